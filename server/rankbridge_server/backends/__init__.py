@@ -1,0 +1,1 @@
+"""Distributed engines behind `core.coordinator`. torch is imported here and nowhere else."""

@@ -1,0 +1,89 @@
+"""Forming groups among the ranks of one process."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+
+from ...core.coordinator import Coordinator, GroupDescription, Joining, ReduceOp
+from ...core.dtype import Dtype
+from ...core.errors import BridgeError, ErrorCode, Phase
+from ..reductions import reduces
+from ..torch_tensors import TorchTensors
+from .coordinator import FakeCoordinator
+from .meeting import Meeting
+
+
+class FakeHub:
+    """Holds the meetings of all groups of one gang in this process."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._meetings: dict[str, tuple[Meeting, set[int]]] = {}
+
+    def enter(self, key: str, rank_in_group: int, size: int, timeout: float) -> Meeting:
+        """The meeting of a group, once all its members are here. Raises BACKEND_FAILED after `timeout` seconds."""
+        with self._changed:
+            meeting, present = self._meetings.setdefault(key, (Meeting(size), set()))
+            present.add(rank_in_group)
+            self._changed.notify_all()
+            if not self._changed.wait_for(lambda: len(present) == size, timeout):
+                raise BridgeError.of(
+                    ErrorCode.BACKEND_FAILED,
+                    f"fake backend: {len(present)} of {size} members connected in {timeout:.1f} s",
+                    phase=Phase.FORMING,
+                )
+            return meeting
+
+    def leave(self, key: str) -> None:
+        """Forget a group's meeting, once its members have it."""
+        with self._changed:
+            self._meetings.pop(key, None)
+
+
+class FakeBackend:
+    """One rank of a gang that lives in this process; all its ranks share the hub."""
+
+    name = "fake"
+
+    def __init__(self, hub: FakeHub) -> None:
+        self.tensors = TorchTensors()
+        self._hub = hub
+
+    def join(self, group: GroupDescription, rank_in_group: int, generation: int) -> Joining:
+        """An address that names the group."""
+        return _FakeJoining(self._hub, f"{generation}/{group.name}", rank_in_group, len(group.ranks))
+
+    def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
+        """What Gloo does, so that a test that passes here passes there."""
+        return reduces(op, dtype)
+
+
+class _FakeJoining:
+    def __init__(self, hub: FakeHub, key: str, rank_in_group: int, size: int) -> None:
+        self._hub = hub
+        self._key = key
+        self._rank_in_group = rank_in_group
+        self._size = size
+
+    @property
+    def address(self) -> bytes:
+        """The group and the place in it."""
+        return f"fake:{self._key}#{self._rank_in_group}".encode()
+
+    def connect(self, addresses: Sequence[bytes], timeout: float) -> Coordinator:
+        """Wait until all members are here."""
+        expected = [f"fake:{self._key}#{rank}".encode() for rank in range(self._size)]
+        if list(addresses) != expected:
+            raise BridgeError.of(
+                ErrorCode.BACKEND_FAILED,
+                "fake backend: the addresses are not of this group",
+                phase=Phase.FORMING,
+                expected=str(expected),
+                got=str(list(addresses)),
+            )
+        meeting = self._hub.enter(self._key, self._rank_in_group, self._size, timeout)
+        return FakeCoordinator(meeting, self._rank_in_group, lambda: self._hub.leave(self._key))
+
+    def abandon(self) -> None:
+        """Nothing was opened."""

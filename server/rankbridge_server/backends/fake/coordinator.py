@@ -1,0 +1,70 @@
+"""One member of a group in one process."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import cast
+
+import torch
+
+from ...core.coordinator import ReduceOp
+from ..pieces import as_bytes, concatenated
+from .meeting import Meeting
+
+_COMBINE: dict[ReduceOp, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
+    ReduceOp.SUM: torch.add,
+    ReduceOp.PRODUCT: torch.mul,
+    ReduceOp.MIN: torch.minimum,
+    ReduceOp.MAX: torch.maximum,
+    ReduceOp.AVG: torch.add,
+}
+
+
+class FakeCoordinator:
+    """Implements `core.coordinator.Coordinator` on a meeting; reduces in the order of ranks in the group."""
+
+    def __init__(self, meeting: Meeting, rank_in_group: int, left: Callable[[], None]) -> None:
+        self._meeting = meeting
+        self._rank_in_group = rank_in_group
+        self._left = left
+
+    def barrier(self, timeout: float) -> None:
+        """An exchange of nothing."""
+        self._meeting.exchange(self._rank_in_group, None, timeout)
+
+    def broadcast(self, tensor: object, src_rank_in_group: int, timeout: float) -> object:
+        """A copy of what the source gave."""
+        return self._exchange(tensor, timeout)[src_rank_in_group].clone()
+
+    def gather(self, tensor: object, dst_rank_in_group: int, dim: int, timeout: float) -> object | None:
+        """What all gave, along `dim`."""
+        given = self._exchange(tensor, timeout)
+        return _joined(given, dim) if self._rank_in_group == dst_rank_in_group else None
+
+    def all_reduce(self, tensor: object, op: ReduceOp, timeout: float) -> object:
+        """What all gave, combined."""
+        given = self._exchange(tensor, timeout)
+        combine = _COMBINE[op]
+        result = given[0].clone()
+        for other in given[1:]:
+            result = combine(result, other)
+        return result / len(given) if op is ReduceOp.AVG else result
+
+    def all_gather(self, tensor: object, dim: int, timeout: float) -> object:
+        """What all gave, along `dim`."""
+        return _joined(self._exchange(tensor, timeout), dim)
+
+    def close(self) -> None:
+        """Break the meeting."""
+        self._meeting.close()
+        self._left()
+
+    def _exchange(self, tensor: object, timeout: float) -> Sequence[torch.Tensor]:
+        # A copy: an operation in place may put another tensor into the giver's cell while others still read.
+        given = cast(torch.Tensor, tensor).clone()
+        return cast(Sequence[torch.Tensor], self._meeting.exchange(self._rank_in_group, given, timeout))
+
+
+def _joined(given: Sequence[torch.Tensor], dim: int) -> torch.Tensor:
+    pieces = torch.cat([as_bytes(piece) for piece in given]).view(given[0].dtype)
+    return concatenated(pieces, len(given), given[0].shape, dim)

@@ -1,0 +1,59 @@
+"""Where the members of a group in one process exchange tensors."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Sequence
+
+import torch
+
+from ...core.errors import BridgeError, ErrorCode, Phase
+
+
+class Meeting:
+    """One group. Every collective is one exchange: each member gives something, and gets what all gave."""
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._changed = threading.Condition()
+        self._round = 0
+        self._given: dict[int, torch.Tensor | None] = {}
+        self._result: Sequence[torch.Tensor | None] = ()
+        self._broken = False
+
+    def exchange(
+        self, rank_in_group: int, given: torch.Tensor | None, timeout: float
+    ) -> Sequence[torch.Tensor | None]:
+        """What each member gave, by rank in group. Raises BACKEND_FAILED after `timeout` seconds, for ever after."""
+        with self._changed:
+            mine = self._round
+            self._given[rank_in_group] = given
+            if len(self._given) == self._size and not self._broken:
+                self._result = [self._given[rank] for rank in range(self._size)]
+                self._given = {}
+                self._round += 1
+                self._changed.notify_all()
+                return self._result
+            end = time.monotonic() + timeout
+            while self._round == mine and not self._broken:
+                left = end - time.monotonic()
+                if left <= 0:
+                    self._broken = True
+                    self._changed.notify_all()
+                    break
+                self._changed.wait(left)
+            if self._round == mine:
+                raise BridgeError.of(
+                    ErrorCode.BACKEND_FAILED,
+                    f"fake backend: {len(self._given)} of {self._size} members entered",
+                    phase=Phase.DATA,
+                    indefinite=True,
+                )
+            return self._result
+
+    def close(self) -> None:
+        """Break it: whoever is inside, or comes, fails."""
+        with self._changed:
+            self._broken = True
+            self._changed.notify_all()

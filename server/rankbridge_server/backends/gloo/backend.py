@@ -1,0 +1,105 @@
+"""Forming groups on Gloo without a store that others depend on."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from datetime import timedelta
+
+import torch
+
+from ...core.coordinator import Coordinator, GroupDescription, Joining, ReduceOp
+from ...core.dtype import Dtype
+from ...core.errors import BridgeError, ErrorCode, Phase
+from ..reductions import reduces
+from ..torch_tensors import TorchTensors
+from .coordinator import GlooCoordinator
+from .raw import GlooGroup, make_group, make_store
+
+# torch's own threads behind each group; more only adds hand-overs.
+_THREADS = 2
+# While an address waits for commit, the group's constructor waits for the others' addresses this long.
+_CONNECT_TIMEOUT = timedelta(seconds=60)
+
+
+class GlooBackend:
+    """Gloo over TCP. `hostname`: name or address of the interface that the other ranks reach this one at."""
+
+    name = "gloo"
+
+    def __init__(self, hostname: str = "127.0.0.1") -> None:
+        self.tensors = TorchTensors()
+        self._hostname = hostname
+        # Ranks share their host's cores; torch's own pool would make them fight for them.
+        torch.set_num_threads(1)
+
+    def join(self, group: GroupDescription, rank_in_group: int, generation: int) -> Joining:
+        """Open a Gloo device and take its address from a store of this process alone."""
+        return _GlooJoining(self._hostname, rank_in_group, len(group.ranks))
+
+    def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
+        """Whether Gloo's all_reduce does `op` on `dtype`."""
+        return reduces(op, dtype)
+
+
+class _GlooJoining:
+    """A ProcessGroupGloo whose constructor waits, in a thread of its own, for the others' addresses."""
+
+    def __init__(self, hostname: str, rank_in_group: int, size: int) -> None:
+        self._hostname = hostname
+        self._rank_in_group = rank_in_group
+        self._size = size
+        self._store = make_store(_CONNECT_TIMEOUT)
+        self._made: Future[GlooGroup] = Future()
+        threading.Thread(target=self._make, name="gloo-joining", daemon=True).start()
+        self.address = self._own_address()
+
+    def connect(self, addresses: Sequence[bytes], timeout: float) -> Coordinator:
+        """Hand the others' addresses to the constructor and wait for it."""
+        for rank_in_group, address in enumerate(addresses):
+            if rank_in_group != self._rank_in_group:
+                self._store.set(self._key(rank_in_group), address)
+        try:
+            return GlooCoordinator(self._made.result(timeout), self._rank_in_group, self._size)
+        except (RuntimeError, FutureTimeoutError) as error:
+            raise BridgeError.of(
+                ErrorCode.BACKEND_FAILED,
+                f"Gloo did not connect in {timeout:.1f} s: {error or 'no answer'}",
+                phase=Phase.FORMING,
+            ) from error
+
+    def abandon(self) -> None:
+        """Give the constructor addresses that nobody can dial, so that its thread ends."""
+        for rank_in_group in range(self._size):
+            if rank_in_group != self._rank_in_group:
+                self._store.set(self._key(rank_in_group), b"")
+
+    def _make(self) -> None:
+        try:
+            self._made.set_result(
+                make_group(
+                    self._store, self._rank_in_group, self._size, self._hostname, _THREADS, _CONNECT_TIMEOUT
+                )
+            )
+        except Exception as error:
+            self._made.set_exception(error)
+            # Whoever waits for the address learns at once that there is none.
+            self._store.set(self._key(self._rank_in_group), b"")
+
+    def _own_address(self) -> bytes:
+        address = bytes(self._store.get(self._key(self._rank_in_group)))
+        if not address:
+            error = self._made.exception()
+            raise BridgeError.of(
+                ErrorCode.BACKEND_FAILED,
+                f"no Gloo address on host {self._hostname!r}: {error}",
+                phase=Phase.FORMING,
+            ) from error
+        return address
+
+    @staticmethod
+    def _key(rank_in_group: int) -> str:
+        # Where ProcessGroupGloo of torch 2.13 puts and looks for the addresses of its first context.
+        return f"0/{rank_in_group}"

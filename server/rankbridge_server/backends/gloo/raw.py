@@ -1,0 +1,84 @@
+"""What is used of torch's private Gloo bindings, typed: torch's own stubs leave most of it out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Protocol, cast
+
+import torch
+from torch._C import _distributed_c10d as c10d
+from torch._C._distributed_c10d import (
+    AllgatherOptions,
+    AllreduceOptions,
+    BroadcastOptions,
+    GatherOptions,
+    ReduceOp,
+    Work,
+)
+
+__all__ = [
+    "AllgatherOptions",
+    "AllreduceOptions",
+    "BroadcastOptions",
+    "GatherOptions",
+    "GlooGroup",
+    "ReduceOp",
+    "Store",
+    "Work",
+    "make_group",
+    "make_store",
+]
+
+Tensors = Sequence[torch.Tensor]
+
+
+class GlooGroup(Protocol):
+    """The collectives of a ProcessGroupGloo."""
+
+    def allreduce(self, tensors: Tensors, opts: AllreduceOptions) -> Work:
+        """Reduce in place."""
+        ...
+
+    def broadcast(self, tensors: Tensors, opts: BroadcastOptions) -> Work:
+        """Broadcast in place."""
+        ...
+
+    def gather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: GatherOptions) -> Work:
+        """Gather into `outputs`, empty except at the root."""
+        ...
+
+    def allgather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: AllgatherOptions) -> Work:
+        """Gather into `outputs` everywhere."""
+        ...
+
+
+class Store(Protocol):
+    """A key-value store whose `get` waits for the key."""
+
+    def get(self, key: str) -> bytes:
+        """The value, once it is there. Raises RuntimeError after the store's timeout."""
+        ...
+
+    def set(self, key: str, value: bytes) -> None:
+        """Set a value."""
+        ...
+
+
+def make_store(timeout: timedelta) -> Store:
+    """A store within this process."""
+    store: Any = c10d.HashStore()
+    store.set_timeout(timeout)
+    return cast(Store, store)
+
+
+def make_group(
+    store: Store, rank_in_group: int, size: int, hostname: str, threads: int, timeout: timedelta
+) -> GlooGroup:
+    """A ProcessGroupGloo; blocks until all members' addresses are in the store. Raises RuntimeError."""
+    gloo: Any = c10d.ProcessGroupGloo
+    options = gloo._Options()
+    options._timeout = timeout
+    options._threads = threads
+    options._devices = [gloo.create_device(hostname=hostname)]
+    return cast(GlooGroup, gloo(store, rank_in_group, size, options))

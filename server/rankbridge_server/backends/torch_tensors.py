@@ -1,0 +1,125 @@
+"""Tensors as torch keeps them, in host memory."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import cast
+
+import torch
+
+from ..core.dtype import Dtype
+from ..core.errors import BridgeError, ErrorCode, invalid
+from ..core.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
+from .dtypes import TORCH
+
+# Dtypes whose generators and fills torch does in float32 first.
+_NARROW = frozenset(
+    dtype for dtype in Dtype if dtype.torch_name.startswith("float8") or dtype is Dtype.COMPLEX32
+)
+
+
+class TorchTensors:
+    """CPU tensors, contiguous, one torch.Tensor each. Implements `core.tensors.Tensors`."""
+
+    device = "cpu"
+
+    def create(self, spec: TensorSpec, init: Init) -> object:
+        """A new tensor; random ones come from torch's CPU generator with the given seed."""
+        self._check_device(spec)
+        match init:
+            case Full(value):
+                return self._full(spec, value)
+            case Arange(start, step):
+                return self._arange(spec, start, step)
+            case Uniform() | Normal():
+                return self._random(spec, init)
+
+    def empty(self, spec: TensorSpec) -> object:
+        """A new contiguous tensor."""
+        self._check_device(spec)
+        return torch.empty(spec.shape, dtype=TORCH[spec.dtype])
+
+    def read(self, tensor: object) -> memoryview:
+        """The elements, in place."""
+        return _bytes(cast(torch.Tensor, tensor).contiguous())
+
+    def write(self, tensor: object) -> memoryview:
+        """The elements, in place."""
+        return _bytes(cast(torch.Tensor, tensor))
+
+    def written(self, tensor: object) -> None:
+        """Check that bools are 0 or 1: other bytes are undefined behaviour in torch."""
+        it = cast(torch.Tensor, tensor)
+        if it.dtype is torch.bool and bool((it.view(torch.uint8) > 1).any()):
+            raise invalid("a bool is neither 0 nor 1", expected="bytes 0 and 1")
+
+    def _check_device(self, spec: TensorSpec) -> None:
+        if spec.device not in ("", self.device):
+            raise invalid("no such device on this rank", expected=self.device, got=spec.device)
+
+    def _full(self, spec: TensorSpec, value: bool | int | float) -> torch.Tensor:
+        dtype = spec.dtype
+        if dtype.kind == "bool":
+            if not isinstance(value, bool) and value not in (0, 1):
+                raise invalid("the element does not fit the dtype", expected="a bool", got=str(value))
+        elif dtype.kind == "int":
+            if isinstance(value, bool) or int(value) != value or not _fits(dtype, int(value)):
+                raise invalid("the element does not fit the dtype", expected=str(dtype), got=str(value))
+            value = int(value)
+        if dtype in _NARROW:
+            return torch.full(spec.shape, value, dtype=torch.float32).to(TORCH[dtype])
+        return torch.full(spec.shape, value, dtype=TORCH[dtype])
+
+    def _arange(self, spec: TensorSpec, start: float, step: float) -> torch.Tensor:
+        dtype = spec.dtype
+        if dtype.kind in ("bool", "complex"):
+            raise BridgeError.of(ErrorCode.UNSUPPORTED_DTYPE, f"arange has no meaning for dtype {dtype}")
+        if dtype.kind == "int":
+            if start != int(start) or step != int(step):
+                got = f"start {start}, step {step}"
+                raise invalid(
+                    "start and step do not fit the dtype", expected=f"integers for {dtype}", got=got
+                )
+            last = int(start) + int(step) * max(0, spec.elements - 1)
+            if not (_fits(dtype, int(start)) and _fits(dtype, last)):
+                raise invalid(
+                    "the elements do not fit the dtype", expected=str(dtype), got=f"{start} to {last}"
+                )
+            flat = torch.arange(spec.elements, dtype=torch.int64) * int(step) + int(start)
+        else:
+            flat = torch.arange(spec.elements, dtype=torch.float64) * step + start
+        return flat.to(TORCH[dtype]).reshape(spec.shape)
+
+    def _random(self, spec: TensorSpec, init: Uniform | Normal) -> torch.Tensor:
+        dtype = spec.dtype
+        if dtype.kind != "float":
+            raise BridgeError.of(
+                ErrorCode.UNSUPPORTED_DTYPE,
+                f"random elements are made for floating-point dtypes, not {dtype}",
+            )
+        generator = torch.Generator().manual_seed(init.seed)
+        made = torch.empty(spec.shape, dtype=torch.float32 if dtype in _NARROW else TORCH[dtype])
+        if isinstance(init, Uniform):
+            if not init.low < init.high:
+                raise invalid("low must be below high", expected=f"more than {init.low}", got=str(init.high))
+            made.uniform_(init.low, init.high, generator=generator)
+        else:
+            if not init.std >= 0:
+                raise invalid("std is negative", expected="0 or more", got=str(init.std))
+            made.normal_(init.mean, init.std, generator=generator)
+        return made.to(TORCH[dtype])
+
+
+def _fits(dtype: Dtype, value: int) -> bool:
+    info = torch.iinfo(TORCH[dtype])
+    return info.min <= value <= info.max
+
+
+def _bytes(tensor: torch.Tensor) -> memoryview:
+    """The memory of a contiguous tensor; it lives as long as the view, which holds the tensor."""
+    nbytes = tensor.numel() * tensor.element_size()
+    if not nbytes:
+        return memoryview(b"")
+    memory = (ctypes.c_uint8 * nbytes).from_address(tensor.data_ptr())
+    memory._rankbridge_owner = tensor  # type: ignore[attr-defined]
+    return memoryview(memory).cast("B")

@@ -1,0 +1,31 @@
+"""The file that tells controllers where the ranks are."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+
+def write(path: Path, gang: dict[str, Any]) -> None:
+    """Write the file so that a reader sees all of it or nothing."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    scratch.write_text(json.dumps(gang, indent=2) + "\n")
+    scratch.replace(path)
+
+
+def describe(
+    name: str, backend: str, generation: int, pids: list[int], endpoints: list[list[str]]
+) -> dict[str, Any]:
+    """What the file holds."""
+    return {
+        "gang": name,
+        "size": len(pids),
+        "backend": backend,
+        "generation": generation,
+        "ranks": [
+            {"rank": rank, "pid": pid, "endpoints": targets}
+            for rank, (pid, targets) in enumerate(zip(pids, endpoints, strict=True))
+        ],
+    }

@@ -1,0 +1,28 @@
+"""`rankbridge`."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from importlib.metadata import version
+
+from . import rank, up
+
+
+def parser() -> argparse.ArgumentParser:
+    """The command line."""
+    it = argparse.ArgumentParser(
+        prog="rankbridge", description="Drive the collectives of a torch.distributed job from any language."
+    )
+    it.add_argument("--version", action="version", version=f"rankbridge {version('rankbridge')}")
+    commands = it.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    up.add_parser(commands)
+    rank.add_parser(commands)
+    return it
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; returns the exit status."""
+    options = parser().parse_args(arguments)
+    status: int = options.run(options)
+    return status

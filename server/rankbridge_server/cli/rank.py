@@ -1,0 +1,148 @@
+"""`rankbridge rank`: one rank, started by torchrun, a container, or by hand."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import signal
+import socket
+import sys
+from pathlib import Path
+
+from ..core.errors import BridgeError
+from ..core.rank import Identity
+from . import endpoints
+from .environment import Launched, LaunchError
+from .progress import progress
+from .settings import RankSettings, add_limits, limits_of
+
+MEET_TIMEOUT_S = 60.0
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "rank",
+        help="be one rank, started by torchrun or in a container",
+        description="Be one rank. With MASTER_ADDR and MASTER_PORT in the environment, as torchrun sets them, all "
+        "ranks meet there and rank 0 forms the first generation; without them the rank waits for a controller to "
+        "form one (GangService.Form).",
+    )
+    parser.add_argument("--rank", type=int, metavar="N", help="rank in the gang (default: $RANK)")
+    parser.add_argument("--size", type=int, metavar="N", help="ranks in the gang (default: $WORLD_SIZE)")
+    parser.add_argument(
+        "--listen",
+        metavar="HOST:PORT",
+        help="where gRPC is served; port 0 for any (default: the interface that reaches the other ranks, any port)",
+    )
+    parser.add_argument(
+        "--advertise",
+        metavar="HOST[:PORT]",
+        help="how others reach this rank (default: what it listens on)",
+    )
+    parser.add_argument("--name", default="gang", help="name of the gang, for people (default: %(default)s)")
+    parser.add_argument(
+        "--endpoints-file",
+        type=Path,
+        metavar="FILE",
+        help="rank 0 writes where the ranks serve to FILE, as JSON",
+    )
+    add_limits(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; returns the exit status."""
+    try:
+        launched = Launched.read(os.environ, options.rank, options.size)
+        # Before any thread is there, so that every thread leaves these to the wait at the end.
+        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
+        return _serve(launched, options)
+    except (LaunchError, TimeoutError, OSError) as error:
+        print(f"rankbridge rank: {error}", file=sys.stderr)
+        return 1
+    except BridgeError as error:
+        print(f"rankbridge rank: {error}", file=sys.stderr)
+        return 1
+
+
+def _serve(launched: Launched, options: argparse.Namespace) -> int:
+    with progress("importing torch"):
+        from ..backends.gloo import GlooBackend
+    from ..links.sockets import SocketLinkMaker
+    from .sidecar import Sidecar
+
+    host = _host(launched, options)
+    settings = RankSettings(
+        listen=(options.listen or f"{host}:0",),
+        links=f"{options.listen.rpartition(':')[0] if options.listen else host}:0",
+        advertise=host,
+        limits=limits_of(options),
+        default_timeout=options.default_timeout,
+        data_timeout=options.data_timeout,
+    )
+    identity = Identity(rank=launched.rank, world_size=launched.world_size, local_rank=launched.local_rank)
+    links = SocketLinkMaker(settings.links, settings.advertise)
+    sidecar = Sidecar(identity, GlooBackend(host), links, settings)
+    target = _advertised(options.advertise, sidecar.endpoints[0])
+    print(f"rank {launched.rank}  pid {os.getpid()}  {target}", flush=True)
+    if launched.master is not None:
+        _meet_and_form(launched, launched.master, target, options)
+    signum = signal.sigwait((signal.SIGTERM, signal.SIGINT))
+    sidecar.stop()
+    if options.endpoints_file and launched.rank == 0:
+        options.endpoints_file.unlink(missing_ok=True)
+    # Engines may have threads that never end; nothing of this process is worth waiting for.
+    sys.stdout.flush()
+    os._exit(0 if signum == signal.SIGTERM else 128 + signum)
+
+
+def _meet_and_form(
+    launched: Launched, master: tuple[str, int], target: str, options: argparse.Namespace
+) -> None:
+    from ..backends.rendezvous import exchange
+    from ..service.gang import form_gang
+
+    with progress("meeting the other ranks"):
+        given = exchange(
+            host=master[0],
+            port=master[1],
+            serve=launched.rank == 0 and not launched.agent_store,
+            prefix=f"rankbridge/{launched.attempt}",
+            rank=launched.rank,
+            world_size=launched.world_size,
+            mine=json.dumps([os.getpid(), target]),
+            timeout=MEET_TIMEOUT_S,
+        )
+    if launched.rank != 0:
+        return
+    pids, targets = zip(*map(json.loads, given), strict=True)
+    with progress("forming the first generation"):
+        formed = form_gang(list(targets), (), MEET_TIMEOUT_S)
+    if options.endpoints_file:
+        gang = endpoints.describe(
+            options.name, "gloo", formed.generation, list(pids), [[one] for one in targets]
+        )
+        endpoints.write(options.endpoints_file, gang)
+    print(f"ready: {launched.world_size} ranks on gloo, generation {formed.generation}", flush=True)
+
+
+def _host(launched: Launched, options: argparse.Namespace) -> str:
+    """Host name or address of this rank, as the other ranks reach it."""
+    if options.advertise:
+        return str(options.advertise).partition(":")[0]
+    if options.listen:
+        return str(options.listen).rpartition(":")[0]
+    if launched.master is None:
+        return "127.0.0.1"
+    # No packet is sent: the system only says which interface leads there.
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.connect(launched.master)
+        return str(probe.getsockname()[0])
+
+
+def _advertised(advertise: str | None, bound: str) -> str:
+    if not advertise:
+        return bound
+    return advertise if ":" in advertise else f"{advertise}:{bound.rpartition(':')[2]}"

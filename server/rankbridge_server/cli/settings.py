@@ -1,0 +1,57 @@
+"""Where a rank serves and how it reaches the others."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import dataclass
+
+from ..core.limits import Limits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankSettings:
+    """Settings of one rank's sidecar.
+
+    `listen`: addresses for gRPC, the one for this host first. `links`: address for control links. `advertise`: host
+    name that other hosts reach this one by; empty on one host. Timeouts in seconds.
+    """
+
+    listen: tuple[str, ...]
+    links: str
+    advertise: str = ""
+    limits: Limits
+    default_timeout: float = 30.0
+    data_timeout: float = 30.0
+
+
+def add_limits(parser: argparse.ArgumentParser) -> None:
+    """Options that `up` and `rank` share."""
+    group = parser.add_argument_group("limits of each rank")
+    group.add_argument(
+        "--max-bytes", type=int, default=0, metavar="N", help="bytes of tensors (default: half of the memory)"
+    )
+    group.add_argument(
+        "--max-refs", type=int, default=1_000_000, metavar="N", help="refs (default: %(default)s)"
+    )
+    group.add_argument(
+        "--max-pending", type=int, default=4096, metavar="N", help="pending operations (default: %(default)s)"
+    )
+    group.add_argument(
+        "--default-timeout",
+        type=float,
+        default=30.0,
+        metavar="S",
+        help="seconds that a call waits which names no timeout (default: %(default)s)",
+    )
+    group.add_argument(
+        "--data-timeout",
+        type=float,
+        default=30.0,
+        metavar="S",
+        help="seconds that the backend may take for one operation (default: %(default)s)",
+    )
+
+
+def limits_of(options: argparse.Namespace) -> Limits:
+    """The limits that were asked for. Raises ValueError."""
+    return Limits(max_bytes=options.max_bytes, max_refs=options.max_refs, max_pending=options.max_pending)

@@ -1,0 +1,55 @@
+"""Putting one rank together: backend, links, core and server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..agent.messages import Failed, Form, Formed, Line, Ready
+from ..core.coordinator import Backend
+from ..core.errors import BridgeError
+from ..core.links import LinkMaker
+from ..core.rank import Identity, Rank
+from ..service.gang import form_gang
+from ..service.server import Server
+from .settings import RankSettings
+
+
+class Sidecar:
+    """A rank that serves. Raises OSError when an address cannot be had."""
+
+    def __init__(
+        self, identity: Identity, backend: Backend, make_links: LinkMaker, settings: RankSettings
+    ) -> None:
+        self._rank = Rank(
+            identity,
+            backend,
+            make_links,
+            limits=settings.limits,
+            default_timeout=settings.default_timeout,
+            data_timeout=settings.data_timeout,
+        )
+        self._server = Server(self._rank, settings.listen, settings.limits.max_pending)
+        self._server.start()
+
+    @property
+    def endpoints(self) -> list[str]:
+        """GRPC targets at which it serves."""
+        return list(self._server.endpoints)
+
+    def stop(self) -> None:
+        """End the generation, answer what is pending, and stop serving."""
+        self._rank.close("the rank stops")
+        self._server.stop(grace=0.5)
+
+
+def obey(sidecars: Sequence[Sidecar], line: Line) -> None:
+    """Serve these ranks and do what the agent says until it says stop, or is gone."""
+    line.send(Ready([target for sidecar in sidecars for target in sidecar.endpoints]))
+    while isinstance(message := line.receive(), Form):
+        # A process that serves several ranks forms them all: the agent knows of one.
+        targets = message.endpoints if len(sidecars) == 1 else [it.endpoints[0] for it in sidecars]
+        try:
+            formed = form_gang(targets, (), message.timeout)
+            line.send(Formed(formed.generation, formed.took))
+        except BridgeError as error:
+            line.send(Failed(str(error)))

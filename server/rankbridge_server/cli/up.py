@@ -1,0 +1,119 @@
+"""`rankbridge up`: a gang on this host."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+from pathlib import Path
+
+from ..agent.agent import Agent, Interrupted, StartError
+from ..agent.messages import Line
+from ..core.rank import Identity
+from . import endpoints
+from .progress import progress
+from .runtime_dir import runtime_dir
+from .settings import RankSettings, add_limits, limits_of
+
+START_TIMEOUT_S = 60.0
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "up",
+        help="start a gang of ranks on this host and form it",
+        description="Start ranks on this host, form their first generation, print where they serve, and stay. "
+        "Every rank ends with this process, however it ends.",
+    )
+    parser.add_argument(
+        "--size", type=int, default=4, metavar="N", help="ranks to start (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--backend",
+        choices=["gloo", "fake"],
+        default="gloo",
+        help="what moves the data; fake: all ranks in one process, for tests (default: %(default)s)",
+    )
+    parser.add_argument("--name", default="gang", help="name of the gang, for people (default: %(default)s)")
+    parser.add_argument(
+        "--endpoints-file", type=Path, metavar="FILE", help="write where the ranks serve to FILE, as JSON"
+    )
+    parser.add_argument(
+        "--exit-on-stdin-close",
+        action="store_true",
+        help="end when standard input is closed: for programs that start a gang and may die",
+    )
+    add_limits(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; returns the exit status."""
+    if options.size < 1:
+        print("rankbridge up: --size must be 1 or more", file=sys.stderr)
+        return 2
+    try:
+        with runtime_dir() as directory:
+            return _up(options, directory)
+    except StartError as error:
+        print(f"rankbridge up: {error}", file=sys.stderr)
+        return 1
+    except Interrupted as interrupted:
+        print(f"rankbridge up: ended by {interrupted}", file=sys.stderr)
+        return 0 if interrupted.signum == signal.SIGTERM else 128 + interrupted.signum
+
+
+def _up(options: argparse.Namespace, directory: Path) -> int:
+    limits = limits_of(options)
+
+    def settings(rank: int) -> RankSettings:
+        return RankSettings(
+            listen=(f"unix:{directory}/rank-{rank}", "127.0.0.1:0"),
+            links=f"unix:{directory}/links-{rank}",
+            limits=limits,
+            default_timeout=options.default_timeout,
+            data_timeout=options.data_timeout,
+        )
+
+    fake = options.backend == "fake"
+    if not fake:
+        with progress("importing torch"):
+            from ..backends import gloo  # noqa: F401 - so that forked ranks have torch from the start
+
+    def run_rank(rank: int, line: Line) -> None:
+        from . import rank_process
+
+        if fake:
+            rank_process.run_fake_gang(options.size, settings, line)
+        else:
+            identity = Identity(rank=rank, world_size=options.size, local_rank=rank)
+            rank_process.run_gloo_rank(identity, settings(rank), line)
+
+    with Agent(1 if fake else options.size, run_rank, watch_stdin=options.exit_on_stdin_close) as agent:
+        with progress(f"starting {options.size} ranks"):
+            started = agent.start(START_TIMEOUT_S)
+        pids, targets = started.pids, started.endpoints
+        if fake:
+            # One process serves all ranks; it told the endpoints of all of them, two for each.
+            targets = [targets[0][2 * rank : 2 * rank + 2] for rank in range(options.size)]
+            pids = pids * options.size
+        gang = endpoints.describe(options.name, options.backend, started.generation, pids, targets)
+        for rank in gang["ranks"]:
+            print(f"rank {rank['rank']}  pid {rank['pid']}  {'  '.join(rank['endpoints'])}")
+        if options.endpoints_file:
+            endpoints.write(options.endpoints_file, gang)
+        print(
+            f"ready: {options.size} ranks on {options.backend}, generation {started.generation}", flush=True
+        )
+        try:
+            reason = agent.watch(_tell_exit)
+        finally:
+            if options.endpoints_file:
+                options.endpoints_file.unlink(missing_ok=True)
+    print(f"rankbridge up: {reason}", file=sys.stderr)
+    return 1 if "exited" in reason else 0
+
+
+def _tell_exit(rank: int, pid: int, how: str) -> None:
+    print(f"rank {rank} (pid {pid}) {how}", file=sys.stderr, flush=True)

@@ -1,0 +1,1 @@
+"""Groups, refs, sessions, lanes, admission, generations, errors. Standard library only: no grpc, no torch."""

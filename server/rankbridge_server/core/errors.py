@@ -1,0 +1,150 @@
+"""What can go wrong, told so that it can be acted on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum, auto
+from typing import Self
+
+
+class ErrorCode(Enum):
+    """Kind of failure. Names and meanings are those of `rankbridge.v1.ErrorCode`."""
+
+    INVALID_ARGUMENT = auto()
+    UNKNOWN_REF = auto()
+    RELEASED_REF = auto()
+    WRONG_SESSION = auto()
+    UNKNOWN_SESSION = auto()
+    UNKNOWN_GROUP = auto()
+    GROUP_EXISTS = auto()
+    RANK_OUT_OF_RANGE = auto()
+    UNSUPPORTED_DTYPE = auto()
+    RESOURCE_EXHAUSTED = auto()
+    MISMATCH = auto()
+    PEER_MISSING = auto()
+    PEER_LOST = auto()
+    DEADLINE_EXCEEDED = auto()
+    NOT_FORMED = auto()
+    STALE_GENERATION = auto()
+    BACKEND_FAILED = auto()
+    ABORTED = auto()
+    FORMING_FAILED = auto()
+    INTERNAL = auto()
+
+
+class Phase(Enum):
+    """How far a call had come when it failed. Names are those of `rankbridge.v1.Phase`."""
+
+    UNSPECIFIED = auto()
+    CHECK = auto()
+    ADMISSION = auto()
+    DATA = auto()
+    FORMING = auto()
+
+
+class RankState(Enum):
+    """One rank's part in a failure. Names are those of `rankbridge.v1.RankState`."""
+
+    ARRIVED = auto()
+    MISSING = auto()
+    DISAGREES = auto()
+    LOST = auto()
+    FAILED = auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankDetail:
+    """One rank's part in a failure: rank in the gang, rank in the group, what it did, in words."""
+
+    rank: int
+    rank_in_group: int
+    state: RankState
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """Where a failure happened. Empty fields are not known or do not apply."""
+
+    rank: int = 0
+    group: str = ""
+    operation: str = ""
+    operation_id: str = ""
+    generation: int = 0
+
+    def __str__(self) -> str:
+        parts = [f"rank {self.rank}"]
+        if self.group:
+            parts.append(f"group {self.group!r}")
+        if self.operation:
+            parts.append(self.operation)
+        return ", ".join(parts)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """All that is known of a failure; mirrors `rankbridge.v1.Error`.
+
+    `indefinite` is true when some rank may have done the operation, false when none has and none will.
+    """
+
+    code: ErrorCode
+    message: str
+    indefinite: bool = False
+    phase: Phase = Phase.UNSPECIFIED
+    place: Place | None = None
+    expected: str = ""
+    got: str = ""
+    ranks: tuple[RankDetail, ...] = ()
+
+    def __str__(self) -> str:
+        where = f"{self.place}: " if self.place else ""
+        sides = f" (expected {self.expected}, got {self.got})" if self.expected or self.got else ""
+        return f"{where}{self.message}{sides}"
+
+
+class BridgeError(Exception):
+    """A failure on its way to the caller."""
+
+    def __init__(self, failure: Failure) -> None:
+        super().__init__(str(failure))
+        self.failure = failure
+
+    @classmethod
+    def of(
+        cls,
+        code: ErrorCode,
+        message: str,
+        *,
+        phase: Phase = Phase.UNSPECIFIED,
+        indefinite: bool = False,
+        expected: str = "",
+        got: str = "",
+        ranks: tuple[RankDetail, ...] = (),
+    ) -> Self:
+        """Make an error whose place is filled in by whoever knows it, with `at`."""
+        return cls(
+            Failure(
+                code=code,
+                message=message,
+                phase=phase,
+                indefinite=indefinite,
+                expected=expected,
+                got=got,
+                ranks=ranks,
+            )
+        )
+
+    def at(self, place: Place, phase: Phase = Phase.UNSPECIFIED) -> BridgeError:
+        """The same error with its place and phase, where it has none yet."""
+        failure = self.failure
+        if failure.place is None:
+            failure = replace(failure, place=place)
+        if failure.phase is Phase.UNSPECIFIED:
+            failure = replace(failure, phase=phase)
+        return BridgeError(failure)
+
+
+def invalid(message: str, *, expected: str = "", got: str = "") -> BridgeError:
+    """An argument that is missing, malformed or contradicts another."""
+    return BridgeError.of(ErrorCode.INVALID_ARGUMENT, message, expected=expected, got=got)

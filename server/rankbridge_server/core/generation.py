@@ -1,0 +1,235 @@
+"""One forming of the gang, as one rank sees it: its groups, its pending operations, and its end."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from dataclasses import dataclass
+
+from .admission import Arrival, Ruling, Verdict
+from .coordinator import Backend, Coordinator
+from .errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
+from .group import Group, GroupView, Membership
+from .links import Ended, Links
+from .operation import Entry, Plan
+from .task import VERDICT_GRACE, Task
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """An operation as its lane gets it."""
+
+    group: Group
+    membership: Membership
+    operation: str
+    plan: Plan
+    task: Task
+
+
+class Generation:
+    """A formed generation. Safe to call from any thread.
+
+    `data_timeout`: seconds that the backend may take for one operation, whatever its caller's timeout is.
+    """
+
+    def __init__(
+        self, number: int, rank: int, world_size: int, backend: Backend, links: Links, data_timeout: float
+    ) -> None:
+        self.number = number
+        self.rank = rank
+        self.world_size = world_size
+        self._backend = backend
+        self._links = links
+        self._data_timeout = data_timeout
+        self._lock = threading.Lock()
+        self._groups: dict[str, Group] = {}
+        self._pending: set[Task] = set()
+        self._error: BridgeError | None = None
+
+    @property
+    def error(self) -> BridgeError | None:
+        """Why it is over; None while it runs."""
+        return self._error
+
+    @property
+    def pending(self) -> int:
+        """Operations accepted and not yet answered."""
+        return len(self._pending)
+
+    def get(self, name: str) -> Group | None:
+        """The group of that name, if there is one."""
+        return self._groups.get(name)
+
+    def views(self) -> Sequence[GroupView]:
+        """All groups, by name."""
+        with self._lock:
+            groups = sorted(self._groups.values(), key=lambda group: group.name)
+        return [group.view(self._backend.name, self.number) for group in groups]
+
+    def install(self, group: Group) -> None:
+        """Add a formed group. Its links exist."""
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+            self._groups[group.name] = group
+
+    def remove(self, name: str) -> None:
+        """Forget a group and close it in the background."""
+        with self._lock:
+            group = self._groups.pop(name)
+        self._links.remove_group(name)
+        _close([group])
+
+    def link(self, name: str, ranks: Sequence[int], timeout: float) -> None:
+        """Make the control links of a group that is being formed."""
+        self._links.add_group(name, ranks, timeout)
+
+    def unlink(self, name: str) -> None:
+        """Take the control links of a group away again."""
+        self._links.remove_group(name)
+
+    def start(self, group: Group, membership: Membership, operation: str, plan: Plan, task: Task) -> None:
+        """Queue an operation on its group's lane. Raises the generation's error when it is over."""
+        with self._lock:
+            if self._error is not None:
+                raise self._error
+            self._pending.add(task)
+        task.future.add_done_callback(lambda _: self._pending.discard(task))
+        job = _Job(group, membership, operation, plan, task)
+        membership.lane.add(lambda: self._run(job))
+
+    def end(self, error: BridgeError, ended: Ended) -> bool:
+        """End it: every pending operation gets the error at once. False when it was over already."""
+        with self._lock:
+            if self._error is not None:
+                return False
+            self._error = error
+            pending = list(self._pending)
+            groups = list(self._groups.values())
+        for task in pending:
+            task.lose(error.failure.code, error.failure.message)
+        self._links.end(ended)
+        _close(groups)
+        return True
+
+    def lost(self, ended: Ended) -> None:
+        """The links say that the generation is over."""
+        code = ErrorCode.PEER_LOST if ended.lost else ErrorCode.ABORTED
+        state = RankState.LOST if ended.lost else RankState.FAILED
+        detail = RankDetail(rank=ended.rank, rank_in_group=ended.rank, state=state, detail=ended.reason)
+        what = f"rank {ended.rank} is lost" if ended.lost else "the generation was ended"
+        message = f"generation {self.number} is over: {what}: {ended.reason}"
+        self.end(BridgeError.of(code, message, ranks=(detail,)), ended)
+
+    def _run(self, job: _Job) -> None:
+        try:
+            if job.task.enter(Phase.ADMISSION):
+                self._enter(job)
+        except BridgeError as error:
+            job.task.fail(error)
+            if error.failure.code is ErrorCode.BACKEND_FAILED:
+                self._break(job, str(error))
+        except Exception as error:
+            job.task.fail(
+                BridgeError.of(ErrorCode.INTERNAL, f"{type(error).__name__}: {error}", indefinite=True)
+            )
+            self._break(job, f"{type(error).__name__}: {error}")
+        finally:
+            job.plan.abandon()
+
+    def _enter(self, job: _Job) -> None:
+        contract = f"{job.operation} {job.plan.terms}".rstrip()
+        payloads = self._agree(job, contract, job.plan.payload())
+        if not job.task.enter(Phase.DATA):
+            return
+        entry = Entry(
+            coordinator=job.membership.coordinator,
+            timeout=self._data_timeout,
+            payloads=payloads,
+            agree=lambda contract, payload: self._agree(job, contract, payload),
+        )
+        job.task.succeed(job.plan.run(entry))
+
+    def _agree(self, job: _Job, contract: str, payload: bytes) -> Sequence[bytes]:
+        task, membership = job.task, job.membership
+        timeout = max(task.remaining, 0.001)
+        arrival = Arrival(membership.sequence, task.place.operation_id, contract, timeout, payload)
+        verdict = self._verdict(job, arrival)
+        if verdict.ruling is Ruling.GO:
+            membership.sequence += 1
+            return verdict.payloads or (b"",) * len(job.group.description.ranks)
+        raise _disagreement(verdict, arrival, job.group)
+
+    def _verdict(self, job: _Job, arrival: Arrival) -> Verdict:
+        try:
+            return self._links.arrive(job.group.name, arrival).result(arrival.timeout + VERDICT_GRACE)
+        except FutureTimeoutError:
+            leader = job.group.description.ranks[0]
+            self.lost(Ended(leader, True, f"no verdict from the leader of group {job.group.name!r} in time"))
+            raise self._over() from None
+        except OSError as error:
+            raise (self._error or BridgeError.of(ErrorCode.PEER_LOST, str(error), indefinite=True)) from error
+
+    def _over(self) -> BridgeError:
+        return self._error or BridgeError.of(ErrorCode.INTERNAL, "the generation is not over")
+
+    def _break(self, job: _Job, reason: str) -> None:
+        ended = Ended(self.rank, False, f"{job.operation} on group {job.group.name!r} failed: {reason}")
+        message = f"generation {self.number} is over: {ended.reason}"
+        self.end(BridgeError.of(ErrorCode.BACKEND_FAILED, message), ended)
+
+
+def _disagreement(verdict: Verdict, arrival: Arrival, group: Group) -> BridgeError:
+    ranks = group.description.ranks
+    details: list[RankDetail] = []
+    for member in verdict.members:
+        if member.arrival is None:
+            state = RankState.MISSING
+        else:
+            state = RankState.ARRIVED if member.arrival == str(arrival) else RankState.DISAGREES
+        details.append(
+            RankDetail(
+                rank=ranks[member.rank_in_group],
+                rank_in_group=member.rank_in_group,
+                state=state,
+                detail=member.arrival or "",
+            )
+        )
+    if verdict.ruling is Ruling.PEER_MISSING:
+        missing = [detail.rank for detail in details if detail.state is RankState.MISSING]
+        return BridgeError.of(
+            ErrorCode.PEER_MISSING,
+            f"{len(ranks) - len(missing)} of {len(ranks)} ranks came, missing: {_names(missing)}",
+            expected=str(arrival),
+            got="no call",
+            ranks=tuple(details),
+        )
+    others = [detail for detail in details if detail.state is RankState.DISAGREES]
+    return BridgeError.of(
+        ErrorCode.MISMATCH,
+        f"the members asked for different things, other than this rank: {_names([d.rank for d in others])}",
+        expected=str(arrival),
+        got="; ".join(sorted({detail.detail for detail in others})) or "no call",
+        ranks=tuple(details),
+    )
+
+
+def _names(ranks: Sequence[int]) -> str:
+    return "rank" + ("s " if len(ranks) != 1 else " ") + (", ".join(map(str, ranks)) or "none")
+
+
+def _close(groups: Sequence[Group]) -> None:
+    """Close lanes and coordinators. In the background, because a coordinator may block for its timeout."""
+    coordinators: list[Coordinator] = []
+    for group in groups:
+        if group.membership is not None:
+            group.membership.lane.close()
+            coordinators.append(group.membership.coordinator)
+    if coordinators:
+        threading.Thread(target=_close_all, args=(coordinators,), name="closing", daemon=True).start()
+
+
+def _close_all(coordinators: Sequence[Coordinator]) -> None:
+    for coordinator in coordinators:
+        coordinator.close()

@@ -1,0 +1,29 @@
+"""How much one rank holds."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+
+def _half_of_memory() -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """Limits of one rank; over one of them a call fails with RESOURCE_EXHAUSTED and nothing changes.
+
+    `max_bytes`: bytes of all tensors, half of the host's memory unless said. `max_refs`: refs of all sessions.
+    `max_pending`: operations accepted and not yet answered.
+    """
+
+    max_bytes: int = 0
+    max_refs: int = 1_000_000
+    max_pending: int = 4096
+
+    def __post_init__(self) -> None:
+        if not self.max_bytes:
+            object.__setattr__(self, "max_bytes", _half_of_memory())
+        if min(self.max_bytes, self.max_refs, self.max_pending) < 1:
+            raise ValueError(f"limits must be positive: {self}")

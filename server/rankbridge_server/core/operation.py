@@ -1,0 +1,146 @@
+"""What every operation is made of: a plan that was checked, and the entry into the backend."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from .coordinator import Backend, Coordinator
+from .errors import BridgeError, ErrorCode, invalid
+from .group import Group, Membership
+from .refs import Cell, Ref, RefStore, Slot
+from .task import Outcome
+from .tensors import TensorSpec
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An operation that all members agreed on. `timeout`: seconds for the backend. `payloads`: by rank in group."""
+
+    coordinator: Coordinator
+    timeout: float
+    payloads: Sequence[bytes]
+    agree: Callable[[str, bytes], Sequence[bytes]]
+    """Agree once more with all members, on a contract and with a payload; gives all payloads."""
+
+
+class Plan(Protocol):
+    """An operation that passed the checks of its own rank. `payload` and `run` are called on the lane."""
+
+    @property
+    def terms(self) -> str:
+        """What all members must agree on, the operation's name apart: "dtype=float32 shape=[4] op=sum"."""
+        ...
+
+    def payload(self) -> bytes:
+        """What this rank gives all others with its arrival."""
+        ...
+
+    def run(self, entry: Entry) -> Outcome:
+        """Do it, in scratch memory, and commit the result."""
+        ...
+
+    def abandon(self) -> None:
+        """Let go of what was set aside; called exactly once, also after `run`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where an operation is planned: one group of one rank, on behalf of one session."""
+
+    rank: int
+    world_size: int
+    generation: int
+    group: Group
+    membership: Membership
+    groups: GroupTable
+    backend: Backend
+    refs: RefStore
+    session_id: str
+
+    @property
+    def size(self) -> int:
+        """Number of members."""
+        return len(self.group.description.ranks)
+
+    def cell(self, ref_id: str) -> Cell:
+        """The cell of an input."""
+        if not ref_id:
+            raise invalid("ref_id is missing", expected="the id of a ref on this rank", got="''")
+        return self.refs.find(self.session_id, ref_id)
+
+    def member(self, name: str, rank_in_group: int) -> int:
+        """`rank_in_group` if the group has it, else RANK_OUT_OF_RANGE with the argument's name."""
+        if not 0 <= rank_in_group < self.size:
+            raise BridgeError.of(
+                ErrorCode.RANK_OUT_OF_RANGE,
+                f"{name} is not in the group",
+                expected=f"0 to {self.size - 1}",
+                got=str(rank_in_group),
+            )
+        return rank_in_group
+
+
+class GroupTable(Protocol):
+    """The groups of a generation, as operations that make and end groups change them."""
+
+    def get(self, name: str) -> Group | None:
+        """The group of that name, if there is one."""
+        ...
+
+    def install(self, group: Group) -> None:
+        """Add a formed group. Its links exist."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Forget a group and close it in the background."""
+        ...
+
+    def link(self, name: str, ranks: Sequence[int], timeout: float) -> None:
+        """Make the control links of a group that is being formed."""
+        ...
+
+    def unlink(self, name: str) -> None:
+        """Take the control links of a group away again."""
+        ...
+
+
+class TensorPlan:
+    """A collective on one tensor of this rank, whose result is one tensor or none.
+
+    `enter` calls the coordinator. The result goes to `in_place`'s cell, or to a new ref of the `result` spec;
+    with neither it must be None.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        terms: str,
+        enter: Callable[[Coordinator, float], object | None],
+        *,
+        result: TensorSpec | None = None,
+        in_place: Cell | None = None,
+    ) -> None:
+        self.terms = terms
+        self._enter = enter
+        self._in_place = in_place
+        self._slot: Slot | None = site.refs.reserve(site.session_id, result) if result else None
+
+    def payload(self) -> bytes:
+        """Nothing."""
+        return b""
+
+    def run(self, entry: Entry) -> Ref | None:
+        """Run the collective and commit its result."""
+        tensor = self._enter(entry.coordinator, entry.timeout)
+        if self._in_place is not None:
+            self._in_place.tensor = tensor
+            return self._in_place.ref
+        return self._slot.fill(tensor) if self._slot is not None else None
+
+    def abandon(self) -> None:
+        """Give the result's room back, unless it was used."""
+        if self._slot is not None:
+            self._slot.give_back()

@@ -1,0 +1,49 @@
+"""What became of operations, by their ids: a repeated id never runs twice."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+
+from .errors import invalid
+from .task import Task
+
+REMEMBERED = 4096
+
+
+class Outcomes:
+    """The last operations of one rank by id: all that are pending, and the latest that are done."""
+
+    def __init__(self, remembered: int = REMEMBERED) -> None:
+        self._remembered = remembered
+        self._lock = threading.Lock()
+        self._tasks: OrderedDict[str, tuple[object, Task]] = OrderedDict()
+
+    def once(self, operation_id: str, request: object, start: Callable[[], Task]) -> Task:
+        """The task of that id; `start` makes it if there is none.
+
+        Raises INVALID_ARGUMENT when the id was used for another request, and what `start` raises; then the id
+        is free.
+        """
+        with self._lock:
+            known = self._tasks.get(operation_id)
+            if known is None:
+                task = start()
+                self._tasks[operation_id] = (request, task)
+                self._forget()
+                return task
+        if known[0] != request:
+            raise invalid(
+                f"operation id {operation_id!r} was used for another operation",
+                expected=str(known[0]),
+                got=str(request),
+            )
+        return known[1]
+
+    def _forget(self) -> None:
+        while len(self._tasks) > self._remembered:
+            oldest, (_, task) = next(iter(self._tasks.items()))
+            if not task.future.done():
+                return
+            del self._tasks[oldest]

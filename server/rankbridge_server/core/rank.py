@@ -1,0 +1,274 @@
+"""One rank of the gang: what a sidecar serves."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import TypeVar
+
+from .coordinator import Backend, GroupDescription
+from .errors import BridgeError, ErrorCode, Phase, Place, invalid
+from .generation import Generation
+from .group import WORLD, GroupView
+from .limits import Limits
+from .links import Ended, LinkMaker
+from .operation import Site
+from .operations import Operation
+from .outcomes import Outcomes
+from .preparation import Preparation, RankAddress
+from .refs import MAX_ID_BYTES, RefStore
+from .task import Call, Task
+
+Args = TypeVar("Args")
+
+
+class State(Enum):
+    """What a rank is doing. Names are those of `rankbridge.v1.GenerationState`."""
+
+    NONE = auto()
+    PREPARED = auto()
+    FORMED = auto()
+    OVER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """What the launcher said of a rank: its place in the gang (0 ranks: not known) and on its host."""
+
+    rank: int
+    world_size: int
+    local_rank: int
+
+
+@dataclass(frozen=True, slots=True)
+class Description:
+    """What a rank tells of its generation. `number` 0: none yet."""
+
+    rank: int
+    world_size: int
+    number: int
+    state: State
+    error: BridgeError | None
+    groups: Sequence[GroupView]
+    pending: int
+
+
+class Rank:
+    """One rank: its refs, its generation, and the way every operation takes. Safe to call from any thread.
+
+    `default_timeout` and `data_timeout` in seconds: of calls that name no timeout, and of the backend.
+    """
+
+    def __init__(
+        self,
+        identity: Identity,
+        backend: Backend,
+        make_links: LinkMaker,
+        *,
+        limits: Limits,
+        default_timeout: float = 30.0,
+        data_timeout: float = 30.0,
+    ) -> None:
+        self.identity = identity
+        self.backend = backend
+        self.refs = RefStore(limits)
+        self.default_timeout = default_timeout
+        self.refs.rank = identity.rank
+        self._limits = limits
+        self._make_links = make_links
+        self._data_timeout = data_timeout
+        self._lock = threading.Lock()
+        self._outcomes = Outcomes()
+        self._seen = 0
+        self._preparation: Preparation | None = None
+        self._generation: Generation | None = None
+
+    def describe(self) -> Description:
+        """What this rank is doing. Never waits."""
+        with self._lock:
+            return self._describe()
+
+    def group(self, name: str) -> GroupView:
+        """One group. Raises NOT_FORMED or UNKNOWN_GROUP."""
+        generation = self._current(0)
+        group = generation.get(name or WORLD)
+        if group is None:
+            raise _unknown_group(name).at(self._place(generation))
+        return group.view(self.backend.name, generation.number)
+
+    def submit(self, operation: Operation[Args], args: Args, call: Call) -> Task:
+        """Check an operation and queue it. Raises BridgeError when it is wrong; then nothing has happened.
+
+        A repeated operation id gives the first call's task and runs nothing.
+        """
+        place = Place(
+            rank=self.describe().rank,
+            group=call.group or WORLD,
+            operation=operation.name,
+            operation_id=call.operation_id,
+            generation=self._number(),
+        )
+        try:
+            if len(call.operation_id.encode()) > MAX_ID_BYTES:
+                raise invalid("the operation id is too long", expected=f"at most {MAX_ID_BYTES} bytes")
+            if not call.operation_id:
+                return self._start(operation, args, call, place)
+            request = (operation.name, args, call.group, call.session_id)
+            return self._outcomes.once(
+                call.operation_id, request, lambda: self._start(operation, args, call, place)
+            )
+        except BridgeError as error:
+            raise error.at(place, Phase.CHECK) from None
+
+    def prepare(
+        self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription]
+    ) -> RankAddress:
+        """First phase of forming: end what runs and make this rank's addresses. Raises BridgeError."""
+        with self._lock:
+            if number <= self._seen:
+                raise BridgeError.of(
+                    ErrorCode.STALE_GENERATION,
+                    "a generation with this or a higher number was formed or prepared here",
+                    phase=Phase.FORMING,
+                    expected=f"more than {self._seen}",
+                    got=str(number),
+                ).at(Place(rank=rank, generation=number))
+            preparation = Preparation(number, rank, world_size, groups, self.backend)
+            self._end_current(f"generation {number} is being formed")
+            self._seen = number
+            address = preparation.begin(self._make_links)
+            self._preparation = preparation
+            self.refs.rank = rank
+            return address
+
+    def commit(self, number: int, addresses: Sequence[RankAddress], secret: bytes, timeout: float) -> None:
+        """Second phase of forming: connect, verify, and begin the generation. Raises BridgeError."""
+        with self._lock:
+            preparation = self._preparation
+            if preparation is None or preparation.number != number:
+                raise BridgeError.of(
+                    ErrorCode.STALE_GENERATION,
+                    f"generation {number} is not prepared here",
+                    phase=Phase.FORMING,
+                    expected=str(preparation.number) if preparation else "a generation that was prepared",
+                    got=str(number),
+                ).at(Place(rank=self.identity.rank, generation=number))
+            self._preparation = None
+        generation = preparation.connect(addresses, secret, timeout, self._data_timeout)
+        with self._lock:
+            if self._seen != number:
+                ended = Ended(preparation.rank, False, f"generation {self._seen} was prepared meanwhile")
+                error = BridgeError.of(ErrorCode.ABORTED, ended.reason, phase=Phase.FORMING)
+                generation.end(error, ended)
+                raise error.at(Place(rank=preparation.rank, generation=number))
+            self._generation = generation
+
+    def abort(self, number: int, reason: str) -> bool:
+        """End a generation, if it is prepared or runs here. True when this call ended it."""
+        with self._lock:
+            if self._preparation is not None and self._preparation.number == number:
+                self._preparation.abandon()
+                self._preparation = None
+                return True
+            generation = self._generation
+        if generation is None or generation.number != number:
+            return False
+        return _abort(generation, reason)
+
+    def close(self, reason: str) -> None:
+        """End whatever runs, because this rank stops."""
+        with self._lock:
+            self._end_current(reason)
+
+    def _describe(self) -> Description:
+        if self._preparation is not None:
+            it = self._preparation
+            return Description(it.rank, it.world_size, it.number, State.PREPARED, None, (), 0)
+        if self._generation is None:
+            rank, world = self.identity.rank, self.identity.world_size
+            return Description(rank, world, self._seen, State.NONE, None, (), 0)
+        gen = self._generation
+        state = State.OVER if gen.error else State.FORMED
+        return Description(gen.rank, gen.world_size, gen.number, state, gen.error, gen.views(), gen.pending)
+
+    def _start(self, operation: Operation[Args], args: Args, call: Call, place: Place) -> Task:
+        generation = self._current(call.generation)
+        if generation.pending >= self._limits.max_pending:
+            raise BridgeError.of(
+                ErrorCode.RESOURCE_EXHAUSTED,
+                "too many pending operations on this rank",
+                expected=f"at most {self._limits.max_pending}",
+                got=str(generation.pending + 1),
+            )
+        group = generation.get(call.group or WORLD)
+        if group is None:
+            raise _unknown_group(call.group)
+        if group.membership is None:
+            raise invalid(
+                "this rank is not a member of the group",
+                expected=f"one of ranks {list(group.description.ranks)}",
+                got=f"rank {generation.rank}",
+            )
+        site = Site(
+            rank=generation.rank,
+            world_size=generation.world_size,
+            generation=generation.number,
+            group=group,
+            membership=group.membership,
+            groups=generation,
+            backend=self.backend,
+            refs=self.refs,
+            session_id=call.session_id,
+        )
+        plan = operation.plan(site, args)
+        task = Task(place, call.timeout)
+        try:
+            generation.start(group, group.membership, operation.name, plan, task)
+        except BridgeError:
+            plan.abandon()
+            raise
+        return task
+
+    def _number(self) -> int:
+        generation = self._generation
+        return generation.number if generation else 0
+
+    def _current(self, wanted: int) -> Generation:
+        generation = self._generation
+        if generation is None:
+            raise BridgeError.of(ErrorCode.NOT_FORMED, "no generation is formed on this rank").at(
+                Place(rank=self.identity.rank)
+            )
+        if wanted and wanted != generation.number:
+            raise BridgeError.of(
+                ErrorCode.STALE_GENERATION,
+                "the call is of another generation",
+                expected=str(generation.number),
+                got=str(wanted),
+            )
+        if generation.error is not None:
+            reason = generation.error.failure
+            raise BridgeError.of(ErrorCode.STALE_GENERATION, reason.message, ranks=reason.ranks)
+        return generation
+
+    def _place(self, generation: Generation) -> Place:
+        return Place(rank=generation.rank, generation=generation.number)
+
+    def _end_current(self, reason: str) -> None:
+        if self._preparation is not None:
+            self._preparation.abandon()
+            self._preparation = None
+        if self._generation is not None:
+            _abort(self._generation, reason)
+
+
+def _abort(generation: Generation, reason: str) -> bool:
+    ended = Ended(generation.rank, False, reason)
+    message = f"generation {generation.number} was ended: {reason}"
+    return generation.end(BridgeError.of(ErrorCode.ABORTED, message), ended)
+
+
+def _unknown_group(name: str) -> BridgeError:
+    return BridgeError.of(ErrorCode.UNKNOWN_GROUP, f"no group {name!r} on this rank")

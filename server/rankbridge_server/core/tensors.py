@@ -1,0 +1,128 @@
+"""What a tensor is, and how its first elements are made. The elements themselves belong to a backend."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from .dtype import Dtype
+from .errors import invalid
+
+MAX_DIMENSIONS = 64
+
+
+@dataclass(frozen=True, slots=True)
+class TensorSpec:
+    """dtype, shape (sizes, outermost first; empty means one element) and device of a tensor."""
+
+    dtype: Dtype
+    shape: tuple[int, ...]
+    device: str
+
+    @property
+    def elements(self) -> int:
+        """Number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """Size of the elements in bytes."""
+        return self.elements * self.dtype.itemsize
+
+    def check(self) -> None:
+        """Raise INVALID_ARGUMENT unless this describes a tensor that can exist."""
+        if len(self.shape) > MAX_DIMENSIONS:
+            raise invalid(
+                "too many dimensions", expected=f"at most {MAX_DIMENSIONS}", got=str(len(self.shape))
+            )
+        if any(size < 0 for size in self.shape):
+            raise invalid("a size in the shape is negative", expected="0 or more", got=str(list(self.shape)))
+
+    def dimension(self, dim: int) -> int:
+        """The dimension `dim` counted from the first, for a `dim` that may count from the last.
+
+        Raises INVALID_ARGUMENT when the tensor has no such dimension.
+        """
+        dims = len(self.shape)
+        if not dims:
+            raise invalid(
+                "a 0-dimensional tensor cannot be concatenated", expected="1 dimension or more", got="0"
+            )
+        if not -dims <= dim < dims:
+            raise invalid("dim is out of range", expected=f"{-dims} to {dims - 1}", got=str(dim))
+        return dim % dims
+
+    def concatenated(self, count: int, dim: int) -> TensorSpec:
+        """What `count` such tensors make when concatenated along `dim` (0 or more)."""
+        shape = list(self.shape)
+        shape[dim] *= count
+        return TensorSpec(self.dtype, tuple(shape), self.device)
+
+    def __str__(self) -> str:
+        return f"{self.dtype}{list(self.shape)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """Every element `value`; zeros are `Full(0)`."""
+
+    value: bool | int | float
+
+
+@dataclass(frozen=True, slots=True)
+class Arange:
+    """Element i, counted in row-major order, is `start + i * step`."""
+
+    start: float
+    step: float
+
+
+@dataclass(frozen=True, slots=True)
+class Uniform:
+    """Uniform in [low, high), from torch's CPU generator with this seed."""
+
+    seed: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class Normal:
+    """Normal with this mean and standard deviation, from torch's CPU generator with this seed."""
+
+    seed: int
+    mean: float
+    std: float
+
+
+Init = Full | Arange | Uniform | Normal
+
+
+class Tensors(Protocol):
+    """How a backend keeps tensors. A tensor is opaque to the core: it is what these functions made."""
+
+    @property
+    def device(self) -> str:
+        """Device of tensors whose spec names none: "cpu", "cuda:0"."""
+        ...
+
+    def create(self, spec: TensorSpec, init: Init) -> object:
+        """A new tensor. Raises INVALID_ARGUMENT or UNSUPPORTED_DTYPE when `init` does not fit the dtype."""
+        ...
+
+    def empty(self, spec: TensorSpec) -> object:
+        """A new contiguous tensor with elements of no particular value."""
+        ...
+
+    def read(self, tensor: object) -> memoryview:
+        """The elements, little-endian and row-major, without a copy where that can be."""
+        ...
+
+    def write(self, tensor: object) -> memoryview:
+        """The elements of a tensor from `empty`, to be written before anyone else sees it."""
+        ...
+
+    def written(self, tensor: object) -> None:
+        """Called once when all of `write`'s elements are there; raises INVALID_ARGUMENT if they cannot be."""
+        ...

@@ -1,0 +1,1 @@
+"""Control links between the sidecars of one generation: over sockets, or within one process."""

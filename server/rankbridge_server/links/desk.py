@@ -1,0 +1,82 @@
+"""Where a leader receives the members of its groups: admissions of all groups that one sidecar leads."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..core.admission import Admission, Arrival, Reply
+
+
+@dataclass(frozen=True, slots=True)
+class _Led:
+    ranks: tuple[int, ...]
+    admission: Admission
+
+
+class Desk:
+    """Thread-safe. `deliver(rank, group, reply)` sends a reply to a member, own rank included; it must not block.
+
+    Arrivals for a group that is not there yet wait for it: a member may be quicker than its leader in forming.
+    """
+
+    def __init__(self, deliver: Callable[[int, str, Reply], None]) -> None:
+        self._deliver = deliver
+        self._lock = threading.Lock()
+        self._led: dict[str, _Led] = {}
+        self._early: dict[str, list[tuple[int, Arrival, float]]] = {}
+
+    def lead(self, group: str, ranks: Sequence[int]) -> None:
+        """Begin to admit the members of a group."""
+        with self._lock:
+            led = self._led[group] = _Led(tuple(ranks), Admission(len(ranks)))
+            early = self._early.pop(group, [])
+            replies = [r for rank, arrival, at in early for r in self._admit(led, rank, arrival, at)]
+        self._send(group, led, replies)
+
+    def leave(self, group: str) -> None:
+        """Forget a group."""
+        with self._lock:
+            self._led.pop(group, None)
+            self._early.pop(group, None)
+
+    def arrive(self, rank: int, group: str, arrival: Arrival) -> float | None:
+        """A member has come. Returns when the group's admission is due to expire, if it is.
+
+        Raises ValueError when the rank is not a member, or has come already.
+        """
+        now = time.monotonic()
+        with self._lock:
+            led = self._led.get(group)
+            if led is None:
+                self._early.setdefault(group, []).append((rank, arrival, now))
+                return now + arrival.timeout
+            replies = self._admit(led, rank, arrival, now)
+            deadline = led.admission.deadline
+        self._send(group, led, replies)
+        return deadline
+
+    def expire(self) -> float | None:
+        """Rule on what is overdue; returns when the next admission is due, if one is."""
+        now = time.monotonic()
+        due: list[tuple[str, _Led, list[Reply]]] = []
+        with self._lock:
+            for group, led in self._led.items():
+                if replies := led.admission.expire(now):
+                    due.append((group, led, replies))
+            deadlines = [led.admission.deadline for led in self._led.values()]
+        for group, led, replies in due:
+            self._send(group, led, replies)
+        return min((deadline for deadline in deadlines if deadline is not None), default=None)
+
+    @staticmethod
+    def _admit(led: _Led, rank: int, arrival: Arrival, now: float) -> list[Reply]:
+        if rank not in led.ranks:
+            raise ValueError(f"rank {rank} is not a member: {led.ranks}")
+        return led.admission.arrive(led.ranks.index(rank), arrival, now)
+
+    def _send(self, group: str, led: _Led, replies: Sequence[Reply]) -> None:
+        for reply in replies:
+            self._deliver(led.ranks[reply.rank_in_group], group, reply)

@@ -1,0 +1,141 @@
+"""Control links within one process: what the fake backend's gangs and unit tests use. No sockets."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+
+from ..core.admission import Arrival, Reply, Verdict
+from ..core.links import Ended, Links
+from .desk import Desk
+from .waiting import Waiting
+
+
+class LocalHub:
+    """Connects the links of all ranks in this process; one thread rules on what is overdue."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._changed = threading.Condition(self._lock)
+        self._links: dict[tuple[int, int], LocalLinks] = {}
+        self._due: float | None = None
+        self._thread: threading.Thread | None = None
+
+    def __call__(self, generation: int, rank: int) -> Links:
+        """Links of one rank in one generation."""
+        links = LocalLinks(self, generation, rank)
+        with self._lock:
+            self._links[(generation, rank)] = links
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="local-links", daemon=True)
+                self._thread.start()
+        return links
+
+    def peer(self, generation: int, rank: int) -> LocalLinks:
+        """The links of another rank. Raises ConnectionError when it has none in this generation."""
+        with self._lock:
+            links = self._links.get((generation, rank))
+        if links is None:
+            raise ConnectionError(f"rank {rank} has no links in generation {generation}")
+        return links
+
+    def close(self, generation: int, rank: int) -> list[LocalLinks]:
+        """Take a rank's links away; returns those of the other ranks of its generation."""
+        with self._lock:
+            self._links.pop((generation, rank), None)
+            return [links for (number, _), links in self._links.items() if number == generation]
+
+    def due(self, deadline: float | None) -> None:
+        """Something may expire at `deadline`."""
+        if deadline is None:
+            return
+        with self._changed:
+            if self._due is None or deadline < self._due:
+                self._due = deadline
+                self._changed.notify()
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:
+                wait = None if self._due is None else self._due - time.monotonic()
+                if wait is None or wait > 0:
+                    self._changed.wait(wait)
+                    continue
+                self._due = None
+                everyone = list(self._links.values())
+            for links in everyone:
+                self.due(links.desk.expire())
+
+
+class LocalLinks:
+    """One rank's links in one generation."""
+
+    def __init__(self, hub: LocalHub, generation: int, rank: int) -> None:
+        self._hub = hub
+        self._generation = generation
+        self._rank = rank
+        self._secret = b""
+        self._leaders: dict[str, int] = {}
+        self._waiting = Waiting()
+        self._lock = threading.Lock()
+        self._open = True
+        self._ended: Callable[[Ended], None] | None = None
+        self.desk = Desk(self._deliver)
+
+    @property
+    def address(self) -> str:
+        """Names the hub's entry; nothing can be dialled there."""
+        return f"local:{self._generation}/{self._rank}"
+
+    def start(self, addresses: Mapping[int, str], secret: bytes, ended: Callable[[Ended], None]) -> None:
+        """Begin to tell `ended`."""
+        self._secret = secret
+        self._ended = ended
+
+    def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
+        """Know the leader of a group; lead it if that is this rank."""
+        self._leaders[group] = ranks[0]
+        if ranks[0] == self._rank:
+            self.desk.lead(group, ranks)
+
+    def remove_group(self, group: str) -> None:
+        """Forget a group."""
+        self._leaders.pop(group, None)
+        self.desk.leave(group)
+        self._waiting.forget(group)
+
+    def arrive(self, group: str, arrival: Arrival) -> Future[Verdict]:
+        """Tell the leader's desk."""
+        future = self._waiting.expect(group, arrival)
+        if not future.done():
+            leader = self._hub.peer(self._generation, self._leaders[group])
+            self._hub.due(leader.desk.arrive(self._rank, group, arrival))
+        return future
+
+    def end(self, ended: Ended) -> None:
+        """Tell everyone of the generation, and close."""
+        with self._lock:
+            if not self._open:
+                return
+            self._open = False
+        self._waiting.close(ended.reason)
+        for peer in self._hub.close(self._generation, self._rank):
+            peer.over(ended)
+
+    def over(self, ended: Ended) -> None:
+        """Another rank says that the generation is over."""
+        if self._ended is not None:
+            self._ended(ended)
+
+    def settle(self, group: str, reply: Reply) -> None:
+        """A verdict for this rank."""
+        self._waiting.settle(group, reply.arrival.sequence, reply.arrival.operation_id, reply.verdict)
+
+    def _deliver(self, rank: int, group: str, reply: Reply) -> None:
+        try:
+            self._hub.peer(self._generation, rank).settle(group, reply)
+        except ConnectionError:
+            # The member has left the generation meanwhile; it needs no verdict.
+            return

@@ -1,0 +1,1 @@
+"""gRPC adapters around `core.rank.Rank`. `wire` alone translates between core and protobuf."""

@@ -1,0 +1,59 @@
+"""Messages of tensor streams, encoded and decoded by hand: a chunk is most of its message, and not copied twice.
+
+`PutTensorRequest` and `GetTensorResponse` both carry a chunk as field 2, of type bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from google.protobuf.message import Message
+
+from rankbridge.v1 import ref_service_pb2 as pb
+
+CHUNK_BYTES = 1024 * 1024
+_CHUNK_TAG = (2 << 3) | 2
+
+
+def encoded_chunks(data: memoryview) -> Iterator[bytes]:
+    """`data` as encoded messages of at most CHUNK_BYTES each."""
+    for start in range(0, len(data), CHUNK_BYTES):
+        part = data[start : start + CHUNK_BYTES]
+        yield b"".join((bytes((_CHUNK_TAG,)), _varint(len(part)), part))
+
+
+def serialize_get(message: Message | bytes) -> bytes:
+    """A message of a get: encoded already if it is a chunk."""
+    return message if isinstance(message, bytes) else message.SerializeToString()
+
+
+def parse_put(data: bytes) -> pb.PutTensorRequest | memoryview:
+    """A message of a put: the chunk's bytes in place, or the parsed message if it is anything else.
+
+    Raises google.protobuf.message.DecodeError.
+    """
+    if data and data[0] == _CHUNK_TAG:
+        length, start = _read_varint(data, 1)
+        if start + length == len(data):
+            return memoryview(data)[start:]
+    return pb.PutTensorRequest.FromString(data)
+
+
+def _varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)
+
+
+def _read_varint(data: bytes, at: int) -> tuple[int, int]:
+    value = shift = 0
+    while at < len(data):
+        byte = data[at]
+        value |= (byte & 0x7F) << shift
+        at, shift = at + 1, shift + 7
+        if byte < 0x80:
+            break
+    return value, at

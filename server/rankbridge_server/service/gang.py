@@ -1,0 +1,140 @@
+"""GangService, and the other ranks as this sidecar reaches them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import grpc
+
+from rankbridge.v1 import error_pb2
+from rankbridge.v1 import gang_service_pb2 as pb
+from rankbridge.v1 import gang_service_pb2_grpc as stub
+from rankbridge.v1 import rank_service_pb2 as rank_pb
+from rankbridge.v1.rank_service_pb2_grpc import RankServiceStub
+
+from ..core.coordinator import GroupDescription
+from ..core.errors import BridgeError, ErrorCode, Phase, invalid
+from ..core.forming import Formed, form
+from ..core.preparation import RankAddress
+from ..core.rank import Rank
+from . import wire
+from .rank import DEFAULT_FORMING_TIMEOUT_MS
+from .running import answered
+
+Reply = TypeVar("Reply")
+
+
+class GrpcPeer:
+    """A rank behind a gRPC target. Implements `core.forming.Peer`."""
+
+    def __init__(self, target: str, channel: grpc.Channel) -> None:
+        self._target = target
+        self._rank = RankServiceStub(channel)
+
+    def generation(self, timeout: float) -> int:
+        """Highest generation that the rank has seen."""
+        request = rank_pb.DescribeRankRequest()
+        return self._ask(
+            lambda: self._rank.DescribeRank(request, timeout=timeout, wait_for_ready=True)
+        ).generation
+
+    def prepare(
+        self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription], timeout: float
+    ) -> RankAddress:
+        """First phase."""
+        request = rank_pb.PrepareGenerationRequest(
+            generation=number, rank=rank, world_size=world_size, groups=wire.pack_groups(groups)
+        )
+        reply = self._ask(lambda: self._rank.PrepareGeneration(request, timeout=timeout))
+        return wire.address(self._checked(reply).address)
+
+    def commit(self, number: int, addresses: Sequence[RankAddress], secret: bytes, timeout: float) -> None:
+        """Second phase."""
+        request = rank_pb.CommitGenerationRequest(
+            generation=number,
+            addresses=[wire.pack_address(address) for address in addresses],
+            secret=secret,
+            timeout_ms=max(1, round(timeout * 1000)),
+        )
+        # The rank keeps to the timeout itself; a little more lets its own error be heard.
+        self._checked(self._ask(lambda: self._rank.CommitGeneration(request, timeout=timeout + 1)))
+
+    def abort(self, number: int, reason: str, timeout: float) -> None:
+        """End what was prepared or formed."""
+        request = rank_pb.AbortGenerationRequest(generation=number, reason=reason)
+        self._checked(self._ask(lambda: self._rank.AbortGeneration(request, timeout=timeout)))
+
+    def _ask(self, call: Callable[[], Reply]) -> Reply:
+        try:
+            return call()
+        except grpc.RpcError as error:
+            raise BridgeError.of(
+                ErrorCode.FORMING_FAILED,
+                f"no answer from {self._target}: {_told(error)}",
+                phase=Phase.FORMING,
+            ) from error
+
+    @staticmethod
+    def _checked(reply: Any) -> Any:
+        if reply.HasField("error"):
+            raise BridgeError(wire.failure(reply.error))
+        return reply
+
+
+def _told(error: grpc.RpcError) -> str:
+    # Every RpcError that a call raises is a Call as well, which the types do not say.
+    code, details = getattr(error, "code", None), getattr(error, "details", None)
+    return f"{code().name}: {details()}" if code and details else str(error)
+
+
+@contextmanager
+def peers(targets: Sequence[str]) -> Iterator[list[GrpcPeer]]:
+    """The ranks behind these targets."""
+    channels = [grpc.insecure_channel(target) for target in targets]
+    try:
+        yield [GrpcPeer(target, channel) for target, channel in zip(targets, channels, strict=True)]
+    finally:
+        for channel in channels:
+            channel.close()
+
+
+def form_gang(targets: Sequence[str], groups: Sequence[GroupDescription], timeout: float) -> Formed:
+    """Form the next generation of the ranks behind `targets`, in order. Raises BridgeError."""
+    if not targets:
+        raise invalid("a gang has at least one rank", expected="1 endpoint or more", got="0")
+    if len(set(targets)) != len(targets):
+        raise invalid("an endpoint is named twice", expected="one for each rank", got=str(list(targets)))
+    with peers(targets) as all_ranks:
+        return form(all_ranks, groups, timeout)
+
+
+class GangServicer(stub.GangServiceServicer):
+    """The gang, by way of this sidecar."""
+
+    def __init__(self, rank: Rank) -> None:
+        self._rank = rank
+
+    def Form(self, request: pb.FormRequest, context: grpc.ServicerContext) -> pb.FormResponse:
+        """Form the next generation."""
+        return answered(
+            self._rank,
+            "form",
+            lambda: pb.FormResponse(formed=self._form(request)),
+            self._refused,
+        )
+
+    @staticmethod
+    def _refused(error: error_pb2.Error) -> pb.FormResponse:
+        return pb.FormResponse(error=error)
+
+    @staticmethod
+    def _form(request: pb.FormRequest) -> pb.Formed:
+        timeout = (request.timeout_ms or DEFAULT_FORMING_TIMEOUT_MS) / 1000
+        formed = form_gang(request.endpoints, wire.groups(request.groups), timeout)
+        return pb.Formed(
+            generation=formed.generation,
+            world_size=formed.world_size,
+            took_us=round(formed.took * 1_000_000),
+        )

@@ -1,0 +1,73 @@
+"""The wire's side of every operation: one line each, from request message to the core's declaration."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from rankbridge.v1 import call_pb2
+from rankbridge.v1 import collective_service_pb2 as collective
+from rankbridge.v1 import group_service_pb2 as group
+
+from ..core import operations as core
+from . import wire
+
+LAST = -1
+
+
+class Request(Protocol):
+    """What every request of an operation has."""
+
+    @property
+    def call(self) -> call_pb2.Call:
+        """Group, identity, timeout."""
+        ...
+
+
+R = TypeVar("R", bound=Request)
+Args = TypeVar("Args")
+
+
+@dataclass(frozen=True, slots=True)
+class WireOperation(Generic[R, Args]):
+    """An operation as it comes over the wire: the core's declaration, and how to read its arguments."""
+
+    core: core.Operation[Args]
+    args: Callable[[R], Args]
+
+
+def _dim(request: collective.GatherRequest | collective.AllGatherRequest) -> int:
+    return request.dim if request.HasField("dim") else LAST
+
+
+BARRIER: WireOperation[collective.BarrierRequest, core.Barrier] = WireOperation(
+    core.BARRIER, lambda _: core.Barrier()
+)
+BROADCAST: WireOperation[collective.BroadcastRequest, core.Broadcast] = WireOperation(
+    core.BROADCAST, lambda r: core.Broadcast(r.ref_id, r.src_rank_in_group, r.in_place)
+)
+GATHER: WireOperation[collective.GatherRequest, core.Gather] = WireOperation(
+    core.GATHER, lambda r: core.Gather(r.ref_id, r.dst_rank_in_group, _dim(r))
+)
+ALL_REDUCE: WireOperation[collective.AllReduceRequest, core.AllReduce] = WireOperation(
+    core.ALL_REDUCE, lambda r: core.AllReduce(r.ref_id, wire.reduce_op(r.op), r.in_place)
+)
+ALL_GATHER: WireOperation[collective.AllGatherRequest, core.AllGather] = WireOperation(
+    core.ALL_GATHER, lambda r: core.AllGather(r.ref_id, _dim(r))
+)
+NEW_GROUP: WireOperation[group.NewGroupRequest, core.NewGroup] = WireOperation(
+    core.NEW_GROUP, lambda r: core.NewGroup(r.name, tuple(r.ranks))
+)
+DESTROY_GROUP: WireOperation[group.DestroyGroupRequest, core.DestroyGroup] = WireOperation(
+    core.DESTROY_GROUP, lambda _: core.DestroyGroup()
+)
+
+COLLECTIVES: dict[str, WireOperation[Any, Any]] = {
+    "Barrier": BARRIER,
+    "Broadcast": BROADCAST,
+    "Gather": GATHER,
+    "AllReduce": ALL_REDUCE,
+    "AllGather": ALL_GATHER,
+}
+"""Operations of CollectiveService by the name of their RPC."""

@@ -1,0 +1,101 @@
+"""RankService."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Sequence
+from importlib.metadata import version
+
+import grpc
+
+from rankbridge.v1 import rank_service_pb2 as pb
+from rankbridge.v1 import rank_service_pb2_grpc as stub
+
+from ..core.rank import Rank
+from . import wire
+from .running import answered
+
+DEFAULT_FORMING_TIMEOUT_MS = 10_000
+
+
+class RankServicer(stub.RankServiceServicer):
+    """One rank. `endpoints`: gRPC targets at which it is served; filled in when they are known."""
+
+    def __init__(self, rank: Rank, endpoints: Sequence[str]) -> None:
+        self._rank = rank
+        self._endpoints = endpoints
+        self._host = socket.gethostname()
+        self._version = version("rankbridge")
+
+    def DescribeRank(
+        self, request: pb.DescribeRankRequest, context: grpc.ServicerContext
+    ) -> pb.DescribeRankResponse:
+        """Tell what the rank is."""
+        it = self._rank.describe()
+        return pb.DescribeRankResponse(
+            rank=it.rank,
+            world_size=it.world_size,
+            local_rank=self._rank.identity.local_rank,
+            pid=os.getpid(),
+            host=self._host,
+            backend=self._rank.backend.name,
+            generation=it.number,
+            generation_state=pb.GenerationState.Value(f"GENERATION_STATE_{it.state.name}"),
+            generation_error=wire.pack_error(it.error.failure) if it.error else None,
+            groups=[wire.pack_group(group) for group in it.groups],
+            sessions=[
+                pb.SessionUsage(session_id=usage.session_id, refs=usage.refs, bytes=usage.bytes)
+                for usage in self._rank.refs.usage()
+            ],
+            pending_operations=it.pending,
+            endpoints=self._endpoints,
+            version=self._version,
+        )
+
+    def PrepareGeneration(
+        self, request: pb.PrepareGenerationRequest, context: grpc.ServicerContext
+    ) -> pb.PrepareGenerationResponse:
+        """First phase of forming."""
+        return answered(
+            self._rank,
+            "prepare",
+            lambda: pb.PrepareGenerationResponse(
+                address=wire.pack_address(
+                    self._rank.prepare(
+                        request.generation, request.rank, request.world_size, wire.groups(request.groups)
+                    )
+                )
+            ),
+            lambda error: pb.PrepareGenerationResponse(error=error),
+        )
+
+    def CommitGeneration(
+        self, request: pb.CommitGenerationRequest, context: grpc.ServicerContext
+    ) -> pb.CommitGenerationResponse:
+        """Second phase of forming."""
+        return answered(
+            self._rank,
+            "commit",
+            lambda: self._commit(request),
+            lambda error: pb.CommitGenerationResponse(error=error),
+        )
+
+    def AbortGeneration(
+        self, request: pb.AbortGenerationRequest, context: grpc.ServicerContext
+    ) -> pb.AbortGenerationResponse:
+        """End a generation."""
+        return answered(
+            self._rank,
+            "abort",
+            lambda: pb.AbortGenerationResponse(
+                aborted=self._rank.abort(request.generation, request.reason or "the controller asked for it")
+            ),
+            lambda error: pb.AbortGenerationResponse(error=error),
+        )
+
+    def _commit(self, request: pb.CommitGenerationRequest) -> pb.CommitGenerationResponse:
+        timeout = (request.timeout_ms or DEFAULT_FORMING_TIMEOUT_MS) / 1000
+        addresses = [wire.address(it) for it in request.addresses]
+        self._rank.commit(request.generation, addresses, request.secret, timeout)
+        return pb.CommitGenerationResponse(generation=request.generation)

@@ -1,0 +1,39 @@
+"""Running a call: whatever fails becomes the `error` of its response."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from rankbridge.v1 import error_pb2
+
+from ..core.errors import BridgeError, Place
+from ..core.rank import Rank
+from ..core.task import Outcome, failure_of
+from . import wire
+from .operations import R, WireOperation
+
+Response = TypeVar("Response")
+
+
+def run(rank: Rank, operation: WireOperation[R, Any], request: R) -> Outcome:
+    """Submit one operation and wait for its outcome, at most for its timeout. Raises BridgeError."""
+    call = wire.call(request.call, rank.default_timeout)
+    return rank.submit(operation.core, operation.args(request), call).wait()
+
+
+def answered(
+    rank: Rank,
+    operation: str,
+    answer: Callable[[], Response],
+    refused: Callable[[error_pb2.Error], Response],
+) -> Response:
+    """`answer`'s response, or the response that `refused` makes of what it raised."""
+    try:
+        return answer()
+    except BridgeError as error:
+        place = Place(rank=rank.describe().rank, operation=operation)
+        return refused(wire.pack_error(error.at(place).failure))
+    except Exception as error:
+        place = Place(rank=rank.describe().rank, operation=operation)
+        return refused(wire.pack_error(BridgeError(failure_of(error)).at(place).failure))

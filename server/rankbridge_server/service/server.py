@@ -1,0 +1,107 @@
+"""The gRPC server of one rank."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import grpc
+from grpc_health.v1 import health, health_pb2, health_pb2_grpc
+from grpc_reflection.v1alpha import reflection
+
+from rankbridge.v1 import (
+    collective_service_pb2,
+    collective_service_pb2_grpc,
+    gang_service_pb2,
+    gang_service_pb2_grpc,
+    group_service_pb2,
+    group_service_pb2_grpc,
+    rank_service_pb2,
+    rank_service_pb2_grpc,
+    ref_service_pb2,
+)
+
+from ..core.rank import Rank
+from . import collective, refs
+from .gang import GangServicer
+from .group import GroupServicer
+from .rank import RankServicer
+
+MAX_MESSAGE_BYTES = 256 * 1024 * 1024
+# Every pending operation holds a thread, made when it is needed. Above the operations that a rank accepts there
+# is room for those that must always be answered.
+SPARE_THREADS = 64
+
+_OPTIONS = [
+    ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    # A port that is taken is an error, not a second server behind the first.
+    ("grpc.so_reuseport", 0),
+    # Clients may ask whether the server lives, also while they have no call.
+    ("grpc.keepalive_permit_without_calls", 1),
+    ("grpc.http2.min_ping_interval_without_data_ms", 1000),
+    ("grpc.http2.max_ping_strikes", 0),
+]
+
+_SERVICES = [
+    descriptor.services_by_name[name].full_name
+    for descriptor, name in (
+        (collective_service_pb2.DESCRIPTOR, "CollectiveService"),
+        (gang_service_pb2.DESCRIPTOR, "GangService"),
+        (group_service_pb2.DESCRIPTOR, "GroupService"),
+        (rank_service_pb2.DESCRIPTOR, "RankService"),
+        (ref_service_pb2.DESCRIPTOR, "RefService"),
+    )
+]
+
+
+class Server:
+    """Serves one rank on all `listen` addresses: "unix:/path" or "host:port", port 0 for any.
+
+    `endpoints` tells where, after construction. Raises OSError when an address cannot be had.
+    """
+
+    def __init__(self, rank: Rank, listen: Sequence[str], max_pending: int) -> None:
+        self._pool = ThreadPoolExecutor(max_pending + SPARE_THREADS, thread_name_prefix="rpc")
+        self._server = grpc.server(self._pool, options=_OPTIONS)
+        self.endpoints: list[str] = []
+        self._add_services(rank)
+        for address in listen:
+            self.endpoints.append(self._bind(address))
+
+    def start(self) -> None:
+        """Begin to serve; health says SERVING."""
+        self._server.start()
+        for service in ("", *_SERVICES):
+            self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
+
+    def stop(self, grace: float) -> None:
+        """Stop serving; calls that run have `grace` seconds to end."""
+        self._health.enter_graceful_shutdown()
+        self._server.stop(grace).wait()
+
+    def wait(self) -> None:
+        """Return when the server has stopped."""
+        self._server.wait_for_termination()
+
+    def _add_services(self, rank: Rank) -> None:
+        server = self._server
+        self._health = health.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        reflection.enable_server_reflection(
+            (*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server
+        )
+        collective_service_pb2_grpc.add_CollectiveServiceServicer_to_server(collective.servicer(rank), server)
+        gang_service_pb2_grpc.add_GangServiceServicer_to_server(GangServicer(rank), server)
+        group_service_pb2_grpc.add_GroupServiceServicer_to_server(GroupServicer(rank), server)
+        rank_service_pb2_grpc.add_RankServiceServicer_to_server(RankServicer(rank, self.endpoints), server)
+        refs.add_to_server(rank, server)
+
+    def _bind(self, address: str) -> str:
+        try:
+            port = self._server.add_insecure_port(address)
+        except RuntimeError as error:
+            raise OSError(f"cannot listen on {address}: {error}") from error
+        if address.startswith("unix:"):
+            return address
+        return f"{address.rpartition(':')[0]}:{port}"
