@@ -64,6 +64,8 @@ class _DtypeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumType
     """E5M2 with one zero and a shifted bias, no infinities."""
     DTYPE_COMPLEX32: _Dtype.ValueType  # 20
     """Two binary16, 4 bytes."""
+    DTYPE_FLOAT8_E8M0FNU: _Dtype.ValueType  # 21
+    """8-bit power of two without sign, as scales of blocks use it."""
 
 class Dtype(_Dtype, metaclass=_DtypeEnumTypeWrapper):
     """Element type of a tensor. Names and layouts are torch's; elements travel little-endian, in row-major
@@ -112,4 +114,6 @@ DTYPE_FLOAT8_E5M2FNUZ: Dtype.ValueType  # 19
 """E5M2 with one zero and a shifted bias, no infinities."""
 DTYPE_COMPLEX32: Dtype.ValueType  # 20
 """Two binary16, 4 bytes."""
+DTYPE_FLOAT8_E8M0FNU: Dtype.ValueType  # 21
+"""8-bit power of two without sign, as scales of blocks use it."""
 Global___Dtype: typing_extensions.TypeAlias = Dtype

@@ -1,0 +1,60 @@
+"""The Python client of rankbridge: collectives of a torch.distributed job, driven from outside.
+
+``connect`` gives a ``Gang``; its methods drive all ranks at once, and ``gang[2]`` is one of them. Tensors
+stay on their ranks; a ``Ref`` stands for each. ``aconnect`` gives the same for asyncio::
+
+    with rankbridge.connect("endpoints.json") as gang:
+        refs = gang.put([numpy.full(4, rank, numpy.float32) for rank in range(len(gang))])
+        total = gang.all_reduce(refs, op="sum")
+        print(gang[2].get(total[2]))
+
+Everything raised on purpose is a ``RankBridgeError``; the tree is in ``rankbridge.errors``. This package
+needs no torch; it takes and gives torch tensors where torch is installed and asked for.
+"""
+
+from rankbridge._async_channels import AsyncPending
+from rankbridge._async_gang import AsyncGang, aconnect
+from rankbridge._async_rank import AsyncRank
+from rankbridge._gang import Gang, connect
+from rankbridge._inits import Init, arange, full, normal, uniform, zeros
+from rankbridge._operations import CallOptions, MemberOptions, ReduceOp
+from rankbridge._rank import Rank
+from rankbridge._ref import Ref
+from rankbridge._status import Formed, Group, RankStatus, SessionUsage
+from rankbridge._sync_channels import Pending
+from rankbridge._tensor import Array, Tensor, TensorLike
+from rankbridge._values import PyValue, from_value, to_value
+from rankbridge.errors import *  # noqa: F403
+from rankbridge.errors import __all__ as _errors
+
+__all__ = [
+    "Array",
+    "AsyncGang",
+    "AsyncPending",
+    "AsyncRank",
+    "CallOptions",
+    "Formed",
+    "Gang",
+    "Group",
+    "Init",
+    "MemberOptions",
+    "Pending",
+    "PyValue",
+    "Rank",
+    "RankStatus",
+    "ReduceOp",
+    "Ref",
+    "SessionUsage",
+    "Tensor",
+    "TensorLike",
+    "aconnect",
+    "arange",
+    "connect",
+    "from_value",
+    "full",
+    "normal",
+    "to_value",
+    "uniform",
+    "zeros",
+]
+__all__ += _errors

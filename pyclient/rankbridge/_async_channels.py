@@ -1,0 +1,169 @@
+"""Sends calls over grpcio's asyncio front."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, TypeVar
+
+import grpc
+import grpc.aio
+
+from rankbridge._calls import Call, Shape
+from rankbridge._gang_core import all_values
+from rankbridge._targets import CHANNEL_OPTIONS
+from rankbridge.errors import Outcome, RankBridgeError
+
+T = TypeVar("T")
+
+__all__ = ["AsyncChannels", "AsyncPending"]
+
+
+class AsyncPending(Generic[T]):
+    """A call that was begun and may not have ended: ``Pending`` for asyncio.
+
+    Attributes:
+        operation: Kind of operation.
+        operation_id: Its id. Empty: it has none.
+        rank: Rank in the gang that was called.
+    """
+
+    def __init__(self, call: Call[T], task: asyncio.Task[T]) -> None:
+        """Holds a call in flight; made by ``AsyncRank.start``."""
+        self.operation = call.operation
+        self.operation_id = call.operation_id
+        self.rank = call.rank
+        self._task = task
+        self._call = call
+
+    async def result(self, timeout: float | None = None) -> T:
+        """Waits for the end, as ``Pending.result``. Cancelling who waits does not cancel the call."""
+        await asyncio.wait([self._task], timeout=timeout)
+        if not self._task.done():
+            raise TimeoutError(f"{self.operation} at rank {self.rank} has not ended yet")
+        if self._task.cancelled():
+            raise self._call.cancelled()
+        return self._task.result()
+
+    async def exception(self, timeout: float | None = None) -> RankBridgeError | None:
+        """Waits for the end, and gives the error that `result` would raise, or None."""
+        return (await self.outcome(timeout)).error
+
+    async def outcome(self, timeout: float | None = None) -> Outcome[T]:
+        """Waits for the end, and gives value or error."""
+        try:
+            return Outcome(rank=self.rank, value=await self.result(timeout))
+        except RankBridgeError as error:
+            return Outcome(rank=self.rank, error=error)
+
+    def done(self) -> bool:
+        """Says whether the call has ended."""
+        return self._task.done()
+
+    def cancel(self) -> None:
+        """Stops waiting for the rank; what it does meanwhile is unknown. An ended call stays as it is."""
+        self._task.cancel()
+
+
+class AsyncChannels:
+    """One channel to each rank. Made and used in one event loop."""
+
+    def __init__(self, targets: Sequence[str], tls: grpc.ChannelCredentials | None) -> None:
+        """Makes the channels; nothing is connected before the first call."""
+        self._targets = tuple(targets)
+        self._channels = [
+            grpc.aio.insecure_channel(target, CHANNEL_OPTIONS)
+            if tls is None
+            else grpc.aio.secure_channel(target, tls, CHANNEL_OPTIONS)
+            for target in targets
+        ]
+        self._callables: dict[tuple[int, str], Any] = {}
+        self._closed = False
+
+    async def run(self, call: Call[T]) -> T:
+        """Sends a call and waits for its end. Cancelling who waits cancels the call.
+
+        Raises:
+            RankBridgeError: It failed.
+        """
+        send = self._callable(call)
+        with self._failures(call):
+            match call.shape:
+                case Shape.UNARY:
+                    return call.result(await send(call.request, timeout=call.deadline))
+                case Shape.UPLOAD:
+                    return call.result(await send(call.messages(), timeout=call.deadline))
+                case Shape.DOWNLOAD:
+                    return await self._download(call, send(call.request, timeout=call.deadline))
+
+    def start(self, call: Call[T]) -> AsyncPending[T]:
+        """Sends a call and returns at once.
+
+        Raises:
+            CallCancelledError: The gang is closed.
+        """
+        self._callable(call)
+        return AsyncPending(call, asyncio.create_task(self.run(call)))
+
+    async def outcomes(self, calls: Sequence[Call[T]]) -> list[Outcome[T]]:
+        """Sends calls, all at once, and waits for every one's end."""
+        return await asyncio.gather(*(self._outcome(call) for call in calls))
+
+    async def run_all(self, calls: Sequence[Call[T]]) -> list[T]:
+        """Sends calls, all at once, waits for every one's end, and gives their results.
+
+        Raises:
+            GangError: Some failed.
+        """
+        return all_values(await self.outcomes(calls))
+
+    async def close(self) -> None:
+        """Closes the channels. Calls in flight fail with ``CallCancelledError``."""
+        self._closed = True
+        for channel in self._channels:
+            await channel.close()
+
+    def _callable(self, call: Call[T]) -> Any:
+        if self._closed:
+            raise call.refused()
+        key = (call.rank, call.path)
+        found = self._callables.get(key)
+        if found is None:
+            channel = self._channels[call.rank]
+            found = self._callables[key] = {
+                Shape.UNARY: channel.unary_unary,
+                Shape.UPLOAD: channel.stream_unary,
+                Shape.DOWNLOAD: channel.unary_stream,
+            }[call.shape](call.path)
+        return found
+
+    async def _outcome(self, call: Call[T]) -> Outcome[T]:
+        try:
+            value = await self.run(call)
+            return Outcome(rank=call.rank, value=value)
+        except RankBridgeError as error:
+            return Outcome(rank=call.rank, error=error)
+
+    async def _download(self, call: Call[T], stream: Any) -> T:
+        reader = call.collector()
+        try:
+            async for message in stream:
+                reader.feed(message)
+        except BaseException:
+            stream.cancel()
+            raise
+        return reader.finish()
+
+    @contextlib.contextmanager
+    def _failures(self, call: Call[T]) -> Iterator[None]:
+        try:
+            yield
+        except grpc.RpcError as error:
+            raise call.failure(error, self._targets[call.rank]) from error
+        except asyncio.CancelledError as error:
+            # A channel that is closed cancels its calls as if their task had been.
+            task = asyncio.current_task()
+            if self._closed and not (task is not None and task.cancelling()):
+                raise call.cancelled() from error
+            raise

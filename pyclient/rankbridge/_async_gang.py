@@ -1,0 +1,291 @@
+"""All ranks of a job, for asyncio."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
+
+import grpc
+
+from rankbridge import _operations as ops
+from rankbridge._async_channels import AsyncChannels
+from rankbridge._async_rank import AsyncRank
+from rankbridge._gang_core import CLOSE_TIMEOUT, GangCore, merge_groups, new_id, of_gang
+from rankbridge._inits import Init
+from rankbridge._operations import CallOptions, Form, MemberOptions, ReduceOp
+from rankbridge._ref import Ref
+from rankbridge._status import Formed, Group, RankStatus
+from rankbridge._targets import Target, resolve
+from rankbridge._tensor import Array, Tensor, TensorLike, as_tensor
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["AsyncGang", "aconnect"]
+
+
+async def aconnect(
+    target: Target, *, tls: grpc.ChannelCredentials | None = None, session: bool = True, timeout: float = 30.0
+) -> AsyncGang:
+    """Connects to every rank of a gang, as ``connect``, in the running event loop.
+
+    Use it as ``async with await aconnect(...) as gang``, or close it.
+    """
+    targets = resolve(target, secure=tls is not None)
+    gang = AsyncGang(
+        AsyncChannels(targets, tls), targets, session_id=new_id() if session else "", timeout=timeout
+    )
+    try:
+        await gang._open_session(gang.session_id)
+    except BaseException:
+        await gang.close()
+        raise
+    return gang
+
+
+class AsyncGang(GangCore[AsyncRank]):
+    """All ranks of a job, as ``Gang``: the same methods and arguments, to be awaited, in one event loop.
+
+    Attributes:
+        targets: gRPC target of each rank, by rank.
+        timeout: Default timeout of calls, in seconds.
+    """
+
+    def __init__(
+        self, channels: AsyncChannels, targets: Sequence[str], *, session_id: str, timeout: float
+    ) -> None:
+        """Made by ``aconnect``."""
+        super().__init__(targets, session_id=session_id, timeout=timeout)
+        self._channels = channels
+        self._ranks = tuple(AsyncRank(self, rank) for rank in self._all())
+
+    async def __aenter__(self) -> Self:
+        """Gives the gang itself."""
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the gang."""
+        await self.close()
+
+    async def close(self) -> None:
+        """As ``Gang.close``."""
+        await self._close_session(self._session_id)
+        await self._channels.close()
+
+    @contextlib.asynccontextmanager
+    async def session(self) -> AsyncIterator[str]:
+        """As ``Gang.session``."""
+        session_id = new_id()
+        try:
+            await self._open_session(session_id)
+            with self._entered(session_id):
+                yield session_id
+        finally:
+            await self._close_session(session_id)
+
+    # --- tensors -------------------------------------------------------------------------------------------
+
+    async def put(
+        self,
+        values: Sequence[TensorLike],
+        *,
+        group: str | Group = "world",
+        device: str = "",
+        timeout: float | None = None,
+    ) -> list[Ref]:
+        """As ``Gang.put``."""
+        pairs = self._paired(await self._members(group), values, "put")
+        return await self._channels.run_all(
+            [ops.put(scope, value, device=device, timeout=timeout) for scope, value in pairs]
+        )
+
+    async def put_same(
+        self,
+        value: TensorLike,
+        *,
+        group: str | Group = "world",
+        device: str = "",
+        timeout: float | None = None,
+    ) -> list[Ref]:
+        """As ``Gang.put_same``."""
+        tensor = as_tensor(value)
+        calls = self._on(await self._members(group), ops.put, tensor, device=device, timeout=timeout)
+        return await self._channels.run_all(calls)
+
+    @overload
+    async def get(
+        self, refs: Ref, *, to: Literal["numpy"] = "numpy", timeout: float | None = None
+    ) -> Array: ...
+    @overload
+    async def get(self, refs: Ref, *, to: Literal["torch"], timeout: float | None = None) -> torch.Tensor: ...
+    @overload
+    async def get(self, refs: Ref, *, to: Literal["tensor"], timeout: float | None = None) -> Tensor: ...
+    @overload
+    async def get(
+        self, refs: Iterable[Ref], *, to: Literal["numpy"] = "numpy", timeout: float | None = None
+    ) -> list[Array]: ...
+    @overload
+    async def get(
+        self, refs: Iterable[Ref], *, to: Literal["torch"], timeout: float | None = None
+    ) -> list[torch.Tensor]: ...
+    @overload
+    async def get(
+        self, refs: Iterable[Ref], *, to: Literal["tensor"], timeout: float | None = None
+    ) -> list[Tensor]: ...
+
+    async def get(
+        self, refs: Ref | Iterable[Ref], *, to: Form = "numpy", timeout: float | None = None
+    ) -> Any:
+        """As ``Gang.get``."""
+        fetched = await self._channels.run_all(self._on_owners(refs, ops.get, to=to, timeout=timeout))
+        return fetched[0] if isinstance(refs, Ref) else fetched
+
+    async def create(
+        self,
+        dtype: object,
+        shape: Iterable[int] | int,
+        *,
+        init: Init | Sequence[Init] | None = None,
+        group: str | Group = "world",
+        device: str = "",
+    ) -> list[Ref]:
+        """As ``Gang.create``."""
+        return await self._channels.run_all(
+            self._creates(await self._members(group), dtype, shape, init, device)
+        )
+
+    @overload
+    async def describe(self, refs: Ref) -> Ref: ...
+    @overload
+    async def describe(self, refs: Iterable[Ref]) -> list[Ref]: ...
+
+    async def describe(self, refs: Ref | Iterable[Ref]) -> Ref | list[Ref]:
+        """As ``Gang.describe``."""
+        described = await self._channels.run_all(self._on_owners(refs, ops.describe))
+        return described[0] if isinstance(refs, Ref) else described
+
+    async def list_refs(self) -> list[list[Ref]]:
+        """As ``Gang.list_refs``."""
+        pages = await self._channels.run_all(self._on(self._all(), ops.list_refs))
+        return [
+            [*page.refs, *(await rank._more_refs(page.next_page_token) if page.next_page_token else ())]
+            for rank, page in zip(self, pages, strict=True)
+        ]
+
+    async def release(self, refs: Ref | Iterable[Ref]) -> int:
+        """As ``Gang.release``."""
+        return sum(await self._channels.run_all(self._releases(refs)))
+
+    # --- collectives ---------------------------------------------------------------------------------------
+
+    async def barrier(self, **options: Unpack[CallOptions]) -> None:
+        """As ``Gang.barrier``."""
+        members = await self._members(options.get("group", "world"))
+        await self._channels.run_all(self._on_members(members, ops.barrier, **options))
+
+    async def broadcast(
+        self,
+        refs: Sequence[Ref],
+        *,
+        src_rank_in_group: int = 0,
+        in_place: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """As ``Gang.broadcast``."""
+        calls = self._on_refs(
+            refs, ops.broadcast, src_rank_in_group=src_rank_in_group, in_place=in_place, **options
+        )
+        return await self._channels.run_all(calls)
+
+    async def gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int = -1,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref | None]:
+        """As ``Gang.gather``."""
+        calls = self._on_refs(refs, ops.gather, dst_rank_in_group=dst_rank_in_group, dim=dim, **options)
+        return await self._channels.run_all(calls)
+
+    async def all_reduce(
+        self,
+        refs: Sequence[Ref],
+        *,
+        op: ReduceOp = "sum",
+        in_place: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """As ``Gang.all_reduce``."""
+        return await self._channels.run_all(
+            self._on_refs(refs, ops.all_reduce, op=op, in_place=in_place, **options)
+        )
+
+    async def all_gather(
+        self, refs: Sequence[Ref], *, dim: int = -1, **options: Unpack[CallOptions]
+    ) -> list[Ref]:
+        """As ``Gang.all_gather``."""
+        return await self._channels.run_all(self._on_refs(refs, ops.all_gather, dim=dim, **options))
+
+    # --- groups and the gang -------------------------------------------------------------------------------
+
+    async def new_group(self, name: str, ranks: Iterable[int], **options: Unpack[CallOptions]) -> Group:
+        """As ``Gang.new_group``."""
+        members = await self._members(options.get("group", "world"))
+        made = await self._channels.run_all(
+            self._on_members(members, ops.new_group, name, tuple(ranks), **options)
+        )
+        return of_gang(made[0])
+
+    async def destroy_group(self, group: str | Group, **options: Unpack[MemberOptions]) -> Group:
+        """As ``Gang.destroy_group``."""
+        ended = await self._channels.run_all(
+            self._on_members(await self._members(group), ops.destroy_group, group, **options)
+        )
+        return of_gang(ended[0])
+
+    async def groups(self) -> list[Group]:
+        """As ``Gang.groups``."""
+        return merge_groups(await self._channels.run_all(self._on(self._all(), ops.groups)))
+
+    async def status(self) -> list[RankStatus]:
+        """As ``Gang.status``."""
+        return await self._channels.run_all(self._on(self._all(), ops.status))
+
+    async def form(
+        self,
+        *,
+        groups: Iterable[Group | tuple[str, Iterable[int]]] = (),
+        endpoints: Sequence[str] | None = None,
+        via_rank: int = 0,
+        timeout: float = 10.0,
+    ) -> Formed:
+        """As ``Gang.form``."""
+        scope = self._scope(via_rank)
+        call = ops.form(scope, endpoints or self.targets, groups=groups, timeout=timeout)
+        formed = await self._channels.run(call)
+        await self._open_session(self._session_id)
+        return formed
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    async def _members(self, group: str | Group) -> tuple[int, ...]:
+        known = self._known_members(group)
+        return (await self._channels.run(self._describe(group))).ranks if known is None else known
+
+    async def _open_session(self, session_id: str) -> None:
+        if session_id:
+            await self._channels.run_all(self._on(self._all(), ops.open_session, session_id))
+
+    async def _close_session(self, session_id: str) -> None:
+        if session_id:
+            timeout = min(self.timeout, CLOSE_TIMEOUT)
+            # Errors change nothing: a rank that cannot be reached frees its refs by its own end.
+            await self._channels.outcomes(
+                self._on(self._all(), ops.close_session, session_id, timeout=timeout)
+            )

@@ -1,0 +1,161 @@
+"""One call on one rank, before it is sent: bytes out, bytes in, no I/O."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from rankbridge._failures import error_from_rpc
+from rankbridge.errors import CallCancelledError, ProtocolError, RankBridgeError
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+__all__ = ["MARGIN", "Call", "Reader", "Shape"]
+
+MARGIN = 2.0
+"""Seconds that the RPC's deadline leaves the rank beyond the timeout that it was told, so that the rank's own
+verdict arrives first."""
+
+
+class Shape(enum.Enum):
+    """Which sides of a call are streams."""
+
+    UNARY = enum.auto()
+    UPLOAD = enum.auto()
+    DOWNLOAD = enum.auto()
+
+
+class Reader(Protocol[T_co]):
+    """Collects the messages of a download."""
+
+    def feed(self, message: bytes) -> None:
+        """Takes the next message."""
+
+    def finish(self) -> T_co:
+        """Gives the result, after the last message."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Generic[T]):
+    """One call on one rank. Whoever sends it needs to know no protobuf.
+
+    Attributes:
+        operation: Kind of operation, for example "all_reduce".
+        path: The RPC's path, for example "/rankbridge.v1.CollectiveService/AllReduce".
+        rank: Rank in the gang that is called.
+        group: Name of the group, or empty.
+        operation_id: Id of the operation, or empty.
+        deadline: Longest time until the answer, in seconds.
+        shape: Which sides are streams.
+        request: The request, serialized. Unused for an upload.
+        messages: For an upload: makes the request's messages.
+        read: For all but a download: makes the result of the response's bytes, or raises its error.
+        reader: For a download: makes a collector of the response's messages.
+    """
+
+    operation: str
+    path: str
+    rank: int
+    group: str = ""
+    operation_id: str = ""
+    deadline: float
+    shape: Shape = Shape.UNARY
+    request: bytes = b""
+    messages: Callable[[], Iterator[bytes]] = lambda: iter(())
+    read: Callable[[bytes], T] | None = None
+    reader: Callable[[], Reader[T]] | None = None
+
+    def result(self, response: bytes) -> T:
+        """Makes the result of a unary response.
+
+        Raises:
+            RankBridgeError: The response says so, or cannot be understood (``ProtocolError``).
+        """
+        assert self.read is not None, "a download has a reader"
+        result: T = self._understood(self.read, response)
+        return result
+
+    def collector(self) -> Reader[T]:
+        """Makes a collector of a download's messages, which raises as `result` does."""
+        assert self.reader is not None, "only a download has a reader"
+        return _Guarded(self, self.reader())
+
+    def failure(self, error: grpc.RpcError, target: str) -> RankBridgeError:
+        """Makes the exception of a call that gRPC did not bring to an end.
+
+        Args:
+            error: What gRPC raised.
+            target: Where the call went.
+        """
+        # Both of grpcio's fronts raise errors with these two methods; its base class does not declare them.
+        status: grpc.StatusCode = error.code()
+        details: str = error.details() or ""
+        return error_from_rpc(
+            status,
+            details,
+            rank=self.rank,
+            target=target,
+            group=self.group,
+            operation=self.operation,
+            operation_id=self.operation_id,
+        )
+
+    def cancelled(self) -> CallCancelledError:
+        """Makes the exception of a call whose end the caller did not wait for."""
+        return CallCancelledError(
+            "the caller cancelled",
+            indefinite=True,
+            rank=self.rank,
+            group=self.group,
+            operation=self.operation,
+            operation_id=self.operation_id,
+        )
+
+    def refused(self) -> CallCancelledError:
+        """Makes the exception of a call that was made on a closed gang."""
+        return CallCancelledError(
+            "the gang is closed",
+            rank=self.rank,
+            group=self.group,
+            operation=self.operation,
+            operation_id=self.operation_id,
+        )
+
+    def _understood(self, function: Callable[..., Any], *args: object) -> Any:
+        try:
+            return function(*args)
+        except DecodeError as error:
+            raise self._misunderstood(ProtocolError(f"the answer is no message: {error}")) from error
+        except ProtocolError as error:
+            raise self._misunderstood(error) from error
+
+    def _misunderstood(self, error: ProtocolError) -> ProtocolError:
+        return ProtocolError(
+            error.message,
+            indefinite=True,
+            rank=self.rank,
+            group=self.group,
+            operation=self.operation,
+            operation_id=self.operation_id,
+            expected=error.expected,
+            got=error.got,
+        )
+
+
+class _Guarded(Reader[T]):
+    def __init__(self, call: Call[T], reader: Reader[T]) -> None:
+        self._call = call
+        self._reader = reader
+
+    def feed(self, message: bytes) -> None:
+        self._call._understood(self._reader.feed, message)
+
+    def finish(self) -> T:
+        result: T = self._call._understood(self._reader.finish)
+        return result

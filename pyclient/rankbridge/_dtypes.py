@@ -1,0 +1,119 @@
+"""Element types: torch's names, their codes on the wire, their numpy counterparts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rankbridge.errors import ProtocolError, UnsupportedDtypeError
+from rankbridge.v1 import dtype_pb2
+
+__all__ = ["DTYPES", "Dtype", "dtype_from_wire", "dtype_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dtype:
+    """One element type.
+
+    Attributes:
+        name: torch's name, without "torch.".
+        code: Its number in ``rankbridge.v1.Dtype``.
+        itemsize: Bytes of one element.
+        numpy: The little-endian numpy dtype. None: numpy has none.
+    """
+
+    name: str
+    code: dtype_pb2.Dtype.ValueType
+    itemsize: int
+    numpy: np.dtype[Any] | None
+
+    @property
+    def uint(self) -> np.dtype[Any]:
+        """The little-endian unsigned dtype of the same size, which can carry the elements' bits.
+
+        Raises:
+            UnsupportedDtypeError: complex128, for which numpy has no unsigned dtype.
+        """
+        if self.itemsize > 8:
+            raise UnsupportedDtypeError(
+                f"numpy has no unsigned dtype of {self.itemsize} bytes", got=self.name
+            )
+        return np.dtype(f"<u{self.itemsize}")
+
+
+def _with_numpy(name: str, spec: str) -> Dtype:
+    numpy = np.dtype(spec)
+    return Dtype(name, dtype_pb2.Dtype.Value(f"DTYPE_{name.upper()}"), numpy.itemsize, numpy)
+
+
+def _without_numpy(name: str, itemsize: int) -> Dtype:
+    return Dtype(name, dtype_pb2.Dtype.Value(f"DTYPE_{name.upper()}"), itemsize, None)
+
+
+DTYPES: dict[str, Dtype] = {
+    dtype.name: dtype
+    for dtype in (
+        _with_numpy("float32", "<f4"),
+        _with_numpy("float64", "<f8"),
+        _with_numpy("float16", "<f2"),
+        _without_numpy("bfloat16", 2),
+        _with_numpy("int8", "<i1"),
+        _with_numpy("int16", "<i2"),
+        _with_numpy("int32", "<i4"),
+        _with_numpy("int64", "<i8"),
+        _with_numpy("uint8", "<u1"),
+        _with_numpy("uint16", "<u2"),
+        _with_numpy("uint32", "<u4"),
+        _with_numpy("uint64", "<u8"),
+        _with_numpy("bool", "?"),
+        _with_numpy("complex64", "<c8"),
+        _with_numpy("complex128", "<c16"),
+        _without_numpy("float8_e4m3fn", 1),
+        _without_numpy("float8_e5m2", 1),
+        _without_numpy("float8_e4m3fnuz", 1),
+        _without_numpy("float8_e5m2fnuz", 1),
+        _without_numpy("complex32", 4),
+        _without_numpy("float8_e8m0fnu", 1),
+    )
+}
+"""Every dtype by its name."""
+
+_BY_CODE = {dtype.code: dtype for dtype in DTYPES.values()}
+
+
+def dtype_of(named: object) -> Dtype:
+    """Finds the dtype that a caller names.
+
+    Args:
+        named: A name ("float32", "torch.float32"), a torch dtype, a numpy dtype of any byte order, or a numpy
+            scalar type. A dtype of an extension of numpy (``ml_dtypes.bfloat16``) is known by its name.
+
+    Raises:
+        UnsupportedDtypeError: It names none of ours.
+    """
+    name = str(named).removeprefix("torch.")
+    if name in DTYPES:
+        return DTYPES[name]
+    try:
+        name = np.dtype(named).name  # type: ignore[call-overload]
+    except TypeError:
+        name = ""
+    if name not in DTYPES:
+        raise UnsupportedDtypeError(
+            "there is no such dtype", expected=f"one of {', '.join(DTYPES)}", got=str(named)
+        )
+    return DTYPES[name]
+
+
+def dtype_from_wire(code: int) -> Dtype:
+    """Finds the dtype of a code on the wire.
+
+    Raises:
+        ProtocolError: The code is unspecified, or of a newer protocol than this client's.
+    """
+    for known, dtype in _BY_CODE.items():
+        if known == code:
+            return dtype
+    raise ProtocolError(f"dtype code {code} is unknown to this client", got=str(code))

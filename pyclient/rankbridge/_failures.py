@@ -1,0 +1,119 @@
+"""From failures on the wire, and of gRPC itself, to exceptions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import grpc
+
+from rankbridge import errors
+from rankbridge.errors import ErrorCode, RankBridgeError, RankDetail
+from rankbridge.v1 import error_pb2
+
+__all__ = ["error_from_rpc", "error_from_wire"]
+
+_CLASSES: dict[str, type[RankBridgeError]] = {
+    cls.code: cls
+    for cls in vars(errors).values()
+    if isinstance(cls, type) and issubclass(cls, RankBridgeError) and cls.code is not ErrorCode.UNSPECIFIED
+    if "code" in vars(cls)
+}
+"""Every class that is the leaf of a code, by code."""
+
+
+def error_from_wire(error: error_pb2.Error) -> RankBridgeError:
+    """Makes the exception of a structured error.
+
+    A code of a newer protocol becomes a plain ``RankBridgeError``; its message is kept.
+    """
+    cls = _CLASSES.get(_short(error_pb2.ErrorCode.items(), error.code).upper(), RankBridgeError)
+    return cls(
+        error.message,
+        indefinite=error.indefinite,
+        phase=_short(error_pb2.Phase.items(), error.phase),
+        rank=error.rank,
+        group=error.group,
+        operation=error.operation,
+        operation_id=error.operation_id,
+        generation=error.generation,
+        expected=error.expected,
+        got=error.got,
+        ranks=[
+            RankDetail(
+                rank=detail.rank,
+                rank_in_group=detail.rank_in_group,
+                state=_short(error_pb2.RankState.items(), detail.state),
+                detail=detail.detail,
+            )
+            for detail in error.ranks
+        ],
+    )
+
+
+_STATUS_CLASSES: dict[grpc.StatusCode, type[RankBridgeError]] = {
+    grpc.StatusCode.UNAVAILABLE: errors.UnavailableError,
+    grpc.StatusCode.DEADLINE_EXCEEDED: errors.DeadlineExceededError,
+    grpc.StatusCode.CANCELLED: errors.CallCancelledError,
+    grpc.StatusCode.RESOURCE_EXHAUSTED: errors.ResourceExhaustedError,
+    grpc.StatusCode.UNAUTHENTICATED: errors.NotAllowedError,
+    grpc.StatusCode.PERMISSION_DENIED: errors.NotAllowedError,
+    grpc.StatusCode.INTERNAL: errors.InternalError,
+    grpc.StatusCode.INVALID_ARGUMENT: errors.ProtocolError,
+    grpc.StatusCode.UNIMPLEMENTED: errors.ProtocolError,
+}
+
+# Statuses with which a server refuses a call that it has not begun.
+_REFUSED = {
+    grpc.StatusCode.UNIMPLEMENTED,
+    grpc.StatusCode.UNAUTHENTICATED,
+    grpc.StatusCode.PERMISSION_DENIED,
+    grpc.StatusCode.INVALID_ARGUMENT,
+}
+
+
+def error_from_rpc(
+    status: grpc.StatusCode,
+    details: str,
+    *,
+    rank: int,
+    target: str,
+    group: str,
+    operation: str,
+    operation_id: str,
+) -> RankBridgeError:
+    """Makes the exception of a call that gRPC did not bring to a structured end.
+
+    It is definite if the call provably never left this process, or was refused unseen; whatever may have
+    reached the rank is indefinite.
+
+    Args:
+        status: What gRPC says, not OK.
+        details: What gRPC says in words.
+        rank: Rank in the gang that was called.
+        target: Where it was called.
+        group: Name of the group, or empty.
+        operation: Kind of operation.
+        operation_id: Id of the operation, or empty.
+    """
+    cls = _STATUS_CLASSES.get(status, errors.TransportError)
+    never_sent = status is grpc.StatusCode.UNAVAILABLE and _never_sent(details)
+    return cls(
+        f"{status.name} from {target}: {details or 'no details'}",
+        indefinite=not (never_sent or status in _REFUSED),
+        rank=rank,
+        group=group,
+        operation=operation,
+        operation_id=operation_id,
+    )
+
+
+def _never_sent(details: str) -> bool:
+    # gRPC's status does not tell a call that found no connection from one that lost it. These are the words
+    # of its channel for the former; should they change, the error becomes indefinite, which is never wrong.
+    return details.startswith(("failed to connect to all addresses", "DNS resolution failed"))
+
+
+def _short(enum: Iterable[tuple[str, int]], number: int) -> str:
+    # "PHASE_DATA" of the enum Phase is "data"; a number of a newer protocol is "unspecified".
+    names: dict[int, str] = {value: name for name, value in enum}
+    return names.get(number, names[0]).removeprefix(names[0].removesuffix("UNSPECIFIED")).lower()

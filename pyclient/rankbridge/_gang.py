@@ -1,0 +1,378 @@
+"""All ranks of a job, blocking."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
+
+import grpc
+
+from rankbridge import _operations as ops
+from rankbridge._gang_core import CLOSE_TIMEOUT, GangCore, merge_groups, new_id, of_gang
+from rankbridge._inits import Init
+from rankbridge._operations import CallOptions, Form, MemberOptions, ReduceOp
+from rankbridge._rank import Rank
+from rankbridge._ref import Ref
+from rankbridge._status import Formed, Group, RankStatus
+from rankbridge._sync_channels import SyncChannels
+from rankbridge._targets import Target, resolve
+from rankbridge._tensor import Array, Tensor, TensorLike, as_tensor
+
+if TYPE_CHECKING:
+    import torch
+
+__all__ = ["Gang", "connect"]
+
+
+def connect(
+    target: Target, *, tls: grpc.ChannelCredentials | None = None, session: bool = True, timeout: float = 30.0
+) -> Gang:
+    """Connects to every rank of a gang.
+
+    Args:
+        target: Path of an endpoints file, its dict, or each rank's gRPC target (or targets) by rank. Of a
+            rank's several endpoints, a unix socket that exists on this machine is preferred.
+        tls: Credentials for TLS, from ``grpc.ssl_channel_credentials``. None: no TLS.
+        session: True: opens a session on every rank, which owns the refs made through this gang and is closed
+            with it. False: refs belong to the ranks' shared sessions and live until they are released.
+        timeout: Default longest time of a call, in seconds.
+
+    Returns:
+        The gang; use it in a ``with`` statement, or close it.
+
+    Raises:
+        InvalidArgumentError: The target is malformed.
+        OSError: The file cannot be read.
+        GangError: A session could not be opened on every rank (``UnavailableError``: a rank is not there).
+    """
+    targets = resolve(target, secure=tls is not None)
+    gang = Gang(SyncChannels(targets, tls), targets, session_id=new_id() if session else "", timeout=timeout)
+    try:
+        gang._open_session(gang.session_id)
+    except BaseException:
+        gang.close()
+        raise
+    return gang
+
+
+class Gang(GangCore[Rank]):
+    """All ranks of a job: ``gang.all_reduce(refs)``, ``gang[2]``, ``len(gang)``.
+
+    Lists of refs and values are in group order, one for each member; for "world" that is by rank. A call goes
+    to all ranks at once, and returns or raises when every rank's outcome is known. What fails raises one
+    ``GangError`` that is also of the cause's class and has every rank's outcome. ``**options`` are
+    ``CallOptions``: `group` (a ``Group`` or its name), `timeout` in seconds, `operation_id`, `generation`.
+
+    Attributes:
+        targets: gRPC target of each rank, by rank.
+        timeout: Default timeout of calls, in seconds.
+    """
+
+    def __init__(
+        self, channels: SyncChannels, targets: Sequence[str], *, session_id: str, timeout: float
+    ) -> None:
+        """Made by ``connect``."""
+        super().__init__(targets, session_id=session_id, timeout=timeout)
+        self._channels = channels
+        self._ranks = tuple(Rank(self, rank) for rank in self._all())
+
+    def __enter__(self) -> Self:
+        """Gives the gang itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes the gang."""
+        self.close()
+
+    def close(self) -> None:
+        """Closes the session, which frees its refs on every rank that can be reached, and the connections."""
+        self._close_session(self._session_id)
+        self._channels.close()
+
+    @contextlib.contextmanager
+    def session(self) -> Iterator[str]:
+        """Opens a session on every rank for the length of a ``with`` statement, and gives its id.
+
+        What is made inside, in the same thread or task, belongs to it and is freed at the end. Refs of other
+        sessions can be used inside; what comes of them belongs to their session. Sessions nest.
+
+        Raises:
+            GangError: It could not be opened on every rank.
+        """
+        session_id = new_id()
+        try:
+            self._open_session(session_id)
+            with self._entered(session_id):
+                yield session_id
+        finally:
+            self._close_session(session_id)
+
+    # --- tensors -------------------------------------------------------------------------------------------
+
+    def put(
+        self,
+        values: Sequence[TensorLike],
+        *,
+        group: str | Group = "world",
+        device: str = "",
+        timeout: float | None = None,
+    ) -> list[Ref]:
+        """Brings one tensor to each rank.
+
+        Args:
+            values: One for each member of `group`, in group order: whatever ``Rank.put`` takes.
+            group: Whose ranks get them.
+            device: "cpu", "cuda:0". Empty: each rank's own.
+            timeout: Seconds for the whole transfer. None: the default.
+        """
+        pairs = self._paired(self._members(group), values, "put")
+        return self._channels.run_all(
+            [ops.put(scope, value, device=device, timeout=timeout) for scope, value in pairs]
+        )
+
+    def put_same(
+        self,
+        value: TensorLike,
+        *,
+        group: str | Group = "world",
+        device: str = "",
+        timeout: float | None = None,
+    ) -> list[Ref]:
+        """Brings the same tensor to each rank; arguments as of `put`."""
+        tensor = as_tensor(value)
+        calls = self._on(self._members(group), ops.put, tensor, device=device, timeout=timeout)
+        return self._channels.run_all(calls)
+
+    @overload
+    def get(self, refs: Ref, *, to: Literal["numpy"] = "numpy", timeout: float | None = None) -> Array: ...
+    @overload
+    def get(self, refs: Ref, *, to: Literal["torch"], timeout: float | None = None) -> torch.Tensor: ...
+    @overload
+    def get(self, refs: Ref, *, to: Literal["tensor"], timeout: float | None = None) -> Tensor: ...
+    @overload
+    def get(
+        self, refs: Iterable[Ref], *, to: Literal["numpy"] = "numpy", timeout: float | None = None
+    ) -> list[Array]: ...
+    @overload
+    def get(
+        self, refs: Iterable[Ref], *, to: Literal["torch"], timeout: float | None = None
+    ) -> list[torch.Tensor]: ...
+    @overload
+    def get(
+        self, refs: Iterable[Ref], *, to: Literal["tensor"], timeout: float | None = None
+    ) -> list[Tensor]: ...
+
+    def get(self, refs: Ref | Iterable[Ref], *, to: Form = "numpy", timeout: float | None = None) -> Any:
+        """Fetches the tensor of one ref, or of each of several, each from its own rank.
+
+        Args:
+            refs: A ref, or several in any order.
+            to: "numpy": numpy arrays, or ``Tensor`` where numpy lacks the dtype. "torch": torch tensors on
+                the CPU. "tensor": ``Tensor``.
+            timeout: Seconds for the whole transfer. None: the default.
+        """
+        fetched = self._channels.run_all(self._on_owners(refs, ops.get, to=to, timeout=timeout))
+        return fetched[0] if isinstance(refs, Ref) else fetched
+
+    def create(
+        self,
+        dtype: object,
+        shape: Iterable[int] | int,
+        *,
+        init: Init | Sequence[Init] | None = None,
+        group: str | Group = "world",
+        device: str = "",
+    ) -> list[Ref]:
+        """Makes a tensor on each rank; nothing but its description travels.
+
+        Args:
+            dtype: Name ("bfloat16"), torch dtype or numpy dtype.
+            shape: Sizes, outermost first; the same on each rank.
+            init: `zeros` (if None), `full`, `arange`, `uniform` or `normal` of this package: one for all, or
+                one for each member.
+            group: Whose ranks get one.
+            device: "cpu", "cuda:0". Empty: each rank's own.
+        """
+        return self._channels.run_all(self._creates(self._members(group), dtype, shape, init, device))
+
+    @overload
+    def describe(self, refs: Ref) -> Ref: ...
+    @overload
+    def describe(self, refs: Iterable[Ref]) -> list[Ref]: ...
+
+    def describe(self, refs: Ref | Iterable[Ref]) -> Ref | list[Ref]:
+        """Asks for dtype, shape and device, as they are now, of one ref or of several in any order."""
+        described = self._channels.run_all(self._on_owners(refs, ops.describe))
+        return described[0] if isinstance(refs, Ref) else described
+
+    def list_refs(self) -> list[list[Ref]]:
+        """Lists, by rank, the refs of the current session, in the order in which they were made."""
+        pages = self._channels.run_all(self._on(self._all(), ops.list_refs))
+        return [
+            [*page.refs, *(rank._more_refs(page.next_page_token) if page.next_page_token else ())]
+            for rank, page in zip(self, pages, strict=True)
+        ]
+
+    def release(self, refs: Ref | Iterable[Ref]) -> int:
+        """Frees refs of any ranks and sessions, and gives their number.
+
+        Those of one rank and session are freed all or none; if one rank refuses, others may have freed
+        theirs.
+        """
+        return sum(self._channels.run_all(self._releases(refs)))
+
+    # --- collectives ---------------------------------------------------------------------------------------
+
+    def barrier(self, **options: Unpack[CallOptions]) -> None:
+        """Returns when every member has been reached."""
+        members = self._members(options.get("group", "world"))
+        self._channels.run_all(self._on_members(members, ops.barrier, **options))
+
+    def broadcast(
+        self,
+        refs: Sequence[Ref],
+        *,
+        src_rank_in_group: int = 0,
+        in_place: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member a tensor equal to the source's.
+
+        Args:
+            refs: One of each member, in group order, all of equal dtype and shape.
+            src_rank_in_group: Whose tensor is sent.
+            in_place: True: the result takes the input's place under the same ref. False: it gets a new ref.
+            **options: See the class.
+        """
+        calls = self._on_refs(
+            refs, ops.broadcast, src_rank_in_group=src_rank_in_group, in_place=in_place, **options
+        )
+        return self._channels.run_all(calls)
+
+    def gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int = -1,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref | None]:
+        """Gives one member all members' tensors, concatenated in group order.
+
+        Args:
+            refs: One of each member, in group order, all of equal dtype and shape, one dimension or more.
+            dst_rank_in_group: Who gets the result.
+            dim: Dimension along which to concatenate; negative counts from the last.
+            **options: See the class.
+
+        Returns:
+            A ref at the destination's place, None at all others.
+        """
+        calls = self._on_refs(refs, ops.gather, dst_rank_in_group=dst_rank_in_group, dim=dim, **options)
+        return self._channels.run_all(calls)
+
+    def all_reduce(
+        self,
+        refs: Sequence[Ref],
+        *,
+        op: ReduceOp = "sum",
+        in_place: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member the element-wise reduction of all members' tensors.
+
+        Args:
+            refs: One of each member, in group order, all of equal dtype and shape.
+            op: "sum" (of bool: or), "product" (of bool: and), "min", "max", or "avg" (no integers).
+            in_place: True: the result takes the input's place under the same ref. False: it gets a new ref.
+            **options: See the class.
+        """
+        return self._channels.run_all(
+            self._on_refs(refs, ops.all_reduce, op=op, in_place=in_place, **options)
+        )
+
+    def all_gather(self, refs: Sequence[Ref], *, dim: int = -1, **options: Unpack[CallOptions]) -> list[Ref]:
+        """Gives every member all members' tensors, concatenated in group order.
+
+        Args:
+            refs: One of each member, in group order, all of equal dtype and shape, one dimension or more.
+            dim: Dimension along which to concatenate; negative counts from the last.
+            **options: See the class.
+        """
+        return self._channels.run_all(self._on_refs(refs, ops.all_gather, dim=dim, **options))
+
+    # --- groups and the gang -------------------------------------------------------------------------------
+
+    def new_group(self, name: str, ranks: Iterable[int], **options: Unpack[CallOptions]) -> Group:
+        """Makes a group.
+
+        Args:
+            name: Its name, 1 to 128 bytes, not yet used.
+            ranks: Ranks of the gang, in group order.
+            **options: See the class; `group` is the group whose members make the new one.
+        """
+        members = self._members(options.get("group", "world"))
+        made = self._channels.run_all(self._on_members(members, ops.new_group, name, tuple(ranks), **options))
+        return of_gang(made[0])
+
+    def destroy_group(self, group: str | Group, **options: Unpack[MemberOptions]) -> Group:
+        """Ends a group, after the calls queued on it, and gives it as it was."""
+        ended = self._channels.run_all(
+            self._on_members(self._members(group), ops.destroy_group, group, **options)
+        )
+        return of_gang(ended[0])
+
+    def groups(self) -> list[Group]:
+        """Describes every group that any rank has, by name."""
+        return merge_groups(self._channels.run_all(self._on(self._all(), ops.groups)))
+
+    def status(self) -> list[RankStatus]:
+        """Describes every rank.
+
+        Raises:
+            GangError: Some ranks could not be reached; its `outcomes` have the others.
+        """
+        return self._channels.run_all(self._on(self._all(), ops.status))
+
+    def form(
+        self,
+        *,
+        groups: Iterable[Group | tuple[str, Iterable[int]]] = (),
+        endpoints: Sequence[str] | None = None,
+        via_rank: int = 0,
+        timeout: float = 10.0,
+    ) -> Formed:
+        """Forms the next generation, of every rank or of none, and opens the gang's session in it.
+
+        Args:
+            groups: Groups to form beside "world": ``Group``, or pairs of a name and its ranks in group order.
+            endpoints: Every rank's gRPC target by rank, as that rank can reach it. None: the gang's own
+                targets.
+            via_rank: Which rank's sidecar does it.
+            timeout: Seconds for all of it.
+        """
+        scope = self._scope(via_rank)
+        call = ops.form(scope, endpoints or self.targets, groups=groups, timeout=timeout)
+        formed = self._channels.run(call)
+        self._open_session(self._session_id)
+        return formed
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def _members(self, group: str | Group) -> tuple[int, ...]:
+        known = self._known_members(group)
+        return self._channels.run(self._describe(group)).ranks if known is None else known
+
+    def _open_session(self, session_id: str) -> None:
+        if session_id:
+            self._channels.run_all(self._on(self._all(), ops.open_session, session_id))
+
+    def _close_session(self, session_id: str) -> None:
+        if session_id:
+            timeout = min(self.timeout, CLOSE_TIMEOUT)
+            # Errors change nothing: a rank that cannot be reached frees its refs by its own end.
+            self._channels.outcomes(self._on(self._all(), ops.close_session, session_id, timeout=timeout))

@@ -1,0 +1,196 @@
+"""What a gang knows and decides without any I/O, for its sync and its async front."""
+
+from __future__ import annotations
+
+import contextlib
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
+from typing import Any, Generic, TypeVar
+
+from rankbridge import _operations as ops
+from rankbridge._calls import Call
+from rankbridge._inits import Init
+from rankbridge._operations import Scope, group_name
+from rankbridge._ref import Ref
+from rankbridge._status import Group
+from rankbridge.errors import InvalidArgumentError, Outcome, RankOutOfRangeError, gang_error
+
+T = TypeVar("T")
+RankT = TypeVar("RankT")
+
+__all__ = ["CLOSE_TIMEOUT", "GangCore", "all_values", "merge_groups", "new_id", "of_gang"]
+
+CLOSE_TIMEOUT = 5.0
+"""Longest time that closing a session may take, in seconds: a rank that is gone has freed its refs."""
+
+# Sessions entered with `with gang.session()`, by the gang's own key. Of the context, so that threads and
+# tasks do not get into each other's sessions.
+_ENTERED: ContextVar[dict[object, str]] = ContextVar("rankbridge_sessions")
+
+
+def new_id() -> str:
+    """Makes an id that nothing else has."""
+    return uuid.uuid4().hex
+
+
+class GangCore(Generic[RankT]):
+    """The ranks of a gang, its session, and what a call to several of them consists of.
+
+    Attributes:
+        targets: gRPC target of each rank, by rank.
+        timeout: Default timeout of calls, in seconds.
+    """
+
+    def __init__(self, targets: Sequence[str], *, session_id: str, timeout: float) -> None:
+        """Knows the gang; connects nothing."""
+        self.targets = tuple(targets)
+        self.timeout = timeout
+        self._session_id = session_id
+        self._ranks: tuple[RankT, ...] = ()
+
+    def __len__(self) -> int:
+        """Number of ranks."""
+        return len(self.targets)
+
+    def __getitem__(self, rank: int) -> RankT:
+        """Gives one rank, counted from 0.
+
+        Raises:
+            RankOutOfRangeError: There is no such rank.
+        """
+        if not 0 <= rank < len(self._ranks):
+            raise RankOutOfRangeError("no such rank", expected=f"0 to {len(self) - 1}", got=str(rank))
+        return self._ranks[rank]
+
+    def __iter__(self) -> Iterator[RankT]:
+        """Gives every rank, in order."""
+        return iter(self._ranks)
+
+    def __repr__(self) -> str:
+        """Gives the targets."""
+        return f"{type(self).__name__}({list(self.targets)})"
+
+    @property
+    def session_id(self) -> str:
+        """Session that owns what is made now: the innermost entered, else the gang's. Empty: the shared one."""
+        return _ENTERED.get({}).get(self, self._session_id)
+
+    @contextlib.contextmanager
+    def _entered(self, session_id: str) -> Iterator[str]:
+        token = _ENTERED.set({**_ENTERED.get({}), self: session_id})
+        try:
+            yield session_id
+        finally:
+            _ENTERED.reset(token)
+
+    def _scope(self, rank: int) -> Scope:
+        if not 0 <= rank < len(self):
+            raise RankOutOfRangeError(
+                "no such rank in this gang", expected=f"0 to {len(self) - 1}", got=str(rank)
+            )
+        return Scope(rank=rank, session_id=self.session_id, timeout=self.timeout)
+
+    def _on(
+        self, ranks: Iterable[int], build: Callable[..., Call[T]], *args: Any, **options: Any
+    ) -> list[Call[T]]:
+        """Makes the same call for several ranks."""
+        return [build(self._scope(rank), *args, **options) for rank in ranks]
+
+    def _on_members(
+        self, members: Iterable[int], build: Callable[..., Call[T]], *args: Any, **options: Any
+    ) -> list[Call[T]]:
+        """Makes the same operation of a group for its members, under one operation id."""
+        return self._on(members, build, *args, **_with_id(options))
+
+    def _on_refs(self, refs: Sequence[Ref], build: Callable[..., Call[T]], **options: Any) -> list[Call[T]]:
+        """Makes the same operation of a group for its members' refs, under one operation id."""
+        members = self._known_members(options.get("group", "world"))
+        ranks = tuple(ref.rank for ref in refs)
+        if (members is not None and ranks != members) or not refs:
+            raise InvalidArgumentError(
+                "one ref of each member, in group order",
+                group=group_name(options.get("group", "world")),
+                operation=build.__name__,
+                expected=f"ranks {list(members)}" if members is not None else "one ref at least",
+                got=f"ranks {list(ranks)}",
+            )
+        options = _with_id(options)
+        return [build(self._scope(ref.rank), ref, **options) for ref in refs]
+
+    def _paired(self, members: Sequence[int], values: Sequence[T], operation: str) -> list[tuple[Scope, T]]:
+        """Gives each member its own value."""
+        if len(values) != len(members):
+            raise InvalidArgumentError(
+                "one value for each rank",
+                operation=operation,
+                expected=str(len(members)),
+                got=str(len(values)),
+            )
+        return [(self._scope(rank), value) for rank, value in zip(members, values, strict=True)]
+
+    def _creates(
+        self,
+        members: Sequence[int],
+        dtype: object,
+        shape: Iterable[int] | int,
+        init: Init | Sequence[Init] | None,
+        device: str,
+    ) -> list[Call[Ref]]:
+        """Makes a tensor on each rank, from one description or from one for each."""
+        inits = [init] * len(members) if init is None or isinstance(init, Init) else list(init)
+        pairs = self._paired(members, inits, "create")
+        return [ops.create(scope, dtype, shape, init=own, device=device) for scope, own in pairs]
+
+    def _on_owners(
+        self, refs: Ref | Iterable[Ref], build: Callable[..., Call[T]], **options: Any
+    ) -> list[Call[T]]:
+        """Makes a call for each ref, on its rank."""
+        listed = [refs] if isinstance(refs, Ref) else list(refs)
+        return [build(self._scope(ref.rank), ref, **options) for ref in listed]
+
+    def _releases(self, refs: Ref | Iterable[Ref]) -> list[Call[int]]:
+        """Frees refs with one call for each rank and session."""
+        owners: dict[tuple[int, str], list[Ref]] = {}
+        for ref in [refs] if isinstance(refs, Ref) else refs:
+            owners.setdefault((ref.rank, ref.session_id), []).append(ref)
+        return [ops.release(self._scope(rank), owned) for (rank, _), owned in owners.items()]
+
+    def _known_members(self, group: str | Group) -> tuple[int, ...] | None:
+        """Gives a group's ranks in group order, where that takes no question: "world", and a ``Group``."""
+        if isinstance(group, Group):
+            return group.ranks
+        return tuple(range(len(self))) if group in ("", "world") else None
+
+    def _all(self) -> range:
+        return range(len(self))
+
+    def _describe(self, group: str | Group) -> Call[Group]:
+        return ops.describe_group(self._scope(0), group_name(group))
+
+
+def all_values(outcomes: Sequence[Outcome[T]]) -> list[T]:
+    """Gives the values of a call to several ranks.
+
+    Raises:
+        GangError: Some rank failed.
+    """
+    if any(outcome.error is not None for outcome in outcomes):
+        raise gang_error(outcomes)
+    return [outcome.value for outcome in outcomes]  # type: ignore[misc]
+
+
+def merge_groups(listed: Sequence[list[Group]]) -> list[Group]:
+    """Makes one list of what every rank tells of its groups: each group once, by name."""
+    return sorted(
+        {group.name: of_gang(group) for groups in listed for group in groups}.values(), key=lambda g: g.name
+    )
+
+
+def of_gang(group: Group) -> Group:
+    """Gives a group as the gang sees it: without what is one rank's own."""
+    return Group(name=group.name, ranks=group.ranks, backend=group.backend, generation=group.generation)
+
+
+def _with_id(options: dict[str, Any]) -> dict[str, Any]:
+    return options if options.get("operation_id") is not None else {**options, "operation_id": new_id()}

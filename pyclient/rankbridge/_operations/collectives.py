@@ -1,0 +1,131 @@
+"""The collectives of a group."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Literal, Unpack
+
+from google.protobuf.message import Message
+
+from rankbridge._calls import Call
+from rankbridge._operations.declare import (
+    CallOptions,
+    Scope,
+    checked_rank,
+    group_call,
+    operation,
+    options_of,
+    outcome_of,
+)
+from rankbridge._ref import Ref
+from rankbridge._values import from_value
+from rankbridge.errors import InvalidArgumentError, ProtocolError
+from rankbridge.v1 import collective_service_pb2 as collective_pb
+from rankbridge.v1 import value_pb2
+
+__all__ = ["ReduceOp", "all_gather", "all_reduce", "barrier", "broadcast", "gather"]
+
+ReduceOp = Literal["sum", "product", "min", "max", "avg"]
+"""How elements are combined."""
+
+
+@operation
+def barrier(scope: Scope, **options: Unpack[CallOptions]) -> Call[None]:
+    """Waits for all members."""
+    call = options_of(scope, scope.session_id, **options)
+    request = collective_pb.BarrierRequest(call=call)
+    return group_call(
+        scope, "barrier", "CollectiveService/Barrier", request, _none(collective_pb.BarrierResponse)
+    )
+
+
+@operation
+def broadcast(
+    scope: Scope,
+    ref: Ref,
+    *,
+    src_rank_in_group: int = 0,
+    in_place: bool = False,
+    **options: Unpack[CallOptions],
+) -> Call[Ref]:
+    """Sends one member's tensor to all."""
+    request = collective_pb.BroadcastRequest(
+        call=options_of(scope, ref.session_id, **options),
+        ref_id=ref.id,
+        src_rank_in_group=checked_rank("src_rank_in_group", src_rank_in_group),
+        in_place=in_place,
+    )
+    read = _value_ref(collective_pb.BroadcastResponse)
+    return group_call(scope, "broadcast", "CollectiveService/Broadcast", request, read)
+
+
+@operation
+def gather(
+    scope: Scope, ref: Ref, *, dst_rank_in_group: int = 0, dim: int = -1, **options: Unpack[CallOptions]
+) -> Call[Ref | None]:
+    """Concatenates all members' tensors at one of them."""
+    request = collective_pb.GatherRequest(
+        call=options_of(scope, ref.session_id, **options),
+        ref_id=ref.id,
+        dst_rank_in_group=checked_rank("dst_rank_in_group", dst_rank_in_group),
+        dim=dim,
+    )
+    read = outcome_of(collective_pb.GatherResponse, _ref_or_none)
+    return group_call(scope, "gather", "CollectiveService/Gather", request, read)
+
+
+@operation
+def all_reduce(
+    scope: Scope, ref: Ref, *, op: ReduceOp = "sum", in_place: bool = False, **options: Unpack[CallOptions]
+) -> Call[Ref]:
+    """Reduces all members' tensors, element by element."""
+    request = collective_pb.AllReduceRequest(
+        call=options_of(scope, ref.session_id, **options), ref_id=ref.id, op=_reduce_op(op), in_place=in_place
+    )
+    read = _value_ref(collective_pb.AllReduceResponse)
+    return group_call(scope, "all_reduce", "CollectiveService/AllReduce", request, read)
+
+
+@operation
+def all_gather(scope: Scope, ref: Ref, *, dim: int = -1, **options: Unpack[CallOptions]) -> Call[Ref]:
+    """Concatenates all members' tensors at all of them."""
+    call = options_of(scope, ref.session_id, **options)
+    request = collective_pb.AllGatherRequest(call=call, ref_id=ref.id, dim=dim)
+    read = _value_ref(collective_pb.AllGatherResponse)
+    return group_call(scope, "all_gather", "CollectiveService/AllGather", request, read)
+
+
+def _reduce_op(op: str) -> collective_pb.ReduceOp.ValueType:
+    known = {
+        name.removeprefix("REDUCE_OP_").lower(): number for name, number in collective_pb.ReduceOp.items()
+    }
+    del known["unspecified"]
+    if op not in known:
+        raise InvalidArgumentError(
+            "there is no such reduce op", expected=f"one of {', '.join(known)}", got=str(op)
+        )
+    return known[op]
+
+
+def _value_ref(response: type[Message]) -> Callable[[bytes], Ref]:
+    return outcome_of(response, _ref)
+
+
+def _none(response: type[Message]) -> Callable[[bytes], None]:
+    return outcome_of(response, _nothing)
+
+
+def _ref(value: value_pb2.Value) -> Ref:
+    result = from_value(value)
+    if not isinstance(result, Ref):
+        raise ProtocolError("the outcome is no ref", expected="a ref", got=str(value.WhichOneof("kind")))
+    return result
+
+
+def _ref_or_none(value: value_pb2.Value) -> Ref | None:
+    return None if value.WhichOneof("kind") == "none" else _ref(value)
+
+
+def _nothing(value: value_pb2.Value) -> None:
+    if value.WhichOneof("kind") != "none":
+        raise ProtocolError("the outcome is a value", expected="none", got=str(value.WhichOneof("kind")))

@@ -1,0 +1,106 @@
+"""Where the ranks of a gang serve, and how a channel to one is set up."""
+
+from __future__ import annotations
+
+import json
+import os
+import stat
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, TypeAlias
+
+from rankbridge.errors import InvalidArgumentError
+
+__all__ = ["CHANNEL_OPTIONS", "Target", "resolve"]
+
+Target: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Sequence[str | Sequence[str]]"
+"""A gang: an endpoints file, what is in it, or each rank's gRPC target or targets by rank."""
+
+CHANNEL_OPTIONS: list[tuple[str, int]] = [
+    # A rank is reached directly: a proxy of the environment does not know it.
+    ("grpc.enable_http_proxy", 0),
+    # A channel of its own for each gang: closing one closes no other's connections.
+    ("grpc.use_local_subchannel_pool", 1),
+    # A rank that was replaced is back within a second; gRPC would wait up to two minutes.
+    ("grpc.initial_reconnect_backoff_ms", 50),
+    ("grpc.max_reconnect_backoff_ms", 500),
+    # Large tensors travel in chunks; a value with small tensors in it may still pass gRPC's usual 4 MiB.
+    ("grpc.max_receive_message_length", 64 << 20),
+]
+"""How channels to ranks differ from gRPC's defaults."""
+
+
+def resolve(target: Target, *, secure: bool = False) -> tuple[str, ...]:
+    """Finds one gRPC target for each rank.
+
+    Of a rank's several endpoints, the first unix socket that exists on this machine is taken, else the first
+    that is no unix socket.
+
+    Args:
+        target: Path of an endpoints file, its dict, or each rank's target (or targets) by rank.
+        secure: True: for TLS, which is served on TCP; unix sockets are taken only where there is nothing
+            else.
+
+    Returns:
+        gRPC targets by rank, at least one.
+
+    Raises:
+        InvalidArgumentError: It has no ranks, a rank without endpoints, or ranks that do not count from 0.
+        OSError: The file cannot be read.
+    """
+    if isinstance(target, str | os.PathLike):
+        target = _read(Path(target))
+    by_rank = _endpoints(target) if isinstance(target, Mapping) else target
+    if not by_rank:
+        raise InvalidArgumentError(
+            "a gang has one rank at least", expected="a target for each rank", got="none"
+        )
+    return tuple(_choose(rank, endpoints, secure) for rank, endpoints in enumerate(by_rank))
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise InvalidArgumentError(f"{path} is no endpoints file: {error}", expected="JSON") from error
+    if not isinstance(content, Mapping):
+        raise InvalidArgumentError(f"{path} is no endpoints file", expected="a JSON object", got=str(content))
+    return content
+
+
+def _endpoints(content: Mapping[str, Any]) -> list[Sequence[str]]:
+    try:
+        by_rank = {int(entry["rank"]): entry["endpoints"] for entry in content["ranks"]}
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidArgumentError(
+            "these are no endpoints",
+            expected='{"ranks": [{"rank": 0, "endpoints": [...]}, ...]}',
+            got=repr(error),
+        ) from error
+    if sorted(by_rank) != list(range(len(content["ranks"]))):
+        raise InvalidArgumentError(
+            "the ranks of a gang count from 0, each once",
+            expected=f"0 to {len(content['ranks']) - 1}",
+            got=str([entry["rank"] for entry in content["ranks"]]),
+        )
+    return [by_rank[rank] for rank in sorted(by_rank)]
+
+
+def _choose(rank: int, endpoints: str | Sequence[str], secure: bool) -> str:
+    candidates = [endpoints] if isinstance(endpoints, str) else list(endpoints)
+    if not candidates or not all(isinstance(candidate, str) and candidate for candidate in candidates):
+        raise InvalidArgumentError(
+            f"rank {rank} has no endpoint", expected="gRPC targets, one at least", got=repr(endpoints)
+        )
+    unix = [candidate for candidate in candidates if candidate.startswith("unix:")]
+    others = [candidate for candidate in candidates if candidate not in unix]
+    here = [] if secure else [candidate for candidate in unix if _is_socket(candidate)]
+    return [*here, *others, *unix][0]
+
+
+def _is_socket(target: str) -> bool:
+    # "unix:relative", "unix:/absolute" and "unix:///absolute" are all forms of gRPC's.
+    try:
+        return stat.S_ISSOCK(os.stat(target.removeprefix("unix:").removeprefix("//")).st_mode)
+    except (OSError, ValueError):
+        return False

@@ -1,0 +1,453 @@
+"""Everything that this package raises on purpose.
+
+The tree, with the ``ErrorCode`` of each leaf::
+
+    RankBridgeError
+    ├── InvalidArgumentError (ValueError)    INVALID_ARGUMENT
+    │   ├── RankOutOfRangeError              RANK_OUT_OF_RANGE
+    │   └── UnsupportedDtypeError            UNSUPPORTED_DTYPE
+    ├── RefError
+    │   ├── UnknownRefError                  UNKNOWN_REF
+    │   └── ReleasedRefError                 RELEASED_REF
+    ├── SessionError
+    │   ├── WrongSessionError                WRONG_SESSION
+    │   └── UnknownSessionError              UNKNOWN_SESSION
+    ├── GroupError
+    │   ├── UnknownGroupError                UNKNOWN_GROUP
+    │   └── GroupExistsError                 GROUP_EXISTS
+    ├── ResourceExhaustedError               RESOURCE_EXHAUSTED
+    ├── MismatchError                        MISMATCH
+    ├── PeerMissingError                     PEER_MISSING
+    ├── DeadlineExceededError (TimeoutError) DEADLINE_EXCEEDED
+    ├── GenerationError: form the gang again
+    │   ├── PeerLostError                    PEER_LOST
+    │   ├── NotFormedError                   NOT_FORMED
+    │   ├── StaleGenerationError             STALE_GENERATION
+    │   ├── BackendFailedError               BACKEND_FAILED
+    │   ├── AbortedError                     ABORTED
+    │   └── FormingFailedError               FORMING_FAILED
+    ├── InternalError                        INTERNAL
+    ├── TransportError: the call was not understood, allowed or delivered
+    │   ├── UnavailableError                 UNAVAILABLE
+    │   ├── CallCancelledError               CANCELLED
+    │   ├── NotAllowedError                  NOT_ALLOWED
+    │   └── ProtocolError                    PROTOCOL
+    └── GangError: a call to several ranks failed on some of them
+
+A call to several ranks raises one exception that is both a ``GangError`` and an instance of the root cause's
+own class, so ``except MismatchError`` means the same for one rank and for all.
+
+After any failure ``error.indefinite`` says what is known: False, no rank has done the operation and none
+will; True, some, all, or none have.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T_co = TypeVar("T_co", covariant=True)
+
+__all__ = [
+    "AbortedError",
+    "BackendFailedError",
+    "CallCancelledError",
+    "DeadlineExceededError",
+    "ErrorCode",
+    "FormingFailedError",
+    "GangError",
+    "GenerationError",
+    "GroupError",
+    "GroupExistsError",
+    "InternalError",
+    "InvalidArgumentError",
+    "MismatchError",
+    "NotAllowedError",
+    "NotFormedError",
+    "Outcome",
+    "PeerLostError",
+    "PeerMissingError",
+    "ProtocolError",
+    "RankBridgeError",
+    "RankDetail",
+    "RankOutOfRangeError",
+    "RefError",
+    "ReleasedRefError",
+    "ResourceExhaustedError",
+    "SessionError",
+    "StaleGenerationError",
+    "TransportError",
+    "UnavailableError",
+    "UnknownGroupError",
+    "UnknownRefError",
+    "UnknownSessionError",
+    "UnsupportedDtypeError",
+    "WrongSessionError",
+    "gang_error",
+]
+
+
+class ErrorCode(enum.StrEnum):
+    """What went wrong: the codes of ``rankbridge.v1.ErrorCode``, and four of the transport.
+
+    Of codes that can meet in one gang call, the one declared first here is the cause and the others follow
+    from it: a rank that refuses its arguments makes the others miss it.
+    """
+
+    INVALID_ARGUMENT = "INVALID_ARGUMENT"
+    UNKNOWN_REF = "UNKNOWN_REF"
+    RELEASED_REF = "RELEASED_REF"
+    WRONG_SESSION = "WRONG_SESSION"
+    UNKNOWN_SESSION = "UNKNOWN_SESSION"
+    UNKNOWN_GROUP = "UNKNOWN_GROUP"
+    GROUP_EXISTS = "GROUP_EXISTS"
+    RANK_OUT_OF_RANGE = "RANK_OUT_OF_RANGE"
+    UNSUPPORTED_DTYPE = "UNSUPPORTED_DTYPE"
+    RESOURCE_EXHAUSTED = "RESOURCE_EXHAUSTED"
+    MISMATCH = "MISMATCH"
+    INTERNAL = "INTERNAL"
+    NOT_ALLOWED = "NOT_ALLOWED"
+    PROTOCOL = "PROTOCOL"
+    PEER_LOST = "PEER_LOST"
+    BACKEND_FAILED = "BACKEND_FAILED"
+    FORMING_FAILED = "FORMING_FAILED"
+    UNAVAILABLE = "UNAVAILABLE"
+    STALE_GENERATION = "STALE_GENERATION"
+    NOT_FORMED = "NOT_FORMED"
+    ABORTED = "ABORTED"
+    DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
+    PEER_MISSING = "PEER_MISSING"
+    CANCELLED = "CANCELLED"
+    UNSPECIFIED = "UNSPECIFIED"
+
+
+_CAUSE_ORDER = {code: place for place, code in enumerate(ErrorCode)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RankDetail:
+    """One rank's part in a failure.
+
+    Attributes:
+        rank: Rank in the gang.
+        rank_in_group: Rank in the group of the operation.
+        state: "arrived", "missing", "disagrees", "lost", "failed", or "unspecified".
+        detail: What it asked for, or what failed there, in words.
+    """
+
+    rank: int
+    rank_in_group: int
+    state: str
+    detail: str = ""
+
+    def __str__(self) -> str:
+        """Gives for example ``rank 3 missing`` or ``rank 1 disagrees (float32[8])``."""
+        return f"rank {self.rank} {self.state}" + (f" ({self.detail})" if self.detail else "")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome(Generic[T_co]):
+    """How one rank's part of a gang call ended: with a value, or with an error.
+
+    Attributes:
+        rank: Rank in the gang.
+        value: What the rank answered. None if it failed, and where the operation gives none.
+        error: What failed there. None: it succeeded.
+    """
+
+    rank: int
+    value: T_co | None = None
+    error: RankBridgeError | None = None
+
+
+class RankBridgeError(Exception):
+    """A failure, told so that it can be acted on.
+
+    Attributes:
+        code: What went wrong.
+        message: One sentence for people.
+        indefinite: True: some rank may have done the operation. False: none has, and none will.
+        phase: How far it had come: "check", "admission", "data", "forming", or "unspecified".
+        rank: Rank in the gang that reports the failure. None: none does, the client itself refuses.
+        group: Name of the group. Empty: none was involved.
+        operation: Kind of operation, for example "all_reduce". Empty: none was involved.
+        operation_id: Id of the operation. Empty: it had none.
+        generation: Generation in which it failed. 0: none was formed, or none is known.
+        expected: What would have been right. Empty: it does not apply.
+        got: What was there instead. Empty: it does not apply.
+        ranks: The ranks concerned, ascending. Empty: `rank` alone.
+    """
+
+    code: ErrorCode = ErrorCode.UNSPECIFIED
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        indefinite: bool = False,
+        phase: str = "unspecified",
+        rank: int | None = None,
+        group: str = "",
+        operation: str = "",
+        operation_id: str = "",
+        generation: int = 0,
+        expected: str = "",
+        got: str = "",
+        ranks: Sequence[RankDetail] = (),
+    ) -> None:
+        """Keeps what is told; see the class for the meaning of each."""
+        super().__init__(message)
+        self.message = message
+        self.indefinite = indefinite
+        self.phase = phase
+        self.rank = rank
+        self.group = group
+        self.operation = operation
+        self.operation_id = operation_id
+        self.generation = generation
+        self.expected = expected
+        self.got = got
+        self.ranks = tuple(ranks)
+
+    def __str__(self) -> str:
+        """Names code, rank, operation, group, both sides, the ranks concerned, and what is known now."""
+        place = "".join(
+            [
+                f" at rank {self.rank}" if self.rank is not None else "",
+                f" in {self.operation}" if self.operation else "",
+                f" of group {self.group!r}" if self.group else "",
+            ]
+        )
+        parts = [f"{self.code}{place}: {self.message}"]
+        if self.expected or self.got:
+            parts.append(f"expected {self.expected or 'nothing'}, got {self.got or 'nothing'}")
+        if self.ranks:
+            parts.append(", ".join(map(str, self.ranks)))
+        if self.indefinite:
+            parts.append("some ranks may have done it")
+        return "; ".join(parts)
+
+
+class InvalidArgumentError(RankBridgeError, ValueError):
+    """An argument is missing, malformed or contradicts another. Mend the call."""
+
+    code = ErrorCode.INVALID_ARGUMENT
+
+
+class RankOutOfRangeError(InvalidArgumentError):
+    """A rank or rank_in_group is not below the size it counts in."""
+
+    code = ErrorCode.RANK_OUT_OF_RANGE
+
+
+class UnsupportedDtypeError(InvalidArgumentError):
+    """The dtype cannot be used here: unknown, unknown to numpy, or not for this operation of the backend."""
+
+    code = ErrorCode.UNSUPPORTED_DTYPE
+
+
+class RefError(RankBridgeError):
+    """A ref does not lead to a value."""
+
+
+class UnknownRefError(RefError):
+    """No such ref on this rank. Refs live on the rank that made them."""
+
+    code = ErrorCode.UNKNOWN_REF
+
+
+class ReleasedRefError(RefError):
+    """The ref was here and has been released. Nothing brings it back."""
+
+    code = ErrorCode.RELEASED_REF
+
+
+class SessionError(RankBridgeError):
+    """A session does not allow the call."""
+
+
+class WrongSessionError(SessionError):
+    """The ref or group belongs to another session."""
+
+    code = ErrorCode.WRONG_SESSION
+
+
+class UnknownSessionError(SessionError):
+    """No such session, or it was closed."""
+
+    code = ErrorCode.UNKNOWN_SESSION
+
+
+class GroupError(RankBridgeError):
+    """A group's name does not allow the call."""
+
+
+class UnknownGroupError(GroupError):
+    """No such group on this rank."""
+
+    code = ErrorCode.UNKNOWN_GROUP
+
+
+class GroupExistsError(GroupError):
+    """A group of that name exists. Destroy it first, or choose another name."""
+
+    code = ErrorCode.GROUP_EXISTS
+
+
+class ResourceExhaustedError(RankBridgeError):
+    """Over a limit of the rank: tensor bytes, refs, pending calls. Release something or go slower."""
+
+    code = ErrorCode.RESOURCE_EXHAUSTED
+
+
+class MismatchError(RankBridgeError):
+    """The members of the group asked for different things. `ranks` shows every side. Nothing ran."""
+
+    code = ErrorCode.MISMATCH
+
+
+class PeerMissingError(RankBridgeError):
+    """Some members did not call in time. `ranks` names them. Nothing ran; the group is healthy."""
+
+    code = ErrorCode.PEER_MISSING
+
+
+class DeadlineExceededError(RankBridgeError, TimeoutError):
+    """The time passed while the operation ran, or while its answer was awaited."""
+
+    code = ErrorCode.DEADLINE_EXCEEDED
+
+
+class GenerationError(RankBridgeError):
+    """There is no generation to run in. Form the next."""
+
+
+class PeerLostError(GenerationError):
+    """A rank died or its link closed. The generation is over."""
+
+    code = ErrorCode.PEER_LOST
+
+
+class NotFormedError(GenerationError):
+    """No generation was formed on the rank yet."""
+
+    code = ErrorCode.NOT_FORMED
+
+
+class StaleGenerationError(GenerationError):
+    """The generation is over, or is not the one that the call names."""
+
+    code = ErrorCode.STALE_GENERATION
+
+
+class BackendFailedError(GenerationError):
+    """The backend failed while data moved. No ref changed; the generation is over."""
+
+    code = ErrorCode.BACKEND_FAILED
+
+
+class AbortedError(GenerationError):
+    """The generation or the call was ended on purpose."""
+
+    code = ErrorCode.ABORTED
+
+
+class FormingFailedError(GenerationError):
+    """The forming of a generation failed. The gang has no generation."""
+
+    code = ErrorCode.FORMING_FAILED
+
+
+class InternalError(RankBridgeError):
+    """A fault of rankbridge itself. Please report it."""
+
+    code = ErrorCode.INTERNAL
+
+
+class TransportError(RankBridgeError):
+    """The call was not understood, not allowed or not delivered, or its answer was not."""
+
+
+class UnavailableError(TransportError):
+    """The rank could not be reached (definite), or the connection was lost after sending (indefinite)."""
+
+    code = ErrorCode.UNAVAILABLE
+
+
+class CallCancelledError(TransportError):
+    """The caller cancelled, or closed the gang while the call ran."""
+
+    code = ErrorCode.CANCELLED
+
+
+class NotAllowedError(TransportError):
+    """The server does not let this client do this."""
+
+    code = ErrorCode.NOT_ALLOWED
+
+
+class ProtocolError(TransportError):
+    """The two sides do not speak the same protocol: an unknown method, a malformed answer."""
+
+    code = ErrorCode.PROTOCOL
+
+
+class GangError(RankBridgeError):
+    """A call to several ranks failed on some of them.
+
+    Every exception of this class is also of the root cause's class and has its attributes, except that
+    `indefinite` is True as soon as any rank has, or may have, done the operation.
+
+    Attributes:
+        outcomes: Every rank's outcome, in the order of the call: values of those that succeeded included.
+    """
+
+    outcomes: tuple[Outcome[object], ...] = ()
+
+    def __str__(self) -> str:
+        """Gives the cause, then how many succeeded, then the other errors."""
+        failed = [outcome for outcome in self.outcomes if outcome.error is not None]
+        lines = [super().__str__(), f"{len(failed)} of {len(self.outcomes)} ranks failed:"]
+        lines += [f"  {outcome.error}" for outcome in failed]
+        return "\n".join(lines)
+
+
+_GANG_CLASSES: dict[type[RankBridgeError], type[GangError]] = {}
+
+
+def _gang_class(cause: type[RankBridgeError]) -> type[GangError]:
+    if cause not in _GANG_CLASSES:
+        names = {"__doc__": cause.__doc__, "__module__": cause.__module__}
+        _GANG_CLASSES[cause] = type(cause.__name__, (GangError, cause), names)
+    return _GANG_CLASSES[cause]
+
+
+def gang_error(outcomes: Sequence[Outcome[object]]) -> GangError:
+    """Makes the exception for a call to several ranks.
+
+    Args:
+        outcomes: Every rank's outcome, at least one of them an error.
+
+    Returns:
+        An exception of the root cause's class, chained to it.
+    """
+    errors = [outcome.error for outcome in outcomes if outcome.error is not None]
+    cause = min(errors, key=lambda error: _CAUSE_ORDER[error.code])
+    combined = _gang_class(type(cause))(
+        cause.message,
+        indefinite=len(errors) < len(outcomes) or any(error.indefinite for error in errors),
+        phase=cause.phase,
+        rank=cause.rank,
+        group=cause.group,
+        operation=cause.operation,
+        operation_id=cause.operation_id,
+        generation=cause.generation,
+        expected=cause.expected,
+        got=cause.got,
+        ranks=cause.ranks,
+    )
+    combined.outcomes = tuple(outcomes)
+    combined.__cause__ = cause
+    return combined
