@@ -1,0 +1,29 @@
+# rankbridge. `make` alone lists what there is.
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test lint proto proto-check clean
+# Each recipe is one plain command: make starts it without a shell between, and passes signals on to it.
+
+help: ## List the targets
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 22
+
+setup: ## Install all that is needed: .venv with pinned packages, Elixir from the system's packages
+	@scripts/setup
+
+demo: setup ## Start a gang of 4 ranks on Gloo; drive it from Elixir, then from Python; check every value
+	@.venv/bin/python scripts/demo.py
+
+test: setup ## Run every test, in both languages
+	@scripts/test
+
+lint: setup ## Run every linter and type checker, in both languages, and check the proto files
+	@scripts/lint
+
+proto: setup ## Write the Python and Elixir stubs anew from proto/
+	@scripts/proto
+
+proto-check: setup ## Fail if the committed stubs are not those of proto/
+	@scripts/proto --check
+
+clean: ## Remove everything that was built or installed here
+	@rm -rf .venv .venv-gen .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
+	  elixir_client/_build elixir_client/deps

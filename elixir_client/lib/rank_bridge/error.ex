@@ -1,0 +1,267 @@
+defmodule RankBridge.Error do
+  @moduledoc """
+  A failure, told so that it can be acted on.
+
+  * `reason` - what went wrong, see `t:reason/0`
+  * `message` - one sentence for people; match on `reason`
+  * `indefinite` - true: some rank may have done the operation; false: no rank has, and none will
+  * `phase` - how far it had come: `:check`, `:admission`, `:data`, `:forming`, or `:unspecified`
+  * `rank` - rank in the gang that reports it; nil: this client refuses
+  * `group`, `operation`, `operation_id` - empty where none was involved
+  * `generation` - in which it failed; 0: none
+  * `expected`, `got` - both sides, where that applies
+  * `ranks` - the ranks concerned, as `RankBridge.Error.RankDetail`
+  * `outcomes` - for a call to several ranks, how each one's part ended: `{rank, :ok | error}` in the order of
+    the call. The other fields are then those of the root cause, but `indefinite` is true as soon as any rank
+    has done, or may have done, the operation.
+  """
+
+  alias RankBridge.Error.RankDetail
+  alias RankBridge.Proto.V1
+  alias RankBridge.Transport.Status
+
+  @typedoc """
+  The codes of `rankbridge.v1.ErrorCode` in lower case, and four of the transport: `:unavailable` (not reached,
+  or lost), `:cancelled`, `:not_allowed` and `:protocol` (the two sides do not understand each other).
+  """
+  @type reason ::
+          :invalid_argument
+          | :unknown_ref
+          | :released_ref
+          | :wrong_session
+          | :unknown_session
+          | :unknown_group
+          | :group_exists
+          | :rank_out_of_range
+          | :unsupported_dtype
+          | :resource_exhausted
+          | :mismatch
+          | :peer_missing
+          | :peer_lost
+          | :deadline_exceeded
+          | :not_formed
+          | :stale_generation
+          | :backend_failed
+          | :aborted
+          | :forming_failed
+          | :internal
+          | :unavailable
+          | :cancelled
+          | :not_allowed
+          | :protocol
+          | :unspecified
+
+  @type t :: %__MODULE__{
+          reason: reason(),
+          message: String.t(),
+          indefinite: boolean(),
+          phase: :check | :admission | :data | :forming | :unspecified,
+          rank: non_neg_integer() | nil,
+          group: String.t(),
+          operation: String.t(),
+          operation_id: String.t(),
+          generation: non_neg_integer(),
+          expected: String.t(),
+          got: String.t(),
+          ranks: [RankDetail.t()],
+          outcomes: [{non_neg_integer(), :ok | t()}]
+        }
+
+  defexception reason: :unspecified,
+               message: "",
+               indefinite: false,
+               phase: :unspecified,
+               rank: nil,
+               group: "",
+               operation: "",
+               operation_id: "",
+               generation: 0,
+               expected: "",
+               got: "",
+               ranks: [],
+               outcomes: []
+
+  @typedoc "What the caller knows of a call that failed."
+  @type context :: [
+          rank: non_neg_integer(),
+          group: String.t(),
+          operation: String.t(),
+          operation_id: String.t(),
+          changes?: boolean()
+        ]
+
+  @reasons Map.new(V1.ErrorCode.mapping(), fn {name, _number} ->
+             "ERROR_CODE_" <> reason = Atom.to_string(name)
+             {name, reason |> String.downcase() |> String.to_atom()}
+           end)
+
+  @phases Map.new(V1.Phase.mapping(), fn {name, _number} ->
+            "PHASE_" <> phase = Atom.to_string(name)
+            {name, phase |> String.downcase() |> String.to_atom()}
+          end)
+
+  # Of reasons that can meet in one call to several ranks, the first one here is the cause and the others follow
+  # from it: a rank that refuses its arguments makes the others miss it.
+  @causes [
+            :invalid_argument,
+            :unknown_ref,
+            :released_ref,
+            :wrong_session,
+            :unknown_session,
+            :unknown_group,
+            :group_exists,
+            :rank_out_of_range,
+            :unsupported_dtype,
+            :resource_exhausted,
+            :stale_generation,
+            :mismatch,
+            :internal,
+            :not_allowed,
+            :protocol,
+            :peer_lost,
+            :backend_failed,
+            :forming_failed,
+            :unavailable,
+            :not_formed,
+            :aborted,
+            :deadline_exceeded,
+            :peer_missing,
+            :cancelled,
+            :unspecified
+          ]
+          |> Enum.with_index()
+          |> Map.new()
+
+  @doc """
+  Names reason, rank, operation, group, both sides, the ranks concerned, and what is known now.
+
+      iex> error = %RankBridge.Error{reason: :unknown_ref, message: "no ref r1", rank: 2, operation: "get"}
+      iex> Exception.message(error)
+      "unknown_ref at rank 2 in get: no ref r1"
+  """
+  @impl true
+  def message(%__MODULE__{} = error) do
+    place = [
+      if(error.rank, do: " at rank #{error.rank}", else: ""),
+      if(error.operation != "", do: " in #{error.operation}", else: ""),
+      if(error.group != "", do: " of group #{inspect(error.group)}", else: "")
+    ]
+
+    sides =
+      if error.expected != "" or error.got != "",
+        do: ["expected #{or_nothing(error.expected)}, got #{or_nothing(error.got)}"],
+        else: []
+
+    ranks = if error.ranks != [], do: [Enum.map_join(error.ranks, ", ", &to_string/1)], else: []
+    failed = for {_rank, %__MODULE__{} = outcome} <- error.outcomes, do: outcome
+
+    count =
+      if failed != [],
+        do: ["#{length(failed)} of #{length(error.outcomes)} ranks failed"],
+        else: []
+
+    unknown = if error.indefinite, do: ["some ranks may have done it"], else: []
+
+    Enum.join(
+      ["#{error.reason}#{place}: #{error.message}"] ++ sides ++ ranks ++ count ++ unknown,
+      "; "
+    )
+  end
+
+  defp or_nothing(""), do: "nothing"
+  defp or_nothing(text), do: text
+
+  @doc "A refusal by this client, before anything is sent."
+  @spec refusal(reason(), String.t(), keyword()) :: t()
+  def refusal(reason, message, fields \\ []) do
+    struct!(%__MODULE__{reason: reason, message: message, phase: :check}, fields)
+  end
+
+  @doc "The error of a structured one that a rank sent. A code of a newer protocol is `:unspecified`."
+  @spec from_proto(V1.Error.t()) :: t()
+  def from_proto(%V1.Error{} = error) do
+    %__MODULE__{
+      reason: Map.get(@reasons, error.code, :unspecified),
+      message: error.message,
+      indefinite: error.indefinite,
+      phase: Map.get(@phases, error.phase, :unspecified),
+      rank: error.rank,
+      group: error.group,
+      operation: error.operation,
+      operation_id: error.operation_id,
+      generation: error.generation,
+      expected: error.expected,
+      got: error.got,
+      ranks: Enum.map(error.ranks, &RankDetail.from_proto/1)
+    }
+  end
+
+  @doc """
+  The error of a call that the transport did not bring to an answer.
+
+  It is definite if the rank certainly has not processed the call, or if the call changes nothing
+  (`changes?: false` in the context); else a deadline or a lost connection leaves it open.
+  """
+  @spec from_status(Status.t(), context()) :: t()
+  def from_status(%Status{} = status, context) do
+    {changes?, fields} = Keyword.pop(context, :changes?, true)
+    reason = reason_of(status.code)
+
+    refused? =
+      status.code in [:unimplemented, :unauthenticated, :permission_denied, :invalid_argument]
+
+    struct!(
+      %__MODULE__{
+        reason: reason,
+        message: "#{status.code}: #{status.message}",
+        indefinite: changes? and status.sent? and not refused?
+      },
+      fields
+    )
+  end
+
+  defp reason_of(code) when code in [:unavailable, :deadline_exceeded, :cancelled], do: code
+  defp reason_of(code) when code in [:resource_exhausted, :internal], do: code
+  defp reason_of(code) when code in [:unauthenticated, :permission_denied], do: :not_allowed
+  defp reason_of(_code), do: :protocol
+
+  @doc "The error of an answer that cannot be understood."
+  @spec protocol(String.t(), context()) :: t()
+  def protocol(message, context) do
+    {changes?, fields} = Keyword.pop(context, :changes?, true)
+    struct!(%__MODULE__{reason: :protocol, message: message, indefinite: changes?}, fields)
+  end
+
+  @doc """
+  One error for a call to several ranks, of which some failed: the root cause, with every rank's outcome.
+
+  Raises if none failed.
+  """
+  @spec combine([{non_neg_integer(), :ok | t()}]) :: t()
+  def combine(outcomes) do
+    failed = for {_rank, %__MODULE__{} = error} <- outcomes, do: error
+    [_at_least_one | _rest] = failed
+    cause = Enum.min_by(failed, &{@causes[&1.reason], &1.indefinite})
+    done? = Enum.any?(outcomes, fn {_rank, outcome} -> outcome == :ok end)
+
+    %{
+      cause
+      | outcomes: outcomes,
+        indefinite: done? or Enum.any?(failed, & &1.indefinite),
+        ranks: if(cause.ranks == [], do: details(outcomes), else: cause.ranks)
+    }
+  end
+
+  defp details(outcomes) do
+    for {{rank, %__MODULE__{} = error}, place} <- Enum.with_index(outcomes) do
+      state = if error.reason == :unavailable, do: :lost, else: :failed
+
+      %RankDetail{
+        rank: rank,
+        rank_in_group: place,
+        state: state,
+        detail: "#{error.reason}: #{error.message}"
+      }
+    end
+  end
+end

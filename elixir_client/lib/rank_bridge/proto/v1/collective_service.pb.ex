@@ -1,0 +1,1094 @@
+# Generated from rankbridge/v1/collective_service.proto by protoc-gen-rankbridge-elixir. Do not edit.
+
+defmodule RankBridge.Proto.V1.ReduceOp do
+  @moduledoc """
+  How elements are combined.
+
+  Numbers without a name stay integers.
+
+  ## Values
+
+    * `:REDUCE_OP_UNSPECIFIED` - Sum, as in every system that this API follows.
+    * `:REDUCE_OP_SUM` - Sum. Of bool: logical or.
+    * `:REDUCE_OP_PRODUCT` - Product. Not of complex. Of bool: logical and.
+    * `:REDUCE_OP_MIN` - Smallest. Not of complex.
+    * `:REDUCE_OP_MAX` - Largest. Not of complex.
+    * `:REDUCE_OP_AVG` - Sum divided by the group's size. Of floating-point and complex dtypes only.
+  """
+
+  @type t ::
+          :REDUCE_OP_UNSPECIFIED
+          | :REDUCE_OP_SUM
+          | :REDUCE_OP_PRODUCT
+          | :REDUCE_OP_MIN
+          | :REDUCE_OP_MAX
+          | :REDUCE_OP_AVG
+          | integer()
+
+  @doc "The number of each name."
+  @spec mapping() :: %{atom() => integer()}
+  def mapping do
+    %{
+      REDUCE_OP_UNSPECIFIED: 0,
+      REDUCE_OP_SUM: 1,
+      REDUCE_OP_PRODUCT: 2,
+      REDUCE_OP_MIN: 3,
+      REDUCE_OP_MAX: 4,
+      REDUCE_OP_AVG: 5
+    }
+  end
+
+  @doc "The number of a name; a number is its own."
+  @spec value(t()) :: integer()
+  def value(:REDUCE_OP_UNSPECIFIED), do: 0
+  def value(:REDUCE_OP_SUM), do: 1
+  def value(:REDUCE_OP_PRODUCT), do: 2
+  def value(:REDUCE_OP_MIN), do: 3
+  def value(:REDUCE_OP_MAX), do: 4
+  def value(:REDUCE_OP_AVG), do: 5
+  def value(number) when is_integer(number), do: number
+
+  @doc "The name of a number, or the number where it has none."
+  @spec key(integer()) :: t()
+  def key(0), do: :REDUCE_OP_UNSPECIFIED
+  def key(1), do: :REDUCE_OP_SUM
+  def key(2), do: :REDUCE_OP_PRODUCT
+  def key(3), do: :REDUCE_OP_MIN
+  def key(4), do: :REDUCE_OP_MAX
+  def key(5), do: :REDUCE_OP_AVG
+  def key(number) when is_integer(number), do: number
+end
+
+defmodule RankBridge.Proto.V1.BarrierRequest do
+  @moduledoc """
+  Waits for all members.
+
+  ## Fields
+
+    * `call` - Group, identity, timeout.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          call: V1.Call.t() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct call: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Call}, message.call),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | call: Decode.message(V1.Call, message.call, raw, depth)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :call, {:message, V1.Call}, :optional}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.BarrierResponse do
+  @moduledoc """
+  Outcome of Barrier.
+
+  ## Fields
+
+    * `value` - None.
+    * `error` - What failed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:value, V1.Value.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:value, value}) do
+    Encode.always(0x0A, {:message, V1.Value}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :value)
+    %{message | outcome: {:value, Decode.message(V1.Value, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :value, {:message, V1.Value}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.BroadcastRequest do
+  @moduledoc """
+  Sends one member's tensor to all.
+
+  ## Fields
+
+    * `call` - Group, identity, timeout.
+    * `ref_id` - Id of this rank's tensor. At the source: what is sent. Elsewhere: a tensor of equal dtype and shape, which
+      says what is expected.
+    * `src_rank_in_group` - Rank in the group whose tensor is sent, 0 to the group's size - 1.
+    * `in_place` - True: the result takes the place of the input, under the same ref. False: it gets a new ref.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          call: V1.Call.t() | nil,
+          ref_id: String.t(),
+          src_rank_in_group: non_neg_integer(),
+          in_place: boolean(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct call: nil,
+            ref_id: "",
+            src_rank_in_group: 0,
+            in_place: false,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Call}, message.call),
+      Encode.implicit(0x12, :string, message.ref_id),
+      Encode.implicit(0x18, :uint32, message.src_rank_in_group),
+      Encode.implicit(0x20, :bool, message.in_place),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | call: Decode.message(V1.Call, message.call, raw, depth)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | ref_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | src_rank_in_group: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | in_place: Decode.value(:bool, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :call, {:message, V1.Call}, :optional},
+      {2, :ref_id, :string, :implicit},
+      {3, :src_rank_in_group, :uint32, :implicit},
+      {4, :in_place, :bool, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.BroadcastResponse do
+  @moduledoc """
+  Outcome of Broadcast.
+
+  ## Fields
+
+    * `value` - A ref on the result.
+    * `error` - What failed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:value, V1.Value.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:value, value}) do
+    Encode.always(0x0A, {:message, V1.Value}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :value)
+    %{message | outcome: {:value, Decode.message(V1.Value, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :value, {:message, V1.Value}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.GatherRequest do
+  @moduledoc """
+  Concatenates all members' tensors at one of them.
+
+  ## Fields
+
+    * `call` - Group, identity, timeout.
+    * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members, one dimension or more.
+    * `dst_rank_in_group` - Rank in the group that receives, 0 to the group's size - 1.
+    * `dim` - Dimension along which to concatenate; negative counts from the last. Absent: -1, the last.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          call: V1.Call.t() | nil,
+          ref_id: String.t(),
+          dst_rank_in_group: non_neg_integer(),
+          dim: integer() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct call: nil,
+            ref_id: "",
+            dst_rank_in_group: 0,
+            dim: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Call}, message.call),
+      Encode.implicit(0x12, :string, message.ref_id),
+      Encode.implicit(0x18, :uint32, message.dst_rank_in_group),
+      Encode.optional(0x20, :sint32, message.dim),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | call: Decode.message(V1.Call, message.call, raw, depth)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | ref_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | dst_rank_in_group: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | dim: Decode.value(:sint32, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :call, {:message, V1.Call}, :optional},
+      {2, :ref_id, :string, :implicit},
+      {3, :dst_rank_in_group, :uint32, :implicit},
+      {4, :dim, :sint32, :optional}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.GatherResponse do
+  @moduledoc """
+  Outcome of Gather.
+
+  ## Fields
+
+    * `value` - At the destination a ref on the result, elsewhere none.
+    * `error` - What failed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:value, V1.Value.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:value, value}) do
+    Encode.always(0x0A, {:message, V1.Value}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :value)
+    %{message | outcome: {:value, Decode.message(V1.Value, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :value, {:message, V1.Value}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.AllReduceRequest do
+  @moduledoc """
+  Reduces all members' tensors, element by element.
+
+  ## Fields
+
+    * `call` - Group, identity, timeout.
+    * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members.
+    * `op` - How elements are combined. Unspecified: sum.
+    * `in_place` - True: the result takes the place of the input, under the same ref. False: it gets a new ref.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          call: V1.Call.t() | nil,
+          ref_id: String.t(),
+          op: V1.ReduceOp.t(),
+          in_place: boolean(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct call: nil,
+            ref_id: "",
+            op: :REDUCE_OP_UNSPECIFIED,
+            in_place: false,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Call}, message.call),
+      Encode.implicit(0x12, :string, message.ref_id),
+      Encode.implicit(0x18, {:enum, V1.ReduceOp}, message.op),
+      Encode.implicit(0x20, :bool, message.in_place),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | call: Decode.message(V1.Call, message.call, raw, depth)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | ref_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | op: Decode.value({:enum, V1.ReduceOp}, raw)}
+  end
+
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | in_place: Decode.value(:bool, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :call, {:message, V1.Call}, :optional},
+      {2, :ref_id, :string, :implicit},
+      {3, :op, {:enum, V1.ReduceOp}, :implicit},
+      {4, :in_place, :bool, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.AllReduceResponse do
+  @moduledoc """
+  Outcome of AllReduce.
+
+  ## Fields
+
+    * `value` - A ref on the result.
+    * `error` - What failed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:value, V1.Value.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:value, value}) do
+    Encode.always(0x0A, {:message, V1.Value}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :value)
+    %{message | outcome: {:value, Decode.message(V1.Value, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :value, {:message, V1.Value}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.AllGatherRequest do
+  @moduledoc """
+  Concatenates all members' tensors at all of them.
+
+  ## Fields
+
+    * `call` - Group, identity, timeout.
+    * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members, one dimension or more.
+    * `dim` - Dimension along which to concatenate; negative counts from the last. Absent: -1, the last.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          call: V1.Call.t() | nil,
+          ref_id: String.t(),
+          dim: integer() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct call: nil,
+            ref_id: "",
+            dim: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Call}, message.call),
+      Encode.implicit(0x12, :string, message.ref_id),
+      Encode.optional(0x18, :sint32, message.dim),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | call: Decode.message(V1.Call, message.call, raw, depth)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | ref_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | dim: Decode.value(:sint32, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :call, {:message, V1.Call}, :optional},
+      {2, :ref_id, :string, :implicit},
+      {3, :dim, :sint32, :optional}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.AllGatherResponse do
+  @moduledoc """
+  Outcome of AllGather.
+
+  ## Fields
+
+    * `value` - A ref on the result.
+    * `error` - What failed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:value, V1.Value.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:value, value}) do
+    Encode.always(0x0A, {:message, V1.Value}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :value)
+    %{message | outcome: {:value, Decode.message(V1.Value, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :value, {:message, V1.Value}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.CollectiveService do
+  @moduledoc """
+  Collectives of a group. Each is called on every member, on all at once; none runs before all members have
+  called for the same thing. Inputs are never changed before the operation has succeeded on this rank.
+  Whatever fails is told in the response's `error`; a gRPC status other than OK means that the call was not
+  understood or not delivered.
+  """
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.Rpc
+
+  @doc "Every method of the service."
+  @spec methods() :: [Rpc.t()]
+  def methods do
+    [
+      barrier(),
+      broadcast(),
+      gather(),
+      all_reduce(),
+      all_gather()
+    ]
+  end
+
+  @doc """
+  Returns when every member has called. Gives none.
+  """
+  @spec barrier() :: Rpc.t()
+  def barrier do
+    %Rpc{
+      path: "/rankbridge.v1.CollectiveService/Barrier",
+      request: V1.BarrierRequest,
+      response: V1.BarrierResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Gives every member a tensor equal to the source's.
+  """
+  @spec broadcast() :: Rpc.t()
+  def broadcast do
+    %Rpc{
+      path: "/rankbridge.v1.CollectiveService/Broadcast",
+      request: V1.BroadcastRequest,
+      response: V1.BroadcastResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Gives the destination the members' tensors, concatenated in group order; the others none.
+  """
+  @spec gather() :: Rpc.t()
+  def gather do
+    %Rpc{
+      path: "/rankbridge.v1.CollectiveService/Gather",
+      request: V1.GatherRequest,
+      response: V1.GatherResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Gives every member the element-wise reduction of all members' tensors.
+  """
+  @spec all_reduce() :: Rpc.t()
+  def all_reduce do
+    %Rpc{
+      path: "/rankbridge.v1.CollectiveService/AllReduce",
+      request: V1.AllReduceRequest,
+      response: V1.AllReduceResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Gives every member the members' tensors, concatenated in group order.
+  """
+  @spec all_gather() :: Rpc.t()
+  def all_gather do
+    %Rpc{
+      path: "/rankbridge.v1.CollectiveService/AllGather",
+      request: V1.AllGatherRequest,
+      response: V1.AllGatherResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+end

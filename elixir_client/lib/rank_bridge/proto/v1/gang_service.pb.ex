@@ -1,0 +1,313 @@
+# Generated from rankbridge/v1/gang_service.proto by protoc-gen-rankbridge-elixir. Do not edit.
+
+defmodule RankBridge.Proto.V1.FormRequest do
+  @moduledoc """
+  Forms a generation.
+
+  ## Fields
+
+    * `endpoints` - A gRPC target for each rank, in rank order, as the asked sidecar can reach it: "10.0.0.7:50051", "unix:/run/...".
+      The asked sidecar's own is among them. At least one.
+    * `groups` - Groups to form beside "world".
+    * `timeout_ms` - Longest time for all of it, in milliseconds. 0: 10,000.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          endpoints: [String.t()],
+          groups: [V1.GroupDescription.t()],
+          timeout_ms: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct endpoints: [],
+            groups: [],
+            timeout_ms: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.repeated(0x0A, :string, message.endpoints),
+      Encode.repeated(0x12, {:message, V1.GroupDescription}, message.groups),
+      Encode.implicit(0x18, :uint32, message.timeout_ms),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | endpoints: [Decode.value(:string, raw) | message.endpoints]}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    %{message | groups: [Decode.message(V1.GroupDescription, nil, raw, depth) | message.groups]}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | timeout_ms: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | endpoints: Enum.reverse(message.endpoints),
+        groups: Enum.reverse(message.groups),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :endpoints, :string, :repeated},
+      {2, :groups, {:message, V1.GroupDescription}, :repeated},
+      {3, :timeout_ms, :uint32, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.Formed do
+  @moduledoc """
+  A generation that was formed.
+
+  ## Fields
+
+    * `generation` - Its number.
+    * `world_size` - Ranks in it.
+    * `took_us` - What it took, from the first prepare to the last verification, in microseconds.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          generation: non_neg_integer(),
+          world_size: non_neg_integer(),
+          took_us: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct generation: 0,
+            world_size: 0,
+            took_us: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, :uint64, message.generation),
+      Encode.implicit(0x10, :uint32, message.world_size),
+      Encode.implicit(0x18, :uint64, message.took_us),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | generation: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | world_size: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | took_us: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :generation, :uint64, :implicit},
+      {2, :world_size, :uint32, :implicit},
+      {3, :took_us, :uint64, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.FormResponse do
+  @moduledoc """
+  Outcome of Form.
+
+  ## Fields
+
+    * `formed` - The generation.
+    * `error` - What failed, with each rank's part in `ranks`. No rank has the generation.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:formed, V1.Formed.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:formed, value}) do
+    Encode.always(0x0A, {:message, V1.Formed}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :formed)
+    %{message | outcome: {:formed, Decode.message(V1.Formed, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :formed, {:message, V1.Formed}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.GangService do
+  @moduledoc """
+  The gang as a whole, by way of any of its sidecars.
+  """
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.Rpc
+
+  @doc "Every method of the service."
+  @spec methods() :: [Rpc.t()]
+  def methods do
+    [
+      form()
+    ]
+  end
+
+  @doc """
+  Forms the next generation of all ranks named: prepare on each, then commit on each. Either every rank has the
+  new generation or none has.
+  """
+  @spec form() :: Rpc.t()
+  def form do
+    %Rpc{
+      path: "/rankbridge.v1.GangService/Form",
+      request: V1.FormRequest,
+      response: V1.FormResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+end

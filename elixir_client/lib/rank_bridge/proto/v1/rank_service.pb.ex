@@ -1,0 +1,1303 @@
+# Generated from rankbridge/v1/rank_service.proto by protoc-gen-rankbridge-elixir. Do not edit.
+
+defmodule RankBridge.Proto.V1.GenerationState do
+  @moduledoc """
+  What a rank is doing.
+
+  Numbers without a name stay integers.
+
+  ## Values
+
+    * `:GENERATION_STATE_UNSPECIFIED` - Not said.
+    * `:GENERATION_STATE_NONE` - No generation was formed yet.
+    * `:GENERATION_STATE_PREPARED` - Prepared, waiting for commit or abort.
+    * `:GENERATION_STATE_FORMED` - Formed: operations run.
+    * `:GENERATION_STATE_OVER` - Over: a rank was lost, the backend failed, or it was aborted.
+  """
+
+  @type t ::
+          :GENERATION_STATE_UNSPECIFIED
+          | :GENERATION_STATE_NONE
+          | :GENERATION_STATE_PREPARED
+          | :GENERATION_STATE_FORMED
+          | :GENERATION_STATE_OVER
+          | integer()
+
+  @doc "The number of each name."
+  @spec mapping() :: %{atom() => integer()}
+  def mapping do
+    %{
+      GENERATION_STATE_UNSPECIFIED: 0,
+      GENERATION_STATE_NONE: 1,
+      GENERATION_STATE_PREPARED: 2,
+      GENERATION_STATE_FORMED: 3,
+      GENERATION_STATE_OVER: 4
+    }
+  end
+
+  @doc "The number of a name; a number is its own."
+  @spec value(t()) :: integer()
+  def value(:GENERATION_STATE_UNSPECIFIED), do: 0
+  def value(:GENERATION_STATE_NONE), do: 1
+  def value(:GENERATION_STATE_PREPARED), do: 2
+  def value(:GENERATION_STATE_FORMED), do: 3
+  def value(:GENERATION_STATE_OVER), do: 4
+  def value(number) when is_integer(number), do: number
+
+  @doc "The name of a number, or the number where it has none."
+  @spec key(integer()) :: t()
+  def key(0), do: :GENERATION_STATE_UNSPECIFIED
+  def key(1), do: :GENERATION_STATE_NONE
+  def key(2), do: :GENERATION_STATE_PREPARED
+  def key(3), do: :GENERATION_STATE_FORMED
+  def key(4), do: :GENERATION_STATE_OVER
+  def key(number) when is_integer(number), do: number
+end
+
+defmodule RankBridge.Proto.V1.SessionUsage do
+  @moduledoc """
+  Number of refs and bytes of one session.
+
+  ## Fields
+
+    * `session_id` - Id of the session. Empty: the shared session.
+    * `refs` - Refs that it owns.
+    * `bytes` - Bytes of their tensors.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          session_id: String.t(),
+          refs: non_neg_integer(),
+          bytes: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct session_id: "",
+            refs: 0,
+            bytes: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.session_id),
+      Encode.implicit(0x10, :uint64, message.refs),
+      Encode.implicit(0x18, :uint64, message.bytes),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | session_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | refs: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | bytes: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :session_id, :string, :implicit},
+      {2, :refs, :uint64, :implicit},
+      {3, :bytes, :uint64, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.DescribeRankRequest do
+  @moduledoc """
+  Describes this rank.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__, do: []
+end
+
+defmodule RankBridge.Proto.V1.DescribeRankResponse do
+  @moduledoc """
+  What this rank is.
+
+  ## Fields
+
+    * `rank` - Rank in the gang. Before the first forming: what its launcher said.
+    * `world_size` - Ranks in the gang. 0: not known yet.
+    * `local_rank` - Rank on its host.
+    * `pid` - Process id, on its host.
+    * `host` - Name of its host.
+    * `backend` - Backend that moves data: "gloo", "fake".
+    * `generation` - Number of the generation in `generation_state`. 0: none yet.
+    * `generation_state` - What the rank is doing.
+    * `generation_error` - Why the generation is over. Absent: it is not.
+    * `groups` - Groups of the generation, by name.
+    * `sessions` - Sessions and what they own; the shared one first.
+    * `pending_operations` - Operations accepted and not yet answered.
+    * `endpoints` - Endpoints at which this sidecar serves, as gRPC targets: "unix:/run/...", "127.0.0.1:50051".
+    * `version` - Version of rankbridge on the rank.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          rank: non_neg_integer(),
+          world_size: non_neg_integer(),
+          local_rank: non_neg_integer(),
+          pid: non_neg_integer(),
+          host: String.t(),
+          backend: String.t(),
+          generation: non_neg_integer(),
+          generation_state: V1.GenerationState.t(),
+          generation_error: V1.Error.t() | nil,
+          groups: [V1.Group.t()],
+          sessions: [V1.SessionUsage.t()],
+          pending_operations: non_neg_integer(),
+          endpoints: [String.t()],
+          version: String.t(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct rank: 0,
+            world_size: 0,
+            local_rank: 0,
+            pid: 0,
+            host: "",
+            backend: "",
+            generation: 0,
+            generation_state: :GENERATION_STATE_UNSPECIFIED,
+            generation_error: nil,
+            groups: [],
+            sessions: [],
+            pending_operations: 0,
+            endpoints: [],
+            version: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, :uint32, message.rank),
+      Encode.implicit(0x10, :uint32, message.world_size),
+      Encode.implicit(0x18, :uint32, message.local_rank),
+      Encode.implicit(0x20, :uint64, message.pid),
+      Encode.implicit(0x2A, :string, message.host),
+      Encode.implicit(0x32, :string, message.backend),
+      Encode.implicit(0x38, :uint64, message.generation),
+      Encode.implicit(0x40, {:enum, V1.GenerationState}, message.generation_state),
+      Encode.optional(0x4A, {:message, V1.Error}, message.generation_error),
+      Encode.repeated(0x52, {:message, V1.Group}, message.groups),
+      Encode.repeated(0x5A, {:message, V1.SessionUsage}, message.sessions),
+      Encode.implicit(0x60, :uint32, message.pending_operations),
+      Encode.repeated(0x6A, :string, message.endpoints),
+      Encode.implicit(0x72, :string, message.version),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | rank: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | world_size: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | local_rank: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | pid: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 5, 2, raw, _depth) do
+    %{message | host: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 6, 2, raw, _depth) do
+    %{message | backend: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 7, 0, raw, _depth) do
+    %{message | generation: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 8, 0, raw, _depth) do
+    %{message | generation_state: Decode.value({:enum, V1.GenerationState}, raw)}
+  end
+
+  def __put__(message, 9, 2, raw, depth) do
+    %{message | generation_error: Decode.message(V1.Error, message.generation_error, raw, depth)}
+  end
+
+  def __put__(message, 10, 2, raw, depth) do
+    %{message | groups: [Decode.message(V1.Group, nil, raw, depth) | message.groups]}
+  end
+
+  def __put__(message, 11, 2, raw, depth) do
+    %{message | sessions: [Decode.message(V1.SessionUsage, nil, raw, depth) | message.sessions]}
+  end
+
+  def __put__(message, 12, 0, raw, _depth) do
+    %{message | pending_operations: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 13, 2, raw, _depth) do
+    %{message | endpoints: [Decode.value(:string, raw) | message.endpoints]}
+  end
+
+  def __put__(message, 14, 2, raw, _depth) do
+    %{message | version: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | groups: Enum.reverse(message.groups),
+        sessions: Enum.reverse(message.sessions),
+        endpoints: Enum.reverse(message.endpoints),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :rank, :uint32, :implicit},
+      {2, :world_size, :uint32, :implicit},
+      {3, :local_rank, :uint32, :implicit},
+      {4, :pid, :uint64, :implicit},
+      {5, :host, :string, :implicit},
+      {6, :backend, :string, :implicit},
+      {7, :generation, :uint64, :implicit},
+      {8, :generation_state, {:enum, V1.GenerationState}, :implicit},
+      {9, :generation_error, {:message, V1.Error}, :optional},
+      {10, :groups, {:message, V1.Group}, :repeated},
+      {11, :sessions, {:message, V1.SessionUsage}, :repeated},
+      {12, :pending_operations, :uint32, :implicit},
+      {13, :endpoints, :string, :repeated},
+      {14, :version, :string, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.GroupDescription do
+  @moduledoc """
+  A group that is to be formed.
+
+  ## Fields
+
+    * `name` - Unique in the gang, 1 to 128 bytes.
+    * `ranks` - Ranks of the gang, in group order.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          name: String.t(),
+          ranks: [non_neg_integer()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct name: "",
+            ranks: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.name),
+      Encode.packed(0x12, :uint32, message.ranks),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | name: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | ranks: [Decode.value(:uint32, raw) | message.ranks]}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | ranks: Decode.packed(:uint32, raw, message.ranks)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | ranks: Enum.reverse(message.ranks),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :name, :string, :implicit},
+      {2, :ranks, :uint32, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.PrepareGenerationRequest do
+  @moduledoc """
+  First phase of forming.
+
+  ## Fields
+
+    * `generation` - Number of the new generation, higher than any that this rank has seen.
+    * `rank` - This rank's place in it, 0 to world_size - 1.
+    * `world_size` - Ranks in the gang, 1 or more.
+    * `groups` - Groups to form beside "world".
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          generation: non_neg_integer(),
+          rank: non_neg_integer(),
+          world_size: non_neg_integer(),
+          groups: [V1.GroupDescription.t()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct generation: 0,
+            rank: 0,
+            world_size: 0,
+            groups: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, :uint64, message.generation),
+      Encode.implicit(0x10, :uint32, message.rank),
+      Encode.implicit(0x18, :uint32, message.world_size),
+      Encode.repeated(0x22, {:message, V1.GroupDescription}, message.groups),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | generation: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | rank: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | world_size: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 4, 2, raw, depth) do
+    %{message | groups: [Decode.message(V1.GroupDescription, nil, raw, depth) | message.groups]}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | groups: Enum.reverse(message.groups),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :generation, :uint64, :implicit},
+      {2, :rank, :uint32, :implicit},
+      {3, :world_size, :uint32, :implicit},
+      {4, :groups, {:message, V1.GroupDescription}, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.GroupAddress do
+  @moduledoc """
+  What the others need to connect to this rank in one group.
+
+  ## Fields
+
+    * `group` - Name of the group.
+    * `address` - The backend's own address, opaque.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          group: String.t(),
+          address: iodata(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct group: "",
+            address: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.group),
+      Encode.implicit(0x12, :bytes, message.address),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | group: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | address: Decode.value(:bytes, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :group, :string, :implicit},
+      {2, :address, :bytes, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.RankAddress do
+  @moduledoc """
+  What the others need to connect to this rank.
+
+  ## Fields
+
+    * `rank` - Rank in the gang.
+    * `link` - Where its control links are accepted: "unix:/path" or "host:port".
+    * `groups` - One for each group that the rank belongs to, "world" included.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          rank: non_neg_integer(),
+          link: String.t(),
+          groups: [V1.GroupAddress.t()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct rank: 0,
+            link: "",
+            groups: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, :uint32, message.rank),
+      Encode.implicit(0x12, :string, message.link),
+      Encode.repeated(0x1A, {:message, V1.GroupAddress}, message.groups),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | rank: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | link: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 2, raw, depth) do
+    %{message | groups: [Decode.message(V1.GroupAddress, nil, raw, depth) | message.groups]}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | groups: Enum.reverse(message.groups),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :rank, :uint32, :implicit},
+      {2, :link, :string, :implicit},
+      {3, :groups, {:message, V1.GroupAddress}, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.PrepareGenerationResponse do
+  @moduledoc """
+  Outcome of PrepareGeneration.
+
+  ## Fields
+
+    * `address` - How to connect to this rank.
+    * `error` - What failed. The rank has no generation.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:address, V1.RankAddress.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:address, value}) do
+    Encode.always(0x0A, {:message, V1.RankAddress}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :address)
+    %{message | outcome: {:address, Decode.message(V1.RankAddress, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :address, {:message, V1.RankAddress}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.CommitGenerationRequest do
+  @moduledoc """
+  Second phase of forming.
+
+  ## Fields
+
+    * `generation` - Number that was prepared.
+    * `addresses` - Addresses of all ranks, this one included, by rank.
+    * `secret` - Secret that control links of this generation show each other, 16 bytes or more, fresh for each generation.
+    * `timeout_ms` - Longest time for connecting and verifying, in milliseconds. 0: 10,000.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          generation: non_neg_integer(),
+          addresses: [V1.RankAddress.t()],
+          secret: iodata(),
+          timeout_ms: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct generation: 0,
+            addresses: [],
+            secret: "",
+            timeout_ms: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, :uint64, message.generation),
+      Encode.repeated(0x12, {:message, V1.RankAddress}, message.addresses),
+      Encode.implicit(0x1A, :bytes, message.secret),
+      Encode.implicit(0x20, :uint32, message.timeout_ms),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | generation: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    %{message | addresses: [Decode.message(V1.RankAddress, nil, raw, depth) | message.addresses]}
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | secret: Decode.value(:bytes, raw)}
+  end
+
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | timeout_ms: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | addresses: Enum.reverse(message.addresses),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :generation, :uint64, :implicit},
+      {2, :addresses, {:message, V1.RankAddress}, :repeated},
+      {3, :secret, :bytes, :implicit},
+      {4, :timeout_ms, :uint32, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.CommitGenerationResponse do
+  @moduledoc """
+  Outcome of CommitGeneration.
+
+  ## Fields
+
+    * `generation` - Number of the generation that is formed.
+    * `error` - What failed. The rank has no generation.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:generation, non_neg_integer()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:generation, value}) do
+    Encode.always(0x08, :uint64, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | outcome: {:generation, Decode.value(:uint64, raw)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :generation, :uint64, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.AbortGenerationRequest do
+  @moduledoc """
+  Ends a generation.
+
+  ## Fields
+
+    * `generation` - Number of the generation. One that is not prepared or running changes nothing.
+    * `reason` - Why, for the errors of pending calls.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          generation: non_neg_integer(),
+          reason: String.t(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct generation: 0,
+            reason: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, :uint64, message.generation),
+      Encode.implicit(0x12, :string, message.reason),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | generation: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | reason: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :generation, :uint64, :implicit},
+      {2, :reason, :string, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.AbortGenerationResponse do
+  @moduledoc """
+  Outcome of AbortGeneration.
+
+  ## Fields
+
+    * `aborted` - True: it was ended by this call. False: it was over already, or is not known here.
+    * `error` - What failed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:aborted, boolean()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:aborted, value}) do
+    Encode.always(0x08, :bool, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | outcome: {:aborted, Decode.value(:bool, raw)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :aborted, :bool, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.RankService do
+  @moduledoc """
+  One rank: what it is, and its part in forming a generation.
+  """
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.Rpc
+
+  @doc "Every method of the service."
+  @spec methods() :: [Rpc.t()]
+  def methods do
+    [
+      describe_rank(),
+      prepare_generation(),
+      commit_generation(),
+      abort_generation()
+    ]
+  end
+
+  @doc """
+  Describes this rank. Always answers, whatever the gang is doing.
+  """
+  @spec describe_rank() :: Rpc.t()
+  def describe_rank do
+    %Rpc{
+      path: "/rankbridge.v1.RankService/DescribeRank",
+      request: V1.DescribeRankRequest,
+      response: V1.DescribeRankResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  First phase of forming: ends the running generation and makes what the others need to connect. Meant for
+  GangService.Form and for controllers that form a gang by themselves.
+  """
+  @spec prepare_generation() :: Rpc.t()
+  def prepare_generation do
+    %Rpc{
+      path: "/rankbridge.v1.RankService/PrepareGeneration",
+      request: V1.PrepareGenerationRequest,
+      response: V1.PrepareGenerationResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Second phase of forming: connects to everyone and verifies.
+  """
+  @spec commit_generation() :: Rpc.t()
+  def commit_generation do
+    %Rpc{
+      path: "/rankbridge.v1.RankService/CommitGeneration",
+      request: V1.CommitGenerationRequest,
+      response: V1.CommitGenerationResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Ends a prepared or running generation. Pending calls fail with ABORTED.
+  """
+  @spec abort_generation() :: Rpc.t()
+  def abort_generation do
+    %Rpc{
+      path: "/rankbridge.v1.RankService/AbortGeneration",
+      request: V1.AbortGenerationRequest,
+      response: V1.AbortGenerationResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+end

@@ -1,0 +1,239 @@
+defmodule RankBridge.Transport.HTTP2.Channel do
+  @moduledoc """
+  The process behind a channel: it keeps one connection ready for new calls, connects again with growing
+  pauses when it is lost, and holds calls that came while there was none.
+
+  Callers find the current connection in a table and bypass this process. Without one they send it
+  `{:open, ref, request}` as they would to a connection. A call that may not wait (see `wait_for_ready`)
+  fails as soon as the last attempt to connect has failed, and until one succeeds; before that it waits.
+
+  The process is not linked to its maker. With `:owner` it ends with that process.
+  """
+
+  use GenServer, restart: :temporary
+
+  alias RankBridge.Transport.HTTP2.{Connection, Request}
+  alias RankBridge.Transport.Target
+
+  # Milliseconds after which a lost connection does not count as one more failed attempt.
+  @stable 1_000
+  @growth 1.6
+  @jitter 0.2
+
+  defstruct [
+    :target,
+    :opts,
+    :table,
+    :owner,
+    :current,
+    :connecting,
+    :ready_at,
+    :failure,
+    :timer,
+    attempt: 0,
+    connections: %{},
+    asking: [],
+    waiting: %{},
+    order: :queue.new()
+  ]
+
+  @doc "Starts a channel and its first attempt to connect. Options: see `RankBridge.Transport.connect/2`."
+  @spec start(Target.t(), keyword()) :: {:ok, pid(), :ets.table()}
+  def start(target, opts) do
+    {:ok, pid} = GenServer.start(__MODULE__, {target, opts})
+    {:ok, pid, GenServer.call(pid, :table)}
+  end
+
+  @doc "Waits for the first connection, or for the first failure, which is for people."
+  @spec await_ready(pid()) :: :ok | {:error, String.t()}
+  def await_ready(pid), do: GenServer.call(pid, :await_ready, :infinity)
+
+  @doc "Ends all calls, connections and the channel. Closing twice is no error."
+  @spec stop(pid()) :: :ok
+  def stop(pid) do
+    GenServer.stop(pid, :normal, :infinity)
+  catch
+    :exit, _gone -> :ok
+  end
+
+  @doc "The connection for new calls, or the channel itself, which finds one; `:closed` if it is gone."
+  @spec server(pid(), :ets.table()) :: pid() | :closed
+  def server(pid, table) do
+    case :ets.lookup(table, :current) do
+      [{:current, connection}] -> connection
+      [] -> pid
+    end
+  rescue
+    ArgumentError -> :closed
+  end
+
+  @impl GenServer
+  def init({target, opts}) do
+    # Public, so that a connection can take itself out before anyone else knows that it must.
+    table = :ets.new(__MODULE__, [:set, :public, read_concurrency: true])
+    owner = opts[:owner] && Process.monitor(opts[:owner])
+    {:ok, connect(%__MODULE__{target: target, opts: opts, table: table, owner: owner})}
+  end
+
+  @impl GenServer
+  def handle_call(:table, _from, state), do: {:reply, state.table, state}
+
+  def handle_call(:await_ready, _from, %{current: pid} = state) when pid != nil,
+    do: {:reply, :ok, state}
+
+  def handle_call(:await_ready, _from, %{failure: why} = state) when why != nil,
+    do: {:reply, {:error, why}, state}
+
+  def handle_call(:await_ready, from, state),
+    do: {:noreply, %{state | asking: [from | state.asking]}}
+
+  @impl GenServer
+  def handle_info({:open, ref, request}, state) do
+    cond do
+      state.current != nil ->
+        pass_on(ref, request, state.current)
+        {:noreply, state}
+
+      state.failure != nil and not request.wait_for_ready? ->
+        refuse(ref, {:unavailable, state.failure})
+        {:noreply, state}
+
+      true ->
+        monitor = Process.monitor(request.caller)
+        waiting = Map.put(state.waiting, ref, {request, monitor})
+        {:noreply, %{state | waiting: waiting, order: :queue.in(ref, state.order)}}
+    end
+  end
+
+  def handle_info({:cancel, ref, code}, state) do
+    case Map.pop(state.waiting, ref) do
+      {nil, _waiting} ->
+        for {_monitor, connection} <- state.connections,
+            do: send(connection, {:cancel, ref, code})
+
+        {:noreply, state}
+
+      {{_request, monitor}, waiting} ->
+        Process.demonitor(monitor, [:flush])
+        {:noreply, %{state | waiting: waiting}}
+    end
+  end
+
+  def handle_info({:ready, pid}, %{connecting: pid} = state) do
+    :ets.insert(state.table, {:current, pid})
+    for from <- state.asking, do: GenServer.reply(from, :ok)
+    state = %{state | current: pid, connecting: nil, ready_at: now(), failure: nil, asking: []}
+    {:noreply, pass_all_on(state)}
+  end
+
+  def handle_info({:ready, _other}, state), do: {:noreply, state}
+
+  def handle_info({:draining, pid}, %{current: pid} = state), do: {:noreply, replace(state)}
+  def handle_info({:draining, _other}, state), do: {:noreply, state}
+
+  def handle_info({:DOWN, owner, :process, _pid, _why}, %{owner: owner} = state),
+    do: {:stop, :normal, state}
+
+  def handle_info({:DOWN, monitor, :process, _pid, why}, state) do
+    case Map.pop(state.connections, monitor) do
+      {nil, _} ->
+        {:noreply, forget_caller(state, monitor)}
+
+      {pid, connections} ->
+        {:noreply, connection_down(%{state | connections: connections}, pid, why)}
+    end
+  end
+
+  def handle_info({:timeout, timer, :connect}, %{timer: timer} = state),
+    do: {:noreply, connect(%{state | timer: nil})}
+
+  def handle_info(_message, state), do: {:noreply, state}
+
+  @impl GenServer
+  def terminate(_reason, state) do
+    # The connections see this process go, and end their calls themselves.
+    for {ref, _} <- state.waiting, do: refuse(ref, {:shutdown, "the channel was closed"})
+    for from <- state.asking, do: GenServer.reply(from, {:error, "the channel was closed"})
+    :ok
+  end
+
+  defp connect(state) do
+    {:ok, pid} = Connection.start(state.target, state.table, state.opts)
+    connections = Map.put(state.connections, Process.monitor(pid), pid)
+    %{state | connecting: pid, attempt: state.attempt + 1, connections: connections}
+  end
+
+  defp connection_down(%{connecting: pid} = state, pid, why) do
+    state = %{state | connecting: nil, failure: describe(why)}
+    for from <- state.asking, do: GenServer.reply(from, {:error, state.failure})
+    connect_later(fail_impatient(%{state | asking: []}))
+  end
+
+  defp connection_down(%{current: pid} = state, pid, _why), do: replace(state)
+  defp connection_down(state, _drained, _why), do: state
+
+  # A connection that lasted is replaced at once; one that did not, as after a failure.
+  defp replace(state) do
+    :ets.delete(state.table, :current)
+    attempt = if now() - state.ready_at >= @stable, do: 0, else: state.attempt
+    connect_later(%{state | current: nil, attempt: attempt})
+  end
+
+  defp connect_later(%{attempt: 0} = state), do: connect(state)
+
+  defp connect_later(state) do
+    {first, longest} = state.opts[:backoff]
+    pause = min(first * :math.pow(@growth, min(state.attempt - 1, 50)), longest)
+    pause = round(pause * (1 + @jitter * (2 * :rand.uniform() - 1)))
+    %{state | timer: :erlang.start_timer(pause, self(), :connect)}
+  end
+
+  defp fail_impatient(state) do
+    {patient, impatient} =
+      Map.split_with(state.waiting, fn {_ref, {request, _}} ->
+        request.wait_for_ready? and not expired?(request)
+      end)
+
+    for {ref, {_request, monitor}} <- impatient do
+      Process.demonitor(monitor, [:flush])
+      refuse(ref, {:unavailable, state.failure})
+    end
+
+    %{state | waiting: patient, order: :queue.filter(&is_map_key(patient, &1), state.order)}
+  end
+
+  defp pass_all_on(state) do
+    for ref <- :queue.to_list(state.order), entry = state.waiting[ref] do
+      {request, monitor} = entry
+      Process.demonitor(monitor, [:flush])
+      pass_on(ref, request, state.current)
+    end
+
+    %{state | waiting: %{}, order: :queue.new()}
+  end
+
+  # The caller learns of its connection before the connection can say anything.
+  @spec pass_on(reference(), Request.t(), pid()) :: :ok
+  defp pass_on(ref, request, connection) do
+    send(ref, {ref, [{:at, connection}]})
+    send(connection, {:open, ref, request})
+    :ok
+  end
+
+  defp refuse(ref, reason), do: send(ref, {ref, [{:closed, reason, false}]})
+
+  defp forget_caller(state, monitor) do
+    waiting =
+      for {ref, {_, m} = entry} <- state.waiting, m != monitor, into: %{}, do: {ref, entry}
+
+    %{state | waiting: waiting}
+  end
+
+  defp expired?(%{deadline: :infinity}), do: false
+  defp expired?(%{deadline: deadline}), do: deadline < now()
+
+  defp describe({:shutdown, why}) when is_binary(why), do: why
+  defp describe(why), do: inspect(why)
+
+  defp now, do: System.monotonic_time(:millisecond)
+end

@@ -1,0 +1,284 @@
+defmodule RankBridge.Transport.HTTP2.Connection do
+  @moduledoc """
+  The process of one HTTP/2 connection. It owns the socket and runs a `Session`; it never blocks on the
+  peer and does none of the callers' work.
+
+  Callers send it `{:open, ref, request}`, `{:send, ref, data, bytes, fin?}`, `{:consume, ref, bytes}` and
+  `{:cancel, ref, code}`, and get `{ref, events}` through the alias `ref`, see `Session`; and
+  `{ref, [{:at, pid}]}` when the call has moved to another process. The channel is told `{:ready, pid}` and
+  `{:draining, pid}`. The exit reason is `{:shutdown, why}`, with `why` for people.
+  """
+
+  use GenServer, restart: :temporary
+
+  alias RankBridge.Transport.HTTP2.{Session, Writer}
+  alias RankBridge.Transport.{Socket, Target}
+
+  # Milliseconds that a broken connection has to say why, and that a last write may take.
+  @last_words 500
+  @last_write 100
+
+  defstruct [
+    :channel,
+    :table,
+    :target,
+    :opts,
+    :socket,
+    :writer,
+    :session,
+    :handshake,
+    :keepalive,
+    status: :handshake,
+    calls: %{},
+    callers: %{},
+    heard?: true,
+    pinged?: false
+  ]
+
+  @doc """
+  Starts connecting on behalf of the calling channel. `table` holds `{:current, pid}` while new calls may
+  go to a connection, which takes itself out. Options: those of `RankBridge.Transport.connect/2`.
+  """
+  @spec start(Target.t(), :ets.table(), keyword()) :: {:ok, pid()}
+  def start(target, table, opts) do
+    {:ok, _pid} = GenServer.start(__MODULE__, {self(), table, target, opts})
+  end
+
+  @impl GenServer
+  def init({channel, table, target, opts}) do
+    Process.monitor(channel)
+    state = %__MODULE__{channel: channel, table: table, target: target, opts: opts}
+    {:ok, state, {:continue, :connect}}
+  end
+
+  @impl GenServer
+  def handle_continue(:connect, %{opts: opts} = state) do
+    timeout = opts[:connect_timeout]
+    started = now()
+
+    with {:ok, socket} <- Socket.connect(state.target, opts[:tls], timeout),
+         :ok <- Socket.activate(socket) do
+      session = Session.new(opts)
+      writer = Writer.start_link(socket, min(65_536, div(session.write_cap, 4) + 1))
+      handshake = :erlang.start_timer(max(timeout - (now() - started), 0), self(), :handshake)
+
+      state = %{
+        state
+        | socket: socket,
+          writer: writer,
+          handshake: handshake,
+          keepalive: opts[:keepalive]
+      }
+
+      schedule_keepalive(state)
+      step(state, session)
+    else
+      {:error, why} when is_binary(why) -> {:stop, {:shutdown, why}, state}
+      {:error, why} -> {:stop, {:shutdown, inspect(why)}, state}
+    end
+  end
+
+  @impl GenServer
+  def handle_info({:open, ref, request}, %{session: session} = state) do
+    monitor = Process.monitor(request.caller)
+    calls = Map.put(state.calls, ref, {monitor, deadline_timer(ref, request.deadline)})
+    state = %{state | calls: calls, callers: Map.put(state.callers, monitor, ref)}
+    step(state, Session.open(session, ref, request))
+  end
+
+  def handle_info({:send, ref, data, bytes, fin?}, state),
+    do: step(state, Session.send_data(state.session, ref, data, bytes, fin?))
+
+  def handle_info({:consume, ref, bytes}, state),
+    do: step(state, Session.consume(state.session, ref, bytes))
+
+  def handle_info({:written, bytes}, state),
+    do: step(state, Session.written(state.session, bytes))
+
+  def handle_info({:cancel, ref, code}, state), do: cancel(state, ref, code)
+
+  def handle_info({:DOWN, _monitor, :process, channel, _why}, %{channel: channel} = state),
+    do: step(state, Session.terminate(state.session, {:shutdown, "the channel was closed"}))
+
+  def handle_info({:DOWN, monitor, :process, _pid, _why}, state) do
+    case state.callers do
+      %{^monitor => ref} -> cancel(state, ref, :cancel)
+      _ -> {:noreply, state}
+    end
+  end
+
+  # The caller watches its deadline itself. This is for those that forget their calls.
+  def handle_info({:timeout, _timer, {:deadline, ref}}, state), do: cancel(state, ref, :cancel)
+
+  def handle_info({:timeout, timer, :handshake}, %{handshake: timer} = state),
+    do:
+      lost(
+        state,
+        "the server did not begin with SETTINGS within #{state.opts[:connect_timeout]} ms"
+      )
+
+  def handle_info({:timeout, _timer, :keepalive}, state), do: keepalive(state)
+  def handle_info({:timeout, _timer, {:broken, why}}, state), do: lost(state, why)
+
+  def handle_info({:write_failed, reason}, state) do
+    :erlang.start_timer(@last_words, self(), {:broken, "writing failed: #{inspect(reason)}"})
+    {:noreply, state}
+  end
+
+  def handle_info(message, state) do
+    case Socket.message(state.socket, message) do
+      {:data, data} -> step(%{state | heard?: true}, Session.receive_bytes(state.session, data))
+      :passive -> reactivate(state)
+      {:closed, why} -> lost(state, why)
+      nil -> {:noreply, state}
+    end
+  end
+
+  @impl GenServer
+  def terminate(_reason, state) do
+    :ets.delete_object(state.table, {:current, self()})
+    forward_late_calls(state.channel)
+
+    if state.socket do
+      flushed? = Writer.flush(state.writer, @last_write)
+      Process.unlink(state.writer)
+      Process.exit(state.writer, :kill)
+      Socket.close(state.socket, not flushed?)
+    end
+  rescue
+    # The table is the channel's, which may be gone.
+    ArgumentError -> :ok
+  end
+
+  defp reactivate(state) do
+    case Socket.activate(state.socket) do
+      :ok -> {:noreply, state}
+      {:error, _closed} -> lost(state, "the server closed the connection")
+    end
+  end
+
+  defp lost(state, why), do: step(state, Session.terminate(state.session, {:lost, why}))
+
+  defp cancel(state, ref, code) do
+    session = Session.cancel(state.session, ref, code)
+    state |> release(ref) |> step(session)
+  end
+
+  # After every change: what there is to write, who is to be told, and whether this goes on.
+  defp step(state, session) do
+    {out, bytes, events, session} = Session.take(session)
+    if bytes > 0, do: Writer.write(state.writer, out, bytes)
+    state = %{state | session: session} |> announce(session.status) |> deliver(events)
+
+    case session do
+      %{status: :closed, error: {_code, why}} -> {:stop, {:shutdown, why}, state}
+      %{status: :draining} -> end_if_idle(state)
+      _ -> {:noreply, state}
+    end
+  end
+
+  defp end_if_idle(state) do
+    if Session.stream_count(state.session) == 0,
+      do: lost(state, "the connection was drained"),
+      else: {:noreply, state}
+  end
+
+  # Before any event of the same step, so that calls that move away do not come back.
+  defp announce(%{status: status} = state, status), do: state
+
+  defp announce(state, :open) do
+    _ = :erlang.cancel_timer(state.handshake)
+    send(state.channel, {:ready, self()})
+    %{state | status: :open}
+  end
+
+  defp announce(state, status) do
+    withdraw(state.table)
+    send(state.channel, {:draining, self()})
+    %{state | status: status}
+  end
+
+  defp withdraw(table) do
+    :ets.delete_object(table, {:current, self()})
+  rescue
+    ArgumentError -> true
+  end
+
+  defp deliver(state, []), do: state
+
+  defp deliver(state, [{ref, {:moved, request}} | events]) do
+    send(ref, {ref, [{:at, state.channel}]})
+    send(state.channel, {:open, ref, request})
+    state |> release(ref) |> deliver(events)
+  end
+
+  defp deliver(state, [{ref, event} | events]) do
+    {same, last, events} = run(ref, event, events, [])
+    send(ref, {ref, same})
+    state = if final?(last), do: release(state, ref), else: state
+    deliver(state, events)
+  end
+
+  # Consecutive events of one call go in one message.
+  defp run(ref, event, [{ref, next} | events], done), do: run(ref, next, events, [event | done])
+  defp run(_ref, event, events, done), do: {Enum.reverse([event | done]), event, events}
+
+  defp final?({:closed, _reason, _sent?}), do: true
+  defp final?({:data, _data, end?}), do: end?
+  defp final?({:headers, _headers, end?}), do: end?
+  defp final?({:sent, _bytes}), do: false
+
+  defp release(state, ref) do
+    case Map.pop(state.calls, ref) do
+      {nil, _calls} ->
+        state
+
+      {{monitor, timer}, calls} ->
+        Process.demonitor(monitor, [:flush])
+        if timer, do: :erlang.cancel_timer(timer)
+        %{state | calls: calls, callers: Map.delete(state.callers, monitor)}
+    end
+  end
+
+  defp deadline_timer(_ref, :infinity), do: nil
+
+  defp deadline_timer(ref, deadline),
+    do: :erlang.start_timer(deadline, self(), {:deadline, ref}, abs: true)
+
+  defp schedule_keepalive(%{keepalive: :infinity}), do: :ok
+
+  defp schedule_keepalive(%{keepalive: interval}) do
+    _ = :erlang.start_timer(interval, self(), :keepalive)
+    :ok
+  end
+
+  defp keepalive(%{heard?: false, pinged?: true} = state),
+    do: lost(state, "no answer to a keepalive ping within #{state.keepalive} ms")
+
+  defp keepalive(state) do
+    schedule_keepalive(state)
+    needed? = Session.stream_count(state.session) > 0 or state.opts[:keepalive_without_calls]
+
+    if not state.heard? and needed?,
+      do: step(%{state | pinged?: true}, Session.ping(state.session, "rankping")),
+      else: {:noreply, %{state | heard?: false, pinged?: false}}
+  end
+
+  # Calls that were sent here before the table said otherwise.
+  defp forward_late_calls(channel) do
+    receive do
+      {:open, ref, %{fin?: true} = request} ->
+        send(ref, {ref, [{:at, channel}]})
+        send(channel, {:open, ref, request})
+        forward_late_calls(channel)
+
+      {:open, ref, _request} ->
+        send(ref, {ref, [{:closed, {:refused, "the connection is closing"}, false}]})
+        forward_late_calls(channel)
+    after
+      0 -> :ok
+    end
+  end
+
+  defp now, do: System.monotonic_time(:millisecond)
+end

@@ -1,0 +1,39 @@
+defmodule RankBridge.Transport.HTTP2.Request do
+  @moduledoc """
+  What a call asks of a connection: its header block, its data so far, and how its stream is to be run.
+
+  * `data` - binaries, `bytes` of them together; `fin?` says that no more will follow
+  * `replenish` - when the stream's receive window grows again: `:receipt`, for the one message of a
+    unary response, or `:consumption`, when the caller says so
+  * `limit` - bytes of DATA that the stream may bring in all
+  * `report_sent?` - whether the caller wants `{:sent, bytes}` events, to hold itself back
+  * `deadline` - in milliseconds of the monotonic clock
+  """
+
+  @enforce_keys [:block, :caller]
+  defstruct [
+    :block,
+    :caller,
+    data: [],
+    bytes: 0,
+    fin?: true,
+    replenish: :receipt,
+    limit: :infinity,
+    report_sent?: false,
+    deadline: :infinity,
+    wait_for_ready?: false
+  ]
+
+  @type t :: %__MODULE__{
+          block: binary(),
+          caller: pid(),
+          data: [binary()],
+          bytes: non_neg_integer(),
+          fin?: boolean(),
+          replenish: :receipt | :consumption,
+          limit: pos_integer() | :infinity,
+          report_sent?: boolean(),
+          deadline: integer() | :infinity,
+          wait_for_ready?: boolean()
+        }
+end

@@ -1,0 +1,88 @@
+defmodule RankBridge.Transport.HTTP2.Writer do
+  @moduledoc """
+  The process that writes to a connection's socket. Sending blocks while the peer takes nothing, and the
+  connection must never block. Only the writer waits; `{:written, bytes}` tells the owner what is gone.
+  """
+
+  alias RankBridge.Transport.Socket
+
+  # Writes that wait are joined up to about so many bytes.
+  @join 262_144
+
+  @doc "Starts a writer for `socket`, linked to the caller, which is told once `grain` bytes are written."
+  @spec start_link(Socket.t(), pos_integer()) :: pid()
+  def start_link(socket, grain) do
+    owner = self()
+    spawn_link(fn -> loop(socket, owner, grain, 0) end)
+  end
+
+  @doc "Hands over bytes to write."
+  @spec write(pid(), iodata(), non_neg_integer()) :: :ok
+  def write(writer, data, bytes) do
+    send(writer, {:write, data, bytes})
+    :ok
+  end
+
+  @doc "Waits until all that was handed over is written: false if that takes more than `timeout` milliseconds."
+  @spec flush(pid(), timeout()) :: boolean()
+  def flush(writer, timeout) do
+    ref = make_ref()
+    send(writer, {:flush, ref})
+
+    receive do
+      {^ref, :flushed} -> true
+    after
+      timeout -> false
+    end
+  end
+
+  defp loop(socket, owner, grain, done) do
+    receive do
+      {:write, data, bytes} ->
+        {data, bytes} = join(data, bytes)
+
+        case Socket.send(socket, data) do
+          :ok -> loop(socket, owner, grain, report(owner, done + bytes, grain))
+          {:error, reason} -> failed(owner, reason)
+        end
+
+      {:flush, ref} ->
+        send(owner, {ref, :flushed})
+        loop(socket, owner, grain, done)
+    end
+  end
+
+  defp join(data, bytes) when bytes >= @join, do: {data, bytes}
+
+  defp join(data, bytes) do
+    receive do
+      {:write, more, more_bytes} -> join([data | more], bytes + more_bytes)
+    after
+      0 -> {data, bytes}
+    end
+  end
+
+  defp report(owner, done, grain) when done >= grain do
+    send(owner, {:written, done})
+    0
+  end
+
+  defp report(_owner, done, _grain), do: done
+
+  # Why the connection ended may still be waiting to be read, so this is not the end yet.
+  defp failed(owner, reason) do
+    send(owner, {:write_failed, reason})
+    ignore(owner)
+  end
+
+  defp ignore(owner) do
+    receive do
+      {:flush, ref} ->
+        send(owner, {ref, :flushed})
+        ignore(owner)
+
+      _ ->
+        ignore(owner)
+    end
+  end
+end

@@ -1,0 +1,179 @@
+defmodule RankBridge.Transport.Socket do
+  @moduledoc """
+  A connected byte stream: TCP or a unix socket, with or without TLS. The process that connects owns it;
+  any process may send. Data arrives at the owner as messages, which `message/2` reads.
+  """
+
+  alias RankBridge.Transport.Target
+
+  # OTP's default of 1,460 bytes per read is ten times slower for large messages.
+  @buffer 262_144
+  # Reads between two wake-ups of the owner's `activate/1`.
+  @reads 64
+
+  defstruct [:module, :socket]
+
+  @type t :: %__MODULE__{module: :gen_tcp | :ssl, socket: term()}
+
+  @typedoc "`:tls` options, see `RankBridge.Transport`; nil is plain text."
+  @type tls :: keyword() | nil
+
+  @doc "Connects within `timeout` milliseconds, and shakes hands if `tls` is given. The error is for people."
+  @spec connect(Target.t(), tls(), timeout()) :: {:ok, t()} | {:error, String.t()}
+  def connect(target, tls, timeout) do
+    deadline = deadline(timeout)
+
+    with {:ok, socket} <- connect_plain(target.address, deadline) do
+      if tls == nil,
+        do: {:ok, %__MODULE__{module: :gen_tcp, socket: socket}},
+        else: shake_hands(socket, target, tls, deadline)
+    end
+  end
+
+  defp connect_plain({:unix, path}, deadline) do
+    explain(:gen_tcp.connect({:local, path}, 0, options(), remaining(deadline)), "unix:#{path}")
+  end
+
+  defp connect_plain({:tcp, host, port}, deadline) do
+    options = [{:nodelay, true} | options()]
+
+    case addresses(host) do
+      [] -> {:error, "no address for #{host}"}
+      addresses -> connect_any(addresses, host, port, options, deadline)
+    end
+  end
+
+  defp connect_any([address | rest], host, port, options, deadline) do
+    family = if tuple_size(address) == 8, do: :inet6, else: :inet
+
+    case :gen_tcp.connect(address, port, [family | options], remaining(deadline)) do
+      {:error, reason} when rest == [] -> explain({:error, reason}, "#{host}:#{port}")
+      {:error, _reason} -> connect_any(rest, host, port, options, deadline)
+      ok -> ok
+    end
+  end
+
+  defp addresses(host) do
+    name = String.to_charlist(host)
+
+    case :inet.parse_address(name) do
+      {:ok, address} ->
+        [address]
+
+      {:error, _} ->
+        for family <- [:inet, :inet6],
+            {:ok, found} <- [:inet.getaddrs(name, family)],
+            address <- found,
+            do: address
+    end
+  end
+
+  defp options, do: [:binary, active: false, packet: :raw, buffer: @buffer]
+
+  defp shake_hands(socket, target, tls, deadline) do
+    with {:ok, _} <- explain(Application.ensure_all_started(:ssl), "starting ssl"),
+         {:ok, secure} <-
+           explain(:ssl.connect(socket, tls_options(target, tls), remaining(deadline)), "TLS"),
+         :ok <- check_protocol(secure) do
+      {:ok, %__MODULE__{module: :ssl, socket: secure}}
+    else
+      error ->
+        :gen_tcp.close(socket)
+        error
+    end
+  end
+
+  defp check_protocol(secure) do
+    case :ssl.negotiated_protocol(secure) do
+      {:ok, "h2"} ->
+        :ok
+
+      other ->
+        :ssl.close(secure)
+        {:error, "TLS: the server does not speak HTTP/2 (ALPN #{inspect(other)})"}
+    end
+  end
+
+  # OTP 25 verifies nobody unless told to.
+  defp tls_options(target, tls) do
+    {name, tls} = Keyword.pop(tls, :server_name, Target.host(target))
+
+    defaults = [
+      verify: :verify_peer,
+      server_name_indication: server_name(name),
+      customize_hostname_check: [match_fun: :public_key.pkix_verify_hostname_match_fun(:https)],
+      depth: 10,
+      log_level: :none
+    ]
+
+    options = Keyword.merge(defaults, tls)
+    known? = Enum.any?([:cacerts, :cacertfile], &Keyword.has_key?(options, &1))
+
+    options =
+      if known? or options[:verify] == :verify_none,
+        do: options,
+        else: [{:cacerts, :public_key.cacerts_get()} | options]
+
+    [{:alpn_advertised_protocols, ["h2"]}, {:buffer, @buffer} | options]
+  end
+
+  defp server_name(:disable), do: :disable
+  defp server_name(name), do: to_charlist(name)
+
+  @doc "Sends all of `data`; blocks while the peer takes nothing."
+  @spec send(t(), iodata()) :: :ok | {:error, term()}
+  def send(%{module: :gen_tcp, socket: socket}, data), do: :gen_tcp.send(socket, data)
+  def send(%{module: :ssl, socket: socket}, data), do: :ssl.send(socket, data)
+
+  @doc "Asks for a bounded number of messages; the last is followed by `:passive`, to be answered with this again."
+  @spec activate(t()) :: :ok | {:error, term()}
+  def activate(%{module: :gen_tcp, socket: socket}), do: :inet.setopts(socket, active: @reads)
+  def activate(%{module: :ssl, socket: socket}), do: :ssl.setopts(socket, active: @reads)
+
+  @doc "What a message of the owner's mailbox says about this socket; nil if nothing."
+  @spec message(t(), term()) :: {:data, binary()} | :passive | {:closed, String.t()} | nil
+  def message(%{socket: socket}, {tag, socket, data}) when tag in [:tcp, :ssl], do: {:data, data}
+
+  def message(%{socket: socket}, {tag, socket}) when tag in [:tcp_passive, :ssl_passive],
+    do: :passive
+
+  def message(%{socket: socket}, {tag, socket}) when tag in [:tcp_closed, :ssl_closed],
+    do: {:closed, "the server closed the connection"}
+
+  def message(%{socket: socket}, {tag, socket, reason}) when tag in [:tcp_error, :ssl_error],
+    do: {:closed, describe(reason)}
+
+  def message(_socket, _message), do: nil
+
+  @doc "Closes at once. With `discard?`, bytes that the peer has not taken are thrown away instead of waited for."
+  @spec close(t(), boolean()) :: :ok
+  def close(%{module: :gen_tcp, socket: socket}, discard?) do
+    if discard?, do: :inet.setopts(socket, linger: {true, 0})
+    :gen_tcp.close(socket)
+  end
+
+  def close(%{module: :ssl, socket: socket}, discard?) do
+    if discard?, do: :ssl.setopts(socket, linger: {true, 0})
+    _ = :ssl.close(socket)
+    :ok
+  end
+
+  defp explain({:error, reason}, what), do: {:error, "#{what}: #{describe(reason)}"}
+  defp explain(ok, _what), do: ok
+
+  defp describe(reason) when is_atom(reason) do
+    case :inet.format_error(reason) do
+      'unknown POSIX error' ++ _ -> inspect(reason)
+      text -> List.to_string(text)
+    end
+  end
+
+  defp describe({:tls_alert, {_kind, text}}), do: text |> to_string() |> String.trim()
+  defp describe(reason), do: inspect(reason)
+
+  defp deadline(:infinity), do: :infinity
+  defp deadline(timeout), do: System.monotonic_time(:millisecond) + timeout
+
+  defp remaining(:infinity), do: :infinity
+  defp remaining(deadline), do: max(deadline - System.monotonic_time(:millisecond), 0)
+end

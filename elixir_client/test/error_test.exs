@@ -1,0 +1,106 @@
+defmodule RankBridge.ErrorTest do
+  use ExUnit.Case, async: true
+
+  alias RankBridge.Error
+  alias RankBridge.Error.RankDetail
+  alias RankBridge.Proto.V1
+  alias RankBridge.Transport.Status
+
+  doctest RankBridge.Error
+
+  test "every code of the protocol has a reason of its own" do
+    reasons =
+      for {code, _number} <- V1.ErrorCode.mapping() do
+        Error.from_proto(%V1.Error{code: code}).reason
+      end
+
+    assert length(Enum.uniq(reasons)) == map_size(V1.ErrorCode.mapping())
+    assert Error.from_proto(%V1.Error{code: :ERROR_CODE_PEER_MISSING}).reason == :peer_missing
+    assert Error.from_proto(%V1.Error{code: 12_345}).reason == :unspecified
+  end
+
+  test "an error of a rank keeps all that it says" do
+    detail = %V1.RankDetail{rank: 3, rank_in_group: 1, state: :RANK_STATE_MISSING, detail: "late"}
+
+    error =
+      Error.from_proto(%V1.Error{
+        code: :ERROR_CODE_MISMATCH,
+        message: "m",
+        indefinite: true,
+        phase: :PHASE_ADMISSION,
+        rank: 2,
+        group: "tp",
+        operation: "all_reduce",
+        operation_id: "id",
+        generation: 4,
+        expected: "float32[2]",
+        got: "float32[3]",
+        ranks: [detail]
+      })
+
+    assert error == %Error{
+             reason: :mismatch,
+             message: "m",
+             indefinite: true,
+             phase: :admission,
+             rank: 2,
+             group: "tp",
+             operation: "all_reduce",
+             operation_id: "id",
+             generation: 4,
+             expected: "float32[2]",
+             got: "float32[3]",
+             ranks: [%RankDetail{rank: 3, rank_in_group: 1, state: :missing, detail: "late"}]
+           }
+
+    assert Exception.message(error) ==
+             "mismatch at rank 2 in all_reduce of group \"tp\": m; expected float32[2], got float32[3]; " <>
+               "rank 3 missing (late); some ranks may have done it"
+  end
+
+  test "a deadline or a lost connection is indefinite only if the call may have been processed" do
+    for {code, sent?, reason, indefinite} <- [
+          {:deadline_exceeded, true, :deadline_exceeded, true},
+          {:deadline_exceeded, false, :deadline_exceeded, false},
+          {:unavailable, true, :unavailable, true},
+          {:unavailable, false, :unavailable, false},
+          {:cancelled, true, :cancelled, true},
+          {:unimplemented, true, :protocol, false},
+          {:permission_denied, true, :not_allowed, false},
+          {:unknown, true, :protocol, true}
+        ] do
+      error = Error.from_status(Status.new(code, "why", sent?), rank: 1, operation: "barrier")
+      assert {code, sent?, error.reason, error.indefinite} == {code, sent?, reason, indefinite}
+      assert error.rank == 1 and error.message =~ "why"
+    end
+  end
+
+  test "a call that changes nothing is never indefinite" do
+    status = Status.new(:deadline_exceeded, "late", true)
+    refute Error.from_status(status, operation: "get", changes?: false).indefinite
+  end
+
+  test "of several failures the cause is told, with every outcome" do
+    cause = %Error{reason: :unknown_ref, message: "no ref", rank: 2}
+    missing = %Error{reason: :peer_missing, message: "rank 2 missing", rank: 0}
+    error = Error.combine([{0, missing}, {1, %{missing | rank: 1}}, {2, cause}])
+    assert {error.reason, error.rank, error.indefinite} == {:unknown_ref, 2, false}
+    assert [{0, %Error{}}, {1, %Error{}}, {2, ^cause}] = error.outcomes
+    assert Enum.map(error.ranks, & &1.rank) == [0, 1, 2]
+  end
+
+  test "a failure is indefinite as soon as one rank has done it, or may have" do
+    definite = %Error{reason: :backend_failed, rank: 0}
+    refute Error.combine([{0, definite}, {1, definite}]).indefinite
+    assert Error.combine([{0, definite}, {1, :ok}]).indefinite
+    open = %Error{reason: :deadline_exceeded, indefinite: true, rank: 1}
+    assert Error.combine([{0, definite}, {1, open}]).indefinite
+  end
+
+  test "every reason has a place among the causes" do
+    for {code, _number} <- V1.ErrorCode.mapping() do
+      error = Error.from_proto(%V1.Error{code: code})
+      assert Error.combine([{0, error}]).reason == error.reason
+    end
+  end
+end

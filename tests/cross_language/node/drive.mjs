@@ -1,0 +1,128 @@
+// Drives a gang of four ranks from Node: @grpc/grpc-js and the plain proto files, nothing generated.
+// Usage: node drive.mjs PROTO_FOLDER ENDPOINT_OF_RANK_0 ... ENDPOINT_OF_RANK_3
+// Prints what it saw as one line of JSON; any failure that it did not ask for ends it with another status.
+import { randomUUID } from "node:crypto";
+import grpc from "@grpc/grpc-js";
+import loader from "@grpc/proto-loader";
+
+const [protoFolder, ...endpoints] = process.argv.slice(2);
+const OPTIONS = { keepCase: true, longs: Number, enums: String, oneofs: true, includeDirs: [protoFolder] };
+const SERVICES = { refs: "RefService", collectives: "CollectiveService", groups: "GroupService", ranks: "RankService" };
+const SECONDS = 30;
+
+const files = ["ref", "collective", "group", "rank"].map((name) => `rankbridge/v1/${name}_service.proto`);
+const api = grpc.loadPackageDefinition(loader.loadSync(files, OPTIONS)).rankbridge.v1;
+
+// One rank: a client for each service.
+function connect(endpoint) {
+  const credentials = grpc.credentials.createInsecure();
+  return Object.fromEntries(
+    Object.entries(SERVICES).map(([name, service]) => [name, new api[service](endpoint, credentials)]),
+  );
+}
+
+const deadline = () => ({ deadline: Date.now() + SECONDS * 1000 });
+
+// The outcome of a unary call; gRPC's own failures reject.
+function outcome(client, method, request) {
+  return new Promise((resolve, reject) =>
+    client[method](request, deadline(), (failure, response) => (failure ? reject(failure) : resolve(response))),
+  );
+}
+
+// The value of an outcome; an error rejects.
+function value(response) {
+  if (response.outcome === "error") throw new Error(`${response.error.code}: ${response.error.message}`);
+  return response[response.outcome];
+}
+
+const ranks = endpoints.map(connect);
+const onAll = (act) => Promise.all(ranks.map((rank, index) => act(rank, index)));
+
+const create = (rank, shape, element, dtype = "DTYPE_FLOAT32") =>
+  outcome(rank.refs, "CreateTensor", { tensor: { dtype, shape }, full: element }).then(value);
+
+function put(rank, elements) {
+  return new Promise((resolve, reject) => {
+    const stream = rank.refs.PutTensor(deadline(), (failure, response) =>
+      failure ? reject(failure) : resolve(response),
+    );
+    stream.write({ header: { tensor: { dtype: "DTYPE_FLOAT32", shape: [elements.length] } } });
+    const bytes = Buffer.from(Float32Array.from(elements).buffer);
+    stream.write({ chunk: bytes.subarray(0, 5) }); // ends within an element, as it may
+    stream.write({ chunk: bytes.subarray(5) });
+    stream.end();
+  }).then(value);
+}
+
+async function get(rank, ref) {
+  const chunks = [];
+  let shape = null;
+  for await (const part of rank.refs.GetTensor({ ref_id: ref.id }, deadline())) {
+    if (part.part === "error") throw new Error(`${part.error.code}: ${part.error.message}`);
+    if (part.part === "tensor") shape = part.tensor.shape;
+    else chunks.push(part.chunk);
+  }
+  const bytes = Buffer.concat(chunks);
+  const aligned = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length);
+  return { shape, elements: Array.from(new Float32Array(aligned)) };
+}
+
+// One collective on all ranks at once; each rank's outcome, by rank.
+function collective(method, requests) {
+  const call = { operation_id: randomUUID(), timeout_ms: SECONDS * 1000 };
+  return onAll((rank, index) => outcome(rank.collectives, method, { call, ...requests[index] }));
+}
+
+const codes = (responses) => responses.map((response) => (response.error ? response.error.code : "OK"));
+
+const seen = {};
+seen.described = (await onAll((rank) => outcome(rank.ranks, "DescribeRank", {}))).map((described) => ({
+  rank: described.rank,
+  world_size: described.world_size,
+  state: described.generation_state,
+}));
+
+const made = await onAll((rank, index) => create(rank, [2, 3], { float: index + 1 }));
+const sums = (await collective("AllReduce", made.map((ref) => ({ ref_id: ref.id, op: "REDUCE_OP_SUM" })))).map(value);
+seen.all_reduce = await onAll((rank, index) => get(rank, sums[index].ref));
+seen.input_after_all_reduce = await onAll((rank, index) => get(rank, made[index]));
+
+const brought = await onAll((rank, index) => put(rank, [index, index + 0.5]));
+const spread = (
+  await collective("Broadcast", brought.map((ref) => ({ ref_id: ref.id, src_rank_in_group: 2 })))
+).map(value);
+seen.broadcast = await onAll((rank, index) => get(rank, spread[index].ref));
+const gathered = (
+  await collective("Gather", brought.map((ref) => ({ ref_id: ref.id, dst_rank_in_group: 1 })))
+).map(value);
+seen.gather_kinds = gathered.map((result) => result.kind);
+seen.gather = await get(ranks[1], gathered[1].ref);
+seen.barrier = codes(await collective("Barrier", ranks.map(() => ({}))));
+
+const whole = await onAll((rank) => create(rank, [2], { int: 3 }, "DTYPE_INT64"));
+seen.errors = {
+  unknown_ref: codes(await collective("AllReduce", ranks.map(() => ({ ref_id: "no-such-ref" })))),
+  rank_out_of_range: codes(
+    await collective("Broadcast", brought.map((ref) => ({ ref_id: ref.id, src_rank_in_group: 4 }))),
+  ),
+  average_of_integers: codes(
+    await collective("AllReduce", whole.map((ref) => ({ ref_id: ref.id, op: "REDUCE_OP_AVG" }))),
+  ),
+  unequal_sizes: codes(
+    await collective("AllReduce", ranks.map((_, index) => ({ ref_id: (index === 3 ? made : brought)[index].id }))),
+  ),
+};
+const again = (await collective("AllReduce", brought.map((ref) => ({ ref_id: ref.id, op: "REDUCE_OP_MAX" })))).map(value);
+seen.all_reduce_after_errors = await get(ranks[0], again[0].ref);
+
+const mine = ranks.map((_, index) => [made, sums.map((sum) => sum.ref), brought, whole].map((refs) => refs[index].id));
+seen.released = (
+  await onAll((rank, index) => outcome(rank.refs, "ReleaseRefs", { ref_ids: mine[index] }))
+).map(value);
+seen.errors.released_ref = codes(
+  await onAll((rank, index) => outcome(rank.refs, "DescribeRef", { ref_id: made[index].id })),
+);
+
+process.stdout.write(JSON.stringify(seen) + "\n");
+ranks.forEach((rank) => Object.values(rank).forEach((client) => client.close()));

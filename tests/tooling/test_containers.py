@@ -1,0 +1,104 @@
+"""The Dockerfile and docker-compose.yml, as far as they can be checked without a container engine.
+
+Checked: their syntax (the Compose specification's schema, a Dockerfile parser), that what they name exists,
+and that they agree with each other. Not checked: that the images build and run.
+"""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests import node_project
+
+ROOT = Path(__file__).resolve().parents[2]
+RANKS = ["rank0", "rank1", "rank2", "rank3"]
+
+Json = Any
+
+
+@pytest.fixture(scope="module")
+def inspector() -> Path:
+    """The Node program that reads both files."""
+    return node_project.install(ROOT / "tests" / "tooling" / "containers")
+
+
+@pytest.fixture(scope="module")
+def said(inspector: Path) -> Json:
+    """What both files say."""
+    return json.loads(node_project.run(inspector, "inspect.mjs", str(ROOT)))
+
+
+def inspect_changed(inspector: Path, folder: Path, file: str, old: str, new: str) -> Json:
+    for name in ("Dockerfile", "docker-compose.yml"):
+        shutil.copy(ROOT / name, folder)
+    text = (folder / file).read_text()
+    assert old in text
+    (folder / file).write_text(text.replace(old, new))
+    return json.loads(node_project.run(inspector, "inspect.mjs", str(folder)))
+
+
+def test_compose_file_follows_the_compose_specification(said: Json) -> None:
+    assert said["compose"]["faults"] == []
+
+
+def test_dockerfile_has_no_fault(said: Json) -> None:
+    assert said["dockerfile"]["faults"] == []
+
+
+def test_an_unknown_key_of_a_service_is_a_fault(inspector: Path, tmp_path: Path) -> None:
+    found = inspect_changed(inspector, tmp_path, "docker-compose.yml", "init: true", "inti: true")
+    assert any("must NOT have additional properties" in fault for fault in found["compose"]["faults"])
+
+
+def test_an_unknown_instruction_is_a_fault(inspector: Path, tmp_path: Path) -> None:
+    found = inspect_changed(
+        inspector, tmp_path, "Dockerfile", "WORKDIR /opt/rankbridge\n", "WROKDIR /opt/rankbridge\n"
+    )
+    assert any("WROKDIR" in fault for fault in found["dockerfile"]["faults"])
+
+
+def test_every_service_builds_a_stage_that_the_dockerfile_has(said: Json) -> None:
+    stages = [
+        step["arguments"][2] for step in said["dockerfile"]["instructions"] if step["keyword"] == "FROM"
+    ]
+    services = said["compose"]["value"]["services"]
+    assert {service["build"]["target"] for service in services.values()} == set(stages)
+
+
+def test_every_copied_path_exists_and_is_sent_to_the_engine(said: Json) -> None:
+    sent = {
+        line.removeprefix("!")
+        for line in (ROOT / ".dockerignore").read_text().splitlines()
+        if line[:1] == "!"
+    }
+    copies = [step for step in said["dockerfile"]["instructions"] if step["keyword"] == "COPY"]
+    copied = {path for step in copies for path in step["arguments"][:-1]}
+    assert copied == sent
+    assert [path for path in copied if not (ROOT / path).exists()] == []
+
+
+def test_each_rank_advertises_its_own_name_and_the_controller_knows_all(said: Json) -> None:
+    services = said["compose"]["value"]["services"]
+    assert sorted(services) == ["controller", *RANKS]
+    for rank, name in enumerate(RANKS):
+        command = services[name]["command"]
+        options = dict(zip(command[1::2], command[2::2], strict=True))
+        assert command[0] == "rank"
+        assert options == {
+            "--rank": str(rank),
+            "--size": str(len(RANKS)),
+            "--listen": "0.0.0.0:50051",
+            "--advertise": f"{name}:50051",
+        }
+    assert [part for part in services["controller"]["command"] if ":" in part] == [
+        f"{name}:50051" for name in RANKS
+    ]
+
+
+def test_the_controller_waits_until_every_rank_is_healthy(said: Json) -> None:
+    services = said["compose"]["value"]["services"]
+    waits = {name: needed["condition"] for name, needed in services["controller"]["depends_on"].items()}
+    assert waits == dict.fromkeys(RANKS, "service_healthy")
+    assert all("test" in services[name]["healthcheck"] for name in RANKS)

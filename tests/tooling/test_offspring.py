@@ -1,0 +1,67 @@
+"""No process outlives the program that started it: scripts/offspring.py and scripts/lib.sh."""
+
+import os
+import select
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
+DEADLINE_SECONDS = 30.0
+
+# Each is a child that starts a child of its own and says both pids; the stubborn heeds nothing but KILL.
+STUBBORN = "trap '' TERM HUP INT; sleep 300 & echo $$ $!; wait"
+DOCILE = "sleep 300 & echo $$ $!; wait"
+
+PYTHON_PROGRAM = """
+import sys
+from offspring import Interrupted, Offspring
+with Offspring() as offspring:
+    try:
+        offspring.start(["sh", "-c", sys.argv[1]]).wait(300)
+    except Interrupted as stop:
+        offspring.die_by(stop.signal)
+"""
+SHELL_PROGRAM = f'source "{SCRIPTS}/lib.sh"; run sh -c "$1"'
+
+
+def programs(script: str) -> dict[str, list[str]]:
+    return {
+        "python": [sys.executable, "-c", PYTHON_PROGRAM, script],
+        "shell": ["bash", "-c", SHELL_PROGRAM, "bash", script],
+    }
+
+
+def has_ended(pidfd: int) -> bool:
+    return bool(select.select([pidfd], [], [], DEADLINE_SECONDS)[0])
+
+
+def interrupt(command: list[str], number: signal.Signals) -> tuple[int, list[bool]]:
+    """Signals the program once its children run: its status, and whether each of them has ended."""
+    environment = {**os.environ, "PYTHONPATH": str(SCRIPTS)}
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as program:
+        assert program.stdout is not None
+        pidfds = [os.pidfd_open(int(pid)) for pid in program.stdout.readline().split()]
+        assert len(pidfds) == 2
+        program.send_signal(number)
+        status = program.wait(DEADLINE_SECONDS)
+    ended = [has_ended(pidfd) for pidfd in pidfds]
+    for pidfd in pidfds:
+        os.close(pidfd)
+    return status, ended
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("language", ["python", "shell"])
+def test_a_signal_ends_children_and_their_children(language: str, number: signal.Signals) -> None:
+    assert interrupt(programs(DOCILE)[language], number) == (-number, [True, True])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("language", ["python", "shell"])
+def test_children_that_ignore_the_request_are_killed(language: str) -> None:
+    status, ended = interrupt(programs(STUBBORN)[language], signal.SIGTERM)
+    assert (status, ended) == (-signal.SIGTERM, [True, True])
