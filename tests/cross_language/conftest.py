@@ -24,9 +24,9 @@ class RunningGang:
 def gang(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
     """Four ranks, formed. They must end well when told to."""
     path = tmp_path_factory.mktemp("gang") / "endpoints.json"
-    command = [Path(sys.executable).parent / "rankbridge", "up", "--size", "4", "--endpoints-file", path]
+    command = [str(Path(sys.executable).parent / "rankbridge"), "up", "--size", "4", "--exit-on-stdin-close"]
     with subprocess.Popen(
-        [*command, "--exit-on-stdin-close"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [*command, "--endpoints-file", str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as up:
         assert up.stdout is not None
         said = []

@@ -6,12 +6,13 @@ import grpc from "@grpc/grpc-js";
 import loader from "@grpc/proto-loader";
 
 const [protoFolder, ...endpoints] = process.argv.slice(2);
-const OPTIONS = { keepCase: true, longs: Number, enums: String, oneofs: true, includeDirs: [protoFolder] };
-const SERVICES = { refs: "RefService", collectives: "CollectiveService", groups: "GroupService", ranks: "RankService" };
+const READING = { keepCase: true, longs: Number, enums: String, defaults: true, oneofs: true };
+const SERVICES = { refs: "RefService", collectives: "CollectiveService", ranks: "RankService" };
 const SECONDS = 30;
 
-const files = ["ref", "collective", "group", "rank"].map((name) => `rankbridge/v1/${name}_service.proto`);
-const api = grpc.loadPackageDefinition(loader.loadSync(files, OPTIONS)).rankbridge.v1;
+const files = ["ref", "collective", "rank"].map((name) => `rankbridge/v1/${name}_service.proto`);
+const definitions = loader.loadSync(files, { ...READING, includeDirs: [protoFolder] });
+const api = grpc.loadPackageDefinition(definitions).rankbridge.v1;
 
 // One rank: a client for each service.
 function connect(endpoint) {
@@ -68,13 +69,19 @@ async function get(rank, ref) {
   return { shape, elements: Array.from(new Float32Array(aligned)) };
 }
 
-// One collective on all ranks at once; each rank's outcome, by rank.
-function collective(method, requests) {
+// One collective on all ranks at once, on a ref of each or on none; each rank's outcome, by rank.
+function collective(method, refs, parameters) {
   const call = { operation_id: randomUUID(), timeout_ms: SECONDS * 1000 };
-  return onAll((rank, index) => outcome(rank.collectives, method, { call, ...requests[index] }));
+  return onAll((rank, index) =>
+    outcome(rank.collectives, method, { call, ...(refs && { ref_id: refs[index].id }), ...parameters }),
+  );
 }
 
-const codes = (responses) => responses.map((response) => (response.error ? response.error.code : "OK"));
+// The refs that a collective gives, by rank.
+const refsOf = async (method, refs, parameters) =>
+  (await collective(method, refs, parameters)).map((response) => value(response).ref);
+
+const codes = (responses) => responses.map((response) => (response.outcome === "error" ? response.error.code : "OK"));
 
 const seen = {};
 seen.described = (await onAll((rank) => outcome(rank.ranks, "DescribeRank", {}))).map((described) => ({
@@ -84,45 +91,35 @@ seen.described = (await onAll((rank) => outcome(rank.ranks, "DescribeRank", {}))
 }));
 
 const made = await onAll((rank, index) => create(rank, [2, 3], { float: index + 1 }));
-const sums = (await collective("AllReduce", made.map((ref) => ({ ref_id: ref.id, op: "REDUCE_OP_SUM" })))).map(value);
-seen.all_reduce = await onAll((rank, index) => get(rank, sums[index].ref));
+const sums = await refsOf("AllReduce", made, { op: "REDUCE_OP_SUM" });
+seen.all_reduce = await onAll((rank, index) => get(rank, sums[index]));
 seen.input_after_all_reduce = await onAll((rank, index) => get(rank, made[index]));
 
 const brought = await onAll((rank, index) => put(rank, [index, index + 0.5]));
-const spread = (
-  await collective("Broadcast", brought.map((ref) => ({ ref_id: ref.id, src_rank_in_group: 2 })))
-).map(value);
-seen.broadcast = await onAll((rank, index) => get(rank, spread[index].ref));
-const gathered = (
-  await collective("Gather", brought.map((ref) => ({ ref_id: ref.id, dst_rank_in_group: 1 })))
-).map(value);
+const spread = await refsOf("Broadcast", brought, { src_rank_in_group: 2 });
+seen.broadcast = await onAll((rank, index) => get(rank, spread[index]));
+const gathered = (await collective("Gather", brought, { dst_rank_in_group: 1 })).map(value);
 seen.gather_kinds = gathered.map((result) => result.kind);
 seen.gather = await get(ranks[1], gathered[1].ref);
-seen.barrier = codes(await collective("Barrier", ranks.map(() => ({}))));
+seen.barrier = codes(await collective("Barrier", null, {}));
 
 const whole = await onAll((rank) => create(rank, [2], { int: 3 }, "DTYPE_INT64"));
+const nowhere = ranks.map(() => ({ id: "no-such-ref" }));
+const unequal = [...brought.slice(0, 3), made[3]];
 seen.errors = {
-  unknown_ref: codes(await collective("AllReduce", ranks.map(() => ({ ref_id: "no-such-ref" })))),
-  rank_out_of_range: codes(
-    await collective("Broadcast", brought.map((ref) => ({ ref_id: ref.id, src_rank_in_group: 4 }))),
-  ),
-  average_of_integers: codes(
-    await collective("AllReduce", whole.map((ref) => ({ ref_id: ref.id, op: "REDUCE_OP_AVG" }))),
-  ),
-  unequal_sizes: codes(
-    await collective("AllReduce", ranks.map((_, index) => ({ ref_id: (index === 3 ? made : brought)[index].id }))),
-  ),
+  unknown_ref: codes(await collective("AllReduce", nowhere, {})),
+  rank_out_of_range: codes(await collective("Broadcast", brought, { src_rank_in_group: 4 })),
+  average_of_integers: codes(await collective("AllReduce", whole, { op: "REDUCE_OP_AVG" })),
+  unequal_sizes: codes(await collective("AllReduce", unequal, {})),
 };
-const again = (await collective("AllReduce", brought.map((ref) => ({ ref_id: ref.id, op: "REDUCE_OP_MAX" })))).map(value);
-seen.all_reduce_after_errors = await get(ranks[0], again[0].ref);
+const again = await refsOf("AllReduce", brought, { op: "REDUCE_OP_MAX" });
+seen.all_reduce_after_errors = await get(ranks[0], again[0]);
 
-const mine = ranks.map((_, index) => [made, sums.map((sum) => sum.ref), brought, whole].map((refs) => refs[index].id));
-seen.released = (
-  await onAll((rank, index) => outcome(rank.refs, "ReleaseRefs", { ref_ids: mine[index] }))
-).map(value);
-seen.errors.released_ref = codes(
-  await onAll((rank, index) => outcome(rank.refs, "DescribeRef", { ref_id: made[index].id })),
-);
+const mine = ranks.map((_, index) => [made, sums, brought, whole].map((refs) => refs[index].id));
+const release = (rank, index) => outcome(rank.refs, "ReleaseRefs", { ref_ids: mine[index] });
+seen.released = (await onAll(release)).map(value);
+const describe = (rank, index) => outcome(rank.refs, "DescribeRef", { ref_id: made[index].id });
+seen.errors.released_ref = codes(await onAll(describe));
 
 process.stdout.write(JSON.stringify(seen) + "\n");
 ranks.forEach((rank) => Object.values(rank).forEach((client) => client.close()));

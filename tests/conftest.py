@@ -1,0 +1,30 @@
+"""Gangs that tests share. Tests of one gang leave it as they found it: formed, and without refs of theirs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.support.gangs import RunningGang, up
+
+
+@pytest.fixture(scope="session")
+def gloo4(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
+    """Four ranks on Gloo."""
+    with up(tmp_path_factory.mktemp("gloo4"), 4, "gloo") as gang:
+        yield gang
+
+
+@pytest.fixture(scope="session")
+def gloo2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
+    """Two ranks on Gloo."""
+    with up(tmp_path_factory.mktemp("gloo2"), 2, "gloo") as gang:
+        yield gang
+
+
+@pytest.fixture(scope="session")
+def fake4(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
+    """Four ranks on the fake backend."""
+    with up(tmp_path_factory.mktemp("fake4"), 4, "fake") as gang:
+        yield gang

@@ -1,0 +1,71 @@
+"""Gangs for tests: `rankbridge up` in a process of its own, which ends with the test run however that ends."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+RANKBRIDGE = str(Path(sys.executable).with_name("rankbridge"))
+START_TIMEOUT_S = 120
+
+
+@dataclass(frozen=True)
+class RunningGang:
+    """A gang that `rankbridge up` serves."""
+
+    process: subprocess.Popen[str]
+    endpoints_file: Path
+    description: dict[str, Any]
+
+    @property
+    def size(self) -> int:
+        """Ranks in the gang."""
+        return int(self.description["size"])
+
+    @property
+    def pids(self) -> list[int]:
+        """Process id of each rank."""
+        return [rank["pid"] for rank in self.description["ranks"]]
+
+    @property
+    def targets(self) -> list[str]:
+        """gRPC target of each rank: its unix socket."""
+        return [rank["endpoints"][0] for rank in self.description["ranks"]]
+
+    @property
+    def tcp_targets(self) -> list[str]:
+        """gRPC target of each rank: its TCP port."""
+        return [rank["endpoints"][1] for rank in self.description["ranks"]]
+
+
+@contextmanager
+def up(
+    directory: Path, size: int = 4, backend: str = "gloo", options: Sequence[str] = ()
+) -> Iterator[RunningGang]:
+    """Start a gang; on leaving, it has ended."""
+    endpoints_file = directory / f"endpoints-{backend}-{size}.json"
+    command = [
+        *(RANKBRIDGE, "up", "--size", str(size), "--backend", backend),
+        *("--endpoints-file", str(endpoints_file), "--exit-on-stdin-close", *options),
+    ]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        try:
+            lines: list[str] = []
+            for line in process.stdout:
+                lines.append(line)
+                if line.startswith("ready:"):
+                    break
+            else:
+                raise AssertionError(f"{' '.join(command)} ended with {process.wait()}: {lines}")
+            yield RunningGang(process, endpoints_file, json.loads(endpoints_file.read_text()))
+        finally:
+            process.stdin.close()
+            process.wait(START_TIMEOUT_S)

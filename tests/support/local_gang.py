@@ -1,0 +1,118 @@
+"""A gang within the test's process: fake backend, local links, no sockets."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from rankbridge_server.backends.fake import FakeBackend, FakeHub
+from rankbridge_server.core.coordinator import GroupDescription
+from rankbridge_server.core.dtype import Dtype
+from rankbridge_server.core.forming import Formed, form
+from rankbridge_server.core.limits import Limits
+from rankbridge_server.core.operations import Operation
+from rankbridge_server.core.preparation import RankAddress
+from rankbridge_server.core.rank import Identity, Rank
+from rankbridge_server.core.refs import Ref
+from rankbridge_server.core.task import Call, Outcome
+from rankbridge_server.core.tensors import Full, TensorSpec
+from rankbridge_server.links.local import LocalHub
+
+Args = TypeVar("Args")
+
+
+class LocalPeer:
+    """A rank of this process, as forming reaches it."""
+
+    def __init__(self, rank: Rank) -> None:
+        self.rank = rank
+
+    def generation(self, timeout: float) -> int:
+        return self.rank.describe().number
+
+    def prepare(
+        self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription], timeout: float
+    ) -> RankAddress:
+        return self.rank.prepare(number, rank, world_size, groups)
+
+    def commit(self, number: int, addresses: Sequence[RankAddress], secret: bytes, timeout: float) -> None:
+        self.rank.commit(number, addresses, secret, timeout)
+
+    def abort(self, number: int, reason: str, timeout: float) -> None:
+        self.rank.abort(number, reason)
+
+
+class LocalGang:
+    """`size` ranks, formed."""
+
+    def __init__(self, size: int, limits: Limits | None = None, data_timeout: float = 5.0) -> None:
+        hub, links = FakeHub(), LocalHub()
+        self.ranks = [
+            Rank(
+                Identity(rank=rank, world_size=size, local_rank=rank),
+                FakeBackend(hub),
+                links,
+                limits=limits or Limits(),
+                data_timeout=data_timeout,
+            )
+            for rank in range(size)
+        ]
+        self.form()
+
+    def form(self, groups: Sequence[GroupDescription] = ()) -> Formed:
+        """Form the next generation."""
+        return form([LocalPeer(rank) for rank in self.ranks], groups, timeout=10)
+
+    def full(self, value: float, shape: tuple[int, ...] = (2,), dtype: Dtype = Dtype.FLOAT32) -> list[Ref]:
+        """A tensor of one value on each rank."""
+        return [self.full_on(rank, value, shape, dtype) for rank in range(len(self.ranks))]
+
+    def full_on(
+        self, rank: int, value: float, shape: tuple[int, ...] = (2,), dtype: Dtype = Dtype.FLOAT32
+    ) -> Ref:
+        """A tensor of one value on one rank."""
+        spec = TensorSpec(dtype, shape, "cpu")
+        it = self.ranks[rank]
+        with it.refs.reserved("", spec) as slot:
+            return slot.fill(it.backend.tensors.create(spec, Full(value)))
+
+    def floats(self, ref: Ref) -> list[float]:
+        """The elements of a float32 tensor."""
+        rank = self.ranks[ref.rank]
+        cell = rank.refs.find(ref.session_id, ref.id)
+        return list(rank.backend.tensors.read(cell.tensor).cast("f"))
+
+    def run(
+        self, operation: Operation[Args], args: Sequence[Args | None], **call: Any
+    ) -> list[Outcome | Exception]:
+        """Call on every rank that has arguments; each one's outcome or error. One id unless told otherwise."""
+        call.setdefault("operation_id", uuid.uuid4().hex)
+        tasks: list[Any] = []
+        for rank, mine in zip(self.ranks, args, strict=True):
+            if mine is None:
+                continue
+            try:
+                tasks.append(rank.submit(operation, mine, a_call(**call)))
+            except Exception as error:
+                tasks.append(error)
+        return [task if isinstance(task, Exception) else _outcome(task.wait) for task in tasks]
+
+
+def a_call(
+    group: str = "",
+    operation_id: str = "",
+    timeout: float = 5.0,
+    session_id: str = "",
+    generation: int = 0,
+) -> Call:
+    """A call with what tests leave out."""
+    return Call(group, operation_id, timeout, session_id, generation)
+
+
+def _outcome(wait: Any) -> Outcome | Exception:
+    try:
+        outcome: Outcome = wait()
+        return outcome
+    except Exception as error:
+        return error

@@ -1,0 +1,82 @@
+"""Both fronts of the client behind one face, so that every test of a gang runs on both."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import rankbridge
+
+
+class Blocking:
+    """An object of the asyncio front, used as one of the blocking front.
+
+    Everything runs in one loop and one context, as it would in one task of a program.
+    """
+
+    def __init__(self, runner: asyncio.Runner, target: Any) -> None:
+        """Wraps `target`."""
+        self._runner = runner
+        self._target = target
+
+    def __getattr__(self, name: str) -> Any:
+        """Gives a method that waits for its coroutine, or the attribute as the task sees it."""
+
+        async def read() -> Any:
+            return getattr(self._target, name)
+
+        value = self._runner.run(read())
+        return self._method(value) if callable(value) else value
+
+    def __getitem__(self, rank: int) -> Any:
+        """Gives one rank."""
+        return Blocking(self._runner, self._target[rank])
+
+    def __iter__(self) -> Iterator[Any]:
+        """Gives every rank."""
+        return (Blocking(self._runner, rank) for rank in self._target)
+
+    def __len__(self) -> int:
+        """Gives the number of ranks."""
+        return len(self._target)
+
+    def _method(self, method: Any) -> Any:
+        def call(*args: Any, **options: Any) -> Any:
+            async def run() -> Any:
+                result = method(*args, **options)
+                return await result if inspect.isawaitable(result) else result
+
+            result = self._runner.run(run())
+            if isinstance(result, rankbridge.AsyncPending):
+                return Blocking(self._runner, result)
+            if isinstance(result, contextlib.AbstractAsyncContextManager):
+                return self._entered(result)
+            return result
+
+        return call
+
+    @contextlib.contextmanager
+    def _entered(self, manager: Any) -> Iterator[Any]:
+        value = self._runner.run(manager.__aenter__())
+        try:
+            yield value
+        finally:
+            self._runner.run(manager.__aexit__(None, None, None))
+
+
+@contextlib.contextmanager
+def connected(front: str, target: Any, **options: Any) -> Iterator[Any]:
+    """Connects with one of the fronts ("sync", "async"), and closes at the end."""
+    if front == "sync":
+        with rankbridge.connect(target, **options) as gang:
+            yield gang
+    else:
+        with asyncio.Runner() as runner:
+            gang = Blocking(runner, runner.run(rankbridge.aconnect(target, **options)))
+            try:
+                yield gang
+            finally:
+                gang.close()

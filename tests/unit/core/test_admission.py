@@ -1,0 +1,141 @@
+"""The leader's rulings."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankbridge_server.core.admission import (
+    REMEMBERED_FAILURES,
+    Admission,
+    Arrival,
+    Reply,
+    Ruling,
+)
+
+
+def arrival(
+    contract: str = "barrier", sequence: int = 0, operation_id: str = "", payload: bytes = b""
+) -> Arrival:
+    return Arrival(sequence, operation_id, contract, 10.0, payload)
+
+
+def rulings(replies: list[Reply]) -> dict[int, Ruling]:
+    return {reply.rank_in_group: reply.verdict.ruling for reply in replies}
+
+
+def test_nobody_goes_before_all_have_come() -> None:
+    admission = Admission(3)
+    assert admission.arrive(1, arrival(), now=0) == []
+    assert admission.arrive(0, arrival(), now=0) == []
+    assert rulings(admission.arrive(2, arrival(), now=0)) == dict.fromkeys(range(3), Ruling.GO)
+
+
+def test_a_group_of_one_goes_at_once() -> None:
+    assert rulings(Admission(1).arrive(0, arrival(), now=0)) == {0: Ruling.GO}
+
+
+def test_go_carries_everyones_payload_in_group_order() -> None:
+    admission = Admission(2)
+    admission.arrive(1, arrival(payload=b"one"), now=0)
+    replies = admission.arrive(0, arrival(payload=b"zero"), now=0)
+    assert [reply.verdict.payloads for reply in replies] == [(b"zero", b"one")] * 2
+
+
+def test_go_without_payloads_carries_none() -> None:
+    assert Admission(1).arrive(0, arrival(), now=0)[0].verdict.payloads == ()
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        arrival("all_reduce op=max"),
+        arrival("barrier", sequence=1),
+        arrival("barrier", operation_id="b"),
+    ],
+    ids=["contract", "sequence", "operation id"],
+)
+def test_members_that_differ_all_get_mismatch_with_every_side(other: Arrival) -> None:
+    admission = Admission(3)
+    mine = arrival("barrier", operation_id="a")
+    admission.arrive(0, mine, now=0)
+    admission.arrive(1, mine, now=0)
+    replies = admission.arrive(2, other, now=0)
+    assert rulings(replies) == dict.fromkeys(range(3), Ruling.MISMATCH)
+    assert [member.arrival for member in replies[0].verdict.members] == [str(mine), str(mine), str(other)]
+
+
+def test_an_arrival_without_id_agrees_with_any_id() -> None:
+    admission = Admission(2)
+    admission.arrive(0, arrival(operation_id="a"), now=0)
+    assert rulings(admission.arrive(1, arrival(), now=0)) == {0: Ruling.GO, 1: Ruling.GO}
+
+
+def test_those_who_came_learn_at_the_earliest_timeout_who_did_not() -> None:
+    admission = Admission(3)
+    admission.arrive(0, Arrival(0, "", "barrier", 5.0), now=100)
+    admission.arrive(2, Arrival(0, "", "barrier", 1.0), now=101)
+    assert admission.deadline == 102
+    assert admission.expire(101.9) == []
+    replies = admission.expire(102)
+    assert rulings(replies) == {0: Ruling.PEER_MISSING, 2: Ruling.PEER_MISSING}
+    assert [member.rank_in_group for member in replies[0].verdict.members if member.arrival is None] == [1]
+    assert admission.deadline is None
+
+
+def test_members_that_differ_while_another_is_missing_get_mismatch() -> None:
+    admission = Admission(3)
+    admission.arrive(0, arrival("barrier"), now=0)
+    admission.arrive(1, arrival("gather"), now=0)
+    assert rulings(admission.expire(10)) == {0: Ruling.MISMATCH, 1: Ruling.MISMATCH}
+
+
+def test_a_late_member_gets_the_verdict_of_the_round_it_missed() -> None:
+    admission = Admission(2)
+    admission.arrive(0, arrival(operation_id="a"), now=0)
+    admission.expire(10)
+    assert rulings(admission.arrive(1, arrival(operation_id="a"), now=11)) == {1: Ruling.PEER_MISSING}
+    admission.arrive(0, arrival(operation_id="b"), now=12)
+    assert rulings(admission.arrive(1, arrival(operation_id="b"), now=12)) == {0: Ruling.GO, 1: Ruling.GO}
+
+
+def test_failures_are_remembered_for_a_bounded_number_of_operations() -> None:
+    admission = Admission(2)
+    for number in range(REMEMBERED_FAILURES + 1):
+        admission.arrive(0, arrival(operation_id=str(number)), now=0)
+        admission.expire(10)
+    assert admission.arrive(1, arrival(operation_id="0"), now=11) == []
+
+
+def test_a_member_that_comes_twice_is_refused() -> None:
+    admission = Admission(2)
+    admission.arrive(0, arrival(), now=0)
+    with pytest.raises(ValueError, match="came twice"):
+        admission.arrive(0, arrival(), now=0)
+
+
+@pytest.mark.parametrize("rank_in_group", [-1, 2])
+def test_a_stranger_is_refused(rank_in_group: int) -> None:
+    with pytest.raises(ValueError, match="not in a group of 2"):
+        Admission(2).arrive(rank_in_group, arrival(), now=0)
+
+
+@given(
+    order=st.permutations(range(4)),
+    contracts=st.lists(st.sampled_from(["a", "b"]), min_size=4, max_size=4),
+    came=st.integers(1, 4),
+)
+def test_every_arrival_is_answered_once_and_all_alike(
+    order: list[int], contracts: list[str], came: int
+) -> None:
+    admission = Admission(4)
+    replies: list[Reply] = []
+    for rank in order[:came]:
+        assert not replies
+        replies = admission.arrive(rank, arrival(contracts[rank]), now=0)
+    replies = replies or admission.expire(10)
+    arrived = {contracts[rank] for rank in order[:came]}
+    expected = Ruling.MISMATCH if len(arrived) > 1 else Ruling.GO if came == 4 else Ruling.PEER_MISSING
+    assert rulings(replies) == dict.fromkeys(order[:came], expected)
+    assert admission.expire(1000) == []

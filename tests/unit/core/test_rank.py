@@ -1,0 +1,349 @@
+"""The way of an operation through a rank, on the fake backend."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from rankbridge_server.core.coordinator import ReduceOp
+from rankbridge_server.core.dtype import Dtype
+from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase, RankState
+from rankbridge_server.core.group import GroupView
+from rankbridge_server.core.limits import Limits
+from rankbridge_server.core.operations import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    BARRIER,
+    BROADCAST,
+    DESTROY_GROUP,
+    GATHER,
+    NEW_GROUP,
+    AllGather,
+    AllReduce,
+    Barrier,
+    Broadcast,
+    DestroyGroup,
+    Gather,
+    NewGroup,
+)
+from rankbridge_server.core.refs import Ref
+from rankbridge_server.core.task import Outcome
+from tests.support.local_gang import LocalGang, a_call
+
+
+@pytest.fixture
+def gang() -> Iterator[LocalGang]:
+    it = LocalGang(3)
+    yield it
+    for rank in it.ranks:
+        rank.close("the test is over")
+
+
+def ref(outcome: Outcome | Exception) -> Ref:
+    assert isinstance(outcome, Ref), outcome
+    return outcome
+
+
+def failure(outcome: Outcome | Exception) -> Failure:
+    assert isinstance(outcome, BridgeError), outcome
+    return outcome.failure
+
+
+def codes(outcomes: list[Outcome | Exception]) -> list[ErrorCode]:
+    return [failure(outcome).code for outcome in outcomes]
+
+
+def barrier_works(gang: LocalGang) -> None:
+    assert gang.run(BARRIER, [Barrier()] * 3) == [None] * 3
+
+
+def test_all_reduce_gives_new_refs_and_leaves_the_inputs(gang: LocalGang) -> None:
+    inputs = [gang.full_on(rank, rank + 1) for rank in range(3)]
+    outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs])
+    assert [gang.floats(ref(it)) for it in outcomes] == [[6.0, 6.0]] * 3
+    assert [gang.floats(it) for it in inputs] == [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]
+
+
+def test_all_reduce_in_place_keeps_the_refs(gang: LocalGang) -> None:
+    inputs = [gang.full_on(rank, rank + 1) for rank in range(3)]
+    outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.MAX, True) for it in inputs])
+    assert outcomes == inputs
+    assert [gang.floats(it) for it in inputs] == [[3.0, 3.0]] * 3
+
+
+def test_gather_gives_none_but_at_the_destination(gang: LocalGang) -> None:
+    inputs = [gang.full_on(rank, rank, (1, 2)) for rank in range(3)]
+    outcomes = gang.run(GATHER, [Gather(it.id, 1, 0) for it in inputs])
+    assert (outcomes[0], outcomes[2]) == (None, None)
+    assert ref(outcomes[1]).spec.shape == (3, 2)
+    assert gang.floats(ref(outcomes[1])) == [0, 0, 1, 1, 2, 2]
+
+
+def test_all_gather_concatenates_along_a_dim_that_counts_from_the_last(gang: LocalGang) -> None:
+    inputs = [gang.full_on(rank, rank, (2, 1)) for rank in range(3)]
+    outcomes = gang.run(ALL_GATHER, [AllGather(it.id, -1) for it in inputs])
+    assert [ref(it).spec.shape for it in outcomes] == [(2, 3)] * 3
+    assert gang.floats(ref(outcomes[2])) == [0, 1, 2, 0, 1, 2]
+
+
+def test_broadcast_needs_equal_shapes(gang: LocalGang) -> None:
+    inputs = [gang.full_on(rank, 1, (2 + (rank == 2),)) for rank in range(3)]
+    outcomes = gang.run(BROADCAST, [Broadcast(it.id, 0, True) for it in inputs])
+    assert codes(outcomes) == [ErrorCode.MISMATCH] * 3
+    barrier_works(gang)
+
+
+def test_a_mismatch_tells_every_rank_both_sides(gang: LocalGang) -> None:
+    inputs = gang.full(1)
+    ops = [ReduceOp.SUM, ReduceOp.SUM, ReduceOp.MAX]
+    args = [AllReduce(it.id, op, True) for it, op in zip(inputs, ops, strict=True)]
+    failures = [failure(it) for it in gang.run(ALL_REDUCE, args)]
+    assert {it.code for it in failures} == {ErrorCode.MISMATCH}
+    assert not any(it.indefinite for it in failures)
+    assert "op=sum" in failures[0].expected
+    assert "op=max" in failures[0].got
+    assert "op=max" in failures[2].expected
+    states = [detail.state for detail in failures[0].ranks]
+    assert states == [RankState.ARRIVED, RankState.ARRIVED, RankState.DISAGREES]
+    assert [gang.floats(it) for it in inputs] == [[1.0, 1.0]] * 3
+    barrier_works(gang)
+
+
+def test_a_missing_rank_is_named_and_the_group_stays_healthy(gang: LocalGang) -> None:
+    failures = [failure(it) for it in gang.run(BARRIER, [Barrier(), None, Barrier()], timeout=0.2)]
+    assert {it.code for it in failures} == {ErrorCode.PEER_MISSING}
+    assert "missing: rank 1" in failures[0].message
+    assert failures[0].phase is Phase.ADMISSION
+    barrier_works(gang)
+
+
+def test_a_repeated_operation_id_runs_nothing_and_gets_the_same_outcome(gang: LocalGang) -> None:
+    inputs = gang.full(2)
+    args = [AllReduce(it.id, ReduceOp.SUM, True) for it in inputs]
+    first = gang.run(ALL_REDUCE, args, operation_id="once")
+    assert gang.run(ALL_REDUCE, args, operation_id="once") == first
+    assert [gang.floats(it) for it in inputs] == [[6.0, 6.0]] * 3
+
+
+def test_an_operation_id_of_another_operation_is_refused(gang: LocalGang) -> None:
+    gang.run(BARRIER, [Barrier()] * 3, operation_id="taken")
+    inputs = gang.full(1)
+    args = [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs]
+    assert codes(gang.run(ALL_REDUCE, args, operation_id="taken")) == [ErrorCode.INVALID_ARGUMENT] * 3
+
+
+def test_a_refused_call_leaves_its_operation_id_free(gang: LocalGang) -> None:
+    inputs = gang.full(1)
+    wrong = [AllReduce("nonsense", ReduceOp.SUM, False)] * 3
+    assert codes(gang.run(ALL_REDUCE, wrong, operation_id="again")) == [ErrorCode.UNKNOWN_REF] * 3
+    right = [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs]
+    assert gang.floats(ref(gang.run(ALL_REDUCE, right, operation_id="again")[0])) == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        ({"group": "nowhere"}, ErrorCode.UNKNOWN_GROUP),
+        ({"session_id": "nobody"}, ErrorCode.UNKNOWN_SESSION),
+        ({"generation": 7}, ErrorCode.STALE_GENERATION),
+        ({"operation_id": "x" * 129}, ErrorCode.INVALID_ARGUMENT),
+    ],
+)
+def test_a_call_that_names_what_is_not_there_is_refused(
+    gang: LocalGang, call: dict[str, str], code: ErrorCode
+) -> None:
+    inputs = gang.full(1)
+    outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs], **call)
+    assert codes(outcomes) == [code] * 3
+    assert all(failure(it).phase is Phase.CHECK and not failure(it).indefinite for it in outcomes)
+    barrier_works(gang)
+
+
+@pytest.mark.parametrize("src", [-1, 3])
+def test_a_source_outside_the_group_is_refused(gang: LocalGang, src: int) -> None:
+    outcomes = gang.run(BROADCAST, [Broadcast(it.id, src, False) for it in gang.full(1)])
+    assert codes(outcomes) == [ErrorCode.RANK_OUT_OF_RANGE] * 3
+    assert failure(outcomes[0]).expected == "0 to 2"
+
+
+@pytest.mark.parametrize("dst", [-1, 3])
+def test_a_destination_outside_the_group_is_refused(gang: LocalGang, dst: int) -> None:
+    outcomes = gang.run(GATHER, [Gather(it.id, dst, 0) for it in gang.full(1)])
+    assert codes(outcomes) == [ErrorCode.RANK_OUT_OF_RANGE] * 3
+
+
+@pytest.mark.parametrize("dim", [-2, 1])
+def test_a_dim_that_the_tensor_has_not_is_refused(gang: LocalGang, dim: int) -> None:
+    outcomes = gang.run(ALL_GATHER, [AllGather(it.id, dim) for it in gang.full(1)])
+    assert codes(outcomes) == [ErrorCode.INVALID_ARGUMENT] * 3
+
+
+def test_a_tensor_without_dimensions_cannot_be_gathered(gang: LocalGang) -> None:
+    outcomes = gang.run(ALL_GATHER, [AllGather(it.id, -1) for it in gang.full(1, ())])
+    assert codes(outcomes) == [ErrorCode.INVALID_ARGUMENT] * 3
+
+
+def test_an_integer_average_is_refused_before_anything_changes(gang: LocalGang) -> None:
+    inputs = gang.full(1, dtype=Dtype.INT32)
+    outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.AVG, True) for it in inputs])
+    assert codes(outcomes) == [ErrorCode.UNSUPPORTED_DTYPE] * 3
+
+
+def test_a_queued_operation_runs_although_its_input_is_released(gang: LocalGang) -> None:
+    inputs = gang.full(1)
+    args = [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs]
+    tasks = [
+        rank.submit(ALL_REDUCE, mine, a_call()) for rank, mine in zip(gang.ranks[:2], args[:2], strict=True)
+    ]
+    gang.ranks[0].refs.release("", [inputs[0].id])
+    tasks.append(gang.ranks[2].submit(ALL_REDUCE, args[2], a_call()))
+    assert gang.floats(ref(tasks[0].wait())) == [3.0, 3.0]
+
+
+def test_a_result_that_does_not_fit_is_refused_at_the_rank_that_lacks_room() -> None:
+    gang = LocalGang(2, Limits(max_bytes=24))
+    inputs = gang.full(1, (4,))
+    outcomes = gang.run(ALL_GATHER, [AllGather(it.id, 0) for it in inputs])
+    assert codes(outcomes) == [ErrorCode.RESOURCE_EXHAUSTED] * 2
+    assert [usage.bytes for usage in gang.ranks[0].refs.usage()] == [16]
+
+
+def test_pending_operations_are_limited() -> None:
+    gang = LocalGang(2, Limits(max_pending=2))
+    waiting = [gang.ranks[0].submit(BARRIER, Barrier(), a_call(timeout=0.2)) for _ in range(2)]
+    with pytest.raises(BridgeError) as error:
+        gang.ranks[0].submit(BARRIER, Barrier(), a_call())
+    assert error.value.failure.code is ErrorCode.RESOURCE_EXHAUSTED
+    for task in waiting:
+        with pytest.raises(BridgeError):
+            task.wait()
+    assert gang.ranks[0].describe().pending == 0
+
+
+def test_a_call_behind_a_stuck_one_is_withdrawn_at_its_own_timeout(gang: LocalGang) -> None:
+    stuck = gang.ranks[0].submit(BARRIER, Barrier(), a_call(operation_id="stuck"))
+    queued = gang.ranks[0].submit(BARRIER, Barrier(), a_call(operation_id="queued", timeout=0.05))
+    with pytest.raises(BridgeError) as error:
+        queued.wait()
+    assert error.value.failure.code is ErrorCode.DEADLINE_EXCEEDED
+    assert not error.value.failure.indefinite
+    others = [rank.submit(BARRIER, Barrier(), a_call(operation_id="stuck")) for rank in gang.ranks[1:]]
+    assert [task.wait() for task in (stuck, *others)] == [None] * 3
+    barrier_works(gang)
+
+
+def test_a_new_group_has_its_own_order_and_operations(gang: LocalGang) -> None:
+    made = gang.run(NEW_GROUP, [NewGroup("pair", (2, 0))] * 3)
+    assert [it.rank_in_group for it in made if isinstance(it, GroupView)] == [1, None, 0]
+    inputs = [gang.full_on(rank, rank, (1,)) for rank in range(3)]
+    args = [AllGather(inputs[0].id, 0), None, AllGather(inputs[2].id, 0)]
+    outcomes = gang.run(ALL_GATHER, args, group="pair")
+    assert [gang.floats(ref(it)) for it in outcomes] == [[2.0, 0.0]] * 2
+    outsider = gang.run(BARRIER, [None, Barrier(), None], group="pair")
+    assert codes(outsider) == [ErrorCode.INVALID_ARGUMENT]
+    gang.run(DESTROY_GROUP, [DestroyGroup(), None, DestroyGroup()], group="pair")
+    gone = gang.run(BARRIER, [Barrier(), None, None], group="pair")
+    assert codes(gone) == [ErrorCode.UNKNOWN_GROUP]
+
+
+@pytest.mark.parametrize(
+    ("args", "code"),
+    [
+        (NewGroup("world", (0,)), ErrorCode.GROUP_EXISTS),
+        (NewGroup("", (0,)), ErrorCode.INVALID_ARGUMENT),
+        (NewGroup("x" * 129, (0,)), ErrorCode.INVALID_ARGUMENT),
+        (NewGroup("g", ()), ErrorCode.INVALID_ARGUMENT),
+        (NewGroup("g", (0, 0)), ErrorCode.INVALID_ARGUMENT),
+        (NewGroup("g", (0, 3)), ErrorCode.RANK_OUT_OF_RANGE),
+    ],
+)
+def test_a_group_that_cannot_be_is_refused(gang: LocalGang, args: NewGroup, code: ErrorCode) -> None:
+    assert codes(gang.run(NEW_GROUP, [args] * 3)) == [code] * 3
+    assert [view.name for view in gang.ranks[0].describe().groups] == ["world"]
+
+
+def test_groups_that_differ_among_ranks_are_a_mismatch_and_exist_nowhere(gang: LocalGang) -> None:
+    args = [NewGroup("g", (0, 1)), NewGroup("g", (0, 1)), NewGroup("g", (0, 2))]
+    assert codes(gang.run(NEW_GROUP, args)) == [ErrorCode.MISMATCH] * 3
+    assert all(len(rank.describe().groups) == 1 for rank in gang.ranks)
+    gang.run(NEW_GROUP, [NewGroup("g", (0, 1))] * 3)
+    assert all(len(rank.describe().groups) == 2 for rank in gang.ranks)
+
+
+def test_world_cannot_be_destroyed(gang: LocalGang) -> None:
+    assert codes(gang.run(DESTROY_GROUP, [DestroyGroup()] * 3)) == [ErrorCode.INVALID_ARGUMENT] * 3
+
+
+def test_aborting_a_generation_answers_everyone_at_once_and_refs_live_on(gang: LocalGang) -> None:
+    inputs = gang.full(5)
+    waiting = gang.ranks[0].submit(BARRIER, Barrier(), a_call(timeout=60))
+    answered = threading.Event()
+    waiting.future.add_done_callback(lambda _: answered.set())
+    assert gang.ranks[1].abort(1, "enough")
+    assert answered.wait(5)
+    with pytest.raises(BridgeError, match="enough") as error:
+        waiting.wait()
+    assert error.value.failure.code is ErrorCode.ABORTED
+    assert codes(gang.run(BARRIER, [Barrier()] * 3)) == [ErrorCode.STALE_GENERATION] * 3
+    assert not gang.ranks[1].abort(1, "again")
+    assert gang.form().generation == 2
+    args = [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs]
+    assert gang.floats(ref(gang.run(ALL_REDUCE, args)[0])) == [15.0, 15.0]
+
+
+def test_a_lower_generation_cannot_be_prepared(gang: LocalGang) -> None:
+    with pytest.raises(BridgeError) as error:
+        gang.ranks[0].prepare(1, 0, 3, ())
+    assert error.value.failure.code is ErrorCode.STALE_GENERATION
+    barrier_works(gang)
+
+
+@pytest.mark.parametrize(("rank", "world"), [(3, 3), (-1, 3), (0, 0)])
+def test_a_rank_outside_the_gang_cannot_be_prepared(gang: LocalGang, rank: int, world: int) -> None:
+    with pytest.raises(BridgeError) as error:
+        gang.ranks[0].prepare(2, rank, world, ())
+    assert error.value.failure.code is ErrorCode.RANK_OUT_OF_RANGE
+    barrier_works(gang)
+
+
+def test_what_was_not_prepared_cannot_be_committed(gang: LocalGang) -> None:
+    with pytest.raises(BridgeError) as error:
+        gang.ranks[0].commit(2, (), b"secret", 1)
+    assert error.value.failure.code is ErrorCode.STALE_GENERATION
+    barrier_works(gang)
+
+
+def test_a_rank_without_generation_says_so() -> None:
+    gang = LocalGang(1)
+    fresh = LocalGang.__new__(LocalGang)
+    fresh.ranks = [
+        type(gang.ranks[0])(
+            gang.ranks[0].identity,
+            gang.ranks[0].backend,
+            lambda *_: pytest.fail("not to be called"),
+            limits=Limits(),
+        )
+    ]
+    assert codes(fresh.run(BARRIER, [Barrier()])) == [ErrorCode.NOT_FORMED]
+
+
+def test_a_failing_backend_ends_the_generation_on_every_rank(
+    gang: LocalGang, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = gang.full(1)
+    membership = gang.ranks[1]._current(0).get("world").membership  # type: ignore[union-attr]
+
+    def fail(*_: object) -> object:
+        raise BridgeError.of(ErrorCode.BACKEND_FAILED, "the wire is cut", phase=Phase.DATA, indefinite=True)
+
+    monkeypatch.setattr(membership.coordinator, "all_reduce", fail)  # type: ignore[union-attr]
+    outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.SUM, True) for it in inputs])
+    assert failure(outcomes[1]).code is ErrorCode.BACKEND_FAILED
+    assert all(failure(it).indefinite for it in outcomes)
+    assert "the wire is cut" in failure(outcomes[0]).message
+    assert [gang.floats(it) for it in inputs] == [[1.0, 1.0]] * 3
+    assert codes(gang.run(BARRIER, [Barrier()] * 3)) == [ErrorCode.STALE_GENERATION] * 3
+    gang.form()
+    barrier_works(gang)
