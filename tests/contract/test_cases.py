@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
+from tests.contract import cases, generate
+from tests.support.gangs import RunningGang
 
 import rankbridge
 from rankbridge import Gang, Ref
-from tests.contract import cases, generate
-from tests.support.gangs import RunningGang
 
 CASES = cases.load()
 
@@ -65,7 +65,9 @@ def run(gang: Gang, group: str, members: Sequence[int], case: cases.Json) -> Non
         assert [cases.told(it) for it in gang.get(refs, to="tensor")] == case["inputs"]
 
 
-def call(gang: Gang, group: str, members: Sequence[int], refs: list[Ref] | None, case: cases.Json) -> list[Any]:
+def call(
+    gang: Gang, group: str, members: Sequence[int], refs: list[Ref] | None, case: cases.Json
+) -> list[Any]:
     operation = case["operation"]
     if "arguments_by_rank" not in case:
         arguments = [refs] if refs else []

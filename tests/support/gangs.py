@@ -35,12 +35,12 @@ class RunningGang:
 
     @property
     def targets(self) -> list[str]:
-        """gRPC target of each rank: its unix socket."""
+        """GRPC target of each rank: its unix socket."""
         return [rank["endpoints"][0] for rank in self.description["ranks"]]
 
     @property
     def tcp_targets(self) -> list[str]:
-        """gRPC target of each rank: its TCP port."""
+        """GRPC target of each rank: its TCP port."""
         return [rank["endpoints"][1] for rank in self.description["ranks"]]
 
 

@@ -63,7 +63,7 @@ class TorchTensors:
             if not isinstance(value, bool) and value not in (0, 1):
                 raise invalid("the element does not fit the dtype", expected="a bool", got=str(value))
         elif dtype.kind == "int":
-            if isinstance(value, bool) or int(value) != value or not _fits(dtype, int(value)):
+            if isinstance(value, bool) or not float(value).is_integer() or not _fits(dtype, int(value)):
                 raise invalid("the element does not fit the dtype", expected=str(dtype), got=str(value))
             value = int(value)
         if dtype in _NARROW:
@@ -75,17 +75,20 @@ class TorchTensors:
         if dtype.kind in ("bool", "complex"):
             raise BridgeError.of(ErrorCode.UNSUPPORTED_DTYPE, f"arange has no meaning for dtype {dtype}")
         if dtype.kind == "int":
-            if start != int(start) or step != int(step):
+            if not (float(start).is_integer() and float(step).is_integer()):
                 got = f"start {start}, step {step}"
                 raise invalid(
                     "start and step do not fit the dtype", expected=f"integers for {dtype}", got=got
                 )
-            last = int(start) + int(step) * max(0, spec.elements - 1)
-            if not (_fits(dtype, int(start)) and _fits(dtype, last)):
-                raise invalid(
-                    "the elements do not fit the dtype", expected=str(dtype), got=f"{start} to {last}"
-                )
-            flat = torch.arange(spec.elements, dtype=torch.int64) * int(step) + int(start)
+            first = int(start)
+            last = first + int(step) * max(0, spec.elements - 1)
+            if not (_fits(dtype, first) and _fits(dtype, last)):
+                got = f"{first} to {last}"
+                raise invalid("the elements do not fit the dtype", expected=str(dtype), got=got)
+            # Two's complement all the way, so that uint64's upper half comes out right as well.
+            flat = (torch.arange(spec.elements) * _signed(int(step)) + _signed(first)).view(torch.uint64)
+            if dtype is not Dtype.UINT64:
+                flat = flat.view(torch.int64)
         else:
             flat = torch.arange(spec.elements, dtype=torch.float64) * step + start
         return flat.to(TORCH[dtype]).reshape(spec.shape)
@@ -113,6 +116,10 @@ class TorchTensors:
 def _fits(dtype: Dtype, value: int) -> bool:
     info = torch.iinfo(TORCH[dtype])
     return info.min <= value <= info.max
+
+
+def _signed(value: int) -> int:
+    return (value + 2**63) % 2**64 - 2**63
 
 
 def _bytes(tensor: torch.Tensor) -> memoryview:

@@ -6,7 +6,7 @@ import argparse
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from . import rank, up
+from . import call, rank, status, up
 
 
 def parser() -> argparse.ArgumentParser:
@@ -18,6 +18,8 @@ def parser() -> argparse.ArgumentParser:
     commands = it.add_subparsers(title="commands", metavar="COMMAND", required=True)
     up.add_parser(commands)
     rank.add_parser(commands)
+    status.add_parser(commands)
+    call.add_parser(commands)
     return it
 
 

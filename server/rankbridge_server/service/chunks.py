@@ -13,6 +13,8 @@ from rankbridge.v1 import ref_service_pb2 as pb
 
 CHUNK_BYTES = 1024 * 1024
 _CHUNK_TAG = (2 << 3) | 2
+# Lengths below 2**28 bytes, more than any message that is received here.
+_MAX_LENGTH_BYTES = 4
 
 
 def encoded_chunks(data: memoryview) -> Iterator[bytes]:
@@ -33,8 +35,8 @@ def parse_put(data: bytes) -> pb.PutTensorRequest | memoryview:
     Raises google.protobuf.message.DecodeError.
     """
     if data and data[0] == _CHUNK_TAG:
-        length, start = _read_varint(data, 1)
-        if start + length == len(data):
+        start = _after_length(data)
+        if start:
             return memoryview(data)[start:]
     return pb.PutTensorRequest.FromString(data)
 
@@ -48,12 +50,11 @@ def _varint(value: int) -> bytes:
     return bytes(encoded)
 
 
-def _read_varint(data: bytes, at: int) -> tuple[int, int]:
-    value = shift = 0
-    while at < len(data):
-        byte = data[at]
-        value |= (byte & 0x7F) << shift
-        at, shift = at + 1, shift + 7
-        if byte < 0x80:
-            break
-    return value, at
+def _after_length(data: bytes) -> int:
+    """Where the chunk begins that fills the rest of `data`; 0 if the length says anything else."""
+    length = 0
+    for at in range(1, min(len(data), _MAX_LENGTH_BYTES + 1)):
+        length |= (data[at] & 0x7F) << (7 * (at - 1))
+        if data[at] < 0x80:
+            return at + 1 if at + 1 + length == len(data) else 0
+    return 0

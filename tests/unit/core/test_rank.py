@@ -6,6 +6,7 @@ import threading
 from collections.abc import Iterator
 
 import pytest
+from tests.support.local_gang import LocalGang, a_call
 
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.dtype import Dtype
@@ -30,7 +31,6 @@ from rankbridge_server.core.operations import (
 )
 from rankbridge_server.core.refs import Ref
 from rankbridge_server.core.task import Outcome
-from tests.support.local_gang import LocalGang, a_call
 
 
 @pytest.fixture

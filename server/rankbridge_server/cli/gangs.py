@@ -1,0 +1,65 @@
+"""Reaching a gang that runs already."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rankbridge import Gang
+
+VARIABLE = "RANKBRIDGE_ENDPOINTS"
+
+
+class NoGang(Exception):
+    """Nothing says where the gang is, or it cannot be reached."""
+
+
+def add_endpoints(parser: argparse.ArgumentParser) -> None:
+    """Options that say which gang is meant."""
+    parser.add_argument(
+        "--endpoints",
+        metavar="FILE|TARGETS",
+        default=os.environ.get(VARIABLE),
+        help="the file that `up --endpoints-file` wrote, or gRPC targets by rank, separated by commas "
+        f"(default: ${VARIABLE})",
+    )
+    parser.add_argument(
+        "--timeout",
+        type=float,
+        default=30.0,
+        metavar="S",
+        help="seconds for each call (default: %(default)s)",
+    )
+
+
+@contextmanager
+def connected(options: argparse.Namespace) -> Iterator[Gang]:
+    """The gang, in its ranks' shared sessions: refs outlive this process. Raises NoGang."""
+    # Only here: the process of `up` must not have loaded gRPC when it forks.
+    import rankbridge
+
+    if not options.endpoints:
+        raise NoGang(f"which gang? give --endpoints, or set {VARIABLE}")
+    is_file = Path(options.endpoints).exists()
+    target = options.endpoints if is_file else options.endpoints.split(",")
+    try:
+        gang = rankbridge.connect(target, session=False, timeout=options.timeout)
+    except (OSError, ValueError) as error:
+        raise NoGang(f"{options.endpoints}: {error}") from error
+    with gang:
+        yield gang
+
+
+def complain(command: str, error: Exception) -> int:
+    """Tell what failed, with every rank's part; returns the exit status."""
+    print(f"rankbridge {command}: {error}", file=sys.stderr)
+    for outcome in getattr(error, "outcomes", ()):
+        if outcome.error is not None:
+            print(f"  rank {outcome.rank}: {outcome.error}", file=sys.stderr)
+    return 1

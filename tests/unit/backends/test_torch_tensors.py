@@ -1,0 +1,128 @@
+"""How tensors are made, read and written."""
+
+from __future__ import annotations
+
+from typing import cast
+
+import pytest
+import torch
+
+from rankbridge_server.backends.dtypes import TORCH
+from rankbridge_server.backends.torch_tensors import TorchTensors
+from rankbridge_server.core.dtype import Dtype
+from rankbridge_server.core.errors import BridgeError, ErrorCode
+from rankbridge_server.core.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
+
+
+def make(dtype: Dtype, init: Init, shape: tuple[int, ...] = (6,), device: str = "") -> torch.Tensor:
+    return cast(torch.Tensor, TorchTensors().create(TensorSpec(dtype, shape, device), init))
+
+
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+@pytest.mark.parametrize("dtype", list(Dtype))
+def test_sizes_are_torchs(dtype: Dtype) -> None:
+    assert dtype.itemsize == torch.empty(0, dtype=TORCH[dtype]).element_size()
+
+
+@pytest.mark.parametrize("dtype", [it for it in Dtype if it is not Dtype.FLOAT8_E8M0FNU])
+def test_zeros_are_all_bytes_zero(dtype: Dtype) -> None:
+    assert bytes(TorchTensors().read(make(dtype, Full(0)))) == bytes(6 * dtype.itemsize)
+
+
+@pytest.mark.parametrize("dtype", list(Dtype))
+def test_bytes_written_are_bytes_read(dtype: Dtype) -> None:
+    tensors = TorchTensors()
+    tensor = tensors.empty(TensorSpec(dtype, (2, 3), "cpu"))
+    data = bytes(at % 2 for at in range(6 * dtype.itemsize))
+    tensors.write(tensor)[:] = data
+    tensors.written(tensor)
+    assert bytes(tensors.read(tensor)) == data
+
+
+def test_reading_lays_a_strided_tensor_out() -> None:
+    tensor = torch.arange(6, dtype=torch.int8).reshape(2, 3).t()
+    assert bytes(TorchTensors().read(tensor)) == bytes([0, 3, 1, 4, 2, 5])
+
+
+def test_the_bytes_keep_the_tensor_alive() -> None:
+    view = TorchTensors().read(torch.full((1000,), 7, dtype=torch.uint8))
+    torch.zeros(1000, dtype=torch.uint8)
+    assert bytes(view) == b"\x07" * 1000
+
+
+def test_a_bool_that_is_neither_0_nor_1_is_refused() -> None:
+    tensors = TorchTensors()
+    tensor = tensors.empty(TensorSpec(Dtype.BOOL, (2,), "cpu"))
+    tensors.write(tensor)[:] = b"\x01\x02"
+    with pytest.raises(BridgeError) as error:
+        tensors.written(tensor)
+    assert error.value.failure.code is ErrorCode.INVALID_ARGUMENT
+
+
+@pytest.mark.parametrize(
+    ("dtype", "init", "expected"),
+    [
+        (Dtype.FLOAT32, Full(1.5), [1.5] * 6),
+        (Dtype.INT64, Full(2**62), [2**62] * 6),
+        (Dtype.BOOL, Full(True), [True] * 6),
+        (Dtype.COMPLEX64, Full(2.0), [2 + 0j] * 6),
+        (Dtype.INT16, Arange(10, -3), [10, 7, 4, 1, -2, -5]),
+        (Dtype.UINT64, Arange(2.0**63, -(2.0**60)), [2**63 - at * 2**60 for at in range(6)]),
+        (Dtype.UINT8, Arange(250, 1), [250, 251, 252, 253, 254, 255]),
+        (Dtype.FLOAT16, Arange(0, 0.5), [0, 0.5, 1, 1.5, 2, 2.5]),
+    ],
+)
+def test_elements_are_what_was_asked_for(dtype: Dtype, init: Init, expected: list[float]) -> None:
+    assert make(dtype, init).tolist() == expected
+
+
+def test_narrow_floats_are_rounded_as_torch_rounds() -> None:
+    made = make(Dtype.FLOAT8_E4M3FN, Full(1.06))
+    assert (
+        made.view(torch.uint8).tolist()
+        == torch.tensor([1.06] * 6).to(torch.float8_e4m3fn).view(torch.uint8).tolist()
+    )
+
+
+@pytest.mark.parametrize(
+    ("init", "same"), [(Uniform(7, 0, 1), Uniform(7, 0, 1)), (Normal(7, 0, 1), Normal(7, 0, 1))]
+)
+def test_a_seed_repeats_its_elements(init: Init, same: Init) -> None:
+    assert make(Dtype.FLOAT64, init).equal(make(Dtype.FLOAT64, same))
+
+
+def test_random_elements_are_torchs_own_of_that_seed() -> None:
+    expected = torch.empty(6).uniform_(-1, 1, generator=torch.Generator().manual_seed(3))
+    assert make(Dtype.FLOAT32, Uniform(3, -1, 1)).equal(expected)
+
+
+@pytest.mark.parametrize(
+    ("dtype", "init", "code"),
+    [
+        (Dtype.INT8, Full(128), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.INT8, Full(0.5), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.BOOL, Full(2), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.INT8, Arange(126, 1), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.INT32, Arange(0.5, 1), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.BOOL, Arange(0, 1), ErrorCode.UNSUPPORTED_DTYPE),
+        (Dtype.COMPLEX64, Arange(0, 1), ErrorCode.UNSUPPORTED_DTYPE),
+        (Dtype.INT32, Uniform(1, 0, 1), ErrorCode.UNSUPPORTED_DTYPE),
+        (Dtype.FLOAT32, Uniform(1, 1, 1), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.FLOAT32, Normal(1, 0, -1), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.FLOAT32, Normal(1, 0, float("nan")), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.INT32, Full(float("inf")), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.INT32, Full(float("nan")), ErrorCode.INVALID_ARGUMENT),
+        (Dtype.INT32, Arange(float("inf"), 1), ErrorCode.INVALID_ARGUMENT),
+    ],
+)
+def test_elements_that_do_not_fit_are_refused(dtype: Dtype, init: Init, code: ErrorCode) -> None:
+    with pytest.raises(BridgeError) as error:
+        make(dtype, init)
+    assert error.value.failure.code is code
+
+
+def test_a_device_that_is_not_there_is_refused() -> None:
+    with pytest.raises(BridgeError) as error:
+        make(Dtype.FLOAT32, Full(0), device="cuda:0")
+    assert error.value.failure.code is ErrorCode.INVALID_ARGUMENT
+    assert error.value.failure.expected == "cpu"

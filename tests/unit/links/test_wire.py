@@ -1,0 +1,66 @@
+"""Frames of control links."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rankbridge.link.v1 import link_pb2 as pb
+from rankbridge_server.core.admission import Arrival, Member, Reply, Ruling, Verdict
+from rankbridge_server.core.links import Ended
+from rankbridge_server.links import wire
+
+TEXT = st.text(max_size=20)
+ARRIVALS = st.builds(
+    Arrival,
+    st.integers(0, 2**64 - 1),
+    TEXT,
+    TEXT,
+    st.integers(1, 10**6).map(lambda ms: ms / 1000),
+    st.binary(max_size=99),
+)
+VERDICTS = st.builds(
+    Verdict,
+    st.sampled_from(Ruling),
+    st.lists(st.builds(Member, st.integers(0, 99), st.none() | TEXT.filter(bool)), max_size=4).map(tuple),
+    st.lists(st.binary(max_size=9), max_size=4).map(tuple),
+)
+
+
+@given(group=TEXT, arrival=ARRIVALS)
+def test_an_arrival_comes_out_as_it_went_in(group: str, arrival: Arrival) -> None:
+    (frame,) = wire.Frames().feed(wire.pack_arrival(group, arrival))
+    assert (frame.arrival.group, wire.arrival_of(frame.arrival)) == (group, arrival)
+
+
+@given(arrival=ARRIVALS, verdict=VERDICTS)
+def test_a_verdict_comes_out_as_it_went_in(arrival: Arrival, verdict: Verdict) -> None:
+    (frame,) = wire.Frames().feed(wire.pack_reply("g", Reply(0, arrival, verdict)))
+    assert wire.verdict_of(frame.verdict) == verdict
+    assert (frame.verdict.sequence, frame.verdict.operation_id) == (arrival.sequence, arrival.operation_id)
+
+
+@given(cuts=st.lists(st.integers(0, 200), max_size=6))
+def test_frames_may_be_cut_anywhere(cuts: list[int]) -> None:
+    data = wire.hello(3, 1, b"s" * 32) + wire.welcome(2) + wire.pack_abort(3, Ended(1, True, "gone"))
+    edges = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
+    frames = wire.Frames()
+    got = [frame for a, b in zip(edges, edges[1:], strict=False) for frame in frames.feed(data[a:b])]
+    assert [frame.WhichOneof("kind") for frame in got] == ["hello", "welcome", "abort"]
+    assert wire.ended_of(got[2].abort) == Ended(1, True, "gone")
+
+
+def test_a_frame_that_is_too_long_is_refused_before_it_is_read() -> None:
+    with pytest.raises(ValueError, match="not one of ours"):
+        list(wire.Frames().feed(b"GET / HTTP/1.1\r\n"))
+
+
+def test_bytes_that_are_no_frame_are_refused() -> None:
+    with pytest.raises(ValueError, match="not a frame"):
+        list(wire.Frames().feed((3).to_bytes(4, "big") + b"\xff\xff\xff"))
+
+
+def test_a_ruling_that_is_not_known_is_refused() -> None:
+    with pytest.raises(ValueError, match="not a ruling"):
+        wire.verdict_of(pb.Verdict())
