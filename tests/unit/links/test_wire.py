@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -46,7 +48,7 @@ def test_frames_may_be_cut_anywhere(cuts: list[int]) -> None:
     data = wire.hello(3, 1, b"s" * 32) + wire.welcome(2) + wire.pack_abort(3, Ended(1, True, "gone"))
     edges = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     frames = wire.Frames()
-    got = [frame for a, b in zip(edges, edges[1:], strict=False) for frame in frames.feed(data[a:b])]
+    got = [frame for a, b in pairwise(edges) for frame in frames.feed(data[a:b])]
     assert [frame.WhichOneof("kind") for frame in got] == ["hello", "welcome", "abort"]
     assert wire.ended_of(got[2].abort) == Ended(1, True, "gone")
 
