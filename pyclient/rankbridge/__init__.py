@@ -22,6 +22,7 @@ from rankbridge._rank import Rank
 from rankbridge._ref import Ref
 from rankbridge._status import Formed, Group, RankStatus, SessionUsage
 from rankbridge._sync_channels import Pending
+from rankbridge._targets import Target
 from rankbridge._tensor import Array, Tensor, TensorLike
 from rankbridge._values import PyValue, from_value, to_value
 from rankbridge.errors import *  # noqa: F403
@@ -45,6 +46,7 @@ __all__ = [
     "ReduceOp",
     "Ref",
     "SessionUsage",
+    "Target",
     "Tensor",
     "TensorLike",
     "aconnect",

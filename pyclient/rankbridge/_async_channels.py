@@ -36,6 +36,8 @@ class AsyncPending(Generic[T]):
         self.rank = call.rank
         self._task = task
         self._call = call
+        # An error that nobody asks for is nobody's: asyncio would log it.
+        task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
 
     async def result(self, timeout: float | None = None) -> T:
         """Waits for the end, as ``Pending.result``. Cancelling who waits does not cancel the call."""
@@ -67,7 +69,11 @@ class AsyncPending(Generic[T]):
 
 
 class AsyncChannels:
-    """One channel to each rank. Made and used in one event loop."""
+    """One channel to each rank. Made and used in one event loop.
+
+    Attributes:
+        closed: Whether they are closed. No call is sent then.
+    """
 
     def __init__(self, targets: Sequence[str], tls: grpc.ChannelCredentials | None) -> None:
         """Makes the channels; nothing is connected before the first call."""
@@ -79,7 +85,7 @@ class AsyncChannels:
             for target in targets
         ]
         self._callables: dict[tuple[int, str], Any] = {}
-        self._closed = False
+        self.closed = False
 
     async def run(self, call: Call[T]) -> T:
         """Sends a call and waits for its end. Cancelling who waits cancels the call.
@@ -120,12 +126,12 @@ class AsyncChannels:
 
     async def close(self) -> None:
         """Closes the channels. Calls in flight fail with ``CallCancelledError``."""
-        self._closed = True
+        self.closed = True
         for channel in self._channels:
             await channel.close()
 
     def _callable(self, call: Call[T]) -> Any:
-        if self._closed:
+        if self.closed:
             raise call.refused()
         key = (call.rank, call.path)
         found = self._callables.get(key)
@@ -164,6 +170,6 @@ class AsyncChannels:
         except asyncio.CancelledError as error:
             # A channel that is closed cancels its calls as if their task had been.
             task = asyncio.current_task()
-            if self._closed and not (task is not None and task.cancelling()):
+            if self.closed and not (task is not None and task.cancelling()):
                 raise call.cancelled() from error
             raise

@@ -283,7 +283,7 @@ class AsyncGang(GangCore[AsyncRank]):
             await self._channels.run_all(self._on(self._all(), ops.open_session, session_id))
 
     async def _close_session(self, session_id: str) -> None:
-        if session_id:
+        if session_id and not self._channels.closed:
             timeout = min(self.timeout, CLOSE_TIMEOUT)
             # Errors change nothing: a rank that cannot be reached frees its refs by its own end.
             await self._channels.outcomes(

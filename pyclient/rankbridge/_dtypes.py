@@ -97,7 +97,8 @@ def dtype_of(named: object) -> Dtype:
     if name in DTYPES:
         return DTYPES[name]
     try:
-        name = np.dtype(named).name  # type: ignore[call-overload]
+        # numpy takes None for float64, which nobody means here.
+        name = "" if named is None else np.dtype(named).name  # type: ignore[call-overload]
     except TypeError:
         name = ""
     if name not in DTYPES:

@@ -98,7 +98,7 @@ def error_from_rpc(
     cls = _STATUS_CLASSES.get(status, errors.TransportError)
     never_sent = status is grpc.StatusCode.UNAVAILABLE and _never_sent(details)
     return cls(
-        f"{status.name} from {target}: {details or 'no details'}",
+        f"gRPC {status.name} from {target}: {details or 'no details'}",
         indefinite=not (never_sent or status in _REFUSED),
         rank=rank,
         group=group,

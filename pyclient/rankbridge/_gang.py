@@ -372,7 +372,7 @@ class Gang(GangCore[Rank]):
             self._channels.run_all(self._on(self._all(), ops.open_session, session_id))
 
     def _close_session(self, session_id: str) -> None:
-        if session_id:
+        if session_id and not self._channels.closed:
             timeout = min(self.timeout, CLOSE_TIMEOUT)
             # Errors change nothing: a rank that cannot be reached frees its refs by its own end.
             self._channels.outcomes(self._on(self._all(), ops.close_session, session_id, timeout=timeout))

@@ -84,7 +84,11 @@ class Pending(Generic[T]):
 
 
 class SyncChannels:
-    """One channel to each rank."""
+    """One channel to each rank.
+
+    Attributes:
+        closed: Whether they are closed. No call is sent then.
+    """
 
     def __init__(self, targets: Sequence[str], tls: grpc.ChannelCredentials | None) -> None:
         """Makes the channels; nothing is connected before the first call."""
@@ -98,7 +102,7 @@ class SyncChannels:
         self._callables: dict[tuple[int, str], Any] = {}
         self._pool: ThreadPoolExecutor | None = None
         self._pool_lock = threading.Lock()
-        self._closed = False
+        self.closed = False
 
     def run(self, call: Call[T]) -> T:
         """Sends a call and waits for its end.
@@ -136,7 +140,7 @@ class SyncChannels:
         """Sends calls, all at once, and waits for every one's end."""
         pending: list[Pending[T]] = []
         try:
-            # One at a time would do for a single call, and costs less.
+            # A single call needs no future, which costs a thread switch.
             if len(calls) == 1:
                 return [self._outcome(calls[0])]
             pending.extend(self.start(call) for call in calls)
@@ -156,14 +160,14 @@ class SyncChannels:
 
     def close(self) -> None:
         """Closes the channels. Calls in flight fail with ``CallCancelledError``."""
-        self._closed = True
+        self.closed = True
         for channel in self._channels:
             channel.close()
         if self._pool is not None:
             self._pool.shutdown()
 
     def _callable(self, call: Call[T]) -> Any:
-        if self._closed:
+        if self.closed:
             raise call.refused()
         key = (call.rank, call.path)
         found = self._callables.get(key)
@@ -219,7 +223,7 @@ class SyncChannels:
             raise call.cancelled() from error
         except ValueError as error:
             # What grpcio says to a call on a channel that was closed in the meantime.
-            if self._closed and not isinstance(error, RankBridgeError):
+            if self.closed and not isinstance(error, RankBridgeError):
                 raise call.refused() from error
             raise
         except grpc.FutureTimeoutError as error:

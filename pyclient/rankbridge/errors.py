@@ -85,7 +85,6 @@ __all__ = [
     "UnknownSessionError",
     "UnsupportedDtypeError",
     "WrongSessionError",
-    "gang_error",
 ]
 
 
@@ -212,17 +211,17 @@ class RankBridgeError(Exception):
         self.ranks = tuple(ranks)
 
     def __str__(self) -> str:
-        """Names code, rank, operation, group, both sides, the ranks concerned, and what is known now."""
-        place = "".join(
-            [
-                f" at rank {self.rank}" if self.rank is not None else "",
-                f" in {self.operation}" if self.operation else "",
-                f" of group {self.group!r}" if self.group else "",
-            ]
-        )
-        parts = [f"{self.code}{place}: {self.message}"]
-        if self.expected or self.got:
-            parts.append(f"expected {self.expected or 'nothing'}, got {self.got or 'nothing'}")
+        """Gives code and message, and of rank, operation, group and both sides what the message leaves out."""
+        place = [
+            f"rank {self.rank}" if self.rank is not None else "",
+            f"group {self.group!r}" if self.group else "",
+            self.operation,
+        ]
+        before = ", ".join(part for part in place if part and part not in self.message)
+        parts = [f"{self.code}: {before}: {self.message}" if before else f"{self.code}: {self.message}"]
+        sides = f"expected {self.expected or 'nothing'}, got {self.got or 'nothing'}"
+        if (self.expected or self.got) and sides not in self.message:
+            parts.append(sides)
         if self.ranks:
             parts.append(", ".join(map(str, self.ranks)))
         if self.indefinite:
@@ -407,11 +406,21 @@ class GangError(RankBridgeError):
     outcomes: tuple[Outcome[object], ...] = ()
 
     def __str__(self) -> str:
-        """Gives the cause, then how many succeeded, then the other errors."""
-        failed = [outcome for outcome in self.outcomes if outcome.error is not None]
-        lines = [super().__str__(), f"{len(failed)} of {len(self.outcomes)} ranks failed:"]
-        lines += [f"  {outcome.error}" for outcome in failed]
-        return "\n".join(lines)
+        """Gives the cause, then which ranks failed with what."""
+        by_code: dict[ErrorCode, list[int]] = {}
+        for outcome in self.outcomes:
+            if outcome.error is not None:
+                by_code.setdefault(outcome.error.code, []).append(outcome.rank)
+        failed = sum(map(len, by_code.values()))
+        codes = ", ".join(f"{code} at {_named(ranks)}" for code, ranks in by_code.items())
+        return f"{super().__str__()} [{failed} of {len(self.outcomes)} ranks failed: {codes}]"
+
+
+def _named(ranks: Sequence[int]) -> str:
+    # A gang may have a thousand ranks; their outcomes have all of them.
+    shown = ", ".join(map(str, ranks[:8]))
+    more = f" and {len(ranks) - 8} more" if len(ranks) > 8 else ""
+    return f"rank{'s' if len(ranks) > 1 else ''} {shown}{more}"
 
 
 _GANG_CLASSES: dict[type[RankBridgeError], type[GangError]] = {}

@@ -1,9 +1,9 @@
-"""A gang within the test's process: fake backend, local links, no sockets."""
+"""A gang within the test's process: fake backend, and local links unless told otherwise."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from rankbridge_server.backends.fake import FakeBackend, FakeHub
@@ -11,6 +11,7 @@ from rankbridge_server.core.coordinator import GroupDescription
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.forming import Formed, form
 from rankbridge_server.core.limits import Limits
+from rankbridge_server.core.links import LinkMaker
 from rankbridge_server.core.operations import Operation
 from rankbridge_server.core.preparation import RankAddress
 from rankbridge_server.core.rank import Identity, Rank
@@ -46,13 +47,19 @@ class LocalPeer:
 class LocalGang:
     """`size` ranks, formed."""
 
-    def __init__(self, size: int, limits: Limits | None = None, data_timeout: float = 5.0) -> None:
-        hub, links = FakeHub(), LocalHub()
+    def __init__(
+        self,
+        size: int,
+        limits: Limits | None = None,
+        data_timeout: float = 5.0,
+        links: Callable[[int], LinkMaker] | None = None,
+    ) -> None:
+        hub, local = FakeHub(), LocalHub()
         self.ranks = [
             Rank(
                 Identity(rank=rank, world_size=size, local_rank=rank),
                 FakeBackend(hub),
-                links,
+                links(rank) if links else local,
                 limits=limits or Limits(),
                 data_timeout=data_timeout,
             )

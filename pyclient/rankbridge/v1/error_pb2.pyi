@@ -56,9 +56,9 @@ class _ErrorCodeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     ERROR_CODE_DEADLINE_EXCEEDED: _ErrorCode.ValueType  # 14
     """The timeout passed while the operation ran. It may yet complete on some or all ranks."""
     ERROR_CODE_NOT_FORMED: _ErrorCode.ValueType  # 15
-    """The rank has no generation yet, or it ended. Form one."""
+    """No generation was formed on the rank yet. Form one."""
     ERROR_CODE_STALE_GENERATION: _ErrorCode.ValueType  # 16
-    """The call names a generation that is not the current one."""
+    """The generation is over, or is not the one that the call names. Form the next, or name the current one."""
     ERROR_CODE_BACKEND_FAILED: _ErrorCode.ValueType  # 17
     """The backend failed while data moved. No ref changed; the generation is over."""
     ERROR_CODE_ABORTED: _ErrorCode.ValueType  # 18
@@ -102,9 +102,9 @@ ERROR_CODE_PEER_LOST: ErrorCode.ValueType  # 13
 ERROR_CODE_DEADLINE_EXCEEDED: ErrorCode.ValueType  # 14
 """The timeout passed while the operation ran. It may yet complete on some or all ranks."""
 ERROR_CODE_NOT_FORMED: ErrorCode.ValueType  # 15
-"""The rank has no generation yet, or it ended. Form one."""
+"""No generation was formed on the rank yet. Form one."""
 ERROR_CODE_STALE_GENERATION: ErrorCode.ValueType  # 16
-"""The call names a generation that is not the current one."""
+"""The generation is over, or is not the one that the call names. Form the next, or name the current one."""
 ERROR_CODE_BACKEND_FAILED: ErrorCode.ValueType  # 17
 """The backend failed while data moved. No ref changed; the generation is over."""
 ERROR_CODE_ABORTED: ErrorCode.ValueType  # 18

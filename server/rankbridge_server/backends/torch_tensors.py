@@ -13,9 +13,7 @@ from ..core.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
 from .dtypes import TORCH
 
 # Dtypes whose generators and fills torch does in float32 first.
-_NARROW = frozenset(
-    dtype for dtype in Dtype if dtype.torch_name.startswith("float8") or dtype is Dtype.COMPLEX32
-)
+_NARROW = frozenset(dtype for dtype in Dtype if dtype.torch_name.startswith("float8"))
 
 
 class TorchTensors:
@@ -68,6 +66,11 @@ class TorchTensors:
             value = int(value)
         if dtype in _NARROW:
             return torch.full(spec.shape, value, dtype=torch.float32).to(TORCH[dtype])
+        if dtype is Dtype.COMPLEX32:
+            # By way of its halves: torch warns of complex32 arithmetic, of which there is none here.
+            pairs = torch.zeros((*spec.shape, 2), dtype=torch.float16)
+            pairs[..., 0] = value
+            return torch.view_as_complex(pairs)
         return torch.full(spec.shape, value, dtype=TORCH[dtype])
 
     def _arange(self, spec: TensorSpec, start: float, step: float) -> torch.Tensor:

@@ -53,6 +53,10 @@ def run(options: argparse.Namespace) -> int:
     if options.size < 1:
         print("rankbridge up: --size must be 1 or more", file=sys.stderr)
         return 2
+    if options.backend == "gloo":
+        # First of all, so that forked ranks have torch from the start, and an interrupt finds nothing to clean up.
+        with progress("importing torch"):
+            from ..backends import gloo  # noqa: F401
     try:
         with runtime_dir() as directory:
             return _up(options, directory)
@@ -77,9 +81,6 @@ def _up(options: argparse.Namespace, directory: Path) -> int:
         )
 
     fake = options.backend == "fake"
-    if not fake:
-        with progress("importing torch"):
-            from ..backends import gloo  # noqa: F401 - so that forked ranks have torch from the start
 
     def run_rank(rank: int, line: Line) -> None:
         from . import rank_process

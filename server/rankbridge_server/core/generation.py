@@ -108,7 +108,7 @@ class Generation:
             pending = list(self._pending)
             groups = list(self._groups.values())
         for task in pending:
-            task.lose(error.failure.code, error.failure.message)
+            task.lose(error.failure)
         self._links.end(ended)
         _close(groups)
         return True

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import TimeoutError as FutureTimeoutError
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from .errors import BridgeError, ErrorCode, Failure, Phase, Place
 from .group import GroupView
@@ -71,10 +71,10 @@ class Task:
         located = error.at(self.place, self._phase)
         self._answer(lambda: self.future.set_exception(located))
 
-    def lose(self, code: ErrorCode, message: str) -> None:
+    def lose(self, end: Failure) -> None:
         """Answer with the end of the generation."""
         entered = self._phase is not Phase.CHECK
-        self.fail(BridgeError.of(code, message, indefinite=entered))
+        self.fail(BridgeError(replace(end, indefinite=entered)))
 
     def wait(self) -> Outcome:
         """The outcome, at the latest when the deadline has passed. Raises BridgeError."""

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.unit.client.fronts import connected
 from tests.unit.client.sidecars import SidecarGang
 

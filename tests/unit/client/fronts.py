@@ -75,8 +75,8 @@ def connected(front: str, target: Any, **options: Any) -> Iterator[Any]:
             yield gang
     else:
         with asyncio.Runner() as runner:
-            gang = Blocking(runner, runner.run(rankbridge.aconnect(target, **options)))
+            wrapped = Blocking(runner, runner.run(rankbridge.aconnect(target, **options)))
             try:
-                yield gang
+                yield wrapped
             finally:
-                gang.close()
+                wrapped.close()

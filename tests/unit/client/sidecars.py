@@ -6,6 +6,7 @@ gang, so a client that does not call all at once does not get past them.
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -55,6 +56,7 @@ class Sidecar:
         sessions: Open sessions.
         held: Refs by id.
         groups: Groups by name.
+        ids: Numbers that no ref has yet.
     """
 
     rank: int
@@ -64,6 +66,7 @@ class Sidecar:
     sessions: set[str] = field(default_factory=lambda: {""})
     held: dict[str, Held] = field(default_factory=dict)
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    ids: Iterator[int] = field(default_factory=itertools.count)
 
     def asked(self, method: str, request: Any) -> None:
         """Notes a request."""
@@ -71,7 +74,9 @@ class Sidecar:
 
     def hold(self, session_id: str, spec: Any, data: bytes) -> ref_pb2.Ref:
         """Keeps a tensor."""
-        ref = ref_pb2.Ref(id=f"{self.rank}.{len(self.held)}", rank=self.rank, session_id=session_id, tensor=spec)
+        ref = ref_pb2.Ref(
+            id=f"{self.rank}.{next(self.ids)}", rank=self.rank, session_id=session_id, tensor=spec
+        )
         ref.tensor.device = "cpu"
         self.held[ref.id] = Held(ref, data)
         return ref
@@ -108,7 +113,8 @@ class SidecarGang:
     def endpoints(self) -> dict[str, Any]:
         """Gives what an endpoints file says."""
         ranks = [
-            {"rank": rank, "pid": 1, "endpoints": [self.unix[rank], self.tcp[rank]]} for rank in range(self.size)
+            {"rank": rank, "pid": 1, "endpoints": [self.unix[rank], self.tcp[rank]]}
+            for rank in range(self.size)
         ]
         return {"gang": "test", "size": self.size, "backend": "fake", "generation": 1, "ranks": ranks}
 
@@ -146,33 +152,35 @@ class _Answering:
 
 
 class _Collectives(_Answering, collective_service_pb2_grpc.CollectiveServiceServicer):
-    def Barrier(self, request: Any, context: Any) -> Any:  # noqa: D102
+    def Barrier(self, request: Any, context: Any) -> Any:
+        if request.call.group not in self.me.groups:
+            error = self.me.error("UNKNOWN_GROUP", "no such group", group=request.call.group)
+            return collective_pb.BarrierResponse(error=error)
         self.me.gang.exchange(self.me.rank, None)
         return collective_pb.BarrierResponse(value=_NONE)
 
-    def Broadcast(self, request: Any, context: Any) -> Any:  # noqa: D102
+    def Broadcast(self, request: Any, context: Any) -> Any:
         held = self._all(request)[request.src_rank_in_group]
         return collective_pb.BroadcastResponse(value=self._keep(request, held.ref.tensor, held.data))
 
-    def AllReduce(self, request: Any, context: Any) -> Any:  # noqa: D102
+    def AllReduce(self, request: Any, context: Any) -> Any:
         every = self._all(request)
         total = sum(np.frombuffer(held.data, "<f4") for held in every)
         value = self._keep(request, every[0].ref.tensor, np.asarray(total, "<f4").tobytes())
         return collective_pb.AllReduceResponse(value=value)
 
-    def Gather(self, request: Any, context: Any) -> Any:  # noqa: D102
-        joined = self._joined(request)
+    def Gather(self, request: Any, context: Any) -> Any:
+        every = self._all(request)
         here = self.me.rank == request.dst_rank_in_group
-        return collective_pb.GatherResponse(value=joined if here else _NONE)
+        return collective_pb.GatherResponse(value=self._joined(request, every) if here else _NONE)
 
-    def AllGather(self, request: Any, context: Any) -> Any:  # noqa: D102
-        return collective_pb.AllGatherResponse(value=self._joined(request))
+    def AllGather(self, request: Any, context: Any) -> Any:
+        return collective_pb.AllGatherResponse(value=self._joined(request, self._all(request)))
 
     def _all(self, request: Any) -> list[Held]:
         return self.me.gang.exchange(self.me.rank, self.me.held[request.ref_id])
 
-    def _joined(self, request: Any) -> value_pb2.Value:
-        every = self._all(request)
+    def _joined(self, request: Any, every: list[Held]) -> value_pb2.Value:
         spec = type(every[0].ref.tensor)()
         spec.CopyFrom(every[0].ref.tensor)
         spec.shape[0] *= len(every)
@@ -183,26 +191,26 @@ class _Collectives(_Answering, collective_service_pb2_grpc.CollectiveServiceServ
 
 
 class _Refs(_Answering, ref_service_pb2_grpc.RefServiceServicer):
-    def OpenSession(self, request: Any, context: Any) -> Any:  # noqa: D102
+    def OpenSession(self, request: Any, context: Any) -> Any:
         self.me.sessions.add(request.session_id)
         return ref_pb.OpenSessionResponse(session_id=request.session_id)
 
-    def CloseSession(self, request: Any, context: Any) -> Any:  # noqa: D102
+    def CloseSession(self, request: Any, context: Any) -> Any:
         self.me.sessions.discard(request.session_id)
         gone = [ref_id for ref_id, held in self.me.held.items() if held.ref.session_id == request.session_id]
         for ref_id in gone:
             del self.me.held[ref_id]
         return ref_pb.CloseSessionResponse(released=len(gone))
 
-    def CreateTensor(self, request: Any, context: Any) -> Any:  # noqa: D102
+    def CreateTensor(self, request: Any, context: Any) -> Any:
         return ref_pb.CreateTensorResponse(ref=self.me.hold(request.session_id, request.tensor, b""))
 
-    def PutTensor(self, request: Iterator[Any], context: Any) -> Any:  # noqa: D102
+    def PutTensor(self, request: Iterator[Any], context: Any) -> Any:
         header = next(request).header
         data = b"".join(message.chunk for message in request)
         return ref_pb.PutTensorResponse(ref=self.me.hold(header.session_id, header.tensor, data))
 
-    def GetTensor(self, request: Any, context: Any) -> Iterator[Any]:  # noqa: D102
+    def GetTensor(self, request: Any, context: Any) -> Iterator[Any]:
         held = self.me.held.get(request.ref_id)
         if held is None:
             yield ref_pb.GetTensorResponse(error=self.me.error("UNKNOWN_REF", "no such ref", operation="get"))
@@ -211,38 +219,38 @@ class _Refs(_Answering, ref_service_pb2_grpc.RefServiceServicer):
         for start in range(0, len(held.data), 1 << 20):
             yield ref_pb.GetTensorResponse(chunk=held.data[start : start + (1 << 20)])
 
-    def DescribeRef(self, request: Any, context: Any) -> Any:  # noqa: D102
+    def DescribeRef(self, request: Any, context: Any) -> Any:
         return ref_pb.DescribeRefResponse(ref=self.me.held[request.ref_id].ref)
 
-    def ListRefs(self, request: Any, context: Any) -> Any:  # noqa: D102
+    def ListRefs(self, request: Any, context: Any) -> Any:
         refs = [held.ref for held in self.me.held.values() if held.ref.session_id == request.session_id]
         start = [ref.id for ref in refs].index(request.page_token) + 1 if request.page_token else 0
         page = refs[start : start + 2]
         token = page[-1].id if start + 2 < len(refs) else ""
         return ref_pb.ListRefsResponse(page=ref_pb.RefPage(refs=page, next_page_token=token))
 
-    def ReleaseRefs(self, request: Any, context: Any) -> Any:  # noqa: D102
+    def ReleaseRefs(self, request: Any, context: Any) -> Any:
         for ref_id in request.ref_ids:
             del self.me.held[ref_id]
         return ref_pb.ReleaseRefsResponse(released=len(request.ref_ids))
 
 
 class _Groups(_Answering, group_service_pb2_grpc.GroupServiceServicer):
-    def NewGroup(self, request: Any, context: Any) -> Any:  # noqa: D102
+    def NewGroup(self, request: Any, context: Any) -> Any:
         self.me.gang.exchange(self.me.rank, None)
         self.me.groups[request.name] = tuple(request.ranks)
         return group_service_pb2.NewGroupResponse(group=self._group(request.name))
 
-    def DescribeGroup(self, request: Any, context: Any) -> Any:  # noqa: D102
+    def DescribeGroup(self, request: Any, context: Any) -> Any:
         if request.name not in self.me.groups:
             error = self.me.error("UNKNOWN_GROUP", "no such group", group=request.name)
             return group_service_pb2.DescribeGroupResponse(error=error)
         return group_service_pb2.DescribeGroupResponse(group=self._group(request.name))
 
-    def ListGroups(self, request: Any, context: Any) -> Any:  # noqa: D102
+    def ListGroups(self, request: Any, context: Any) -> Any:
         return group_service_pb2.ListGroupsResponse(groups=[self._group(name) for name in self.me.groups])
 
-    def DestroyGroup(self, request: Any, context: Any) -> Any:  # noqa: D102
+    def DestroyGroup(self, request: Any, context: Any) -> Any:
         group = self._group(request.call.group)
         del self.me.groups[request.call.group]
         return group_service_pb2.DestroyGroupResponse(group=group)
@@ -250,23 +258,36 @@ class _Groups(_Answering, group_service_pb2_grpc.GroupServiceServicer):
     def _group(self, name: str) -> group_service_pb2.Group:
         ranks = self.me.groups[name]
         place = ranks.index(self.me.rank) if self.me.rank in ranks else None
-        return group_service_pb2.Group(name=name, ranks=ranks, rank_in_group=place, backend="fake", generation=1)
+        return group_service_pb2.Group(
+            name=name, ranks=ranks, rank_in_group=place, backend="fake", generation=1
+        )
 
 
 class _Ranks(_Answering, rank_service_pb2_grpc.RankServiceServicer):
-    def DescribeRank(self, request: Any, context: Any) -> Any:  # noqa: D102
+    def DescribeRank(self, request: Any, context: Any) -> Any:
         return rank_service_pb2.DescribeRankResponse(
             rank=self.me.rank,
             world_size=self.me.gang.size,
             generation=1,
             generation_state=rank_service_pb2.GENERATION_STATE_OVER,
             generation_error=self.me.error("PEER_LOST", "rank 9 is gone"),
-            sessions=[rank_service_pb2.SessionUsage(session_id=session) for session in sorted(self.me.sessions)],
+            sessions=[
+                rank_service_pb2.SessionUsage(session_id=session) for session in sorted(self.me.sessions)
+            ],
         )
+
+    def PrepareGeneration(self, request: Any, context: Any) -> Any:
+        raise NotImplementedError
+
+    def CommitGeneration(self, request: Any, context: Any) -> Any:
+        raise NotImplementedError
+
+    def AbortGeneration(self, request: Any, context: Any) -> Any:
+        raise NotImplementedError
 
 
 class _Gangs(_Answering, gang_service_pb2_grpc.GangServiceServicer):
-    def Form(self, request: Any, context: Any) -> Any:  # noqa: D102
+    def Form(self, request: Any, context: Any) -> Any:
         formed = gang_service_pb2.Formed(generation=2, world_size=len(request.endpoints), took_us=12_500)
         return gang_service_pb2.FormResponse(formed=formed)
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.unit.client.sidecars import SidecarGang
 
 import rankbridge
 from rankbridge import ErrorCode
 from rankbridge.v1 import ref_service_pb2 as ref_pb
-from tests.unit.client.sidecars import SidecarGang
 
 
 def _floats(count: int, start: float = 0) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -80,7 +80,10 @@ def test_a_call_of_the_gang_has_one_operation_id_and_another_the_next_time(
     gang.barrier()
     gang.barrier()
     gang.barrier(operation_id="mine")
-    ids = [[request.call.operation_id for request in sidecar.requests["Barrier"]] for sidecar in sidecars.sidecars]
+    ids = [
+        [request.call.operation_id for request in sidecar.requests["Barrier"]]
+        for sidecar in sidecars.sidecars
+    ]
     assert ids[0] == ids[1] == ids[2] == ids[3]
     assert len(set(ids[0])) == 3
     assert len(ids[0][0]) == 32
@@ -90,7 +93,12 @@ def test_a_call_of_the_gang_has_one_operation_id_and_another_the_next_time(
 def test_a_call_of_one_rank_has_no_operation_id_unless_given(gang: Any, sidecars: SidecarGang) -> None:
     pending = [rank.start("barrier", operation_id="x" if rank.rank == 1 else None) for rank in gang]
     assert [call.result() for call in pending] == [None] * 4
-    assert [sidecar.requests["Barrier"][0].call.operation_id for sidecar in sidecars.sidecars] == ["", "x", "", ""]
+    assert [sidecar.requests["Barrier"][0].call.operation_id for sidecar in sidecars.sidecars] == [
+        "",
+        "x",
+        "",
+        "",
+    ]
 
 
 def test_options_travel_as_they_were_given(gang: Any, sidecars: SidecarGang) -> None:
@@ -204,7 +212,7 @@ def test_status_tells_what_every_rank_says(gang: Any) -> None:
     assert [status.rank for status in told] == [0, 1, 2, 3]
     assert told[1].generation_state == "over"
     assert isinstance(told[1].generation_error, rankbridge.PeerLostError)
-    assert gang[2].status() == replace(told[2], generation_error=gang[2].status().generation_error) or True
+    assert gang[2].status().sessions == told[2].sessions
     assert [usage.session_id for usage in told[0].sessions] == ["", gang.session_id]
 
 
@@ -213,7 +221,9 @@ def test_form_asks_one_rank_with_every_target_and_opens_the_session_again(
 ) -> None:
     for sidecar in sidecars.sidecars:
         sidecar.sessions.clear()
-    formed = gang.form(groups=[("tp", [1, 0]), rankbridge.Group(name="dp", ranks=(2, 3))], via_rank=1, timeout=3)
+    formed = gang.form(
+        groups=[("tp", [1, 0]), rankbridge.Group(name="dp", ranks=(2, 3))], via_rank=1, timeout=3
+    )
     assert formed == rankbridge.Formed(generation=2, world_size=4, took=0.0125)
     (request,) = sidecars[1].requests["Form"]
     assert list(request.endpoints) == sidecars.unix

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import gc
 import os
 import socket
 import subprocess
@@ -15,12 +16,12 @@ from typing import Any
 
 import grpc
 import pytest
+from tests.unit.client.fronts import connected
+from tests.unit.client.sidecars import WAIT, Sidecar, SidecarGang, serve
 
 import rankbridge
 from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import value_pb2
-from tests.unit.client.fronts import connected
-from tests.unit.client.sidecars import WAIT, Sidecar, SidecarGang, serve
 
 
 class Held:
@@ -109,7 +110,8 @@ def test_the_ranks_own_verdict_arrives_before_the_deadline_of_the_rpc(
         gang[1].barrier(timeout=0.5)
     told, remaining = map(float, caught.value.message.split(" of "))
     assert told == 500
-    assert 500 < remaining <= 2500
+    # gRPC rounds a timeout up as it writes it.
+    assert 2000 < remaining < 2600
 
 
 def test_cancelling_a_call_reaches_the_rank(front: str, sidecars: SidecarGang, held: Held) -> None:
@@ -167,6 +169,23 @@ def test_cancelling_a_task_cancels_its_calls_on_every_rank(sidecars: SidecarGang
         other.left.set()
 
 
+def test_an_error_that_nobody_asks_for_is_not_logged(
+    sidecars: SidecarGang, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        async with await rankbridge.aconnect(sidecars.unix) as gang:
+            pending = gang[0].start("describe_group", "none")
+            assert await pending.exception() is not None
+            ended = gang[0].start("describe_group", "none")
+            while not ended.done():
+                await asyncio.sleep(0)
+            del ended
+            gc.collect()
+
+    asyncio.run(main())
+    assert not caplog.records
+
+
 def test_closing_a_gang_ends_its_calls(front: str, sidecars: SidecarGang, held: Held) -> None:
     with connected(front, sidecars.unix) as gang:
         pending = gang[1].start("barrier")
@@ -191,7 +210,10 @@ def test_statuses_of_refused_calls_are_definite(front: str, sidecars: SidecarGan
         context.abort(grpc.StatusCode.PERMISSION_DENIED, "not you")
 
     sidecars[0].answers["Barrier"] = refuse
-    with connected(front, sidecars.unix) as gang, pytest.raises(rankbridge.NotAllowedError, match="not you") as caught:
+    with (
+        connected(front, sidecars.unix) as gang,
+        pytest.raises(rankbridge.NotAllowedError, match="not you") as caught,
+    ):
         gang[0].barrier()
     assert not caught.value.indefinite
 
@@ -227,12 +249,20 @@ def test_tls_is_spoken_where_it_is_asked_for(front: str, tmp_path: Path) -> None
 
 def _certificate(directory: Path) -> tuple[bytes, bytes]:
     key, cert = directory / "key.pem", directory / "cert.pem"
-    subprocess.run(
-        ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", "/CN=localhost"]
-        + ["-addext", "subjectAltName=DNS:localhost", "-keyout", os.fspath(key), "-out", os.fspath(cert)],
-        check=True,
-        capture_output=True,
-    )
+    command = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-days",
+        "1",
+        "-subj",
+        "/CN=localhost",
+    ]
+    names = ["-addext", "subjectAltName=DNS:localhost", "-keyout", os.fspath(key), "-out", os.fspath(cert)]
+    subprocess.run([*command, *names], check=True, capture_output=True)
     return key.read_bytes(), cert.read_bytes()
 
 

@@ -1,0 +1,144 @@
+"""Control links over real sockets, between ranks on the fake backend."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.local_gang import LocalGang, a_call
+
+from rankbridge_server.core.coordinator import ReduceOp
+from rankbridge_server.core.errors import BridgeError, ErrorCode, RankState
+from rankbridge_server.core.links import Ended, LinkMaker
+from rankbridge_server.core.operations import (
+    ALL_REDUCE,
+    BARRIER,
+    NEW_GROUP,
+    AllReduce,
+    Barrier,
+    NewGroup,
+)
+from rankbridge_server.core.refs import Ref
+from rankbridge_server.links import wire
+from rankbridge_server.links.link import dial
+from rankbridge_server.links.sockets import SocketLinkMaker, SocketLinks
+
+TIMEOUT_S = 10
+
+
+@pytest.fixture(params=["unix", "tcp"])
+def maker(request: pytest.FixtureRequest, tmp_path: Path) -> Callable[[int], LinkMaker]:
+    if request.param == "tcp":
+        return lambda rank: SocketLinkMaker("127.0.0.1:0")
+    return lambda rank: SocketLinkMaker(f"unix:{tmp_path}/links-{rank}")
+
+
+@pytest.fixture
+def gang(maker: Callable[[int], LinkMaker]) -> Iterator[LocalGang]:
+    it = LocalGang(3, links=maker)
+    yield it
+    for rank in it.ranks:
+        rank.close("the test is over")
+
+
+def works(gang: LocalGang) -> bool:
+    return gang.run(BARRIER, [Barrier()] * len(gang.ranks)) == [None] * len(gang.ranks)
+
+
+def links_of(gang: LocalGang, rank: int) -> SocketLinks:
+    links = gang.ranks[rank]._current(0)._links
+    assert isinstance(links, SocketLinks)
+    return links
+
+
+def test_operations_are_admitted_over_sockets(gang: LocalGang) -> None:
+    inputs = [gang.full_on(rank, rank) for rank in range(3)]
+    for _ in range(50):
+        outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs])
+        assert [gang.floats(it) for it in outcomes if isinstance(it, Ref)] == [[3.0, 3.0]] * 3
+
+
+def test_groups_with_leaders_of_their_own_work_side_by_side(gang: LocalGang) -> None:
+    for name, ranks in (("a", (2, 1)), ("b", (1, 2)), ("c", (2, 0, 1))):
+        gang.run(NEW_GROUP, [NewGroup(name, ranks)] * 3)
+    for name, members in (("a", {1, 2}), ("b", {1, 2}), ("c", {0, 1, 2})):
+        args = [Barrier() if rank in members else None for rank in range(3)]
+        assert gang.run(BARRIER, args, group=name) == [None] * len(members)
+
+
+def test_a_missing_rank_is_named_at_every_rank_that_came(gang: LocalGang) -> None:
+    outcomes = gang.run(BARRIER, [Barrier(), Barrier(), None], timeout=0.2)
+    for outcome in outcomes:
+        assert isinstance(outcome, BridgeError)
+        assert outcome.failure.code is ErrorCode.PEER_MISSING
+        missing = [it.rank for it in outcome.failure.ranks if it.state is RankState.MISSING]
+        assert missing == [2]
+    assert works(gang)
+
+
+def test_a_missing_leader_is_named(gang: LocalGang) -> None:
+    outcomes = gang.run(BARRIER, [None, Barrier(), Barrier()], timeout=0.2)
+    assert ["missing: rank 0" in str(outcome) for outcome in outcomes] == [True, True]
+    assert works(gang)
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+def test_a_closed_link_fails_every_pending_call_at_once_and_names_the_rank(
+    gang: LocalGang, lost: int
+) -> None:
+    survivors = [rank for rank in range(3) if rank != lost]
+    tasks = [gang.ranks[rank].submit(BARRIER, Barrier(), a_call(timeout=60)) for rank in survivors]
+    # What a killed process leaves: a socket that is closed without a word.
+    (link,) = links_of(gang, lost)._links.values()
+    link.socket.shutdown(socket.SHUT_RDWR)
+    for task in tasks:
+        error = task.future.exception(TIMEOUT_S)
+        assert isinstance(error, BridgeError)
+        assert error.failure.code is ErrorCode.PEER_LOST
+        assert [(it.rank, it.state) for it in error.failure.ranks] == [(lost, RankState.LOST)]
+
+
+def test_an_abort_reaches_every_rank(gang: LocalGang) -> None:
+    task = gang.ranks[2].submit(BARRIER, Barrier(), a_call(timeout=60))
+    gang.ranks[1].abort(1, "enough")
+    error = task.future.exception(TIMEOUT_S)
+    assert isinstance(error, BridgeError)
+    assert error.failure.code is ErrorCode.ABORTED
+    assert "enough" in error.failure.message
+
+
+def test_the_gang_is_formed_again_and_again_without_leaving_sockets(gang: LocalGang, tmp_path: Path) -> None:
+    inputs = gang.full(1)
+    for number in range(2, 12):
+        assert gang.form().generation == number
+        outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs])
+        assert all(isinstance(it, Ref) for it in outcomes)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\x00\x00\x00\x03\xff\xff\xff",
+        wire.hello(1, 1, b"not the secret"),
+        wire.hello(2, 1, b""),
+        wire.welcome(0),
+        wire.pack_abort(1, Ended(0, True, "a lie")),
+    ],
+    ids=["http", "no protobuf", "wrong secret", "wrong generation", "not a hello", "an abort"],
+)
+def test_strangers_on_a_link_port_are_shown_out_and_change_nothing(gang: LocalGang, data: bytes) -> None:
+    with dial(links_of(gang, 0).address, TIMEOUT_S) as stranger:
+        stranger.sendall(data)
+        assert _rest(stranger) == b""
+    assert works(gang)
+
+
+def _rest(sock: socket.socket) -> bytes:
+    sock.settimeout(TIMEOUT_S)
+    try:
+        return sock.recv(1)
+    except ConnectionResetError:
+        return b""

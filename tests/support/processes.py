@@ -1,0 +1,41 @@
+"""Watching processes end."""
+
+from __future__ import annotations
+
+import os
+import select
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+
+class Watched:
+    """Processes that were alive when the watch began."""
+
+    def __init__(self, pidfds: dict[int, int]) -> None:
+        self._pidfds = pidfds
+
+    def alive_after(self, seconds: float) -> list[int]:
+        """The pids of those that have not ended within `seconds`."""
+        left = dict(self._pidfds)
+        poll = select.poll()
+        for fd in left.values():
+            poll.register(fd, select.POLLIN)
+        by_fd = {fd: pid for pid, fd in left.items()}
+        while left:
+            events = poll.poll(seconds * 1000)
+            if not events:
+                return sorted(left)
+            for fd, _ in events:
+                poll.unregister(fd)
+                del left[by_fd[fd]]
+        return []
+
+
+@contextmanager
+def watched(pids: Sequence[int]) -> Iterator[Watched]:
+    """Watch these processes, whoever started them."""
+    with ExitStack() as stack:
+        pidfds = {pid: os.pidfd_open(pid) for pid in pids}
+        for fd in pidfds.values():
+            stack.callback(os.close, fd)
+        yield Watched(pidfds)

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+import grpc
+import pytest
+
+import rankbridge
+from rankbridge import ErrorCode, Outcome, RankBridgeError, RankDetail, errors
+from rankbridge._failures import error_from_rpc, error_from_wire
+from rankbridge.errors import gang_error
+from rankbridge.v1 import error_pb2
+
+WIRE_CODES = [code for code in error_pb2.ErrorCode.values() if code]
+
+
+@pytest.mark.parametrize("code", WIRE_CODES, ids=error_pb2.ErrorCode.Name)
+def test_every_code_of_the_wire_has_a_class_of_its_own(code: error_pb2.ErrorCode.ValueType) -> None:
+    error = error_from_wire(error_pb2.Error(code=code, message="m"))
+    assert f"ERROR_CODE_{error.code}" == error_pb2.ErrorCode.Name(code)
+    assert type(error) is not RankBridgeError
+    assert type(error).__name__ in rankbridge.__all__
+
+
+def test_all_that_an_error_tells_is_kept() -> None:
+    error = error_from_wire(
+        error_pb2.Error(
+            code=error_pb2.ERROR_CODE_MISMATCH,
+            message="the members disagree",
+            indefinite=True,
+            phase=error_pb2.PHASE_ADMISSION,
+            rank=1,
+            group="tp",
+            operation="all_reduce",
+            operation_id="op",
+            generation=3,
+            expected="float32[4]",
+            got="float32[8]",
+            ranks=[
+                error_pb2.RankDetail(
+                    rank=1, rank_in_group=0, state=error_pb2.RANK_STATE_DISAGREES, detail="[8]"
+                ),
+                error_pb2.RankDetail(rank=3, rank_in_group=1, state=error_pb2.RANK_STATE_MISSING),
+            ],
+        )
+    )
+    assert isinstance(error, rankbridge.MismatchError)
+    assert (error.indefinite, error.phase, error.rank, error.generation) == (True, "admission", 1, 3)
+    assert (error.group, error.operation, error.operation_id) == ("tp", "all_reduce", "op")
+    assert error.ranks == (
+        RankDetail(rank=1, rank_in_group=0, state="disagrees", detail="[8]"),
+        RankDetail(rank=3, rank_in_group=1, state="missing"),
+    )
+    assert str(error) == (
+        "MISMATCH: rank 1, group 'tp', all_reduce: the members disagree; expected float32[4], got float32[8]; "
+        "rank 1 disagrees ([8]), rank 3 missing; some ranks may have done it"
+    )
+
+
+def test_what_the_message_says_is_not_said_twice() -> None:
+    error = rankbridge.UnknownRefError("rank 1, get: no ref 'x'", rank=1, operation="get")
+    assert str(error) == "UNKNOWN_REF: rank 1, get: no ref 'x'"
+
+
+def test_a_code_and_a_state_of_a_newer_protocol_are_kept_as_unspecified() -> None:
+    wire = error_pb2.Error(message="new", ranks=[error_pb2.RankDetail(rank=1)])
+    wire.MergeFromString(b"\x08\xe7\x07" + b"\x20\xe7\x07")
+    error = error_from_wire(wire)
+    assert type(error) is RankBridgeError
+    assert (error.code, error.phase, error.message) == (ErrorCode.UNSPECIFIED, "unspecified", "new")
+    assert error.ranks[0].state == "unspecified"
+
+
+@pytest.mark.parametrize(
+    ("status", "details", "expected", "indefinite"),
+    [
+        (
+            grpc.StatusCode.UNAVAILABLE,
+            "failed to connect to all addresses; last error: x",
+            "UnavailableError",
+            False,
+        ),
+        (grpc.StatusCode.UNAVAILABLE, "Socket closed", "UnavailableError", True),
+        (grpc.StatusCode.DEADLINE_EXCEEDED, "Deadline Exceeded", "DeadlineExceededError", True),
+        (grpc.StatusCode.CANCELLED, "", "CallCancelledError", True),
+        (grpc.StatusCode.UNIMPLEMENTED, "Method not found!", "ProtocolError", False),
+        (grpc.StatusCode.UNAUTHENTICATED, "", "NotAllowedError", False),
+        (grpc.StatusCode.RESOURCE_EXHAUSTED, "", "ResourceExhaustedError", True),
+        (grpc.StatusCode.DATA_LOSS, "", "TransportError", True),
+    ],
+)
+def test_every_status_becomes_an_error_that_says_what_is_known(
+    status: grpc.StatusCode, details: str, expected: str, indefinite: bool
+) -> None:
+    error = error_from_rpc(
+        status, details, rank=2, target="t:1", group="g", operation="barrier", operation_id="op"
+    )
+    assert type(error).__name__ == expected
+    assert error.indefinite is indefinite
+    assert (error.rank, error.group, error.operation, error.operation_id) == (2, "g", "barrier", "op")
+    assert "t:1" in str(error)
+
+
+def _outcomes(*failures: RankBridgeError | None) -> list[Outcome[object]]:
+    return [Outcome(rank=rank, error=error) for rank, error in enumerate(failures)]
+
+
+def test_the_cause_among_many_errors_is_the_one_that_the_others_follow_from() -> None:
+    missing = rankbridge.PeerMissingError("rank 1 is missing", rank=0)
+    refused = rankbridge.UnknownRefError("no such ref", rank=1)
+    error = gang_error(_outcomes(missing, refused, missing, missing))
+    assert isinstance(error, rankbridge.UnknownRefError)
+    assert isinstance(error, rankbridge.GangError)
+    assert not isinstance(error, rankbridge.PeerMissingError)
+    assert (error.rank, error.__cause__) == (1, refused)
+    assert not error.indefinite
+    assert "4 of 4 ranks failed: PEER_MISSING at ranks 0, 2, 3, UNKNOWN_REF at rank 1" in str(error)
+
+
+def test_a_lost_rank_is_the_cause_before_the_connection_to_it() -> None:
+    lost = rankbridge.PeerLostError("rank 1 is lost", rank=0)
+    gone = rankbridge.UnavailableError("Socket closed", rank=1, indefinite=True)
+    over = rankbridge.StaleGenerationError("generation 1 is over", rank=2)
+    error = gang_error(_outcomes(over, gone, lost))
+    assert isinstance(error, rankbridge.PeerLostError)
+    assert error.indefinite, "rank 1 may have done it"
+
+
+def test_a_gangs_error_is_indefinite_as_soon_as_one_rank_has_done_it() -> None:
+    assert gang_error(_outcomes(None, rankbridge.ResourceExhaustedError("full"))).indefinite
+
+
+def test_a_gangs_error_of_a_thousand_ranks_stays_readable() -> None:
+    error = gang_error(_outcomes(*[rankbridge.PeerLostError("rank 7 is lost", rank=0)] * 1000))
+    assert "1000 of 1000 ranks failed: PEER_LOST at ranks 0, 1, 2, 3, 4, 5, 6, 7 and 992 more" in str(error)
+    assert len(error.outcomes) == 1000
+
+
+def test_errors_are_also_what_python_calls_them() -> None:
+    assert issubclass(rankbridge.InvalidArgumentError, ValueError)
+    assert issubclass(rankbridge.DeadlineExceededError, TimeoutError)
+    error = gang_error(_outcomes(rankbridge.DeadlineExceededError("late", rank=0)))
+    assert isinstance(error, TimeoutError)
+    assert str(error).startswith("DEADLINE_EXCEEDED: rank 0: late")
+
+
+def test_the_drawn_tree_is_the_tree() -> None:
+    drawn = errors.__doc__ or ""
+    for name in errors.__all__:
+        cls = getattr(errors, name)
+        if isinstance(cls, type) and issubclass(cls, RankBridgeError):
+            (line,) = [line for line in drawn.splitlines() if f"─ {name}" in line or line.strip() == name]
+            assert cls.code is ErrorCode.UNSPECIFIED or cls.code in line

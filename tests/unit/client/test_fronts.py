@@ -1,0 +1,68 @@
+"""Both fronts offer the same, and both offer every operation."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import rankbridge
+from rankbridge._operations import OPERATIONS
+
+
+def _methods(cls: type) -> dict[str, Callable[..., Any]]:
+    return {name: member for name, member in inspect.getmembers(cls, callable) if not name.startswith("_")}
+
+
+def _parameters(method: Callable[..., Any]) -> list[tuple[str, Any, Any, str]]:
+    parameters = inspect.signature(method).parameters.values()
+    return [(each.name, each.kind, each.default, str(each.annotation)) for each in parameters]
+
+
+PAIRS = [
+    (rankbridge.Gang, rankbridge.AsyncGang),
+    (rankbridge.Rank, rankbridge.AsyncRank),
+    (rankbridge.Pending, rankbridge.AsyncPending),
+]
+
+
+@pytest.mark.parametrize(("blocking", "asynchronous"), PAIRS)
+def test_both_fronts_have_the_same_methods_with_the_same_arguments(
+    blocking: type, asynchronous: type
+) -> None:
+    ours, theirs = _methods(blocking), _methods(asynchronous)
+    assert ours.keys() == theirs.keys()
+    assert ours
+    for name, method in ours.items():
+        assert _parameters(method) == _parameters(theirs[name]), name
+
+
+def test_connect_takes_the_same_in_both_fronts() -> None:
+    assert _parameters(rankbridge.connect) == _parameters(rankbridge.aconnect)
+
+
+@pytest.mark.parametrize("cls", [rankbridge.AsyncGang, rankbridge.AsyncRank])
+def test_everything_that_waits_is_a_coroutine_in_the_asyncio_front(cls: type) -> None:
+    at_once = {name for name, method in _methods(cls).items() if not inspect.iscoroutinefunction(method)}
+    assert at_once <= {"session", "start"}
+
+
+def test_every_operation_is_a_method_of_a_rank() -> None:
+    only_of_a_gang = {"form"}
+    by_another_name = {"describe_group": "groups"}
+    for name, operation in OPERATIONS.items():
+        if name in only_of_a_gang or name in by_another_name:
+            continue
+        method = getattr(rankbridge.Rank, name)
+        declared = [each for each in _parameters(operation) if each[0] != "scope"]
+        own = _parameters(method)[1:]
+        if name not in {"list_refs", "close_session"}:
+            assert [each[:3] for each in declared] == [each[:3] for each in own], name
+
+
+def test_the_public_names_are_there() -> None:
+    assert len(set(rankbridge.__all__)) == len(rankbridge.__all__)
+    for name in rankbridge.__all__:
+        assert hasattr(rankbridge, name)
