@@ -16,7 +16,7 @@ defmodule RankBridge.MixProject do
   end
 
   def application do
-    [extra_applications: [:crypto, :ssl]]
+    [mod: {RankBridge.Application, []}, extra_applications: [:crypto, :ssl]]
   end
 
   defp elixirc_paths(:test), do: ["lib", "test/support"]

@@ -31,7 +31,7 @@ def main() -> int:
         try:
             demo(offspring)
         except DemoFailed as error:
-            print(f"demo: FAILED: {error}", flush=True)
+            print(f"demo: FAILED: {error}", *offspring.said(), sep="\n", flush=True)
             return 1
         except Interrupted as stop:
             print(f"demo: stopped by {stop.signal.name}", flush=True)
@@ -58,10 +58,10 @@ def start_gang(offspring: Offspring, endpoints: Path) -> Child:
     """Starts four ranks and waits until they are formed and have written their endpoints."""
     say("starting a gang of 4 ranks on Gloo")
     started = time.monotonic()
-    command = [str(BIN / "rankbridge"), "up", "--size", "4", "--endpoints-file", str(endpoints)]
-    gang = offspring.start(command, read=True)
+    command = [str(BIN / "rankbridge"), "up", "--size", "4", "--exit-on-stdin-close"]
+    gang = offspring.start([*command, "--endpoints-file", str(endpoints)], attended=True)
     if not gang.read_until(endpoints.exists, START_SECONDS):
-        raise DemoFailed(f"the gang was not ready within {START_SECONDS:.0f} s; it said: {gang.text!r}")
+        raise DemoFailed(f"the gang ended, or was not ready within {START_SECONDS:.0f} s")
     say(f"the gang is ready after {time.monotonic() - started:.2f} s")
     return gang
 
@@ -75,7 +75,7 @@ def stop_gang(offspring: Offspring, gang: Child) -> None:
         left = ", ".join(offspring.living())
         raise DemoFailed(f"still running {STOP_SECONDS:.0f} s after the gang was told to stop: {left}")
     if status != 0:
-        raise DemoFailed(f"the gang ended with status {status}; it said: {gang.text!r}")
+        raise DemoFailed(f"the gang ended with status {status}")
     say(f"the gang stopped in {time.monotonic() - started:.2f} s; no process is left")
 
 

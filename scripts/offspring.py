@@ -62,16 +62,20 @@ class Offspring:
         *,
         folder: Path | None = None,
         environment: Mapping[str, str] | None = None,
-        read: bool = False,
+        attended: bool = False,
     ) -> "Child":
-        """Starts a command in a process group of its own; `read` keeps its output instead of showing it."""
+        """Starts a command in a process group of its own.
+
+        Attended, its output is kept instead of shown, and its standard input closes when this process ends,
+        however it ends.
+        """
         process = subprocess.Popen(
             command,
             cwd=folder,
             env={**os.environ, **(environment or {})},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE if read else None,
-            stderr=subprocess.STDOUT if read else None,
+            stdin=subprocess.PIPE if attended else subprocess.DEVNULL,
+            stdout=subprocess.PIPE if attended else None,
+            stderr=subprocess.STDOUT if attended else None,
             process_group=0,
         )
         child = Child(self, process)
@@ -86,6 +90,10 @@ class Offspring:
             found |= grown
         found.discard(os.getpid())
         return [f"{pid} {parents[pid][1]}" for pid in sorted(found)]
+
+    def said(self) -> list[str]:
+        """What each attended child has said so far, in the order of their starts."""
+        return [child.text for child in self._children if child.text]
 
     def wait(self, done: Callable[[], bool], seconds: float) -> bool:
         """Waits until `done`, which is asked whenever a child ends or says something, at most `seconds`.
@@ -165,10 +173,11 @@ class Child:
         return done()
 
     def close(self) -> None:
-        """Collects its exit status, if it has ended, and closes its output."""
+        """Collects its exit status, if it has ended, and closes its input and output."""
         self._process.poll()
-        if self._process.stdout is not None:
-            self._process.stdout.close()
+        for stream in (self._process.stdin, self._process.stdout):
+            if stream is not None:
+                stream.close()
 
     def terminate(self) -> None:
         """Asks it, and it alone, to end."""

@@ -93,6 +93,7 @@ defmodule RankBridge.ErrorTest do
     definite = %Error{reason: :backend_failed, rank: 0}
     refute Error.combine([{0, definite}, {1, definite}]).indefinite
     assert Error.combine([{0, definite}, {1, :ok}]).indefinite
+    refute Error.combine([{0, definite}, {1, :ok}], false).indefinite
     open = %Error{reason: :deadline_exceeded, indefinite: true, rank: 1}
     assert Error.combine([{0, definite}, {1, open}]).indefinite
   end

@@ -4,8 +4,13 @@ Checked: their syntax (the Compose specification's schema, a Dockerfile parser),
 and that they agree with each other. Not checked: that the images build and run.
 """
 
+import contextlib
+import itertools
 import json
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +18,7 @@ import pytest
 from tests import node_project
 
 ROOT = Path(__file__).resolve().parents[2]
+BIN = Path(sys.executable).parent
 RANKS = ["rank0", "rank1", "rank2", "rank3"]
 
 Json = Any
@@ -37,6 +43,12 @@ def inspect_changed(inspector: Path, folder: Path, file: str, old: str, new: str
     assert old in text
     (folder / file).write_text(text.replace(old, new))
     return json.loads(node_project.run(inspector, "inspect.mjs", str(folder)))
+
+
+def options_of(command: list[str]) -> dict[str, str]:
+    """Options of a rank's command."""
+    assert command[0] == "rank"
+    return dict(zip(command[1::2], command[2::2], strict=True))
 
 
 def test_compose_file_follows_the_compose_specification(said: Json) -> None:
@@ -83,18 +95,18 @@ def test_each_rank_advertises_its_own_name_and_the_controller_knows_all(said: Js
     services = said["compose"]["value"]["services"]
     assert sorted(services) == ["controller", *RANKS]
     for rank, name in enumerate(RANKS):
-        command = services[name]["command"]
-        options = dict(zip(command[1::2], command[2::2], strict=True))
-        assert command[0] == "rank"
-        assert options == {
+        assert options_of(services[name]["command"]) == {
             "--rank": str(rank),
             "--size": str(len(RANKS)),
             "--listen": "0.0.0.0:50051",
             "--advertise": f"{name}:50051",
         }
-    assert [part for part in services["controller"]["command"] if ":" in part] == [
-        f"{name}:50051" for name in RANKS
-    ]
+    (config,) = services["controller"]["configs"]
+    assert services["controller"]["command"] == ["demo/demo.exs", config["target"]]
+    known = json.loads((ROOT / said["compose"]["value"]["configs"][config["source"]]["file"]).read_text())
+    assert known == {
+        "ranks": [{"rank": rank, "endpoints": [f"{name}:50051"]} for rank, name in enumerate(RANKS)]
+    }
 
 
 def test_the_controller_waits_until_every_rank_is_healthy(said: Json) -> None:
@@ -102,3 +114,40 @@ def test_the_controller_waits_until_every_rank_is_healthy(said: Json) -> None:
     waits = {name: needed["condition"] for name, needed in services["controller"]["depends_on"].items()}
     assert waits == dict.fromkeys(RANKS, "service_healthy")
     assert all("test" in services[name]["healthcheck"] for name in RANKS)
+
+
+@pytest.mark.slow
+@pytest.mark.elixir
+def test_the_same_commands_form_a_gang_without_containers(said: Json, tmp_path: Path) -> None:
+    services = said["compose"]["value"]["services"]
+    with contextlib.ExitStack() as stack:
+        targets = []
+        for name in RANKS:
+            options = options_of(services[name]["command"]) | {
+                "--listen": "127.0.0.1:0",
+                "--advertise": "127.0.0.1",
+            }
+            command = [str(BIN / "rankbridge"), "rank", *itertools.chain.from_iterable(options.items())]
+            rank = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            stack.callback(rank.terminate)
+            assert rank.stdout is not None
+            targets.append(rank.stdout.readline().split()[-1])
+            check = [
+                part.replace("127.0.0.1:50051", targets[-1]) for part in services[name]["healthcheck"]["test"]
+            ]
+            assert check[0] == "CMD"
+            subprocess.run([BIN / check[1], *check[2:]], check=True, capture_output=True, timeout=60)
+        endpoints = tmp_path / "endpoints.json"
+        ranks = [{"rank": rank, "endpoints": [target]} for rank, target in enumerate(targets)]
+        endpoints.write_text(json.dumps({"ranks": ranks}))
+        program = services["controller"]["command"][0]
+        done = subprocess.run(
+            ["mix", "run", program, endpoints],
+            cwd=ROOT / "elixir_client",
+            env={**os.environ, "MIX_ENV": "prod"},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        assert done.returncode == 0, done.stderr
+        assert done.stdout.splitlines()[-1] == "all values are right"

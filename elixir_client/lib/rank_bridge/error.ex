@@ -213,7 +213,8 @@ defmodule RankBridge.Error do
     struct!(
       %__MODULE__{
         reason: reason,
-        message: "#{status.code}: #{status.message}",
+        message:
+          if(reason == status.code, do: status.message, else: "#{status.code}: #{status.message}"),
         indefinite: changes? and status.sent? and not refused?
       },
       fields
@@ -235,10 +236,10 @@ defmodule RankBridge.Error do
   @doc """
   One error for a call to several ranks, of which some failed: the root cause, with every rank's outcome.
 
-  Raises if none failed.
+  It is indefinite if any rank has done it, or may have; never, if the call changes nothing. Raises if none failed.
   """
-  @spec combine([{non_neg_integer(), :ok | t()}]) :: t()
-  def combine(outcomes) do
+  @spec combine([{non_neg_integer(), :ok | t()}], boolean()) :: t()
+  def combine(outcomes, changes? \\ true) do
     failed = for {_rank, %__MODULE__{} = error} <- outcomes, do: error
     [_at_least_one | _rest] = failed
     cause = Enum.min_by(failed, &{@causes[&1.reason], &1.indefinite})
@@ -247,7 +248,7 @@ defmodule RankBridge.Error do
     %{
       cause
       | outcomes: outcomes,
-        indefinite: done? or Enum.any?(failed, & &1.indefinite),
+        indefinite: changes? and (done? or Enum.any?(failed, & &1.indefinite)),
         ranks: if(cause.ranks == [], do: details(outcomes), else: cause.ranks)
     }
   end

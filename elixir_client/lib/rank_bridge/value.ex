@@ -149,15 +149,19 @@ defmodule RankBridge.Value do
   defp term({:ref, ref}), do: Ref.from_proto(ref)
 
   defp term({:tensor, %V1.Tensor{spec: %V1.TensorSpec{} = spec, data: data}}) do
-    with {:ok, dtype} <- Dtype.from_proto(spec.dtype),
-         {:ok, tensor} <- Tensor.new(dtype, spec.shape, data) do
-      tensor
-    else
+    case Dtype.from_proto(spec.dtype) do
+      {:ok, dtype} -> tensor(dtype, spec.shape, data)
       :error -> throw({:refused, "a tensor of no known dtype: #{inspect(spec.dtype)}"})
-      {:error, error} -> throw({:refused, Exception.message(error)})
     end
   end
 
   defp term({:tensor, _without_spec}), do: throw({:refused, "a tensor without its spec"})
   defp term({_scalar, value}), do: value
+
+  defp tensor(dtype, shape, data) do
+    case Tensor.new(dtype, shape, data) do
+      {:ok, tensor} -> tensor
+      {:error, error} -> throw({:refused, Exception.message(error)})
+    end
+  end
 end

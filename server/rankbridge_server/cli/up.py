@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import os
 import signal
 import sys
 from pathlib import Path
+from types import FrameType
 
 from ..agent.agent import Agent, Interrupted, StartError
 from ..agent.messages import Line
@@ -54,7 +56,10 @@ def run(options: argparse.Namespace) -> int:
         print("rankbridge up: --size must be 1 or more", file=sys.stderr)
         return 2
     if options.backend == "gloo":
-        # First of all, so that forked ranks have torch from the start, and an interrupt finds nothing to clean up.
+        # First of all, so that forked ranks have torch from the start. An interrupt finds nothing to clean up yet,
+        # and must not be left to Python: extensions that are being imported swallow its KeyboardInterrupt.
+        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(signum, _exit_at_once)
         with progress("importing torch"):
             from ..backends import gloo  # noqa: F401
     try:
@@ -114,6 +119,10 @@ def _up(options: argparse.Namespace, directory: Path) -> int:
                 options.endpoints_file.unlink(missing_ok=True)
     print(f"rankbridge up: {reason}", file=sys.stderr)
     return 1 if "exited" in reason else 0
+
+
+def _exit_at_once(signum: int, frame: FrameType | None) -> None:
+    os._exit(128 + signum)
 
 
 def _tell_exit(rank: int, pid: int, how: str) -> None:

@@ -2,8 +2,9 @@ defmodule RankBridge.Tensor.SmallFloat do
   @moduledoc """
   Floating-point numbers of 8 and 16 bits, which binaries cannot hold: their bits to floats and back.
 
-  Rounding is torch's: to binary32 first, then to the nearest of the format, ties to even. What is too large
-  becomes infinity, or NaN in formats that have none.
+  Rounding is that of torch 2.13: to binary32 first, then to the nearest of the format, ties to even. What is too
+  large, infinities included, becomes infinity; in formats that have none NaN, but in `:float8_e4m3fn` the largest
+  number.
   """
 
   import Bitwise
@@ -68,7 +69,8 @@ defmodule RankBridge.Tensor.SmallFloat do
   defp special(:fnuz, true, 0, _top), do: :nan
   defp special(_style, _negative?, _magnitude, _top), do: nil
 
-  defp signed(true, value), do: -value
+  # Unary minus would lose the sign of zero.
+  defp signed(true, value), do: value * -1.0
   defp signed(false, value), do: value
 
   @doc "The code of the number nearest to a value."
@@ -133,7 +135,7 @@ defmodule RankBridge.Tensor.SmallFloat do
 
     case style do
       :ieee -> sign <<< (exponent_bits + mantissa_bits) ||| top(exponent_bits, mantissa_bits)
-      :fn -> sign <<< 7 ||| 0x7F
+      :fn -> sign <<< 7 ||| 0x7E
       :fnuz -> 0x80
     end
   end

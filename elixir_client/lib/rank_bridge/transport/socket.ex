@@ -78,7 +78,7 @@ defmodule RankBridge.Transport.Socket do
       {:ok, %__MODULE__{module: :ssl, socket: secure}}
     else
       error ->
-        :gen_tcp.close(socket)
+        _ = :gen_tcp.close(socket)
         error
     end
   end
@@ -89,7 +89,7 @@ defmodule RankBridge.Transport.Socket do
         :ok
 
       other ->
-        :ssl.close(secure)
+        _ = :ssl.close(secure)
         {:error, "TLS: the server does not speak HTTP/2 (ALPN #{inspect(other)})"}
     end
   end
@@ -98,13 +98,16 @@ defmodule RankBridge.Transport.Socket do
   defp tls_options(target, tls) do
     {name, tls} = Keyword.pop(tls, :server_name, Target.host(target))
 
-    defaults = [
-      verify: :verify_peer,
-      server_name_indication: server_name(name),
-      customize_hostname_check: [match_fun: :public_key.pkix_verify_hostname_match_fun(:https)],
-      depth: 10,
-      log_level: :none
-    ]
+    defaults =
+      server_name(name) ++
+        [
+          verify: :verify_peer,
+          customize_hostname_check: [
+            match_fun: :public_key.pkix_verify_hostname_match_fun(:https)
+          ],
+          depth: 10,
+          log_level: :none
+        ]
 
     options = Keyword.merge(defaults, tls)
     known? = Enum.any?([:cacerts, :cacertfile], &Keyword.has_key?(options, &1))
@@ -117,8 +120,13 @@ defmodule RankBridge.Transport.Socket do
     [{:alpn_advertised_protocols, ["h2"]}, {:buffer, @buffer} | options]
   end
 
-  defp server_name(:disable), do: :disable
-  defp server_name(name), do: to_charlist(name)
+  # Without a name, the certificate is checked against the address that was connected to.
+  defp server_name(name) do
+    case :inet.parse_address(to_charlist(name)) do
+      {:ok, _address} -> []
+      {:error, _} -> [server_name_indication: to_charlist(name)]
+    end
+  end
 
   @doc "Sends all of `data`; blocks while the peer takes nothing."
   @spec send(t(), iodata()) :: :ok | {:error, term()}
@@ -145,15 +153,23 @@ defmodule RankBridge.Transport.Socket do
 
   def message(_socket, _message), do: nil
 
-  @doc "Closes at once. With `discard?`, bytes that the peer has not taken are thrown away instead of waited for."
+  @doc """
+  Closes, by the owner, which is about to end. With `discard?`, bytes that the peer has not taken are thrown
+  away instead of waited for.
+  """
   @spec close(t(), boolean()) :: :ok
   def close(%{module: :gen_tcp, socket: socket}, discard?) do
-    if discard?, do: :inet.setopts(socket, linger: {true, 0})
+    _ = discard? && :inet.setopts(socket, linger: {true, 0})
     :gen_tcp.close(socket)
   end
 
-  def close(%{module: :ssl, socket: socket}, discard?) do
-    if discard?, do: :ssl.setopts(socket, linger: {true, 0})
+  # `:ssl.close/1` would wait for a peer that takes nothing. TLS sees its owner end, too.
+  def close(%{module: :ssl, socket: socket}, true) do
+    _ = :ssl.setopts(socket, linger: {true, 0})
+    :ok
+  end
+
+  def close(%{module: :ssl, socket: socket}, false) do
     _ = :ssl.close(socket)
     :ok
   end

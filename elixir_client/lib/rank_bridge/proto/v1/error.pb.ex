@@ -23,8 +23,8 @@ defmodule RankBridge.Proto.V1.ErrorCode do
     * `:ERROR_CODE_PEER_MISSING` - Some members did not call before the timeout. `ranks` names them. Nothing ran; the group is healthy.
     * `:ERROR_CODE_PEER_LOST` - A rank died or its link closed. The generation is over; form the next.
     * `:ERROR_CODE_DEADLINE_EXCEEDED` - The timeout passed while the operation ran. It may yet complete on some or all ranks.
-    * `:ERROR_CODE_NOT_FORMED` - The rank has no generation yet, or it ended. Form one.
-    * `:ERROR_CODE_STALE_GENERATION` - The call names a generation that is not the current one.
+    * `:ERROR_CODE_NOT_FORMED` - No generation was formed on the rank yet. Form one.
+    * `:ERROR_CODE_STALE_GENERATION` - The generation is over, or is not the one that the call names. Form the next, or name the current one.
     * `:ERROR_CODE_BACKEND_FAILED` - The backend failed while data moved. No ref changed; the generation is over.
     * `:ERROR_CODE_ABORTED` - The generation or the call was ended on purpose.
     * `:ERROR_CODE_FORMING_FAILED` - The forming of a generation failed. The gang has no generation; form again.

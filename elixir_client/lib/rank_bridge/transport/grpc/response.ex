@@ -56,8 +56,8 @@ defmodule RankBridge.Transport.GRPC.Response do
     }
 
   @doc """
-  The next message, `{:more, response}` if another event is needed, or how the call ended, after the last
-  message. An error is told at once, before messages that arrived with it.
+  The next message, `{:more, response}` if another event is needed, or how the call ended. Feed an event
+  only after `:more`, and an error does not overtake the messages before it.
   """
   @spec pull(t()) ::
           {:ok, binary(), t()} | {:more, t()} | {:done, Metadata.t()} | {:error, Status.t(), t()}

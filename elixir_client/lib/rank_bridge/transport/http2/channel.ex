@@ -15,7 +15,7 @@ defmodule RankBridge.Transport.HTTP2.Channel do
   alias RankBridge.Transport.HTTP2.{Connection, Request}
   alias RankBridge.Transport.Target
 
-  # Milliseconds after which a lost connection does not count as one more failed attempt.
+  # Milliseconds after which a lost connection does not count as a failed attempt.
   @stable 1_000
   @growth 1.6
   @jitter 0.2
@@ -40,7 +40,7 @@ defmodule RankBridge.Transport.HTTP2.Channel do
   @doc "Starts a channel and its first attempt to connect. Options: see `RankBridge.Transport.connect/2`."
   @spec start(Target.t(), keyword()) :: {:ok, pid(), :ets.table()}
   def start(target, opts) do
-    {:ok, pid} = GenServer.start(__MODULE__, {target, opts})
+    {:ok, pid} = GenServer.start(__MODULE__, {target, opts, self()})
     {:ok, pid, GenServer.call(pid, :table)}
   end
 
@@ -60,7 +60,8 @@ defmodule RankBridge.Transport.HTTP2.Channel do
   @spec server(pid(), :ets.table()) :: pid() | :closed
   def server(pid, table) do
     case :ets.lookup(table, :current) do
-      [{:current, connection}] -> connection
+      # A connection that was killed could not take itself out.
+      [{:current, connection}] -> if Process.alive?(connection), do: connection, else: pid
       [] -> pid
     end
   rescue
@@ -68,10 +69,12 @@ defmodule RankBridge.Transport.HTTP2.Channel do
   end
 
   @impl GenServer
-  def init({target, opts}) do
+  def init({target, opts, maker}) do
     # Public, so that a connection can take itself out before anyone else knows that it must.
     table = :ets.new(__MODULE__, [:set, :public, read_concurrency: true])
-    owner = opts[:owner] && Process.monitor(opts[:owner])
+    # Whoever waits for the first connection may die before it has the channel to close.
+    owner = opts[:owner] || if opts[:lazy], do: nil, else: maker
+    owner = owner && Process.monitor(owner)
     {:ok, connect(%__MODULE__{target: target, opts: opts, table: table, owner: owner})}
   end
 
@@ -79,7 +82,7 @@ defmodule RankBridge.Transport.HTTP2.Channel do
   def handle_call(:table, _from, state), do: {:reply, state.table, state}
 
   def handle_call(:await_ready, _from, %{current: pid} = state) when pid != nil,
-    do: {:reply, :ok, state}
+    do: {:reply, :ok, release_maker(state)}
 
   def handle_call(:await_ready, _from, %{failure: why} = state) when why != nil,
     do: {:reply, {:error, why}, state}
@@ -122,6 +125,7 @@ defmodule RankBridge.Transport.HTTP2.Channel do
   def handle_info({:ready, pid}, %{connecting: pid} = state) do
     :ets.insert(state.table, {:current, pid})
     for from <- state.asking, do: GenServer.reply(from, :ok)
+    state = if state.asking == [], do: state, else: release_maker(state)
     state = %{state | current: pid, connecting: nil, ready_at: now(), failure: nil, asking: []}
     {:noreply, pass_all_on(state)}
   end
@@ -163,6 +167,15 @@ defmodule RankBridge.Transport.HTTP2.Channel do
     %{state | connecting: pid, attempt: state.attempt + 1, connections: connections}
   end
 
+  defp release_maker(%{opts: opts, owner: owner} = state) do
+    if opts[:owner] == nil and owner != nil do
+      Process.demonitor(owner, [:flush])
+      %{state | owner: nil}
+    else
+      state
+    end
+  end
+
   defp connection_down(%{connecting: pid} = state, pid, why) do
     state = %{state | connecting: nil, failure: describe(why)}
     for from <- state.asking, do: GenServer.reply(from, {:error, state.failure})
@@ -172,10 +185,10 @@ defmodule RankBridge.Transport.HTTP2.Channel do
   defp connection_down(%{current: pid} = state, pid, _why), do: replace(state)
   defp connection_down(state, _drained, _why), do: state
 
-  # A connection that lasted is replaced at once; one that did not, as after a failure.
+  # A connection that lasted is replaced at once; one that did not, after the first pause.
   defp replace(state) do
     :ets.delete(state.table, :current)
-    attempt = if now() - state.ready_at >= @stable, do: 0, else: state.attempt
+    attempt = if now() - state.ready_at >= @stable, do: 0, else: 1
     connect_later(%{state | current: nil, attempt: attempt})
   end
 
@@ -190,13 +203,15 @@ defmodule RankBridge.Transport.HTTP2.Channel do
 
   defp fail_impatient(state) do
     {patient, impatient} =
-      Map.split_with(state.waiting, fn {_ref, {request, _}} ->
+      Enum.split_with(state.waiting, fn {_ref, {request, _}} ->
         request.wait_for_ready? and not expired?(request)
       end)
 
-    for {ref, {_request, monitor}} <- impatient do
+    patient = Map.new(patient)
+
+    for {ref, {request, monitor}} <- impatient do
       Process.demonitor(monitor, [:flush])
-      refuse(ref, {:unavailable, state.failure})
+      refuse(ref, if(request.wait_for_ready?, do: :deadline, else: {:unavailable, state.failure}))
     end
 
     %{state | waiting: patient, order: :queue.filter(&is_map_key(patient, &1), state.order)}

@@ -111,11 +111,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
   def handle_info({:timeout, _timer, {:deadline, ref}}, state), do: cancel(state, ref, :cancel)
 
   def handle_info({:timeout, timer, :handshake}, %{handshake: timer} = state),
-    do:
-      lost(
-        state,
-        "the server did not begin with SETTINGS within #{state.opts[:connect_timeout]} ms"
-      )
+    do: lost(state, "no SETTINGS from the server within #{state.opts[:connect_timeout]} ms")
 
   def handle_info({:timeout, _timer, :keepalive}, state), do: keepalive(state)
   def handle_info({:timeout, _timer, {:broken, why}}, state), do: lost(state, why)
@@ -136,7 +132,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
 
   @impl GenServer
   def terminate(_reason, state) do
-    :ets.delete_object(state.table, {:current, self()})
+    withdraw(state.table)
     forward_late_calls(state.channel)
 
     if state.socket do
@@ -145,9 +141,6 @@ defmodule RankBridge.Transport.HTTP2.Connection do
       Process.exit(state.writer, :kill)
       Socket.close(state.socket, not flushed?)
     end
-  rescue
-    # The table is the channel's, which may be gone.
-    ArgumentError -> :ok
   end
 
   defp reactivate(state) do
@@ -201,6 +194,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
   defp withdraw(table) do
     :ets.delete_object(table, {:current, self()})
   rescue
+    # The table is the channel's, which may be gone.
     ArgumentError -> true
   end
 
@@ -235,7 +229,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
 
       {{monitor, timer}, calls} ->
         Process.demonitor(monitor, [:flush])
-        if timer, do: :erlang.cancel_timer(timer)
+        _ = timer && :erlang.cancel_timer(timer)
         %{state | calls: calls, callers: Map.delete(state.callers, monitor)}
     end
   end

@@ -7,6 +7,7 @@ defmodule RankBridge.Transport.HTTP2.Request do
     unary response, or `:consumption`, when the caller says so
   * `limit` - bytes of DATA that the stream may bring in all
   * `report_sent?` - whether the caller wants `{:sent, bytes}` events, to hold itself back
+  * `refusals` - how often a server has refused the request
   * `deadline` - in milliseconds of the monotonic clock
   """
 
@@ -20,6 +21,7 @@ defmodule RankBridge.Transport.HTTP2.Request do
     replenish: :receipt,
     limit: :infinity,
     report_sent?: false,
+    refusals: 0,
     deadline: :infinity,
     wait_for_ready?: false
   ]
@@ -33,6 +35,7 @@ defmodule RankBridge.Transport.HTTP2.Request do
           replenish: :receipt | :consumption,
           limit: pos_integer() | :infinity,
           report_sent?: boolean(),
+          refusals: non_neg_integer(),
           deadline: integer() | :infinity,
           wait_for_ready?: boolean()
         }

@@ -16,7 +16,7 @@ defmodule RankBridge.Transport.HTTP2.Session do
   * `{:sent, bytes}` - so much of the stream's data was handed out, if its request asks for that
   * `{:closed, reason, sent?}` - the stream is over without the peer's END_STREAM; `sent?` is false if the
     peer certainly has not processed the request
-  * `{:moved, request}` - for the connection's owner: nothing was sent, and another connection can take it
+  * `{:moved, request}` - for the connection's owner: nothing was processed, another connection can take it
   """
 
   alias RankBridge.Transport.HTTP2.{
@@ -86,7 +86,7 @@ defmodule RankBridge.Transport.HTTP2.Session do
   @doc "A new stream, which is sent as soon as the peer's limits allow it."
   @spec open(t(), reference(), Request.t()) :: t()
   def open(%{status: status} = state, ref, request) when status in [:handshake, :open] do
-    State.put(%{state | opens: :queue.in(ref, state.opens)}, Stream.new(ref, request))
+    State.enqueue(state, Stream.new(ref, request))
   end
 
   def open(state, ref, request),

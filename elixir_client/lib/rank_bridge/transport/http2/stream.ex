@@ -44,7 +44,7 @@ defmodule RankBridge.Transport.HTTP2.Stream do
     append(%__MODULE__{ref: ref, request: request}, request.data, request.bytes, request.fin?)
   end
 
-  @doc "Gives a queued stream its id and windows. The request's data now lives in `pending` only."
+  @doc "Gives a queued stream its id and windows."
   @spec admit(t(), pos_integer(), integer(), pos_integer()) :: t()
   def admit(stream, id, send_window, receive_window) do
     %{
@@ -52,9 +52,14 @@ defmodule RankBridge.Transport.HTTP2.Stream do
       | id: id,
         send_window: send_window,
         receive_window: FlowControl.new(receive_window),
-        request: %{stream.request | data: []}
+        # A complete request may have to be sent again.
+        request: if(stream.request.fin?, do: stream.request, else: %{stream.request | data: []})
     }
   end
+
+  @doc "The response has begun, so the request will not be sent again."
+  @spec begin_body(t()) :: t()
+  def begin_body(stream), do: %{stream | phase: :body, request: %{stream.request | data: []}}
 
   @doc "Adds `bytes` of data, and the end if `fin?`."
   @spec append(t(), [binary()], non_neg_integer(), boolean()) :: t()

@@ -47,15 +47,9 @@ defmodule RankBridge.Transport.HTTP2.Session.Inbound do
          {:continuation, id, fragment, end_headers?}
        ) do
     state = %{state | block: nil}
-
-    header_block(
-      state,
-      id,
-      end?,
-      [fragment | fragments],
-      size + byte_size(fragment),
-      end_headers?
-    )
+    # An empty fragment is not free either.
+    size = size + byte_size(fragment) + 1
+    header_block(state, id, end?, [fragment | fragments], size, end_headers?)
   end
 
   defp frame(%{block: block} = state, _frame) when block != nil,
@@ -91,16 +85,12 @@ defmodule RankBridge.Transport.HTTP2.Session.Inbound do
   end
 
   defp frame(state, {:rst_stream, id, code}) do
-    on_stream(state, id, "RST_STREAM", fn stream ->
-      State.give_up(
-        state,
-        stream,
-        if(code == :refused_stream,
-          do: {:refused, "the server refused the stream"},
-          else: {:reset, code}
-        )
-      )
-    end)
+    reason =
+      if code == :refused_stream,
+        do: {:refused, "the server refused the stream"},
+        else: {:reset, code}
+
+    on_stream(state, id, "RST_STREAM", &State.give_up(state, &1, reason))
   end
 
   defp frame(state, {:window_update, id, increment}) do
@@ -176,18 +166,15 @@ defmodule RankBridge.Transport.HTTP2.Session.Inbound do
         State.fail(state, :compression_error, "a header block that cannot be decoded")
 
       {:error, :too_large} ->
-        State.fail(
-          state,
-          :enhance_your_calm,
-          "a header list above #{state.max_header_list} bytes"
-        )
+        message = "a header list above #{state.max_header_list} bytes"
+        State.fail(state, :enhance_your_calm, message)
     end
   end
 
   defp headers(state, %{phase: :headers} = stream, headers, end?) do
     case List.keyfind(headers, ":status", 0) do
       {_, <<"1", _, _>>} when not end? -> state
-      {_, _status} -> deliver(state, %{stream | phase: :body}, {:headers, headers, end?}, end?)
+      {_, _status} -> deliver(state, Stream.begin_body(stream), {:headers, headers, end?}, end?)
       nil -> stream_error(state, stream, :protocol_error, "a response without :status")
     end
   end

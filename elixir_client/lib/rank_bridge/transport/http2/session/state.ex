@@ -16,6 +16,8 @@ defmodule RankBridge.Transport.HTTP2.Session.State do
   }
 
   @max_stream_id 2_147_483_647
+  # Servers count a stream a little longer than clients do, so a refusal or two mean nothing.
+  @max_refusals 5
 
   @enforce_keys [:receive_window, :parser, :table]
   defstruct [
@@ -105,11 +107,18 @@ defmodule RankBridge.Transport.HTTP2.Session.State do
 
   @doc "Forgets a stream. Frames that still come for it are ignored."
   @spec forget(t(), Stream.t()) :: t()
-  def forget(state, stream) do
+  def forget(state, %{id: nil, ref: ref}) do
+    %{state | streams: Map.delete(state.streams, ref), opens: :queue.delete(ref, state.opens)}
+  end
+
+  def forget(state, %{id: id, ref: ref, scheduled?: scheduled?}) do
+    ready = if scheduled?, do: :queue.delete(ref, state.ready), else: state.ready
+
     %{
       state
-      | streams: Map.delete(state.streams, stream.ref),
-        refs: Map.delete(state.refs, stream.id)
+      | streams: Map.delete(state.streams, ref),
+        refs: Map.delete(state.refs, id),
+        ready: ready
     }
   end
 
@@ -119,8 +128,8 @@ defmodule RankBridge.Transport.HTTP2.Session.State do
   def take_id(state), do: {:ok, state.next_id, %{state | next_id: state.next_id + 2}}
 
   @doc """
-  Ends a stream with an event. A stream of which nothing was sent is given back as `:moved` if its request
-  is complete, unless this side is shutting down.
+  Ends a stream with an event. A complete request that the server certainly has not processed is no loss:
+  it is queued again if the server refused it, and given back as `:moved` if the connection is ending.
   """
   @spec give_up(t(), Stream.t(), reason()) :: t()
   def give_up(state, %{id: nil, request: request} = stream, reason) do
@@ -129,10 +138,25 @@ defmodule RankBridge.Transport.HTTP2.Session.State do
     state |> event(stream.ref, event) |> forget(stream)
   end
 
+  def give_up(state, %{phase: :headers, request: %{fin?: true} = request} = stream, {:refused, _})
+      when request.refusals < @max_refusals do
+    request = %{request | refusals: request.refusals + 1}
+    state = forget(state, stream)
+
+    if state.status == :open,
+      do: enqueue(state, Stream.new(stream.ref, request)),
+      else: event(state, stream.ref, {:moved, request})
+  end
+
   def give_up(state, stream, reason) do
     sent? = not match?({:refused, _}, reason)
     state |> event(stream.ref, {:closed, reason, sent?}) |> forget(stream)
   end
+
+  @doc "Adds a stream to those that wait to be sent."
+  @spec enqueue(t(), Stream.t()) :: t()
+  def enqueue(state, stream),
+    do: put(%{state | opens: :queue.in(stream.ref, state.opens)}, stream)
 
   @doc "No new streams from now on. Those that were not sent are given up, the others may end."
   @spec drain(t()) :: t()
@@ -163,7 +187,8 @@ defmodule RankBridge.Transport.HTTP2.Session.State do
   end
 
   defp close(state, reason, error) do
+    state = %{state | opens: :queue.new(), ready: :queue.new()}
     state = Enum.reduce(Map.values(state.streams), state, &give_up(&2, &1, reason))
-    %{state | status: :closed, error: error, opens: :queue.new(), ready: :queue.new()}
+    %{state | status: :closed, error: error}
   end
 end

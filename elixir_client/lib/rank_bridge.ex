@@ -1,0 +1,262 @@
+defmodule RankBridge do
+  @moduledoc """
+  Collectives of a torch.distributed job, driven from Elixir.
+
+      {:ok, gang} = RankBridge.Gang.start_link(endpoints_file: "endpoints.json")
+
+      {:ok, refs} = RankBridge.put(gang, for(rank <- 0..3, do: [1.0 * rank, 2.0]))
+      {:ok, sums} = RankBridge.all_reduce(gang, refs, op: :sum)
+      {:ok, [tensor | _]} = RankBridge.get(gang, sums)
+      RankBridge.Tensor.to_list(tensor)
+      #=> [6.0, 8.0]
+
+  Tensors stay on the ranks; what travels are refs (`RankBridge.Ref`). A list of refs has one entry for each member
+  of the group, in group order: for the group "world", one for each rank.
+
+  Every function runs in the calling process and gives `{:ok, value}` or `{:error, %RankBridge.Error{}}`; those with
+  a `!` give the value or raise the error. A call to several ranks is made on all at once; if any fails, the error is
+  the root cause and has every rank's outcome.
+
+  ## Options that every function has
+
+    * `:timeout` - in milliseconds; default: the gang's
+
+  ## Options of collectives
+
+    * `:group` - name of the group; default "world"
+    * `:operation_id` - default: a fresh UUID. A repeated id gets the first call's outcome and runs nothing
+  """
+
+  alias RankBridge.{
+    Collectives,
+    Dtype,
+    Error,
+    Gang,
+    Group,
+    Groups,
+    Ranks,
+    RankStatus,
+    Ref,
+    Refs,
+    Tensor
+  }
+
+  alias RankBridge.Gang.View
+
+  @type result(value) :: {:ok, value} | {:error, Error.t()}
+
+  @doc """
+  Brings tensors to the ranks: one to each member of a group, or one to one rank.
+
+      put(gang, [tensor, ...], opts \\\\ [])        :group, :device
+      put(gang, rank, tensor, opts \\\\ [])         :device
+
+  A tensor is a `RankBridge.Tensor`, an Nx tensor, or lists of numbers (see `RankBridge.Tensor.coerce/1`).
+  """
+  @spec put(Gang.gang(), [Tensor.like()]) :: result([Ref.t()])
+  def put(gang, tensors), do: put(gang, tensors, [])
+
+  @spec put(Gang.gang(), [Tensor.like()], keyword()) :: result([Ref.t()])
+  @spec put(Gang.gang(), non_neg_integer(), Tensor.like()) :: result(Ref.t())
+  def put(gang, rank, tensor) when is_integer(rank), do: put(gang, rank, tensor, [])
+  def put(gang, tensors, opts), do: with_view(gang, &Refs.put_all(&1, tensors, opts))
+
+  @spec put(Gang.gang(), non_neg_integer(), Tensor.like(), keyword()) :: result(Ref.t())
+  def put(gang, rank, tensor, opts), do: with_view(gang, &Refs.put(&1, rank, tensor, opts))
+
+  @doc "As `put/2`; raises the error."
+  @spec put!(Gang.gang(), [Tensor.like()]) :: [Ref.t()]
+  def put!(gang, tensors), do: bang(put(gang, tensors))
+
+  @doc "As `put/3`; raises the error."
+  @spec put!(Gang.gang(), [Tensor.like()], keyword()) :: [Ref.t()]
+  @spec put!(Gang.gang(), non_neg_integer(), Tensor.like()) :: Ref.t()
+  def put!(gang, rank_or_tensors, tensor_or_opts),
+    do: bang(put(gang, rank_or_tensors, tensor_or_opts))
+
+  @doc "As `put/4`; raises the error."
+  @spec put!(Gang.gang(), non_neg_integer(), Tensor.like(), keyword()) :: Ref.t()
+  def put!(gang, rank, tensor, opts), do: bang(put(gang, rank, tensor, opts))
+
+  @doc "Fetches the tensor of a ref, or the tensors of a list of refs."
+  @spec get(Gang.gang(), Ref.t(), keyword()) :: result(Tensor.t())
+  @spec get(Gang.gang(), [Ref.t()], keyword()) :: result([Tensor.t()])
+  def get(gang, ref_or_refs, opts \\ [])
+  def get(gang, refs, opts) when is_list(refs), do: with_view(gang, &Refs.get_all(&1, refs, opts))
+  def get(gang, ref, opts), do: with_view(gang, &Refs.get(&1, ref, opts))
+
+  @doc "As `get/3`; raises the error."
+  @spec get!(Gang.gang(), Ref.t(), keyword()) :: Tensor.t()
+  @spec get!(Gang.gang(), [Ref.t()], keyword()) :: [Tensor.t()]
+  def get!(gang, ref_or_refs, opts \\ []), do: bang(get(gang, ref_or_refs, opts))
+
+  @doc """
+  Makes a tensor on every member of a group, or on one rank, without sending its elements.
+
+  Options: `:init` (see `RankBridge.Refs.Init`; default `:zeros`), `:rank` (gives one ref instead of a list),
+  `:group`, `:device`.
+  """
+  @spec create(Gang.gang(), Dtype.t(), Tensor.shape(), keyword()) :: result([Ref.t()] | Ref.t())
+  def create(gang, dtype, shape, opts \\ []),
+    do: with_view(gang, &Refs.create(&1, dtype, shape, opts))
+
+  @doc "As `create/4`; raises the error."
+  @spec create!(Gang.gang(), Dtype.t(), Tensor.shape(), keyword()) :: [Ref.t()] | Ref.t()
+  def create!(gang, dtype, shape, opts \\ []), do: bang(create(gang, dtype, shape, opts))
+
+  @doc "Asks a ref's rank what the ref is."
+  @spec describe(Gang.gang(), Ref.t(), keyword()) :: result(Ref.t())
+  def describe(gang, ref, opts \\ []), do: with_view(gang, &Refs.describe(&1, ref, opts))
+
+  @doc "As `describe/3`; raises the error."
+  @spec describe!(Gang.gang(), Ref.t(), keyword()) :: Ref.t()
+  def describe!(gang, ref, opts \\ []), do: bang(describe(gang, ref, opts))
+
+  @doc "Every ref of the gang's session, by rank. Options: `:rank` or `:group`, to ask those alone."
+  @spec list(Gang.gang(), keyword()) :: result([Ref.t()])
+  def list(gang, opts \\ []), do: with_view(gang, &Refs.list(&1, opts))
+
+  @doc "As `list/2`; raises the error."
+  @spec list!(Gang.gang(), keyword()) :: [Ref.t()]
+  def list!(gang, opts \\ []), do: bang(list(gang, opts))
+
+  @doc "Frees a ref, or a list of them: on each rank all or none. Gives how many were freed."
+  @spec release(Gang.gang(), Ref.t() | [Ref.t()], keyword()) :: result(non_neg_integer())
+  def release(gang, refs, opts \\ [])
+  def release(gang, %Ref{} = ref, opts), do: release(gang, [ref], opts)
+  def release(gang, refs, opts), do: with_view(gang, &Refs.release(&1, refs, opts))
+
+  @doc "As `release/3`; raises the error."
+  @spec release!(Gang.gang(), Ref.t() | [Ref.t()], keyword()) :: non_neg_integer()
+  def release!(gang, refs, opts \\ []), do: bang(release(gang, refs, opts))
+
+  @doc "Returns when every member of the group has called. Gives nil."
+  @spec barrier(Gang.gang(), keyword()) :: result(nil)
+  def barrier(gang, opts \\ []), do: collective(gang, :barrier, nil, opts)
+
+  @doc "As `barrier/2`; raises the error."
+  @spec barrier!(Gang.gang(), keyword()) :: nil
+  def barrier!(gang, opts \\ []), do: bang(barrier(gang, opts))
+
+  @doc """
+  Gives every member a tensor equal to the source's. All tensors must have its dtype and shape.
+
+  Options: `:src_rank_in_group` (default 0), `:in_place` (default false: the results get new refs).
+  """
+  @spec broadcast(Gang.gang(), [Ref.t()], keyword()) :: result([Ref.t()])
+  def broadcast(gang, refs, opts \\ []), do: collective(gang, :broadcast, refs, opts)
+
+  @doc "As `broadcast/3`; raises the error."
+  @spec broadcast!(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+  def broadcast!(gang, refs, opts \\ []), do: bang(broadcast(gang, refs, opts))
+
+  @doc """
+  Gives the destination the members' tensors, concatenated in group order; nil stands for the others.
+
+  Options: `:dst_rank_in_group` (default 0), `:dim` (default -1, the last).
+  """
+  @spec gather(Gang.gang(), [Ref.t()], keyword()) :: result([Ref.t() | nil])
+  def gather(gang, refs, opts \\ []), do: collective(gang, :gather, refs, opts)
+
+  @doc "As `gather/3`; raises the error."
+  @spec gather!(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t() | nil]
+  def gather!(gang, refs, opts \\ []), do: bang(gather(gang, refs, opts))
+
+  @doc """
+  Gives every member the element-wise reduction of all members' tensors.
+
+  Options: `:op` (`:sum`, `:product`, `:min`, `:max` or `:avg`; default `:sum`), `:in_place` (default false).
+  """
+  @spec all_reduce(Gang.gang(), [Ref.t()], keyword()) :: result([Ref.t()])
+  def all_reduce(gang, refs, opts \\ []), do: collective(gang, :all_reduce, refs, opts)
+
+  @doc "As `all_reduce/3`; raises the error."
+  @spec all_reduce!(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+  def all_reduce!(gang, refs, opts \\ []), do: bang(all_reduce(gang, refs, opts))
+
+  @doc """
+  Gives every member the members' tensors, concatenated in group order.
+
+  Options: `:dim` (default -1, the last).
+  """
+  @spec all_gather(Gang.gang(), [Ref.t()], keyword()) :: result([Ref.t()])
+  def all_gather(gang, refs, opts \\ []), do: collective(gang, :all_gather, refs, opts)
+
+  @doc "As `all_gather/3`; raises the error."
+  @spec all_gather!(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+  def all_gather!(gang, refs, opts \\ []), do: bang(all_gather(gang, refs, opts))
+
+  @doc """
+  One rank's part of a collective, for programs in which several drive the gang. Someone must call the other
+  members: with the same `:operation_id`, or all without one (an empty text).
+
+  `operation` is the collective's name, as in `:all_reduce`; `ref` is nil for `:barrier`. Options: the collective's.
+  """
+  @spec call_rank(Gang.gang(), non_neg_integer(), atom(), Ref.t() | nil, keyword()) ::
+          result(Ref.t() | nil)
+  def call_rank(gang, rank, operation, ref, opts \\ []),
+    do: with_view(gang, &Collectives.run_on(&1, operation, rank, ref, opts))
+
+  @doc "As `call_rank/5`; raises the error."
+  @spec call_rank!(Gang.gang(), non_neg_integer(), atom(), Ref.t() | nil, keyword()) ::
+          Ref.t() | nil
+  def call_rank!(gang, rank, operation, ref, opts \\ []),
+    do: bang(call_rank(gang, rank, operation, ref, opts))
+
+  @doc """
+  Makes a group of some ranks of the gang, in group order. All members of the group `:group` (default "world") take
+  part, those who will not be in the new one included.
+  """
+  @spec new_group(Gang.gang(), String.t(), [non_neg_integer()], keyword()) :: result(Group.t())
+  def new_group(gang, name, ranks, opts \\ []),
+    do: with_view(gang, &Groups.create(&1, name, ranks, opts))
+
+  @doc "As `new_group/4`; raises the error."
+  @spec new_group!(Gang.gang(), String.t(), [non_neg_integer()], keyword()) :: Group.t()
+  def new_group!(gang, name, ranks, opts \\ []), do: bang(new_group(gang, name, ranks, opts))
+
+  @doc "Ends a group. Calls that are queued on it run first. Gives the group as it was."
+  @spec destroy_group(Gang.gang(), String.t(), keyword()) :: result(Group.t())
+  def destroy_group(gang, name, opts \\ []), do: with_view(gang, &Groups.destroy(&1, name, opts))
+
+  @doc "As `destroy_group/3`; raises the error."
+  @spec destroy_group!(Gang.gang(), String.t(), keyword()) :: Group.t()
+  def destroy_group!(gang, name, opts \\ []), do: bang(destroy_group(gang, name, opts))
+
+  @doc "Every group of the gang, by name."
+  @spec groups(Gang.gang(), keyword()) :: result([Group.t()])
+  def groups(gang, opts \\ []), do: with_view(gang, &Groups.list(&1, opts))
+
+  @doc "As `groups/2`; raises the error."
+  @spec groups!(Gang.gang(), keyword()) :: [Group.t()]
+  def groups!(gang, opts \\ []), do: bang(groups(gang, opts))
+
+  @doc "What each rank is doing. A rank that cannot be asked is in the list, with an `error`."
+  @spec status(Gang.gang(), keyword()) :: result([RankStatus.t()])
+  def status(gang, opts \\ []), do: with_view(gang, &Ranks.status(&1, opts))
+
+  @doc "As `status/2`; raises the error."
+  @spec status!(Gang.gang(), keyword()) :: [RankStatus.t()]
+  def status!(gang, opts \\ []), do: bang(status(gang, opts))
+
+  @doc """
+  Forms the next generation of all ranks: either every rank has it, or none.
+
+  Options: `:groups` (a list of `{name, ranks}` beside "world"), `:endpoints` (a target for each rank as the
+  sidecars can reach each other; default: those that this gang uses). The default timeout is 10,000.
+  """
+  @spec form(Gang.gang(), keyword()) :: result(Ranks.formed())
+  def form(gang, opts \\ []), do: with_view(gang, &Ranks.form(&1, opts))
+
+  @doc "As `form/2`; raises the error."
+  @spec form!(Gang.gang(), keyword()) :: Ranks.formed()
+  def form!(gang, opts \\ []), do: bang(form(gang, opts))
+
+  defp collective(gang, name, refs, opts),
+    do: with_view(gang, &Collectives.run(&1, name, refs, opts))
+
+  defp with_view(gang, fun), do: with({:ok, view} <- View.fetch(gang), do: fun.(view))
+
+  defp bang({:ok, value}), do: value
+  defp bang({:error, error}), do: raise(error)
+end

@@ -1,0 +1,12 @@
+defmodule RankBridge.Application do
+  @moduledoc false
+
+  use Application
+
+  @impl true
+  def start(_type, _args) do
+    # Callers find a gang's channels here, and call its ranks from their own process.
+    children = [{Registry, keys: :unique, name: RankBridge.Registry}]
+    Supervisor.start_link(children, strategy: :one_for_one, name: RankBridge.Supervisor)
+  end
+end

@@ -1,0 +1,133 @@
+defmodule RankBridge.Calls do
+  @moduledoc """
+  Unary calls on one rank or on several at once, in the process of the caller.
+
+  A response's `oneof outcome` becomes `{:ok, value}` or `{:error, error}`; a response without one is the value.
+  """
+
+  alias RankBridge.{Error, Transport}
+  alias RankBridge.Gang.View
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf
+  alias RankBridge.Protobuf.{EncodeError, Rpc}
+
+  # Milliseconds that an RPC's deadline leaves the rank beyond the timeout that it was told, so that the rank's own
+  # verdict arrives first.
+  @margin 2_000
+
+  @enforce_keys [:rpc, :operation, :deadline]
+  defstruct [:rpc, :operation, :deadline, group: "", operation_id: "", changes?: true]
+
+  @typedoc "What all ranks are asked for. `deadline` is the RPC's, in milliseconds."
+  @type t :: %__MODULE__{
+          rpc: Rpc.t(),
+          operation: String.t(),
+          deadline: pos_integer(),
+          group: String.t(),
+          operation_id: String.t(),
+          changes?: boolean()
+        }
+
+  @type result :: {:ok, term()} | {:error, Error.t()}
+
+  @doc "Deadline of an RPC whose request tells the rank a timeout. Both in milliseconds."
+  @spec deadline(pos_integer()) :: pos_integer()
+  def deadline(timeout), do: timeout + @margin
+
+  @doc "Calls one rank."
+  @spec one(View.t(), non_neg_integer(), struct(), t()) :: result()
+  def one(view, rank, request, call) do
+    [{^rank, result}] = each(view, [{rank, request}], call)
+    result
+  end
+
+  @doc "Calls ranks at once: all values in the order of the requests, or one error with every rank's outcome."
+  @spec all(View.t(), [{non_neg_integer(), struct()}], t()) :: {:ok, list()} | {:error, Error.t()}
+  def all(view, requests, call),
+    do: view |> each(requests, call) |> gathered(call.changes?)
+
+  @doc "All values, or one error with every rank's outcome; `changes?` as in `t:RankBridge.Error.context/0`."
+  @spec gathered([{non_neg_integer(), result()}], boolean()) ::
+          {:ok, list()} | {:error, Error.t()}
+  def gathered(results, changes?) do
+    if Enum.all?(results, &match?({_rank, {:ok, _value}}, &1)) do
+      {:ok, for({_rank, {:ok, value}} <- results, do: value)}
+    else
+      {:error, Error.combine(Enum.map(results, &outcome/1), changes?)}
+    end
+  end
+
+  defp outcome({rank, {:ok, _value}}), do: {rank, :ok}
+  defp outcome({rank, {:error, error}}), do: {rank, error}
+
+  @doc "Calls ranks at once, and gives each one's result."
+  @spec each(View.t(), [{non_neg_integer(), struct()}], t()) :: [{non_neg_integer(), result()}]
+  def each(view, requests, call) do
+    # Nothing is sent before every request is known to be well-formed.
+    encoded = for {rank, request} <- requests, do: {rank, encode(request)}
+
+    case Enum.find(encoded, &match?({_rank, {:error, _message}}, &1)) do
+      nil ->
+        started = for {rank, {:ok, bytes}} <- encoded, do: {rank, start(view, rank, bytes, call)}
+        for {rank, pending} <- started, do: {rank, await(rank, pending, call)}
+
+      {_rank, {:error, message}} ->
+        error =
+          Error.refusal(:invalid_argument, message, group: call.group, operation: call.operation)
+
+        for {rank, _request} <- requests, do: {rank, {:error, error}}
+    end
+  end
+
+  defp encode(%module{} = request) do
+    {:ok, module.encode_to_iodata(request)}
+  rescue
+    error in EncodeError -> {:error, error.message}
+  end
+
+  defp start(view, rank, bytes, call) do
+    Transport.start_unary(Map.fetch!(view.ranks, rank), call.rpc.path, bytes,
+      timeout: call.deadline
+    )
+  end
+
+  defp await(rank, pending, call) do
+    case Transport.await(pending) do
+      {:ok, bytes} -> understand(bytes, rank, call)
+      {:error, status} -> {:error, Error.from_status(status, context(rank, call))}
+    end
+  end
+
+  @doc "The result in the bytes of a response."
+  @spec understand(binary(), non_neg_integer(), t()) :: result()
+  def understand(bytes, rank, call) do
+    case Protobuf.decode(call.rpc.response, bytes) do
+      {:ok, response} -> outcome_of(response, rank, call)
+      {:error, error} -> {:error, Error.protocol(error.message, context(rank, call))}
+    end
+  end
+
+  defp outcome_of(%{outcome: {:error, %V1.Error{} = error}}, _rank, _call),
+    do: {:error, Error.from_proto(error)}
+
+  defp outcome_of(%{outcome: {_name, value}}, _rank, _call), do: {:ok, value}
+
+  defp outcome_of(%{outcome: nil}, rank, call),
+    do:
+      {:error,
+       Error.protocol("the answer holds neither a value nor an error", context(rank, call))}
+
+  defp outcome_of(response, _rank, _call), do: {:ok, response}
+
+  @doc "What is known of a call, for its errors."
+  @spec context(non_neg_integer(), t()) :: Error.context()
+  def context(rank, call) do
+    [
+      rank: rank,
+      group: call.group,
+      operation: call.operation,
+      operation_id: call.operation_id,
+      changes?: call.changes?
+    ]
+  end
+end

@@ -1,0 +1,141 @@
+defmodule RankBridge.Groups do
+  @moduledoc "Making and ending groups, and who their members are."
+
+  alias RankBridge.{Calls, Error, Group, Id, Options}
+  alias RankBridge.Gang.View
+  alias RankBridge.Proto.V1
+
+  @world "world"
+
+  @doc "Ranks of the gang that are in a group, in group order. An empty name means \"world\"."
+  @spec members(View.t(), term(), pos_integer(), String.t()) ::
+          {:ok, [non_neg_integer()]} | {:error, Error.t()}
+  def members(view, group, _timeout, _operation) when group in ["", @world],
+    do: {:ok, View.all_ranks(view)}
+
+  def members(view, group, timeout, operation) when is_binary(group) do
+    case :ets.lookup(view.groups, group) do
+      [{^group, ranks}] -> {:ok, ranks}
+      [] -> ask_members(view, group, timeout, operation)
+    end
+  end
+
+  def members(_view, group, _timeout, operation) do
+    message = "not the name of a group: #{inspect(group, limit: 5)}"
+    {:error, Error.refusal(:invalid_argument, message, operation: operation)}
+  end
+
+  # Not every rank needs to know of every group, so all are asked.
+  defp ask_members(view, name, timeout, operation) do
+    call = %Calls{
+      rpc: V1.GroupService.describe_group(),
+      operation: operation,
+      group: name,
+      deadline: timeout,
+      changes?: false
+    }
+
+    request = %V1.DescribeGroupRequest{name: name}
+    results = Calls.each(view, for(rank <- View.all_ranks(view), do: {rank, request}), call)
+
+    case Enum.find(results, &match?({_rank, {:ok, %V1.Group{}}}, &1)) do
+      {_rank, {:ok, group}} ->
+        :ets.insert(view.groups, {name, group.ranks})
+        {:ok, group.ranks}
+
+      nil ->
+        Calls.gathered(results, false)
+    end
+  end
+
+  @doc "Forgets who is in a group, because it may have changed."
+  @spec forget(View.t(), String.t()) :: :ok
+  def forget(view, name) do
+    :ets.delete(view.groups, name)
+    :ok
+  end
+
+  @doc "Makes a group; see `RankBridge.new_group/4`."
+  @spec create(View.t(), String.t(), [non_neg_integer()], keyword()) ::
+          {:ok, Group.t()} | {:error, Error.t()}
+  def create(view, name, ranks, opts) do
+    with {:ok, opts} <- Options.read(opts, [group: @world, operation_id: nil], "new_group"),
+         timeout = opts.timeout || view.timeout,
+         {:ok, members} <- members(view, opts.group, timeout, "new_group"),
+         {:ok, [group | _same]} <-
+           call_members(view, V1.GroupService.new_group(), "new_group", opts, members, fn call ->
+             %V1.NewGroupRequest{call: call, name: name, ranks: ranks}
+           end) do
+      :ets.insert(view.groups, {group.name, group.ranks})
+      {:ok, Group.from_proto(group)}
+    end
+  end
+
+  @doc "Ends a group; see `RankBridge.destroy_group/3`."
+  @spec destroy(View.t(), String.t(), keyword()) :: {:ok, Group.t()} | {:error, Error.t()}
+  def destroy(view, name, opts) do
+    with {:ok, opts} <- Options.read(opts, [operation_id: nil], "destroy_group"),
+         opts = Map.put(opts, :group, name),
+         timeout = opts.timeout || view.timeout,
+         {:ok, members} <- members(view, name, timeout, "destroy_group") do
+      forget(view, name)
+
+      result =
+        call_members(
+          view,
+          V1.GroupService.destroy_group(),
+          "destroy_group",
+          opts,
+          members,
+          fn call ->
+            %V1.DestroyGroupRequest{call: call}
+          end
+        )
+
+      with {:ok, [group | _same]} <- result, do: {:ok, Group.from_proto(group)}
+    end
+  end
+
+  defp call_members(view, rpc, operation, opts, members, request) do
+    timeout = opts.timeout || view.timeout
+    id = opts.operation_id || Id.uuid()
+
+    request =
+      request.(%V1.Call{
+        group: opts.group,
+        operation_id: id,
+        timeout_ms: timeout,
+        session_id: view.session_id
+      })
+
+    call = %Calls{
+      rpc: rpc,
+      operation: operation,
+      group: opts.group,
+      operation_id: id,
+      deadline: Calls.deadline(timeout)
+    }
+
+    Calls.all(view, for(rank <- members, do: {rank, request}), call)
+  end
+
+  @doc "Every group that any rank knows; see `RankBridge.groups/2`."
+  @spec list(View.t(), keyword()) :: {:ok, [Group.t()]} | {:error, Error.t()}
+  def list(view, opts) do
+    with {:ok, opts} <- Options.read(opts, [], "list_groups") do
+      call = %Calls{
+        rpc: V1.GroupService.list_groups(),
+        operation: "list_groups",
+        deadline: opts.timeout || view.timeout,
+        changes?: false
+      }
+
+      requests = for rank <- View.all_ranks(view), do: {rank, %V1.ListGroupsRequest{}}
+
+      with {:ok, responses} <- Calls.all(view, requests, call) do
+        groups = responses |> Enum.flat_map(& &1.groups) |> Enum.uniq_by(& &1.name)
+        {:ok, groups |> Enum.sort_by(& &1.name) |> Enum.map(&Group.from_proto/1)}
+      end
+    end
+  end
+end

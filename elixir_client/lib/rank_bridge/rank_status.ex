@@ -1,0 +1,70 @@
+defmodule RankBridge.RankStatus do
+  @moduledoc """
+  What one rank is doing, as it says itself.
+
+  If it could not be asked, `error` says why, and the other fields are empty. `generation_error` says why the
+  generation is over. `sessions` are `{session_id, refs, bytes}`, the shared one (an empty id) first.
+  """
+
+  alias RankBridge.{Error, Group}
+  alias RankBridge.Proto.V1
+
+  @type t :: %__MODULE__{
+          rank: non_neg_integer(),
+          world_size: non_neg_integer(),
+          local_rank: non_neg_integer(),
+          pid: non_neg_integer(),
+          host: String.t(),
+          backend: String.t(),
+          generation: non_neg_integer(),
+          generation_state: :none | :prepared | :formed | :over | :unspecified,
+          generation_error: Error.t() | nil,
+          groups: [Group.t()],
+          sessions: [{String.t(), non_neg_integer(), non_neg_integer()}],
+          pending_operations: non_neg_integer(),
+          endpoints: [String.t()],
+          version: String.t(),
+          error: Error.t() | nil
+        }
+
+  @enforce_keys [:rank]
+  defstruct [
+    :rank,
+    world_size: 0,
+    local_rank: 0,
+    pid: 0,
+    host: "",
+    backend: "",
+    generation: 0,
+    generation_state: :unspecified,
+    generation_error: nil,
+    groups: [],
+    sessions: [],
+    pending_operations: 0,
+    endpoints: [],
+    version: "",
+    error: nil
+  ]
+
+  @states %{
+    GENERATION_STATE_NONE: :none,
+    GENERATION_STATE_PREPARED: :prepared,
+    GENERATION_STATE_FORMED: :formed,
+    GENERATION_STATE_OVER: :over
+  }
+
+  @copied [:rank, :world_size, :local_rank, :pid, :host, :backend, :generation] ++
+            [:pending_operations, :endpoints, :version]
+
+  @doc "The status that a rank sent."
+  @spec from_proto(V1.DescribeRankResponse.t()) :: t()
+  def from_proto(%V1.DescribeRankResponse{} = rank) do
+    struct!(
+      struct!(__MODULE__, Map.take(rank, @copied)),
+      generation_state: Map.get(@states, rank.generation_state, :unspecified),
+      generation_error: rank.generation_error && Error.from_proto(rank.generation_error),
+      groups: Enum.map(rank.groups, &Group.from_proto/1),
+      sessions: Enum.map(rank.sessions, &{&1.session_id, &1.refs, &1.bytes})
+    )
+  end
+end

@@ -1,0 +1,65 @@
+defmodule RankBridge.Ranks do
+  @moduledoc "What the ranks are doing, and forming their generations: behind the functions of `RankBridge`."
+
+  alias RankBridge.{Calls, Error, Options, RankStatus}
+  alias RankBridge.Gang.View
+  alias RankBridge.Proto.V1
+
+  @forming_timeout 10_000
+
+  @typedoc "A generation that was formed; `took_us` in microseconds."
+  @type formed :: %{
+          generation: pos_integer(),
+          world_size: pos_integer(),
+          took_us: non_neg_integer()
+        }
+
+  @doc "What every rank is doing. A rank that cannot be asked has an `error`."
+  @spec status(View.t(), keyword()) :: {:ok, [RankStatus.t()]} | {:error, Error.t()}
+  def status(view, opts) do
+    with {:ok, opts} <- Options.read(opts, [], "status") do
+      call = %Calls{
+        rpc: V1.RankService.describe_rank(),
+        operation: "status",
+        deadline: opts.timeout || view.timeout,
+        changes?: false
+      }
+
+      requests = for rank <- View.all_ranks(view), do: {rank, %V1.DescribeRankRequest{}}
+
+      {:ok,
+       for {rank, result} <- Calls.each(view, requests, call) do
+         case result do
+           {:ok, response} -> RankStatus.from_proto(response)
+           {:error, error} -> %RankStatus{rank: rank, error: error}
+         end
+       end}
+    end
+  end
+
+  @doc "Forms the next generation; see `RankBridge.form/2`."
+  @spec form(View.t(), keyword()) :: {:ok, formed()} | {:error, Error.t()}
+  def form(view, opts) do
+    with {:ok, opts} <- Options.read(opts, [groups: [], endpoints: nil], "form"),
+         {:ok, groups} <- describe_groups(opts.groups) do
+      timeout = opts.timeout || @forming_timeout
+      endpoints = opts.endpoints || for(rank <- View.all_ranks(view), do: view.targets[rank])
+      request = %V1.FormRequest{endpoints: endpoints, groups: groups, timeout_ms: timeout}
+
+      call = %Calls{
+        rpc: V1.GangService.form(),
+        operation: "form",
+        deadline: Calls.deadline(timeout)
+      }
+
+      :ets.delete_all_objects(view.groups)
+
+      with {:ok, formed} <- Calls.one(view, 0, request, call),
+           do: {:ok, Map.take(formed, [:generation, :world_size, :took_us])}
+    end
+  end
+
+  defp describe_groups(groups) do
+    {:ok, for({name, ranks} <- groups, do: %V1.GroupDescription{name: name, ranks: ranks})}
+  end
+end

@@ -1,0 +1,324 @@
+defmodule RankBridge.FakeGangTest do
+  @moduledoc "The whole API against real sidecars on the fake backend."
+
+  use ExUnit.Case, async: true
+
+  alias RankBridge.{Error, Gang, Ref, Tensor}
+  alias RankBridge.Test.LiveRanks
+
+  setup_all do
+    ranks = LiveRanks.start(4, "fake")
+    on_exit(fn -> LiveRanks.stop(ranks) end)
+    %{ranks: ranks}
+  end
+
+  setup %{ranks: ranks} do
+    gang = start_supervised!({Gang, endpoints_file: ranks.file})
+    %{gang: gang}
+  end
+
+  defp values(gang, refs), do: gang |> RankBridge.get!(refs) |> Enum.map(&Tensor.to_list/1)
+  defp uuid, do: RankBridge.Id.uuid()
+
+  test "a tensor of every dtype comes back as it went", %{gang: gang} do
+    for dtype <- RankBridge.Dtype.all() do
+      tensor =
+        Tensor.new!(dtype, [3, 2], :binary.copy(<<0, 1>>, 3 * RankBridge.Dtype.size(dtype)))
+
+      ref = RankBridge.put!(gang, 1, tensor)
+      assert %Ref{rank: 1, dtype: ^dtype, shape: [3, 2]} = ref
+      assert RankBridge.get!(gang, ref) == %{tensor | data: IO.iodata_to_binary(tensor.data)}
+    end
+  end
+
+  test "tensors larger than one chunk come back whole", %{gang: gang} do
+    data = :rand.bytes(5 * 1_048_576 + 12_345)
+
+    tensor =
+      Tensor.new!(:uint8, [byte_size(data)], [
+        binary_part(data, 0, 7),
+        [binary_part(data, 7, byte_size(data) - 7)]
+      ])
+
+    refs = RankBridge.put!(gang, [tensor, tensor, tensor, tensor])
+    assert Enum.map(refs, & &1.rank) == [0, 1, 2, 3]
+    for fetched <- RankBridge.get!(gang, refs), do: assert(fetched.data == data)
+  end
+
+  test "empty tensors and tensors without dimensions come back", %{gang: gang} do
+    for list <- [[], [[], []], 7.5] do
+      ref = RankBridge.put!(gang, 0, list)
+      assert gang |> RankBridge.get!(ref) |> Tensor.to_list() == list
+    end
+  end
+
+  test "tensors are made on the ranks", %{gang: gang} do
+    for {init, expected} <- [
+          {:zeros, [0.0, 0.0, 0.0]},
+          {{:full, 2.5}, [2.5, 2.5, 2.5]},
+          {{:full, 3}, [3.0, 3.0, 3.0]},
+          {{:full, :infinity}, [:infinity, :infinity, :infinity]},
+          {{:arange, 1, 2}, [1.0, 3.0, 5.0]},
+          {{:arange, 4.0, 0}, [4.0, 4.0, 4.0]}
+        ] do
+      refs = RankBridge.create!(gang, :float32, [3], init: init)
+      assert values(gang, refs) == List.duplicate(expected, 4)
+    end
+
+    one = RankBridge.create!(gang, :bool, [2], init: {:full, true}, rank: 2)
+    assert {one.rank, gang |> RankBridge.get!(one) |> Tensor.to_list()} == {2, [true, true]}
+  end
+
+  test "seeded tensors are equal on all ranks and differ by seed", %{gang: gang} do
+    for init <- [&{:uniform, &1, -1.0, 1.0}, &{:normal, &1, 0.0, 1.0}] do
+      [a, a, a, a] = values(gang, RankBridge.create!(gang, :float64, [8], init: init.(1)))
+      [b | _same] = values(gang, RankBridge.create!(gang, :float64, [8], init: init.(2)))
+      assert a != b
+    end
+  end
+
+  test "every collective gives what torch gives", %{gang: gang} do
+    refs = RankBridge.put!(gang, for(rank <- 0..3, do: [[1.0 * rank, 2.0]]))
+    assert RankBridge.barrier!(gang) == nil
+
+    assert values(gang, RankBridge.broadcast!(gang, refs, src_rank_in_group: 2)) ==
+             List.duplicate([[2.0, 2.0]], 4)
+
+    for {op, expected} <- [
+          sum: [[6.0, 8.0]],
+          product: [[0.0, 16.0]],
+          min: [[0.0, 2.0]],
+          max: [[3.0, 2.0]],
+          avg: [[1.5, 2.0]]
+        ] do
+      assert values(gang, RankBridge.all_reduce!(gang, refs, op: op)) ==
+               List.duplicate(expected, 4)
+    end
+
+    assert [nil, %Ref{rank: 1} = gathered, nil, nil] =
+             RankBridge.gather!(gang, refs, dst_rank_in_group: 1, dim: 0)
+
+    assert gang |> RankBridge.get!(gathered) |> Tensor.to_list() ==
+             for(rank <- 0..3, do: [1.0 * rank, 2.0])
+
+    all = RankBridge.all_gather!(gang, refs)
+    assert values(gang, all) == List.duplicate([[0.0, 2.0, 1.0, 2.0, 2.0, 2.0, 3.0, 2.0]], 4)
+    assert values(gang, refs) == for(rank <- 0..3, do: [[1.0 * rank, 2.0]])
+  end
+
+  test "in place, the result takes the place of the input", %{gang: gang} do
+    refs = RankBridge.put!(gang, for(rank <- 0..3, do: [rank]))
+    again = RankBridge.all_reduce!(gang, refs, in_place: true)
+    assert Enum.map(again, & &1.id) == Enum.map(refs, & &1.id)
+    assert values(gang, refs) == List.duplicate([6], 4)
+  end
+
+  test "an operation id that was used gives the first outcome and runs nothing", %{gang: gang} do
+    refs = RankBridge.put!(gang, for(rank <- 0..3, do: [rank]))
+    id = uuid()
+    first = RankBridge.all_reduce!(gang, refs, operation_id: id)
+    assert RankBridge.all_reduce!(gang, refs, operation_id: id) == first
+  end
+
+  test "groups are made, used and ended", %{gang: gang} do
+    name = "pair-" <> uuid()
+    group = RankBridge.new_group!(gang, name, [3, 1])
+    assert {group.name, group.ranks, group.backend} == {name, [3, 1], "fake"}
+    assert name in Enum.map(RankBridge.groups!(gang), & &1.name)
+    refs = RankBridge.put!(gang, [[1], [2]], group: name)
+    assert Enum.map(refs, & &1.rank) == [3, 1]
+    assert values(gang, RankBridge.all_gather!(gang, refs, group: name)) == [[1, 2], [1, 2]]
+    assert {:error, %Error{reason: :group_exists}} = RankBridge.new_group(gang, name, [0, 1])
+    assert RankBridge.destroy_group!(gang, name).name == name
+    assert {:error, %Error{reason: :unknown_group}} = RankBridge.barrier(gang, group: name)
+    assert {:error, %Error{reason: :unknown_group}} = RankBridge.destroy_group(gang, name)
+  end
+
+  test "the members of a group that another controller made are asked for", %{
+    gang: gang,
+    ranks: ranks
+  } do
+    name = "other-" <> uuid()
+    other = start_supervised!({Gang, endpoints_file: ranks.file}, id: :other)
+    RankBridge.new_group!(other, name, [2, 0])
+    refs = RankBridge.put!(gang, [[5], [6]], group: name)
+    assert Enum.map(refs, & &1.rank) == [2, 0]
+  end
+
+  test "refs are described, listed and released", %{gang: gang} do
+    refs = RankBridge.create!(gang, :int8, [2])
+    assert RankBridge.describe!(gang, hd(refs)) == hd(refs)
+    assert RankBridge.list!(gang) == refs
+    assert RankBridge.list!(gang, rank: 3) == [List.last(refs)]
+    assert RankBridge.release!(gang, refs) == 4
+    assert RankBridge.list!(gang) == []
+    assert {:error, %Error{reason: :released_ref}} = RankBridge.get(gang, hd(refs))
+    assert {:error, %Error{reason: :released_ref}} = RankBridge.release(gang, hd(refs))
+  end
+
+  test "closing the gang frees its refs", %{gang: gang, ranks: ranks} do
+    refs = RankBridge.create!(gang, :int8, [2])
+    {:ok, session} = Gang.session_id(gang)
+    :ok = stop_supervised(Gang)
+    other = start_supervised!({Gang, endpoints_file: ranks.file})
+    assert {:error, %Error{reason: reason}} = RankBridge.get(other, hd(refs))
+    assert reason in [:unknown_session, :unknown_ref, :released_ref]
+
+    sessions =
+      other |> RankBridge.status!() |> Enum.flat_map(& &1.sessions) |> Enum.map(&elem(&1, 0))
+
+    refute session in sessions
+  end
+
+  test "without a session refs outlive the gang", %{ranks: ranks} do
+    shared = start_supervised!({Gang, endpoints_file: ranks.file, session: false}, id: :shared)
+    ref = RankBridge.put!(shared, 0, [1, 2])
+    :ok = stop_supervised(:shared)
+    shared = start_supervised!({Gang, endpoints_file: ranks.file, session: false}, id: :shared)
+    assert shared |> RankBridge.get!(ref) |> Tensor.to_list() == [1, 2]
+    assert RankBridge.release!(shared, ref) == 1
+  end
+
+  test "a gang with a name is called by it, from any process", %{ranks: ranks} do
+    name = :"gang_#{uuid()}"
+    start_supervised!({Gang, name: name, endpoints_file: ranks.file}, id: name)
+    assert Task.await(Task.async(fn -> RankBridge.barrier!(name) end)) == nil
+    assert Gang.size(name) == {:ok, 4}
+    :ok = stop_supervised(name)
+    assert {:error, %Error{reason: :unavailable, indefinite: false}} = RankBridge.barrier(name)
+  end
+
+  test "every rank tells its status", %{gang: gang} do
+    statuses = RankBridge.status!(gang)
+    assert Enum.map(statuses, & &1.rank) == [0, 1, 2, 3]
+
+    for status <- statuses,
+        do:
+          assert(
+            {status.generation_state, status.backend, status.error} == {:formed, "fake", nil}
+          )
+  end
+
+  test "a generation is formed again, with groups, and refs stay", %{gang: gang} do
+    refs = RankBridge.put!(gang, [[1], [2], [3], [4]])
+    [%{generation: before} | _rest] = RankBridge.status!(gang)
+    name = "formed-" <> uuid()
+    formed = RankBridge.form!(gang, groups: [{name, [2, 0]}])
+    assert {formed.generation > before, formed.world_size} == {true, 4}
+    assert values(gang, refs) == [[1], [2], [3], [4]]
+    assert RankBridge.barrier!(gang, group: name) == nil
+    assert values(gang, RankBridge.all_reduce!(gang, refs)) == List.duplicate([10], 4)
+  end
+
+  test "a gang may form a generation as it starts", %{gang: gang, ranks: ranks} do
+    [%{generation: before} | _rest] = RankBridge.status!(gang)
+    forming = start_supervised!({Gang, endpoints_file: ranks.file, form: true}, id: :forming)
+    [%{generation: now} | _rest] = RankBridge.status!(forming)
+    assert now > before
+  end
+
+  test "an endpoint that is another rank than it should be is refused", %{ranks: ranks} do
+    Process.flag(:trap_exit, true)
+    {:ok, [a, b, c, d]} = RankBridge.Endpoints.read(ranks.file)
+
+    for wrong <- [[b, a, c, d], [a, b, c]] do
+      assert {:error, %Error{reason: :invalid_argument, indefinite: false} = error} =
+               Gang.start_link(endpoints: wrong)
+
+      assert error.expected =~ "rank"
+    end
+  end
+
+  test "arguments that are wrong are refused before anything is sent", %{gang: gang} do
+    refs = RankBridge.create!(gang, :float32, [2])
+    [r0, r1, r2, r3] = refs
+
+    for {reason, call} <- [
+          invalid_argument: fn -> RankBridge.all_reduce(gang, [r0, r1, r2]) end,
+          invalid_argument: fn -> RankBridge.all_reduce(gang, [r0, r1, r2, nil]) end,
+          invalid_argument: fn -> RankBridge.all_reduce(gang, [r1, r0, r2, r3]) end,
+          invalid_argument: fn -> RankBridge.all_reduce(gang, nil) end,
+          invalid_argument: fn ->
+            RankBridge.all_reduce(gang, [r0, r1, r2, %{r3 | session_id: "other"}])
+          end,
+          invalid_argument: fn -> RankBridge.all_reduce(gang, refs, op: :xor) end,
+          invalid_argument: fn -> RankBridge.all_reduce(gang, refs, opp: :sum) end,
+          invalid_argument: fn -> RankBridge.all_reduce(gang, refs, [:sum]) end,
+          invalid_argument: fn -> RankBridge.all_reduce(gang, refs, in_place: 1) end,
+          invalid_argument: fn -> RankBridge.all_reduce(gang, refs, timeout: 0) end,
+          invalid_argument: fn -> RankBridge.all_reduce(gang, refs, group: :world) end,
+          invalid_argument: fn -> RankBridge.gather(gang, refs, dim: 1.0) end,
+          rank_out_of_range: fn -> RankBridge.broadcast(gang, refs, src_rank_in_group: -1) end,
+          rank_out_of_range: fn -> RankBridge.broadcast(gang, refs, src_rank_in_group: 4) end,
+          rank_out_of_range: fn -> RankBridge.put(gang, 4, [1]) end,
+          rank_out_of_range: fn -> RankBridge.get(gang, %{r0 | rank: 9}) end,
+          rank_out_of_range: fn -> RankBridge.create(gang, :int8, [1], rank: 4) end,
+          invalid_argument: fn -> RankBridge.put(gang, [[1], [2]]) end,
+          invalid_argument: fn -> RankBridge.put(gang, [[1], [2], [3], :x]) end,
+          invalid_argument: fn -> RankBridge.get(gang, [r0, nil]) end,
+          invalid_argument: fn -> RankBridge.release(gang, "r0") end,
+          invalid_argument: fn -> RankBridge.create(gang, :int8, [-1]) end,
+          unsupported_dtype: fn -> RankBridge.create(gang, :int9, [1]) end,
+          invalid_argument: fn -> RankBridge.create(gang, :int8, [1], init: :ones) end,
+          invalid_argument: fn -> RankBridge.new_group(gang, <<0xFF>>, [0]) end
+        ] do
+      assert {:error, %Error{reason: ^reason, indefinite: false} = error} = call.()
+      assert error.operation != ""
+    end
+
+    assert RankBridge.list!(gang) == refs
+    assert RankBridge.barrier!(gang) == nil
+  end
+
+  test "what ranks refuse names its cause and every rank's outcome", %{gang: gang} do
+    refs = RankBridge.create!(gang, :float32, [2])
+    wrong = List.replace_at(refs, 2, %{Enum.at(refs, 2) | id: "no-such-ref"})
+    assert {:error, %Error{} = error} = RankBridge.all_reduce(gang, wrong, timeout: 500)
+
+    assert {error.reason, error.rank, error.operation, error.group} ==
+             {:unknown_ref, 2, "all_reduce", "world"}
+
+    assert Enum.map(error.outcomes, &elem(&1, 0)) == [0, 1, 2, 3]
+    refute error.indefinite
+    assert RankBridge.barrier!(gang) == nil
+  end
+
+  test "members that ask for different things are told so, both sides", %{gang: gang} do
+    refs =
+      for rank <- 0..3,
+          do: RankBridge.put!(gang, rank, if(rank == 3, do: [1.0, 2.0], else: [1.0]))
+
+    assert {:error, %Error{reason: :mismatch} = error} = RankBridge.all_reduce(gang, refs)
+    refute error.indefinite
+    assert Enum.any?(error.ranks, &(&1.state == :disagrees))
+    assert_raise Error, ~r/mismatch/, fn -> RankBridge.all_reduce!(gang, refs) end
+  end
+
+  test "the mean of integers is refused and changes nothing", %{gang: gang} do
+    refs = RankBridge.put!(gang, for(rank <- 0..3, do: [rank]))
+
+    assert {:error, %Error{indefinite: false}} =
+             RankBridge.all_reduce(gang, refs, op: :avg, in_place: true)
+
+    assert values(gang, refs) == [[0], [1], [2], [3]]
+  end
+
+  test "calls from many processes at once are all answered", %{gang: gang} do
+    tasks =
+      for number <- 1..50 do
+        Task.async(fn ->
+          ref = RankBridge.put!(gang, rem(number, 4), [number])
+          gang |> RankBridge.get!(ref) |> Tensor.to_list()
+        end)
+      end
+
+    assert Task.await_many(tasks, 30_000) == for(number <- 1..50, do: [number])
+  end
+
+  test "a caller that traps exits finds no messages left behind", %{gang: gang} do
+    Process.flag(:trap_exit, true)
+    refs = RankBridge.put!(gang, [[1], [2], [3], [4]])
+    RankBridge.get!(gang, refs)
+    refute_received _any
+  end
+end

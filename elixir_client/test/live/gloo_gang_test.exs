@@ -1,0 +1,71 @@
+defmodule RankBridge.GlooGangTest do
+  @moduledoc "What a controller sees of real ranks that miss a call, or die."
+
+  use ExUnit.Case, async: true
+
+  alias RankBridge.{AtOnce, Error, Gang, Id, RankStatus, Tensor}
+  alias RankBridge.Test.LiveRanks
+
+  setup do
+    ranks = LiveRanks.start(3, "gloo")
+    on_exit(fn -> LiveRanks.stop(ranks) end)
+    gang = start_supervised!({Gang, endpoints_file: ranks.file, timeout: 20_000})
+    %{gang: gang, ranks: ranks}
+  end
+
+  test "a member that does not call is named by those who did, and the group stays healthy", %{
+    gang: gang
+  } do
+    opts = [operation_id: Id.uuid(), timeout: 500]
+    results = AtOnce.map([0, 2], &RankBridge.call_rank(gang, &1, :barrier, nil, opts))
+
+    for result <- results do
+      assert {:error, %Error{reason: :peer_missing, indefinite: false} = error} = result
+      assert [1] = for(%{state: :missing, rank: rank} <- error.ranks, do: rank)
+    end
+
+    assert RankBridge.barrier!(gang) == nil
+  end
+
+  test "a rank that is killed is told to whoever waits for it, at once and not at the timeout",
+       context do
+    %{gang: gang, ranks: ranks} = context
+    refs = RankBridge.put!(gang, [[1.0], [2.0], [3.0]])
+
+    waiting =
+      for rank <- [0, 1] do
+        Task.async(fn -> RankBridge.call_rank(gang, rank, :barrier, nil, timeout: 20_000) end)
+      end
+
+    pending = fn ->
+      gang |> RankBridge.status!() |> Enum.take(2) |> Enum.all?(&(&1.pending_operations == 1))
+    end
+
+    assert eventually(pending)
+    {_output, 0} = System.cmd("kill", ["-9", "#{Enum.at(ranks.pids, 2)}"])
+    started = System.monotonic_time(:millisecond)
+
+    for result <- Task.await_many(waiting, 30_000) do
+      assert {:error, %Error{reason: :peer_lost} = error} = result
+      assert Enum.any?(error.ranks, &(&1.rank == 2 and &1.state == :lost))
+    end
+
+    assert System.monotonic_time(:millisecond) - started < 10_000
+    # What stays on the survivors stays there.
+    assert gang |> RankBridge.get!(hd(refs)) |> Tensor.to_list() == [1.0]
+    assert {:error, %Error{} = error} = RankBridge.all_reduce(gang, refs)
+    assert [{0, %Error{}}, {1, %Error{}}, {2, %Error{reason: :unavailable}}] = error.outcomes
+
+    assert [%RankStatus{error: nil}, %RankStatus{error: nil}, %RankStatus{error: %Error{}}] =
+             RankBridge.status!(gang)
+  end
+
+  # Asks again until it is so; each question waits for an answer of the ranks.
+  defp eventually(question, left \\ 2_000) do
+    cond do
+      question.() -> true
+      left == 0 -> false
+      true -> eventually(question, left - 1)
+    end
+  end
+end

@@ -1,0 +1,58 @@
+defmodule RankBridge.Test.LiveRanks do
+  @moduledoc """
+  Real sidecars for tests: `rankbridge up`, as a process that ends when its owner does.
+
+  The command is `RANKBRIDGE_COMMAND`, or the one in the repository's `.venv`.
+  """
+
+  @repository Path.expand("../../..", __DIR__)
+
+  @type t :: %{port: port(), file: Path.t(), directory: Path.t(), pids: [pos_integer()]}
+
+  @doc "Starts ranks and waits until their generation is formed. The caller owns them."
+  @spec start(pos_integer(), String.t(), [String.t()]) :: t()
+  def start(size, backend, arguments \\ []) do
+    directory = Path.join(System.tmp_dir!(), "rank_bridge-#{RankBridge.Id.uuid()}")
+    File.mkdir_p!(directory)
+    file = Path.join(directory, "endpoints.json")
+
+    command =
+      System.get_env("RANKBRIDGE_COMMAND") || Path.join(@repository, ".venv/bin/rankbridge")
+
+    port =
+      Port.open({:spawn_executable, command}, [
+        :binary,
+        :exit_status,
+        :stderr_to_stdout,
+        line: 10_000,
+        args:
+          ["up", "--size", "#{size}", "--backend", backend, "--endpoints-file", file] ++
+            ["--exit-on-stdin-close" | arguments]
+      ])
+
+    await_ready(port, [])
+    {:ok, %{"ranks" => ranks}} = file |> File.read!() |> RankBridge.JSON.decode()
+    %{port: port, file: file, directory: directory, pids: Enum.map(ranks, & &1["pid"])}
+  end
+
+  @doc "Tells the ranks to end, and removes their file."
+  @spec stop(t()) :: :ok
+  def stop(%{port: port, directory: directory}) do
+    if Port.info(port), do: Port.close(port)
+    File.rm_rf!(directory)
+    :ok
+  end
+
+  defp await_ready(port, lines) do
+    receive do
+      {^port, {:data, {:eol, "ready: " <> _rest}}} ->
+        :ok
+
+      {^port, {:data, {_eol, line}}} ->
+        await_ready(port, [line | lines])
+
+      {^port, {:exit_status, status}} ->
+        raise "rankbridge up ended with #{status}: #{Enum.join(lines, "\n")}"
+    end
+  end
+end

@@ -1,0 +1,49 @@
+"""scripts/test and .ci/run: every suite runs, and none's failure is lost."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PYTEST = "== 1 failed, 12 passed in 3.45s =="
+EXUNIT = "2 doctests, 34 tests, 0 failures"
+
+
+def stand_in(path: Path, script: str) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{script}\n")
+    path.chmod(0o755)
+
+
+def execute(tree: Path, *command: str | Path) -> "subprocess.CompletedProcess[str]":
+    environment = {**os.environ, "PATH": f"{tree / 'bin'}:{os.environ['PATH']}"}
+    return subprocess.run(command, cwd=tree, env=environment, capture_output=True, text=True, timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("pytest_status", "mix_status", "expected"), [(0, 0, 0), (1, 0, 1), (0, 2, 1), (1, 2, 1)]
+)
+def test_the_tests_fail_if_either_suite_fails(
+    tmp_path: Path, pytest_status: int, mix_status: int, expected: int
+) -> None:
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    (tmp_path / "elixir_client").mkdir()
+    stand_in(tmp_path / ".venv" / "bin" / "python", f"echo '{PYTEST}'; exit {pytest_status}")
+    stand_in(tmp_path / "bin" / "mix", f"echo '{EXUNIT}'; exit {mix_status}")
+    done = execute(tmp_path, tmp_path / "scripts" / "test")
+    assert done.returncode == expected
+    assert f"pytest: {PYTEST}\nExUnit: {EXUNIT}" in done.stdout
+    assert ("pytest (status 1)" in done.stderr) == (pytest_status == 1)
+    assert ("ExUnit (status 2)" in done.stderr) == (mix_status == 2)
+
+
+@pytest.mark.parametrize(("failing", "expected"), [("", 0), ("lint", 1), ("test", 1)])
+def test_ci_runs_both_and_fails_if_either_fails(tmp_path: Path, failing: str, expected: int) -> None:
+    shutil.copytree(ROOT / ".ci", tmp_path / ".ci")
+    stand_in(tmp_path / "bin" / "make", f'echo "make $1"; [ "$1" != "{failing}" ]')
+    done = execute(tmp_path, "bash", ".ci/run")
+    assert done.returncode == expected
+    assert done.stdout.splitlines() == ["make lint", "make test"]
