@@ -288,6 +288,22 @@ defmodule RankBridge.Transport.FailuresTest do
              Transport.unary(channel, "/test.Test/Echo", "y", timeout: 5_000, wait_for_ready: true)
   end
 
+  test "a call that met a connection in its last moment goes to the next one" do
+    server = GRPCServer.start()
+    channel = connect(server)
+
+    for last_moment <- [
+          fn -> exit({:shutdown, "it had ended before it read its mail"}) end,
+          fn -> exit(:normal) end
+        ] do
+      ending = spawn(fn -> receive do: ({:open, _ref, _request} -> last_moment.()) end)
+      table = :ets.new(:stale, [:public])
+      :ets.insert(table, {:current, ending})
+      stale = %{channel | table: table}
+      assert {:ok, "x"} = Transport.unary(stale, "/test.Test/Echo", "x", timeout: 5_000)
+    end
+  end
+
   describe "closing" do
     test "ends running and waiting calls as cancelled, and leaves no process" do
       server = GRPCServer.start()

@@ -275,7 +275,7 @@ defmodule RankBridge.Transport.ProtocolTest do
     end
 
     test "is given up when pings are not answered, and kept while they are", context do
-      {channel, socket} = connect(context, keepalive: 50)
+      {channel, socket} = connect(context, keepalive: 250)
       call = unary(channel)
       request(socket)
 
@@ -465,6 +465,16 @@ defmodule RankBridge.Transport.ProtocolTest do
       # Nothing is left to do on the first connection.
       assert {:goaway, 0, :no_error, ""} = next(socket, :goaway)
       assert :closed = next(socket)
+    end
+
+    test "with the very first SETTINGS leads to another connection, and fails no call", context do
+      {:ok, channel} = Transport.connect(context.target, lazy: true, owner: self())
+      call = unary(channel)
+      {first, _} = accept(context.listener)
+      write(first, [Frame.settings([]), Frame.goaway(0, :no_error, "")])
+      second = serve(context.listener)
+      respond(second, request(second), "ok")
+      assert {:ok, "ok"} = Transport.await(call)
     end
 
     test "in two steps, as servers do it gracefully, loses no call", context do

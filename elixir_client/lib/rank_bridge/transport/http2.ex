@@ -224,7 +224,7 @@ defmodule RankBridge.Transport.HTTP2 do
   defp open(channel, path, opts, fields) do
     channel
     |> start(path, opts, [{:fin?, false}, {:report_sent?, true} | fields])
-    |> Call.await_connection(channel.pid)
+    |> Call.await_connection()
   end
 
   defp start(channel, path, opts, fields) do
@@ -243,6 +243,7 @@ defmodule RankBridge.Transport.HTTP2 do
 
     Call.start(Channel.server(channel.pid, channel.table), request,
       transport: __MODULE__,
+      channel: channel.pid,
       limit: channel.limit,
       stream_window: channel.stream_window,
       write_cap: channel.write_cap

@@ -11,9 +11,11 @@ defmodule RankBridge.Transport.HTTP2.Call do
   # The longest wait that `receive` allows, in milliseconds.
   @longest 4_294_967_295
 
-  @enforce_keys [:ref, :owner, :deadline, :response]
+  @enforce_keys [:ref, :channel, :request, :owner, :deadline, :response]
   defstruct [
     :ref,
+    :channel,
+    :request,
     :owner,
     :server,
     :monitor,
@@ -34,6 +36,8 @@ defmodule RankBridge.Transport.HTTP2.Call do
   """
   @type t :: %__MODULE__{
           ref: reference(),
+          channel: pid(),
+          request: Request.t(),
           owner: pid(),
           server: pid() | nil,
           monitor: reference() | nil,
@@ -55,6 +59,8 @@ defmodule RankBridge.Transport.HTTP2.Call do
   def start(server, request, opts) do
     call = %__MODULE__{
       ref: :erlang.alias(),
+      channel: opts[:channel],
+      request: request,
       owner: request.caller,
       deadline: request.deadline,
       response: Response.new(opts[:limit]),
@@ -72,19 +78,17 @@ defmodule RankBridge.Transport.HTTP2.Call do
         feed(call, {:closed, :deadline, false})
 
       true ->
-        monitor = Process.monitor(server)
-        send(server, {:open, call.ref, request})
-        %{call | server: server, monitor: monitor}
+        submit(call, server)
     end
   end
 
   @doc "Waits until the call is with a connection, or over."
-  @spec await_connection(t(), pid()) :: t()
-  def await_connection(%{server: channel} = call, channel) do
-    if over?(call), do: call, else: call |> wait() |> await_connection(channel)
+  @spec await_connection(t()) :: t()
+  def await_connection(%{server: channel, channel: channel} = call) do
+    if over?(call), do: call, else: call |> wait() |> await_connection()
   end
 
-  def await_connection(call, _channel), do: call
+  def await_connection(call), do: call
 
   @doc "The next message, or the end, after which the call must not be used."
   @spec recv(t()) ::
@@ -185,7 +189,7 @@ defmodule RankBridge.Transport.HTTP2.Call do
       0 ->
         receive do
           {^ref, events} when is_list(events) -> wait(%{call | inbox: events})
-          {:DOWN, ^monitor, :process, _pid, why} -> feed(call, server_down(why))
+          {:DOWN, ^monitor, :process, _pid, why} -> server_down(call, why)
         after
           patience(call) -> timed_out(call)
         end
@@ -209,8 +213,20 @@ defmodule RankBridge.Transport.HTTP2.Call do
       else: feed(call, {:closed, {:cancelled, "the call is over"}, true})
   end
 
-  defp server_down(:noproc), do: {:closed, {:unavailable, "the connection was lost"}, false}
-  defp server_down(_why), do: {:closed, {:unavailable, "the connection was lost"}, true}
+  # A process that ends in order has told every call that it received. This one it did not receive.
+  defp server_down(call, why) do
+    received? = not (why in [:noproc, :normal] or match?({:shutdown, _}, why))
+
+    if received? or not call.request.fin? or call.server == call.channel,
+      do: feed(call, {:closed, {:unavailable, "the connection was lost"}, received?}),
+      else: submit(call, call.channel)
+  end
+
+  defp submit(call, server) do
+    monitor = Process.monitor(server)
+    send(server, {:open, call.ref, call.request})
+    %{call | server: server, monitor: monitor}
+  end
 
   defp handle(call, {:sent, bytes}), do: %{call | unwritten: call.unwritten - bytes}
 

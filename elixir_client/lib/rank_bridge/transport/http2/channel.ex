@@ -17,6 +17,8 @@ defmodule RankBridge.Transport.HTTP2.Channel do
 
   # Milliseconds after which a lost connection does not count as a failed attempt.
   @stable 1_000
+  # Connections in a row that may be drained before they are ready.
+  @patience 5
   @growth 1.6
   @jitter 0.2
 
@@ -133,6 +135,12 @@ defmodule RankBridge.Transport.HTTP2.Channel do
   def handle_info({:ready, _other}, state), do: {:noreply, state}
 
   def handle_info({:draining, pid}, %{current: pid} = state), do: {:noreply, replace(state)}
+
+  # The server is there, and asks for another connection. It may not go on like that.
+  def handle_info({:draining, pid}, %{connecting: pid, attempt: attempt} = state)
+      when attempt <= @patience,
+      do: {:noreply, connect_later(%{state | connecting: nil})}
+
   def handle_info({:draining, _other}, state), do: {:noreply, state}
 
   def handle_info({:DOWN, owner, :process, _pid, _why}, %{owner: owner} = state),

@@ -6,7 +6,8 @@ defmodule RankBridge.Transport.HTTP2.Connection do
   Callers send it `{:open, ref, request}`, `{:send, ref, data, bytes, fin?}`, `{:consume, ref, bytes}` and
   `{:cancel, ref, code}`, and get `{ref, events}` through the alias `ref`, see `Session`; and
   `{ref, [{:at, pid}]}` when the call has moved to another process. The channel is told `{:ready, pid}` and
-  `{:draining, pid}`. The exit reason is `{:shutdown, why}`, with `why` for people.
+  `{:draining, pid}`. The exit reason is `{:shutdown, why}`, with `why` for people; every call that was
+  received has had its last event by then.
   """
 
   use GenServer, restart: :temporary
@@ -184,6 +185,9 @@ defmodule RankBridge.Transport.HTTP2.Connection do
     send(state.channel, {:ready, self()})
     %{state | status: :open}
   end
+
+  # A connection that never was ready says by its end why.
+  defp announce(%{status: :handshake} = state, :closed), do: %{state | status: :closed}
 
   defp announce(state, status) do
     withdraw(state.table)

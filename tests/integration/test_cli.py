@@ -1,0 +1,133 @@
+"""`rankbridge status` and `rankbridge call`, as a shell uses them."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.support.gangs import RANKBRIDGE, RunningGang
+
+ROOT = Path(__file__).resolve().parents[2]
+TIMEOUT_S = 60
+
+
+def cli(gang: RunningGang | None, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environ = {key: value for key, value in os.environ.items() if key != "RANKBRIDGE_ENDPOINTS"}
+    if gang is not None:
+        environ["RANKBRIDGE_ENDPOINTS"] = str(gang.endpoints_file)
+    return subprocess.run(
+        [RANKBRIDGE, *arguments], capture_output=True, text=True, timeout=TIMEOUT_S, env=environ, check=False
+    )
+
+
+def call(gang: RunningGang, *arguments: str) -> list[Any]:
+    done = cli(gang, "call", *arguments)
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def ids(lines: list[Any]) -> str:
+    return "refs=" + ",".join(line["ref"] for line in lines)
+
+
+def test_a_program_of_calls_gives_values(gloo2: RunningGang) -> None:
+    made = call(gloo2, "create", "dtype=float32", "shape=2", "init=full:1.5")
+    sums = call(gloo2, "all_reduce", ids(made), "op=sum")
+    assert call(gloo2, "get", ids(sums)) == [[3.0, 3.0]] * 2
+    assert call(gloo2, "barrier") == [None]
+    assert call(gloo2, "release", ids(made + sums)) == [4]
+    assert call(gloo2, "list") == []
+
+
+def test_groups_are_made_used_and_destroyed(gloo2: RunningGang) -> None:
+    assert call(gloo2, "new_group", "name=one", "ranks=1")[0]["ranks"] == [1]
+    made = call(gloo2, "put", "value=[[1, 2], [3, 4]]", "dtype=int64")
+    gathered = call(gloo2, "all_gather", f"refs={made[1]['ref']}", "dim=0", "group=one")
+    assert gathered[0]["shape"] == [2, 2]
+    assert [line["group"] for line in call(gloo2, "groups")] == ["one", "world"]
+    call(gloo2, "destroy_group", "name=one")
+    call(gloo2, "release", ids(made + gathered))
+
+
+def test_status_shows_ranks_groups_and_refs(gloo2: RunningGang) -> None:
+    made = call(gloo2, "create", "dtype=int8", "shape=3")
+    shown = cli(gloo2, "status")
+    call(gloo2, "release", ids(made))
+    assert shown.returncode == 0, shown.stderr
+    for rank, pid in enumerate(gloo2.pids):
+        assert re.search(rf"^{rank} +{pid} .* gloo +1 +formed +0$", shown.stdout, re.MULTILINE)
+    assert re.search(r"^world +0 1 +1 +\d+ \d+$", shown.stdout, re.MULTILINE)
+    assert re.search(r"^\(shared\) +1 1 +3 3$", shown.stdout, re.MULTILINE)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("all_reduce", "refs=nonsense"), "no ref 'nonsense'"),
+        (("all_reduce", "op"), "'op' is not an argument of all_reduce"),
+        (("barrier", "colour=red"), "'colour=red' is not an argument of barrier"),
+        (("create", "dtype=float32", "shape=2", "init=ones"), "say one of zeros"),
+        (("broadcast", "in_place=maybe"), "say true or false"),
+        (("put", "value=[1,"), "value='[1,'"),
+    ],
+)
+def test_arguments_that_cannot_be_read_are_named(
+    gloo2: RunningGang, arguments: tuple[str, ...], said: str
+) -> None:
+    done = cli(gloo2, "call", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_what_the_ranks_refuse_is_told_with_every_ranks_part(gloo2: RunningGang) -> None:
+    done = cli(gloo2, "call", "barrier", "group=nowhere")
+    assert done.returncode == 1
+    assert "nowhere" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", [("status",), ("call", "barrier")])
+def test_without_a_gang_the_way_to_name_one_is_told(command: tuple[str, ...]) -> None:
+    done = cli(None, *command)
+    assert done.returncode == 1
+    assert "RANKBRIDGE_ENDPOINTS" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_gang_that_is_not_there_is_told(tmp_path: Path) -> None:
+    done = cli(None, "status", "--endpoints", f"unix:{tmp_path}/nobody", "--timeout", "1")
+    assert done.returncode == 1
+    assert "UNAVAILABLE" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("command", [(), ("up",), ("rank",), ("status",), ("call",)])
+def test_help_is_printed(command: tuple[str, ...]) -> None:
+    done = cli(None, *command, "--help")
+    assert (done.returncode, done.stdout.startswith(f"usage: {' '.join(('rankbridge', *command))}")) == (
+        0,
+        True,
+    )
+
+
+def test_the_readmes_python_program_prints_what_it_says(gloo4: RunningGang, tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text()
+    program = readme.partition("<!-- python example: begin -->\n```python\n")[2].partition("```")[0]
+    (tmp_path / "endpoints.json").write_text(json.dumps(gloo4.description))
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        capture_output=True,
+        text=True,
+        cwd=tmp_path,
+        timeout=TIMEOUT_S,
+        check=False,
+    )
+    assert (done.stdout, done.stderr) == ("[6. 8.]\n", "")
+    assert "# [6. 8.]" in program
