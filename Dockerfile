@@ -11,7 +11,7 @@ WORKDIR /opt/rankbridge
 # What changes seldom comes first, so that a change of the code does not install torch again.
 COPY constraints.txt ./
 RUN pip install --no-cache-dir --constraint constraints.txt torch numpy grpcio grpcio-health-checking grpcio-reflection
-COPY pyproject.toml ./
+COPY pyproject.toml README.md ./
 COPY pyclient ./pyclient
 COPY server ./server
 RUN pip install --no-cache-dir --constraint constraints.txt ".[server]" \

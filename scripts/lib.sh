@@ -18,8 +18,8 @@ fail() {
   exit 1
 }
 
-# run COMMAND...: as COMMAND alone, but in a process group of its own, so that a signal to this shell is acted on at
-# once and ends the whole group.
+# run COMMAND...: as COMMAND alone, but in a process group of its own, so that a signal to this shell is acted on
+# at once and ends the whole group.
 run() {
   set -m
   "$@" </dev/null &

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests import node_project
-from tests.cross_language.conftest import RunningGang
+from tests.support.gangs import RunningGang
 
 ROOT = Path(__file__).resolve().parents[2]
 RANKS = range(4)
@@ -14,11 +14,11 @@ RANKS = range(4)
 Json = Any
 
 
-@pytest.fixture(scope="module", params=["tcp", "unix"])
-def seen(request: pytest.FixtureRequest, gang: RunningGang) -> Json:
+@pytest.fixture(scope="module", params=["targets", "tcp_targets"])
+def seen(request: pytest.FixtureRequest, gloo4: RunningGang) -> Json:
     """What the Node program saw of the gang, by way of one kind of endpoint."""
     project = node_project.install(ROOT / "tests" / "cross_language" / "node")
-    endpoints: list[str] = getattr(gang, request.param)
+    endpoints: list[str] = getattr(gloo4, request.param)
     return json.loads(node_project.run(project, "drive.mjs", str(ROOT / "proto"), *endpoints))
 
 
@@ -64,4 +64,5 @@ def test_wrong_calls_leave_the_gang_working(seen: Json) -> None:
 
 
 def test_every_ref_is_released(seen: Json) -> None:
-    assert seen["released"] == [4, 4, 4, 4]
+    assert seen["released"] == [6, 7, 6, 6]
+    assert seen["left"] == [0, 0, 0, 0]

@@ -1,6 +1,7 @@
 """The shell's example, run exactly as it is printed for people."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,16 +11,16 @@ import pytest
 ROOT = Path(__file__).resolve().parents[2]
 BEGIN = "<!-- shell example: begin -->\n```bash\n"
 END = "```\n<!-- shell example: end -->"
-SERVICES = ["CollectiveService", "GangService", "GroupService", "RankService", "RefService"]
 
 
 @pytest.fixture(scope="module")
 def printed() -> str:
-    """The one example that stands in the README or in docs/."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-    texts = [page.read_text() for page in pages if page.exists()]
-    (text,) = (text for text in texts if BEGIN in text)
-    return text.partition(BEGIN)[2].partition(END)[0]
+    """The example as it stands in the README."""
+    _, begin, rest = (ROOT / "README.md").read_text().partition(BEGIN)
+    example, end, _ = rest.partition(END)
+    assert begin
+    assert end
+    return example
 
 
 def test_the_shell_example_does_what_it_says(printed: str, tmp_path: Path) -> None:
@@ -35,8 +36,10 @@ def test_the_shell_example_does_what_it_says(printed: str, tmp_path: Path) -> No
     )
     assert done.returncode == 0, done.stderr
     *services, result = done.stdout.splitlines()
-    assert [f"rankbridge.v1.{name}" for name in SERVICES] == [
-        line for line in services if "rankbridge" in line
+    texts = [path.read_text() for path in (ROOT / "proto" / "rankbridge" / "v1").glob("*_service.proto")]
+    published = [
+        f"rankbridge.v1.{name}" for text in texts for name in re.findall(r"^service (\w+)", text, re.M)
     ]
+    assert [name for name in services if name.startswith("rankbridge.")] == sorted(published)
     assert "grpc.health.v1.Health" in services
     assert [float(element) for element in result.split()] == [10.0, 10.0, 10.0]

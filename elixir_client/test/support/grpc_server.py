@@ -143,7 +143,9 @@ _release = threading.Event()
 
 
 def handlers() -> grpc.GenericRpcHandler:
-    methods = {name: grpc.unary_unary_rpc_method_handler(fun) for name, fun in _UNARY.items()}
+    methods: dict[str, grpc.RpcMethodHandler[bytes, bytes]] = {
+        name: grpc.unary_unary_rpc_method_handler(fun) for name, fun in _UNARY.items()
+    }
     methods["Stream"] = grpc.unary_stream_rpc_method_handler(stream)
     methods["FailAfterOne"] = grpc.unary_stream_rpc_method_handler(fail_after_one)
     methods["Count"] = grpc.stream_unary_rpc_method_handler(count)
@@ -156,6 +158,11 @@ def handlers() -> grpc.GenericRpcHandler:
 def read(path: str) -> bytes:
     with open(path, "rb") as file:
         return file.read()
+
+
+def say_when_stopped(stopped: threading.Event) -> None:
+    stopped.wait()
+    say("stopped")
 
 
 def main() -> None:
@@ -187,7 +194,7 @@ def main() -> None:
             case ["stop", grace]:
                 stopped = server.stop(float(grace))
                 say("stopping")
-                threading.Thread(target=lambda: (stopped.wait(), say("stopped")), daemon=True).start()
+                threading.Thread(target=say_when_stopped, args=(stopped,), daemon=True).start()
             case ["release"]:
                 _release.set()
             case _:

@@ -1,10 +1,17 @@
 defmodule RankBridge.Test.Certificates do
   @moduledoc "Certificates for tests: an authority, a server and a client that it vouches for, and a stranger."
 
-  @doc "Makes the files in `dir`, with `openssl`: a map of paths."
-  @spec make(Path.t()) :: %{atom() => Path.t()}
-  def make(dir) do
+  @doc "Makes the files with `openssl`, in a directory that the calling test leaves with its end: a map of paths."
+  @spec make() :: %{atom() => Path.t()}
+  def make do
+    dir =
+      Path.join(
+        System.tmp_dir!(),
+        "rankbridge-#{System.pid()}-#{System.unique_integer([:positive])}"
+      )
+
     File.mkdir_p!(dir)
+    ExUnit.Callbacks.on_exit(fn -> File.rm_rf!(dir) end)
     authority(dir, "ca")
     authority(dir, "stranger")
     signed(dir, "server", "subjectAltName=DNS:localhost,IP:127.0.0.1")

@@ -6,6 +6,7 @@ defmodule RankBridge.Test.FakeServer do
 
   import ExUnit.Assertions
 
+  alias RankBridge.Transport
   alias RankBridge.Transport.HTTP2.{Frame, HPACK}
 
   @timeout 5_000
@@ -37,6 +38,22 @@ defmodule RankBridge.Test.FakeServer do
     write(socket, Frame.settings(settings))
     :settings_ack = next(socket, :settings_ack)
     socket
+  end
+
+  @doc "A channel, and the server's end of its connection. Options: `:settings` of the server, and the channel's."
+  @spec connect(%{listener: :inet.socket(), target: String.t()}, keyword()) ::
+          {Transport.channel(), :inet.socket()}
+  def connect(context, opts \\ []) do
+    {settings, opts} = Keyword.pop(opts, :settings, [])
+    {:ok, channel} = Transport.connect(context.target, [lazy: true, owner: self()] ++ opts)
+    {channel, serve(context.listener, settings)}
+  end
+
+  @doc "Starts a unary call."
+  @spec unary(Transport.channel(), iodata(), keyword()) :: Transport.call()
+  def unary(channel, message \\ "hi", opts \\ []) do
+    opts = Keyword.put_new(opts, :timeout, 2 * @timeout)
+    Transport.start_unary(channel, "/test.Test/Echo", message, opts)
   end
 
   @doc "The next frame; `:closed` if the client closes."

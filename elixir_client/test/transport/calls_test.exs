@@ -6,31 +6,28 @@ defmodule RankBridge.Transport.CallsTest do
   alias RankBridge.Test.{Certificates, GRPCServer, JSON}
   alias RankBridge.Transport
 
-  @moduletag :tmp_dir
-
   # Servers by kind of socket: what to connect to, and how.
-  defp serve(:tcp, _dir) do
+  defp serve(:tcp) do
     server = GRPCServer.start()
     {server, server.address, []}
   end
 
-  defp serve(:unix, dir) do
-    # A unix socket's path has about 100 bytes, which a test's directory may exceed.
+  defp serve(:unix) do
+    # A unix socket's path has at most about 100 bytes.
     path = Path.join(System.tmp_dir!(), "rankbridge-#{System.unique_integer([:positive])}.sock")
     ExUnit.Callbacks.on_exit(fn -> File.rm(path) end)
     server = GRPCServer.start(address: "unix:" <> path)
-    _ = dir
     {server, "unix://" <> path, []}
   end
 
-  defp serve(:tls, dir) do
-    files = Certificates.make(dir)
+  defp serve(:tls) do
+    files = Certificates.make()
     server = GRPCServer.start(tls: %{"key" => files.server_key, "cert" => files.server_cert})
     {server, "localhost:#{server.tcp_port}", tls: [cacertfile: files.ca_cert]}
   end
 
-  defp serve(:mutual_tls, dir) do
-    files = Certificates.make(dir)
+  defp serve(:mutual_tls) do
+    files = Certificates.make()
 
     server =
       GRPCServer.start(
@@ -46,8 +43,8 @@ defmodule RankBridge.Transport.CallsTest do
   end
 
   for kind <- [:tcp, :unix, :tls, :mutual_tls] do
-    test "all four kinds of call work over #{kind}", context do
-      {_server, target, opts} = serve(unquote(kind), context.tmp_dir)
+    test "all four kinds of call work over #{kind}" do
+      {_server, target, opts} = serve(unquote(kind))
       {:ok, channel} = Transport.connect(target, [owner: self()] ++ opts)
       timeout = [timeout: 20_000]
 
@@ -89,8 +86,8 @@ defmodule RankBridge.Transport.CallsTest do
       assert :ok = Transport.close(channel)
     end
 
-    test "messages of 64 MiB go both ways over #{kind}", context do
-      {_server, target, opts} = serve(unquote(kind), context.tmp_dir)
+    test "messages of 64 MiB go both ways over #{kind}" do
+      {_server, target, opts} = serve(unquote(kind))
       {:ok, channel} = Transport.connect(target, [owner: self()] ++ opts)
       large = :binary.copy(<<System.unique_integer([:positive])::64>>, 8 * 1_048_576)
       assert {:ok, back} = Transport.unary(channel, "/test.Test/Echo", large, timeout: 60_000)
@@ -99,8 +96,8 @@ defmodule RankBridge.Transport.CallsTest do
   end
 
   describe "TLS" do
-    test "refuses a server that the authority does not vouch for", context do
-      files = Certificates.make(context.tmp_dir)
+    test "refuses a server that the authority does not vouch for" do
+      files = Certificates.make()
       server = GRPCServer.start(tls: %{"key" => files.server_key, "cert" => files.server_cert})
 
       for tls <- [[cacertfile: files.stranger_cert], []] do
@@ -111,8 +108,8 @@ defmodule RankBridge.Transport.CallsTest do
       end
     end
 
-    test "refuses a server of another name, unless that name is expected", context do
-      files = Certificates.make(context.tmp_dir)
+    test "refuses a server of another name, unless that name is expected" do
+      files = Certificates.make()
       server = GRPCServer.start(tls: %{"key" => files.server_key, "cert" => files.server_cert})
       tls = [cacertfile: files.ca_cert]
 
@@ -126,15 +123,15 @@ defmodule RankBridge.Transport.CallsTest do
       Transport.close(channel)
     end
 
-    test "without a client certificate is refused where one is required", context do
-      {_server, target, opts} = serve(:mutual_tls, context.tmp_dir)
+    test "without a client certificate is refused where one is required" do
+      {_server, target, opts} = serve(:mutual_tls)
       opts = put_in(opts, [:tls], Keyword.take(opts[:tls], [:cacertfile]))
       assert {:error, %{code: :unavailable, sent?: false}} = Transport.connect(target, opts)
     end
 
-    test "is not spoken to a server of plain text, nor plain text to a server of TLS", context do
+    test "is not spoken to a server of plain text, nor plain text to a server of TLS" do
       plain = GRPCServer.start()
-      {_server, target, opts} = serve(:tls, context.tmp_dir)
+      {_server, target, opts} = serve(:tls)
 
       assert {:error, %{code: :unavailable}} =
                Transport.connect(plain.address, opts ++ [connect_timeout: 1_000])

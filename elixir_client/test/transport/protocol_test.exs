@@ -1,560 +1,239 @@
 defmodule RankBridge.Transport.ProtocolTest do
-  @moduledoc "HTTP/2 against a server that the test plays by hand."
+  @moduledoc "The protocol core, without sockets and processes."
 
   use ExUnit.Case, async: true
 
-  import RankBridge.Test.FakeServer
+  alias RankBridge.Transport.HTTP2.{Frame, HPACK, Parser, Request, Protocol}
 
-  alias RankBridge.Transport
-  alias RankBridge.Transport.HTTP2.{Frame, HPACK, HPACKTable}
+  @head HPACK.encode([{":status", "200"}, {"content-type", "application/grpc"}])
+  @tail HPACK.encode([{"grpc-status", "0"}])
 
-  @path "/test.Test/Echo"
-  @max_concurrent_streams 3
-  @initial_window_size 4
-  @max_frame_size 5
-
-  setup do
-    {listener, target} = listen()
-    %{listener: listener, target: target}
+  defp request(data, fields \\ []) do
+    struct!(%Request{block: "", caller: self(), data: [data], bytes: byte_size(data)}, fields)
   end
 
-  # A channel and the server's end of its connection.
-  defp connect(context, opts \\ []) do
-    {settings, opts} = Keyword.pop(opts, :settings, [])
-    {:ok, channel} = Transport.connect(context.target, [lazy: true, owner: self()] ++ opts)
-    {channel, serve(context.listener, settings)}
+  defp open(opts, settings) do
+    {_preface, _bytes, [], protocol} = Protocol.take(Protocol.new(opts))
+    protocol = Protocol.receive_bytes(protocol, Frame.settings(settings))
+    {_ack, _bytes, [], protocol} = Protocol.take(protocol)
+    Protocol.written(protocol, protocol.unwritten)
   end
 
-  defp unary(channel, message \\ "hi", opts \\ []),
-    do: Transport.start_unary(channel, @path, message, Keyword.put_new(opts, :timeout, 10_000))
-
-  defp goaway(socket) do
-    {:goaway, _last_id, code, _message} = next(socket, :goaway)
-    code
+  # What the protocol sends now, as frames.
+  defp sent(protocol) do
+    {out, bytes, events, protocol} = Protocol.take(protocol)
+    binary = IO.iodata_to_binary(out)
+    assert byte_size(binary) == bytes
+    {:ok, frames, _} = Parser.push(Parser.new(16_777_215), binary)
+    {frames, events, protocol}
   end
 
-  describe "a request" do
-    test "has the headers that gRPC asks for, in order", context do
-      {channel, socket} = connect(context)
-      unary(channel, "hi", timeout: 2_000, metadata: [{"key", "value"}, {"x-bin", <<0, 255>>}])
-      {:headers, 1, block, false, true} = next(socket, :headers)
-      {:ok, headers, %{max_size: 0}} = HPACK.decode(block, HPACKTable.new(), 65_536)
+  test "random windows, frame sizes and writers bring every byte across, and no byte too early" do
+    seed = :rand.seed(:exsss, System.unique_integer([:positive]))
+    message = "seed: #{inspect(:rand.export_seed_s(seed))}"
 
-      assert [
-               {":method", "POST"},
-               {":scheme", "http"},
-               {":authority", authority},
-               {":path", @path},
-               {"te", "trailers"},
-               {"content-type", "application/grpc"},
-               {"user-agent", "grpc-elixir-rankbridge/" <> _},
-               {"grpc-accept-encoding", "identity,gzip"},
-               {"grpc-timeout", "2000m"},
-               {"key", "value"},
-               {"x-bin", "AP8"}
-             ] = headers
+    for _ <- 1..30 do
+      window = Enum.random([0, 1, 100, 5_000])
+      protocol = open([write_cap: Enum.random([1, 1_000, 100_000])], [{4, window}])
 
-      assert authority == context.target
-      assert {:data, 1, <<0, 2::32, "hi">>, true, 7} = next(socket)
+      bodies =
+        for _ <- 1..:rand.uniform(6),
+            into: %{},
+            do: {make_ref(), :rand.bytes(Enum.random([0, 1, 70_000]))}
+
+      protocol =
+        Enum.reduce(bodies, protocol, fn {ref, body}, protocol ->
+          Protocol.open(protocol, ref, request(body))
+        end)
+
+      got = play(protocol, %{}, %{0 => 65_535}, window, message)
+      assert Enum.sort(Map.values(got)) == Enum.sort(Map.values(bodies)), message
     end
+  end
 
-    test "with large metadata goes on in CONTINUATION", context do
-      {channel, socket} = connect(context)
-      call = unary(channel, "hi", metadata: [{"large", :binary.copy("v", 40_000)}])
-      assert {:headers, 1, _, false, false} = next(socket, :headers)
-      assert {:continuation, 1, _, false} = next(socket)
-      assert {:continuation, 1, _, true} = next(socket)
-      assert {:data, 1, _, true, _} = next(socket)
-      respond(socket, 1, "ok")
-      assert {:ok, "ok"} = Transport.await(call)
+  # Plays the server: takes frames, checks them against the windows it gave, and gives more at random.
+  defp play(protocol, got, windows, initial, message) do
+    {frames, _events, protocol} = sent(protocol)
+
+    {got, windows} =
+      Enum.reduce(frames, {got, windows}, fn
+        {:headers, id, _block, end?, true}, {got, windows} ->
+          {Map.put(got, id, {"", end?}), Map.put(windows, id, initial)}
+
+        {:data, id, data, end?, bytes}, {got, windows} ->
+          {body, false} = got[id]
+          windows = windows |> Map.update!(id, &(&1 - bytes)) |> Map.update!(0, &(&1 - bytes))
+          assert windows[id] >= 0 and windows[0] >= 0 and bytes <= 16_384, message
+          {Map.put(got, id, {body <> data, end?}), windows}
+      end)
+
+    protocol = Protocol.written(protocol, protocol.unwritten)
+
+    if map_size(protocol.refs) > 0 and
+         Enum.all?(protocol.streams, fn {_, stream} -> stream.fin == :sent end) do
+      Map.new(got, fn {id, {body, true}} -> {id, body} end)
+    else
+      {id, _} = Enum.random(windows)
+      increment = :rand.uniform(40_000)
+      protocol = Protocol.receive_bytes(protocol, Frame.window_update(id, increment))
+      play(protocol, got, Map.update!(windows, id, &(&1 + increment)), initial, message)
     end
+  end
 
-    test "keeps to the server's windows, frame size and later settings", context do
-      {channel, socket} = connect(context, settings: [{@initial_window_size, 0}])
-      call = unary(channel, :binary.copy("d", 70_000))
-      assert {:headers, 1, _, false, true} = next(socket, :headers)
+  test "responses of many streams, mixed and cut anywhere, reach the right callers in order" do
+    seed = :rand.seed(:exsss, System.unique_integer([:positive]))
+    message = "seed: #{inspect(:rand.export_seed_s(seed))}"
 
-      # The acknowledgement precedes what uses the new window.
-      write(socket, Frame.settings([{@initial_window_size, 10}, {@max_frame_size, 20_000}]))
-      assert :settings_ack = next(socket)
-      assert {:data, 1, _, false, 10} = next(socket)
+    for _ <- 1..100 do
+      refs = for _ <- 1..5, do: make_ref()
+      protocol = Enum.reduce(refs, open([], []), &Protocol.open(&2, &1, request("x")))
+      {_frames, [], protocol} = sent(protocol)
 
-      write(socket, Frame.window_update(1, 30_000))
-      assert {:data, 1, _, false, 20_000} = next(socket)
-      assert {:data, 1, _, false, 10_000} = next(socket)
+      # Each stream's frames in order, the streams mixed.
+      responses =
+        for {ref, n} <- Enum.with_index(refs) do
+          chunks = for _ <- 1..:rand.uniform(5), do: :rand.bytes(:rand.uniform(500))
+          id = 2 * n + 1
+          data = for chunk <- chunks, do: Frame.data(id, chunk, byte_size(chunk), false)
 
-      # 30,010 bytes are out. A window of 4 instead of 10 leaves -6; 6 more make it 0, 7 make it 1.
-      write(socket, Frame.settings([{@initial_window_size, 4}]))
-      assert :settings_ack = next(socket)
-      write(socket, [Frame.window_update(1, 6), Frame.ping("sentinel", false)])
-      assert {:ping, "sentinel", true} = next(socket)
-      write(socket, Frame.window_update(1, 1))
-      assert {:data, 1, _, false, 1} = next(socket)
+          {ref, chunks,
+           [Frame.headers(id, @head, false, 16_384)] ++
+             data ++ [Frame.headers(id, @tail, true, 16_384)]}
+        end
 
-      # Now the connection's window of 65,535 is the limit.
-      write(socket, Frame.window_update(1, 1_000_000))
-      assert 65_535 - 30_011 == data_bytes(socket, 2)
-      write(socket, Frame.window_update(0, 1_000_000))
-      drain_rest(socket)
-      respond(socket, 1, "ok")
-      assert {:ok, "ok"} = Transport.await(call)
-    end
+      bytes = responses |> Enum.map(&elem(&1, 2)) |> mix() |> IO.iodata_to_binary()
+      {events, protocol} = feed(protocol, bytes, [])
+      assert Protocol.stream_count(protocol) == 0
 
-    defp data_bytes(socket, frames) do
-      for _ <- 1..frames, reduce: 0 do
-        sum ->
-          {:data, 1, _, false, bytes} = next(socket)
-          sum + bytes
+      for {ref, chunks, _frames} <- responses do
+        own = for {^ref, event} <- events, do: event
+        assert [{:headers, [{":status", "200"} | _], false} | rest] = own
+        assert {:headers, [{"grpc-status", "0"}], true} = List.last(rest)
+
+        assert Enum.map_join(Enum.drop(rest, -1), fn {:data, data, false} -> data end) ==
+                 Enum.join(chunks),
+               message
       end
     end
+  end
 
-    defp drain_rest(socket) do
-      case next(socket) do
-        {:data, 1, _, true, _} -> :ok
-        {:data, 1, _, false, _} -> drain_rest(socket)
+  defp mix(lists) do
+    case Enum.reject(lists, &(&1 == [])) do
+      [] ->
+        []
+
+      lists ->
+        {[[head | tail]], others} = Enum.split(Enum.shuffle(lists), 1)
+        [head | mix([tail | others])]
+    end
+  end
+
+  defp feed(protocol, "", events), do: {events, protocol}
+
+  defp feed(protocol, bytes, events) do
+    size = min(:rand.uniform(700), byte_size(bytes))
+    <<head::binary-size(size), rest::binary>> = bytes
+    {_frames, more, protocol} = protocol |> Protocol.receive_bytes(head) |> sent()
+    feed(protocol, rest, events ++ more)
+  end
+
+  test "random bytes never crash the core, and end it with every caller told" do
+    seed = :rand.seed(:exsss, System.unique_integer([:positive]))
+    message = "seed: #{inspect(:rand.export_seed_s(seed))}"
+
+    for _ <- 1..2_000 do
+      ref = make_ref()
+      {_frames, [], protocol} = open([], []) |> Protocol.open(ref, request("x")) |> sent()
+
+      # Plausible frame headers lead deeper than mere noise.
+      noise =
+        for _ <- 1..5 do
+          payload = :rand.bytes(:rand.uniform(20) - 1)
+
+          <<byte_size(payload)::24, :rand.uniform(11) - 1, :rand.uniform(256) - 1,
+            Enum.random([0, 1, 3])::32>> <> payload
+        end
+
+      {_frames, events, protocol} =
+        protocol |> Protocol.receive_bytes(IO.iodata_to_binary(noise)) |> sent()
+
+      if protocol.status == :closed do
+        assert Protocol.stream_count(protocol) == 0, message
+        assert Enum.any?(events, &match?({^ref, _}, &1)), message
       end
     end
   end
 
-  describe "a response" do
-    test "may have padding, priorities, unknown frames, 1xx, and cuts anywhere", context do
-      {channel, socket} = connect(context)
-      call = unary(channel)
-      id = request(socket)
-      half = div(byte_size(headers_block()), 2)
-      <<one::binary-size(half), two::binary>> = headers_block()
+  test "what is not written holds back new streams and data, not answers" do
+    protocol = open([write_cap: 1_000], [])
+    [one, two] = for _ <- 1..2, do: make_ref()
 
-      response = [
-        # PRIORITY, an unknown frame, 103
-        <<5::24, 2, 0, id::32, 0::40>>,
-        <<3::24, 0xEE, 0xFF, id::32, "???">>,
-        Frame.headers(id, HPACK.encode([{":status", "103"}, {"link", "x"}]), false, 16_384),
-        # HEADERS with padding and priority fields, then CONTINUATION, the last of it empty
-        <<half + 9::24, 1, 0x28, id::32, 3, 0::40, one::binary, 0::24>>,
-        <<byte_size(two)::24, 9, 0, id::32, two::binary>>,
-        <<0::24, 9, 4, id::32>>,
-        # DATA, empty, and with padding
-        <<0::24, 0, 0, id::32>>,
-        <<11::24, 0, 8, id::32, 4, 0, 2::32, "o", 0::32>>,
-        <<1::24, 0, 0, id::32, "k">>,
-        trailers(id)
-      ]
+    protocol =
+      protocol
+      |> Protocol.open(one, request(:binary.copy("x", 5_000)))
+      |> Protocol.open(two, request("y"))
 
-      for <<byte <- IO.iodata_to_binary(response)>>, do: write(socket, <<byte>>)
-      assert {:ok, "ok"} = Transport.await(call)
-    end
+    {frames, [], protocol} = sent(protocol)
+    assert Enum.all?(frames, &(elem(&1, 1) == 1))
 
-    test "uses a dynamic table, which headers of cancelled calls change too", context do
-      {channel, socket} = connect(context)
-      cancelled = unary(channel)
-      first = request(socket)
-      Transport.cancel(cancelled)
-      assert {:rst_stream, ^first, :cancel} = next(socket, :rst_stream)
+    protocol = Protocol.receive_bytes(protocol, Frame.ping("12345678", false))
+    assert {[{:ping, "12345678", true}], [], protocol} = sent(protocol)
 
-      # Indexed as 62: content-type. It arrives for a stream that is over.
-      block = <<0x88, 0x5F, 16, "application/grpc">>
-      write(socket, Frame.headers(first, block, false, 16_384))
+    protocol = Protocol.written(protocol, protocol.unwritten)
 
-      call = unary(channel)
-      id = request(socket)
+    assert {[{:headers, 3, _, false, true}, {:data, 3, "y", true, 1}], [], _protocol} =
+             sent(protocol)
+  end
 
-      write(socket, [
-        Frame.headers(id, <<0x88, 0xBE>>, false, 16_384),
-        message(id, "ok"),
-        trailers(id)
+  test "a peer that asks for answers and does not read them is given up" do
+    flood = :binary.copy(Frame.ping("12345678", false), 50_000)
+    protocol = Enum.reduce_while(1..20, open([], []), &flood(&1, &2, flood))
+    assert %{status: :closed, error: {:enhance_your_calm, _}} = protocol
+  end
+
+  defp flood(_n, protocol, flood) do
+    {_frames, [], protocol} = protocol |> Protocol.receive_bytes(flood) |> sent()
+    if protocol.status == :closed, do: {:halt, protocol}, else: {:cont, protocol}
+  end
+
+  test "data of a stream beyond its caller's limit ends it" do
+    ref = make_ref()
+
+    {_frames, [], protocol} =
+      open([], []) |> Protocol.open(ref, request("x", limit: 10)) |> sent()
+
+    bytes =
+      IO.iodata_to_binary([
+        Frame.headers(1, @head, false, 16_384),
+        Frame.data(1, "12345678901", 11, false)
       ])
 
-      assert {:ok, "ok"} = Transport.await(call)
-    end
-
-    test "that comes early ends the request", context do
-      {channel, socket} = connect(context, settings: [{@initial_window_size, 5}])
-      call = unary(channel, "more than the window")
-      assert {:headers, 1, _, false, true} = next(socket, :headers)
-      respond(socket, 1, "enough")
-      assert {:ok, "enough"} = Transport.await(call)
-      assert {:rst_stream, 1, :no_error} = next(socket, :rst_stream)
-    end
-
-    test "without gRPC is mapped from its HTTP status", context do
-      {channel, socket} = connect(context)
-      call = unary(channel)
-      id = request(socket)
-
-      write(
-        socket,
-        Frame.headers(
-          id,
-          HPACK.encode([{":status", "404"}, {"content-type", "text/html"}]),
-          false,
-          16_384
-        )
-      )
-
-      assert {:error, %{code: :unimplemented, message: message}} = Transport.await(call)
-      assert message =~ "404"
-      assert {:rst_stream, ^id, :cancel} = next(socket, :rst_stream)
-    end
-
-    test "larger than allowed is refused, and the rest of it not awaited", context do
-      {channel, socket} = connect(context, max_receive_message_bytes: 10)
-      call = unary(channel)
-      id = request(socket)
-      write(socket, [headers(id), message(id, "01234567890")])
-      assert {:error, %{code: :resource_exhausted}} = Transport.await(call)
-      assert {:rst_stream, ^id, :cancel} = next(socket, :rst_stream)
-    end
-
-    test "of two messages or of none is no answer to a unary call", context do
-      {channel, socket} = connect(context)
-      call = unary(channel)
-      id = request(socket)
-      write(socket, [headers(id), message(id, "1"), message(id, "2"), trailers(id)])
-      assert {:error, %{code: :internal}} = Transport.await(call)
-
-      call = unary(channel)
-      id = request(socket)
-      write(socket, [headers(id), trailers(id)])
-      assert {:error, %{code: :internal}} = Transport.await(call)
-    end
+    assert {frames, events, _protocol} = protocol |> Protocol.receive_bytes(bytes) |> sent()
+    assert {:rst_stream, 1, :cancel} in frames
+    assert {ref, {:closed, {:too_large, 10}, true}} == List.last(events)
   end
 
-  describe "the connection" do
-    test "begins with push disabled and wide windows", context do
-      {:ok, _channel} = Transport.connect(context.target, lazy: true, owner: self())
-      {socket, settings} = accept(context.listener)
-      assert {2, 0} in settings
-      assert {@initial_window_size, 4_194_304} in settings
-      assert {:window_update, 0, increment} = next(socket)
-      assert increment + 65_535 == 67_108_864
-    end
+  test "consumption replenishes a stream only where the caller said so" do
+    for {replenish, answer} <- [{:receipt, [{:window_update, 1, 60}]}, {:consumption, []}] do
+      ref = make_ref()
 
-    test "answers PING", context do
-      {_channel, socket} = connect(context)
-      write(socket, Frame.ping("01234567", false))
-      assert {:ping, "01234567", true} = next(socket, :ping)
-    end
+      {_, [], protocol} =
+        open([stream_window: 100], [])
+        |> Protocol.open(ref, request("x", replenish: replenish))
+        |> sent()
 
-    test "does not answer SETTINGS ACK or PING ACK", context do
-      {_channel, socket} = connect(context)
+      bytes =
+        IO.iodata_to_binary([
+          Frame.headers(1, @head, false, 16_384),
+          Frame.data(1, <<0::480>>, 60, false)
+        ])
 
-      write(socket, [
-        Frame.settings_ack(),
-        Frame.ping("unasked?", true),
-        Frame.ping("sentinel", false)
-      ])
+      assert {^answer, _events, protocol} = protocol |> Protocol.receive_bytes(bytes) |> sent()
 
-      assert {:ping, "sentinel", true} = next(socket, :ping)
-    end
-
-    test "replenishes both windows", context do
-      {channel, socket} = connect(context, stream_window: 100, connection_window: 65_535)
-      call = unary(channel)
-      id = request(socket)
-      write(socket, [headers(id), Frame.data(id, <<0, 60::32, 0::480>>, 65, false)])
-      assert {:window_update, ^id, 65} = next(socket, :window_update)
-      write(socket, trailers(id))
-      assert {:ok, <<0::480>>} = Transport.await(call)
-    end
-
-    test "waits no longer than asked for a server that says nothing", context do
-      started = System.monotonic_time(:millisecond)
-
-      assert {:error, %{code: :unavailable, sent?: false}} =
-               Transport.connect(context.target, connect_timeout: 200)
-
-      assert (System.monotonic_time(:millisecond) - started) in 190..1_500
-    end
-
-    test "with a server of another protocol is refused", context do
-      {:ok, channel} = Transport.connect(context.target, lazy: true, owner: self())
-      call = unary(channel)
-      {socket, _} = accept(context.listener)
-      write(socket, "HTTP/1.1 400 Bad Request\r\n\r\n")
-      assert {:error, %{code: :unavailable, sent?: false}} = Transport.await(call)
-    end
-
-    test "is given up when pings are not answered, and kept while they are", context do
-      {channel, socket} = connect(context, keepalive: 250)
-      call = unary(channel)
-      request(socket)
-
-      for _ <- 1..5 do
-        assert {:ping, opaque, false} = next(socket, :ping)
-        write(socket, Frame.ping(opaque, true))
+      if replenish == :consumption do
+        assert {[], [], protocol} = protocol |> Protocol.consume(ref, 24) |> sent()
+        assert {[{:window_update, 1, 25}], [], _} = protocol |> Protocol.consume(ref, 1) |> sent()
       end
-
-      assert {:ping, _, false} = next(socket, :ping)
-
-      assert {:error, %{code: :unavailable, message: message, sent?: true}} =
-               Transport.await(call)
-
-      assert message =~ "keepalive"
-    end
-  end
-
-  # What the peer does wrong, in bytes, with the code that must answer it.
-  faults = [
-    {"DATA on stream 0", :protocol_error, quote(do: <<0::24, 0, 0, 0::32>>)},
-    {"HEADERS on stream 0", :protocol_error, quote(do: <<0::24, 1, 4, 0::32>>)},
-    {"HEADERS for a stream that was never opened", :protocol_error, quote(do: headers(99))},
-    {"HEADERS for a stream of the server's", :protocol_error, quote(do: headers(2))},
-    {"DATA for a stream that was never opened", :protocol_error, quote(do: message(99, "x"))},
-    {"RST_STREAM for a stream that was never opened", :protocol_error,
-     quote(do: Frame.rst_stream(99, :cancel))},
-    {"WINDOW_UPDATE for a stream that was never opened", :protocol_error,
-     quote(do: Frame.window_update(99, 1))},
-    {"PUSH_PROMISE", :protocol_error, quote(do: <<5::24, 5, 4, 1::32, 2::32, 0x88>>)},
-    {"CONTINUATION without HEADERS", :protocol_error, quote(do: <<0::24, 9, 4, 1::32>>)},
-    {"a frame within a header block", :protocol_error,
-     quote(do: [<<1::24, 1, 0, 1::32, 0x88>>, Frame.ping("12345678", false)])},
-    {"CONTINUATION of another stream", :protocol_error,
-     quote(do: [<<1::24, 1, 0, 1::32, 0x88>>, <<0::24, 9, 4, 3::32>>])},
-    {"too much padding", :protocol_error, quote(do: <<2::24, 0, 8, 1::32, 2, 0>>)},
-    {"a connection WINDOW_UPDATE of 0", :protocol_error,
-     quote(do: <<4::24, 8, 0, 0::32, 0::32>>)},
-    {"a connection window that overflows", :flow_control_error,
-     quote(do: Frame.window_update(0, 2_147_483_647))},
-    {"a WINDOW_UPDATE of 3 bytes", :frame_size_error, quote(do: <<3::24, 8, 0, 0::32, 0::24>>)},
-    {"a frame above the maximal size", :frame_size_error, quote(do: <<16_385::24, 0, 0, 1::32>>)},
-    {"SETTINGS of 5 bytes", :frame_size_error, quote(do: <<5::24, 4, 0, 0::32, 0::40>>)},
-    {"SETTINGS ACK with a payload", :frame_size_error, quote(do: <<6::24, 4, 1, 0::32, 0::48>>)},
-    {"SETTINGS on a stream", :protocol_error, quote(do: <<0::24, 4, 0, 1::32>>)},
-    {"SETTINGS with push", :protocol_error, quote(do: Frame.settings([{2, 1}]))},
-    {"SETTINGS with a window of 2^31", :flow_control_error,
-     quote(do: Frame.settings([{4, 2_147_483_648}]))},
-    {"SETTINGS with a small frame size", :protocol_error, quote(do: Frame.settings([{5, 100}]))},
-    {"PING of 7 bytes", :frame_size_error, quote(do: <<7::24, 6, 0, 0::32, 0::56>>)},
-    {"PING on a stream", :protocol_error, quote(do: <<8::24, 6, 0, 1::32, 0::64>>)},
-    {"RST_STREAM of 3 bytes", :frame_size_error, quote(do: <<3::24, 3, 0, 1::32, 0::24>>)},
-    {"GOAWAY of 7 bytes", :frame_size_error, quote(do: <<7::24, 7, 0, 0::32, 0::56>>)},
-    {"a header block that cannot be decoded", :compression_error,
-     quote(do: <<1::24, 1, 4, 1::32, 0x80>>)},
-    {"a header list above the limit", :enhance_your_calm,
-     quote(
-       do: [
-         Frame.headers(
-           1,
-           headers_block() <>
-             <<0x40, 1, "a", 0x7F, 0xA1, 0x1E, :binary.copy("v", 4_000)::binary>>,
-           false,
-           16_384
-         ),
-         Frame.headers(1, :binary.copy(<<0xBE>>, 100), true, 16_384)
-       ]
-     )},
-    {"a header block of empty frames without end", :enhance_your_calm,
-     quote(do: [<<1::24, 1, 0, 1::32, 0x88>>, :binary.copy(<<0::24, 9, 0, 1::32>>, 270_000)])},
-    {"a header block without end", :enhance_your_calm,
-     quote(
-       do: [
-         <<1::24, 1, 0, 1::32, 0x88>>,
-         for(_ <- 1..20, do: <<16_384::24, 9, 0, 1::32, 0::131_072>>)
-       ]
-     )}
-  ]
-
-  for {name, code, bytes} <- faults do
-    test "#{name} ends the connection with #{code}, and every call with an error", context do
-      {channel, socket} = connect(context)
-      calls = for _ <- 1..2, do: unary(channel)
-      for _ <- 1..2, do: request(socket)
-      write(socket, unquote(bytes))
-      assert goaway(socket) == unquote(code)
-
-      for call <- calls do
-        assert {:error, %{code: :unavailable, sent?: true}} = Transport.await(call)
-      end
-    end
-  end
-
-  describe "a fault on one stream" do
-    for {name, code, bytes} <- [
-          {"DATA before HEADERS", :protocol_error, quote(do: message(1, "x"))},
-          {"a response without :status", :protocol_error,
-           quote(do: Frame.headers(1, HPACK.encode([{"a", "b"}]), false, 16_384))},
-          {"trailers that do not end", :protocol_error, quote(do: [headers(1), headers(1)])},
-          {"a WINDOW_UPDATE of 0", :protocol_error, quote(do: <<4::24, 8, 0, 1::32, 0::32>>)},
-          {"a window that overflows", :flow_control_error,
-           quote(do: Frame.window_update(1, 2_147_483_647))},
-          {"PRIORITY of 4 bytes", :frame_size_error, quote(do: <<4::24, 2, 0, 1::32, 0::32>>)},
-          {"more data than its window", :flow_control_error,
-           quote(do: [headers(1), Frame.data(1, :binary.copy("x", 101), 101, false)])}
-        ] do
-      test "(#{name}) ends that call only", context do
-        {channel, socket} = connect(context, stream_window: 100)
-        bad = unary(channel)
-        good = unary(channel)
-        assert 1 = request(socket)
-        assert 3 = request(socket)
-        write(socket, unquote(bytes))
-        assert {:rst_stream, 1, unquote(code)} = next(socket, :rst_stream)
-        assert {:error, %{code: :internal, sent?: true}} = Transport.await(bad)
-        respond(socket, 3, "fine")
-        assert {:ok, "fine"} = Transport.await(good)
-      end
-    end
-
-    test "(RST_STREAM) ends that call, too", context do
-      {channel, socket} = connect(context)
-
-      for {reset, code} <- [{:cancel, :cancelled}, {:internal_error, :internal}] do
-        call = unary(channel)
-        id = request(socket)
-        write(socket, Frame.rst_stream(id, reset))
-        assert {:error, %{code: ^code, sent?: true}} = Transport.await(call)
-      end
-    end
-  end
-
-  describe "a refused stream" do
-    test "is sent again if its request is complete", context do
-      {channel, socket} = connect(context)
-      call = unary(channel, "again")
-      assert 1 = request(socket)
-      write(socket, Frame.rst_stream(1, :refused_stream))
-      assert {:headers, 3, _, false, true} = next(socket, :headers)
-      assert {:data, 3, <<_::40, "again">>, true, _} = next(socket)
-      respond(socket, 3, "ok")
-      assert {:ok, "ok"} = Transport.await(call)
-    end
-
-    test "is not sent again for ever", context do
-      {channel, socket} = connect(context)
-      call = unary(channel)
-      for _ <- 1..6, do: write(socket, Frame.rst_stream(request(socket), :refused_stream))
-      assert {:error, %{code: :unavailable, sent?: false}} = Transport.await(call)
-    end
-
-    test "fails as not sent if more might have followed", context do
-      {channel, socket} = connect(context)
-      {:ok, call} = Transport.open_stream(channel, @path, timeout: 5_000)
-      {:headers, id, _, false, true} = next(socket, :headers)
-      write(socket, Frame.rst_stream(id, :refused_stream))
-      assert {:error, %{code: :unavailable, sent?: false}} = Transport.recv_message(call)
-    end
-  end
-
-  describe "GOAWAY" do
-    test "lets streams end, and moves those beyond the last id and new calls", context do
-      {channel, socket} = connect(context)
-      goes_on = unary(channel)
-      beyond = unary(channel)
-      {:ok, open} = Transport.open_stream(channel, @path, timeout: 5_000)
-      assert 1 = request(socket)
-      assert 3 = request(socket)
-      assert {:headers, 5, _, false, true} = next(socket, :headers)
-      write(socket, Frame.goaway(1, :no_error, "bye"))
-
-      assert {:error, %{code: :unavailable, sent?: false, message: message}} =
-               Transport.recv_message(open)
-
-      assert message =~ "bye"
-
-      new = unary(channel)
-      second = serve(context.listener)
-      assert 1 = request(second)
-      assert 3 = request(second)
-      respond(second, 1, "from the second")
-      respond(second, 3, "from the second, too")
-      assert {:ok, "from the second"} = Transport.await(beyond)
-      assert {:ok, "from the second, too"} = Transport.await(new)
-
-      respond(socket, 1, "from the first")
-      assert {:ok, "from the first"} = Transport.await(goes_on)
-      # Nothing is left to do on the first connection.
-      assert {:goaway, 0, :no_error, ""} = next(socket, :goaway)
-      assert :closed = next(socket)
-    end
-
-    test "with the very first SETTINGS leads to another connection, and fails no call", context do
-      {:ok, channel} = Transport.connect(context.target, lazy: true, owner: self())
-      call = unary(channel)
-      {first, _} = accept(context.listener)
-      write(first, [Frame.settings([]), Frame.goaway(0, :no_error, "")])
-      second = serve(context.listener)
-      respond(second, request(second), "ok")
-      assert {:ok, "ok"} = Transport.await(call)
-    end
-
-    test "in two steps, as servers do it gracefully, loses no call", context do
-      {channel, socket} = connect(context)
-      call = unary(channel)
-      assert 1 = request(socket)
-      write(socket, Frame.goaway(2_147_483_647, :no_error, ""))
-      write(socket, Frame.goaway(1, :no_error, ""))
-      respond(socket, 1, "ok")
-      assert {:ok, "ok"} = Transport.await(call)
-    end
-
-    test "moves complete calls that were queued, and refuses open ones", context do
-      {channel, socket} = connect(context, settings: [{@max_concurrent_streams, 1}])
-      running = unary(channel)
-      assert 1 = request(socket)
-      queued = unary(channel)
-      {:ok, open} = Transport.open_stream(channel, @path, timeout: 5_000)
-      write(socket, Frame.goaway(1, :no_error, ""))
-      assert {:error, %{code: :unavailable, sent?: false}} = Transport.recv_message(open)
-
-      second = serve(context.listener)
-      assert 1 = request(second)
-      respond(second, 1, "moved")
-      assert {:ok, "moved"} = Transport.await(queued)
-      respond(socket, 1, "ok")
-      assert {:ok, "ok"} = Transport.await(running)
-    end
-
-    test "for too many pings ends the calls with the server's word", context do
-      {channel, socket} = connect(context)
-      {:ok, call} = Transport.open_stream(channel, @path, timeout: 5_000)
-      next(socket, :headers)
-      write(socket, Frame.goaway(0, :enhance_your_calm, "too_many_pings"))
-      assert {:error, %{code: :unavailable, message: message}} = Transport.recv_message(call)
-      assert message =~ "ENHANCE_YOUR_CALM: too_many_pings"
-    end
-  end
-
-  describe "limits of the server" do
-    test "MAX_CONCURRENT_STREAMS queues calls, and cancelled ones are never sent", context do
-      {channel, socket} = connect(context, settings: [{@max_concurrent_streams, 1}])
-      [first, second, third] = for text <- ~w(first second third), do: unary(channel, text)
-      assert 1 = request(socket)
-      Transport.cancel(second)
-      write(socket, Frame.ping("sentinel", false))
-      assert {:ping, "sentinel", true} = next(socket)
-
-      respond(socket, 1, "one")
-      assert {:ok, "one"} = Transport.await(first)
-      assert {:headers, 3, _, false, true} = next(socket)
-      assert {:data, 3, <<_::40, "third">>, true, _} = next(socket)
-      respond(socket, 3, "three")
-      assert {:ok, "three"} = Transport.await(third)
-    end
-
-    test "MAX_CONCURRENT_STREAMS may be raised later", context do
-      {channel, socket} = connect(context, settings: [{@max_concurrent_streams, 0}])
-      call = unary(channel)
-      write(socket, Frame.ping("sentinel", false))
-      assert {:ping, "sentinel", true} = next(socket, :ping)
-      write(socket, Frame.settings([{@max_concurrent_streams, 1}]))
-      assert 1 = request(socket)
-      respond(socket, 1, "ok")
-      assert {:ok, "ok"} = Transport.await(call)
-    end
-
-    test "exhausted stream ids lead to another connection", context do
-      {channel, socket} = connect(context, first_stream_id: 2_147_483_645)
-      calls = for _ <- 1..3, do: unary(channel)
-      assert 2_147_483_645 = request(socket)
-      assert 2_147_483_647 = request(socket)
-      second = serve(context.listener)
-      assert 2_147_483_645 = request(second)
-      respond(second, 2_147_483_645, "third")
-      respond(socket, 2_147_483_647, "second")
-      respond(socket, 2_147_483_645, "first")
-
-      assert [{:ok, "first"}, {:ok, "second"}, {:ok, "third"}] =
-               Enum.map(calls, &Transport.await/1)
     end
   end
 end

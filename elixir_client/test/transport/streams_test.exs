@@ -217,7 +217,7 @@ defmodule RankBridge.Transport.StreamsTest do
     assert {:error, %{code: :deadline_exceeded}} =
              Transport.unary(channel, "/test.Test/Hang", "late", timeout: 300)
 
-    assert (System.monotonic_time(:millisecond) - started) in 300..1_000
+    assert (System.monotonic_time(:millisecond) - started) in 300..1_500
     assert GRPCServer.line(server, "cancelled") == "cancelled late"
 
     assert {:error, %{code: :deadline_exceeded, sent?: false}} =

@@ -67,6 +67,10 @@ class _ErrorCodeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """The forming of a generation failed. The gang has no generation; form again."""
     ERROR_CODE_INTERNAL: _ErrorCode.ValueType  # 20
     """A fault of rankbridge itself. Please report it."""
+    ERROR_CODE_UNKNOWN_OPERATION: _ErrorCode.ValueType  # 21
+    """No operation with this id is known on this rank: it never came, or was forgotten after thousands of others."""
+    ERROR_CODE_CANCELLED: _ErrorCode.ValueType  # 22
+    """The call was cancelled before any rank did anything."""
 
 class ErrorCode(_ErrorCode, metaclass=_ErrorCodeEnumTypeWrapper):
     """What went wrong. The comment of each says what the caller may do."""
@@ -113,6 +117,10 @@ ERROR_CODE_FORMING_FAILED: ErrorCode.ValueType  # 19
 """The forming of a generation failed. The gang has no generation; form again."""
 ERROR_CODE_INTERNAL: ErrorCode.ValueType  # 20
 """A fault of rankbridge itself. Please report it."""
+ERROR_CODE_UNKNOWN_OPERATION: ErrorCode.ValueType  # 21
+"""No operation with this id is known on this rank: it never came, or was forgotten after thousands of others."""
+ERROR_CODE_CANCELLED: ErrorCode.ValueType  # 22
+"""The call was cancelled before any rank did anything."""
 Global___ErrorCode: typing_extensions.TypeAlias = ErrorCode
 
 class _Phase:

@@ -28,16 +28,22 @@ class OpenSessionRequest(google.protobuf.message.Message):
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     SESSION_ID_FIELD_NUMBER: builtins.int
+    LEASE_MS_FIELD_NUMBER: builtins.int
     session_id: builtins.str
     """Id of the session, chosen by the controller, the same on every rank, 1 to 128 bytes. Opening one that is
-    open already changes nothing. Empty: the rank chooses.
+    open already changes nothing but its lease. Empty: the rank chooses.
+    """
+    lease_ms: builtins.int
+    """Longest time without a call that names the session, in milliseconds; then it is closed. 0: it has no lease and
+    lives until it is closed.
     """
     def __init__(
         self,
         *,
         session_id: builtins.str = ...,
+        lease_ms: builtins.int = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["session_id", b"session_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["lease_ms", b"lease_ms", "session_id", b"session_id"]) -> None: ...
 
 Global___OpenSessionRequest: typing_extensions.TypeAlias = OpenSessionRequest
 
@@ -66,6 +72,50 @@ class OpenSessionResponse(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["session_id", "error"] | None: ...
 
 Global___OpenSessionResponse: typing_extensions.TypeAlias = OpenSessionResponse
+
+@typing.final
+class RenewSessionRequest(google.protobuf.message.Message):
+    """Keeps a session alive."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: builtins.int
+    session_id: builtins.str
+    """Id of the session."""
+    def __init__(
+        self,
+        *,
+        session_id: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["session_id", b"session_id"]) -> None: ...
+
+Global___RenewSessionRequest: typing_extensions.TypeAlias = RenewSessionRequest
+
+@typing.final
+class RenewSessionResponse(google.protobuf.message.Message):
+    """Outcome of RenewSession."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    LEASE_MS_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    lease_ms: builtins.int
+    """Time until it would be closed, in milliseconds. 0: it has no lease."""
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What failed: it is not open."""
+
+    def __init__(
+        self,
+        *,
+        lease_ms: builtins.int = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "lease_ms", b"lease_ms", "outcome", b"outcome"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "lease_ms", b"lease_ms", "outcome", b"outcome"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["lease_ms", "error"] | None: ...
+
+Global___RenewSessionResponse: typing_extensions.TypeAlias = RenewSessionResponse
 
 @typing.final
 class CloseSessionRequest(google.protobuf.message.Message):

@@ -40,6 +40,11 @@ class RefServiceStub(object):
                 request_serializer=rankbridge_dot_v1_dot_ref__service__pb2.OpenSessionRequest.SerializeToString,
                 response_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.OpenSessionResponse.FromString,
                 _registered_method=True)
+        self.RenewSession = channel.unary_unary(
+                '/rankbridge.v1.RefService/RenewSession',
+                request_serializer=rankbridge_dot_v1_dot_ref__service__pb2.RenewSessionRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.RenewSessionResponse.FromString,
+                _registered_method=True)
         self.CloseSession = channel.unary_unary(
                 '/rankbridge.v1.RefService/CloseSession',
                 request_serializer=rankbridge_dot_v1_dot_ref__service__pb2.CloseSessionRequest.SerializeToString,
@@ -88,8 +93,15 @@ class RefServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RenewSession(self, request, context):
+        """Keeps a session alive for another lease. Every call that names the session does so as well.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def CloseSession(self, request, context):
-        """Ends a session and frees its refs.
+        """Ends a session, frees its refs and withdraws its calls that were not admitted yet.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -144,6 +156,11 @@ def add_RefServiceServicer_to_server(servicer, server):
                     servicer.OpenSession,
                     request_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.OpenSessionRequest.FromString,
                     response_serializer=rankbridge_dot_v1_dot_ref__service__pb2.OpenSessionResponse.SerializeToString,
+            ),
+            'RenewSession': grpc.unary_unary_rpc_method_handler(
+                    servicer.RenewSession,
+                    request_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.RenewSessionRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_ref__service__pb2.RenewSessionResponse.SerializeToString,
             ),
             'CloseSession': grpc.unary_unary_rpc_method_handler(
                     servicer.CloseSession,
@@ -209,6 +226,33 @@ class RefService(object):
             '/rankbridge.v1.RefService/OpenSession',
             rankbridge_dot_v1_dot_ref__service__pb2.OpenSessionRequest.SerializeToString,
             rankbridge_dot_v1_dot_ref__service__pb2.OpenSessionResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RenewSession(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.RefService/RenewSession',
+            rankbridge_dot_v1_dot_ref__service__pb2.RenewSessionRequest.SerializeToString,
+            rankbridge_dot_v1_dot_ref__service__pb2.RenewSessionResponse.FromString,
             options,
             channel_credentials,
             insecure,

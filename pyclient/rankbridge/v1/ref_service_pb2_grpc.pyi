@@ -41,6 +41,22 @@ _RefServiceOpenSessionType = typing_extensions.TypeVar(
     ],
 )
 
+_RefServiceRenewSessionType = typing_extensions.TypeVar(
+    '_RefServiceRenewSessionType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.RenewSessionRequest,
+        rankbridge.v1.ref_service_pb2.RenewSessionResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.RenewSessionRequest,
+        rankbridge.v1.ref_service_pb2.RenewSessionResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.RenewSessionRequest,
+        rankbridge.v1.ref_service_pb2.RenewSessionResponse,
+    ],
+)
+
 _RefServiceCloseSessionType = typing_extensions.TypeVar(
     '_RefServiceCloseSessionType',
     grpc.UnaryUnaryMultiCallable[
@@ -153,7 +169,7 @@ _RefServiceReleaseRefsType = typing_extensions.TypeVar(
     ],
 )
 
-class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceCloseSessionType, _RefServiceCreateTensorType, _RefServicePutTensorType, _RefServiceGetTensorType, _RefServiceDescribeRefType, _RefServiceListRefsType, _RefServiceReleaseRefsType]):
+class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceRenewSessionType, _RefServiceCloseSessionType, _RefServiceCreateTensorType, _RefServicePutTensorType, _RefServiceGetTensorType, _RefServiceDescribeRefType, _RefServiceListRefsType, _RefServiceReleaseRefsType]):
     """Values that stay on a rank, and the sessions that own them."""
 
     @typing.overload
@@ -161,6 +177,10 @@ class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceClose
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.ref_service_pb2.OpenSessionRequest,
             rankbridge.v1.ref_service_pb2.OpenSessionResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.ref_service_pb2.RenewSessionRequest,
+            rankbridge.v1.ref_service_pb2.RenewSessionResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.ref_service_pb2.CloseSessionRequest,
@@ -199,6 +219,10 @@ class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceClose
             rankbridge.v1.ref_service_pb2.OpenSessionResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.ref_service_pb2.RenewSessionRequest,
+            rankbridge.v1.ref_service_pb2.RenewSessionResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
             rankbridge.v1.ref_service_pb2.CloseSessionRequest,
             rankbridge.v1.ref_service_pb2.CloseSessionResponse,
         ],
@@ -231,8 +255,11 @@ class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceClose
     OpenSession: _RefServiceOpenSessionType
     """Begins a session. Refs made in it are freed when it is closed."""
 
+    RenewSession: _RefServiceRenewSessionType
+    """Keeps a session alive for another lease. Every call that names the session does so as well."""
+
     CloseSession: _RefServiceCloseSessionType
-    """Ends a session and frees its refs."""
+    """Ends a session, frees its refs and withdraws its calls that were not admitted yet."""
 
     CreateTensor: _RefServiceCreateTensorType
     """Makes a tensor on the rank from a description."""
@@ -256,6 +283,10 @@ RefServiceAsyncStub: typing_extensions.TypeAlias = RefServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.ref_service_pb2.OpenSessionRequest,
         rankbridge.v1.ref_service_pb2.OpenSessionResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.RenewSessionRequest,
+        rankbridge.v1.ref_service_pb2.RenewSessionResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.ref_service_pb2.CloseSessionRequest,
@@ -299,12 +330,20 @@ class RefServiceServicer(metaclass=abc.ABCMeta):
         """Begins a session. Refs made in it are freed when it is closed."""
 
     @abc.abstractmethod
+    def RenewSession(
+        self,
+        request: rankbridge.v1.ref_service_pb2.RenewSessionRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.ref_service_pb2.RenewSessionResponse, collections.abc.Awaitable[rankbridge.v1.ref_service_pb2.RenewSessionResponse]]:
+        """Keeps a session alive for another lease. Every call that names the session does so as well."""
+
+    @abc.abstractmethod
     def CloseSession(
         self,
         request: rankbridge.v1.ref_service_pb2.CloseSessionRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.ref_service_pb2.CloseSessionResponse, collections.abc.Awaitable[rankbridge.v1.ref_service_pb2.CloseSessionResponse]]:
-        """Ends a session and frees its refs."""
+        """Ends a session, frees its refs and withdraws its calls that were not admitted yet."""
 
     @abc.abstractmethod
     def CreateTensor(

@@ -15,7 +15,7 @@ from ..core.rank import Identity
 from . import endpoints
 from .environment import Launched, LaunchError
 from .progress import progress
-from .settings import RankSettings, add_limits, limits_of
+from .settings import RankSettings, add_limits, heartbeat_of, limits_of
 
 MEET_TIMEOUT_S = 60.0
 
@@ -79,11 +79,12 @@ def _serve(launched: Launched, options: argparse.Namespace) -> int:
         links=f"{options.listen.rpartition(':')[0] if options.listen else host}:0",
         advertise=host,
         limits=limits_of(options),
+        heartbeat=heartbeat_of(options),
         default_timeout=options.default_timeout,
         data_timeout=options.data_timeout,
     )
     identity = Identity(rank=launched.rank, world_size=launched.world_size, local_rank=launched.local_rank)
-    links = SocketLinkMaker(settings.links, settings.advertise)
+    links = SocketLinkMaker(settings.links, settings.advertise, settings.heartbeat)
     sidecar = Sidecar(identity, GlooBackend(host), links, settings)
     target = _advertised(options.advertise, sidecar.endpoints[0])
     print(f"rank {launched.rank}  pid {os.getpid()}  {target}", flush=True)

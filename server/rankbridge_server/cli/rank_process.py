@@ -30,7 +30,9 @@ def run_gloo_rank(identity: Identity, settings: RankSettings, line: Line) -> Non
     """Serve one rank on Gloo until the agent says stop, or is gone."""
     from ..backends.gloo import GlooBackend
 
-    sidecar = Sidecar(identity, GlooBackend(), SocketLinkMaker(settings.links), settings)
+    sidecar = Sidecar(
+        identity, GlooBackend(), SocketLinkMaker(settings.links, heartbeat=settings.heartbeat), settings
+    )
     _stop_on_sigterm()
     try:
         obey([sidecar], line)

@@ -6,6 +6,7 @@ import argparse
 from dataclasses import dataclass
 
 from ..core.limits import Limits
+from ..links.heartbeat import Heartbeat
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,6 +21,7 @@ class RankSettings:
     links: str
     advertise: str = ""
     limits: Limits
+    heartbeat: Heartbeat
     default_timeout: float = 30.0
     data_timeout: float = 30.0
 
@@ -37,6 +39,16 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         "--max-pending", type=int, default=4096, metavar="N", help="pending operations (default: %(default)s)"
     )
     group.add_argument(
+        "--max-session-bytes",
+        type=int,
+        default=0,
+        metavar="N",
+        help="bytes of one session (default: no limit)",
+    )
+    group.add_argument(
+        "--max-session-refs", type=int, default=0, metavar="N", help="refs of one session (default: no limit)"
+    )
+    group.add_argument(
         "--default-timeout",
         type=float,
         default=30.0,
@@ -51,7 +63,34 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         help="seconds that the backend may take for one operation (default: %(default)s)",
     )
 
+    beats = parser.add_argument_group("control links")
+    beats.add_argument(
+        "--heartbeat-interval",
+        type=float,
+        default=0.2,
+        metavar="S",
+        help="seconds between signs of life (default: %(default)s)",
+    )
+    beats.add_argument(
+        "--heartbeat-misses",
+        type=int,
+        default=3,
+        metavar="N",
+        help="missed signs of life after which a rank is lost (default: %(default)s)",
+    )
+
+
+def heartbeat_of(options: argparse.Namespace) -> Heartbeat:
+    """The signs of life that were asked for."""
+    return Heartbeat(options.heartbeat_interval, options.heartbeat_misses)
+
 
 def limits_of(options: argparse.Namespace) -> Limits:
     """The limits that were asked for. Raises ValueError."""
-    return Limits(max_bytes=options.max_bytes, max_refs=options.max_refs, max_pending=options.max_pending)
+    return Limits(
+        max_bytes=options.max_bytes,
+        max_refs=options.max_refs,
+        max_pending=options.max_pending,
+        max_session_bytes=options.max_session_bytes,
+        max_session_refs=options.max_session_refs,
+    )

@@ -15,7 +15,7 @@ from ..core.rank import Identity
 from . import endpoints
 from .progress import progress
 from .runtime_dir import runtime_dir
-from .settings import RankSettings, add_limits, limits_of
+from .settings import RankSettings, add_limits, heartbeat_of, limits_of
 
 START_TIMEOUT_S = 60.0
 
@@ -81,6 +81,7 @@ def _up(options: argparse.Namespace, directory: Path) -> int:
             listen=(f"unix:{directory}/rank-{rank}", "127.0.0.1:0"),
             links=f"unix:{directory}/links-{rank}",
             limits=limits,
+            heartbeat=heartbeat_of(options),
             default_timeout=options.default_timeout,
             data_timeout=options.data_timeout,
         )

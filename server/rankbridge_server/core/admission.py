@@ -18,6 +18,7 @@ class Ruling(Enum):
     GO = auto()
     MISMATCH = auto()
     PEER_MISSING = auto()
+    WITHDRAWN = auto()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +76,13 @@ class Admission:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._arrivals: dict[int, Arrival] = {}
-        self._deadline: float | None = None
+        self._arrivals: dict[int, tuple[Arrival, float]] = {}
         self._failed: OrderedDict[str, Verdict] = OrderedDict()
 
     @property
     def deadline(self) -> float | None:
         """When `expire` has something to do; None: never, as things are."""
-        return self._deadline
+        return min((due for _, due in self._arrivals.values()), default=None)
 
     def arrive(self, rank_in_group: int, arrival: Arrival, now: float) -> list[Reply]:
         """A member has come; returns the replies that this brings about.
@@ -96,19 +96,25 @@ class Admission:
         failed = self._failed.get(arrival.operation_id) if arrival.operation_id else None
         if failed is not None:
             return [Reply(rank_in_group, arrival, failed)]
-        self._arrivals[rank_in_group] = arrival
-        due = now + arrival.timeout
-        self._deadline = due if self._deadline is None else min(self._deadline, due)
+        self._arrivals[rank_in_group] = arrival, now + arrival.timeout
         return self._rule() if len(self._arrivals) == self._size else []
+
+    def withdraw(self, rank_in_group: int, sequence: int, operation_id: str) -> list[Reply]:
+        """A member wants to leave again. Nothing happens when its arrival was ruled on: the verdict is under way."""
+        arrival, _ = self._arrivals.get(rank_in_group, (None, 0.0))
+        if arrival is None or (arrival.sequence, arrival.operation_id) != (sequence, operation_id):
+            return []
+        del self._arrivals[rank_in_group]
+        return [Reply(rank_in_group, arrival, Verdict(Ruling.WITHDRAWN))]
 
     def expire(self, now: float) -> list[Reply]:
         """The replies that are due because time has passed."""
-        if self._deadline is None or now < self._deadline:
-            return []
-        return self._rule()
+        deadline = self.deadline
+        return [] if deadline is None or now < deadline else self._rule()
 
     def _rule(self) -> list[Reply]:
-        arrivals, self._arrivals, self._deadline = self._arrivals, {}, None
+        arrivals = {rank: arrival for rank, (arrival, _) in self._arrivals.items()}
+        self._arrivals = {}
         verdict = self._verdict(arrivals)
         if verdict.ruling is not Ruling.GO:
             self._remember(arrivals, verdict)

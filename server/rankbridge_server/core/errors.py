@@ -30,6 +30,8 @@ class ErrorCode(Enum):
     ABORTED = auto()
     FORMING_FAILED = auto()
     INTERNAL = auto()
+    UNKNOWN_OPERATION = auto()
+    CANCELLED = auto()
 
 
 class Phase(Enum):

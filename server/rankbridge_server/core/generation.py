@@ -13,7 +13,7 @@ from .errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
 from .group import Group, GroupView, Membership
 from .links import Ended, Links
 from .operation import Entry, Plan
-from .task import VERDICT_GRACE, Task
+from .task import VERDICT_GRACE, Task, cancelled
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +71,7 @@ class Generation:
         """Add a formed group. Its links exist."""
         with self._lock:
             if self._error is not None:
-                raise self._error
+                raise BridgeError(self._error.failure)
             self._groups[group.name] = group
 
     def remove(self, name: str) -> None:
@@ -93,11 +93,16 @@ class Generation:
         """Queue an operation on its group's lane. Raises the generation's error when it is over."""
         with self._lock:
             if self._error is not None:
-                raise self._error
+                raise BridgeError(self._error.failure)
             self._pending.add(task)
         task.future.add_done_callback(lambda _: self._pending.discard(task))
         job = _Job(group, membership, operation, plan, task)
         membership.lane.add(lambda: self._run(job))
+
+    def cancel_session(self, session_id: str) -> None:
+        """Withdraw a session's operations that have not been admitted."""
+        for task in [task for task in list(self._pending) if task.session_id == session_id]:
+            task.cancel(f"session {session_id!r} was closed")
 
     def end(self, error: BridgeError, ended: Ended) -> bool:
         """End it: every pending operation gets the error at once. False when it was over already."""
@@ -149,7 +154,7 @@ class Generation:
             payloads=payloads,
             agree=lambda contract, payload: self._agree(job, contract, payload),
         )
-        job.task.succeed(job.plan.run(entry))
+        job.task.commit(job.plan.run(entry))
 
     def _agree(self, job: _Job, contract: str, payload: bytes) -> Sequence[bytes]:
         task, membership = job.task, job.membership
@@ -159,11 +164,15 @@ class Generation:
         if verdict.ruling is Ruling.GO:
             membership.sequence += 1
             return verdict.payloads or (b"",) * len(job.group.description.ranks)
+        if verdict.ruling is Ruling.WITHDRAWN:
+            raise cancelled("the controller asked for it")
         raise _disagreement(verdict, arrival, job.group)
 
     def _verdict(self, job: _Job, arrival: Arrival) -> Verdict:
         try:
-            return self._links.arrive(job.group.name, arrival).result(arrival.timeout + VERDICT_GRACE)
+            verdict = self._links.arrive(job.group.name, arrival)
+            job.task.arrived(lambda: self._links.withdraw(job.group.name, arrival))
+            return verdict.result(arrival.timeout + VERDICT_GRACE)
         except FutureTimeoutError:
             leader = job.group.description.ranks[0]
             self.lost(Ended(leader, True, f"no verdict from the leader of group {job.group.name!r} in time"))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .coordinator import Coordinator, GroupDescription, Joining
@@ -76,6 +76,8 @@ class _NewGroupPlan:
         self._site = site
         self._description = description
         self._joining: Joining | None = None
+        self._coordinator: Coordinator | None = None
+        self._linked = False
         self.terms = f"name={description.name} ranks={list(description.ranks)}"
 
     def payload(self) -> bytes:
@@ -86,43 +88,51 @@ class _NewGroupPlan:
         self._joining = self._site.backend.join(self._description, rank_in_group, self._site.generation)
         return self._joining.address
 
-    def run(self, entry: Entry) -> GroupView:
-        """Connect, agree that all are connected, and install the group."""
-        coordinator, trouble = self._connect(entry)
-        try:
-            reports = entry.agree(f"new_group connected {self.terms}", trouble.encode())
-            failed = self._failures(reports)
-            if failed:
-                raise BridgeError.of(
-                    ErrorCode.FORMING_FAILED,
-                    f"group {self._description.name!r} could not be formed",
-                    phase=Phase.FORMING,
-                    ranks=failed,
-                )
-        except BridgeError:
-            self._undo(coordinator)
-            raise
-        group = Group(self._description, self._membership(coordinator))
-        self._site.groups.install(group)
-        return group.view(self._site.backend.name, self._site.generation)
+    def run(self, entry: Entry) -> Callable[[], GroupView]:
+        """Connect, and agree that all are connected."""
+        trouble = self._connect(entry)
+        reports = entry.agree(f"new_group connected {self.terms}", trouble.encode())
+        if failed := self._failures(reports):
+            raise BridgeError.of(
+                ErrorCode.FORMING_FAILED,
+                f"group {self._description.name!r} could not be formed",
+                phase=Phase.FORMING,
+                ranks=failed,
+            )
+        return self._install
 
     def abandon(self) -> None:
-        """Let go of an address that nobody connected to."""
+        """Let go of what was not installed."""
         if self._joining is not None:
             self._joining.abandon()
+        if self._linked:
+            self._site.groups.unlink(self._description.name)
+        if self._coordinator is not None:
+            self._coordinator.close()
 
-    def _connect(self, entry: Entry) -> tuple[Coordinator | None, str]:
-        joining, self._joining = self._joining, None
-        if joining is None:
-            return None, ""
+    def _connect(self, entry: Entry) -> str:
+        if self._joining is None:
+            return ""
         name, ranks = self._description.name, self._description.ranks
         addresses = [entry.payloads[self._site.group.description.ranks.index(rank)] for rank in ranks]
         try:
             self._site.groups.link(name, ranks, entry.timeout)
-            return joining.connect(addresses, entry.timeout), ""
+            self._linked = True
+            self._coordinator = self._joining.connect(addresses, entry.timeout)
         except (BridgeError, OSError) as error:
-            joining.abandon()
-            return None, str(error)
+            return str(error) or type(error).__name__
+        self._joining = None
+        return ""
+
+    def _install(self) -> GroupView:
+        membership = None
+        if self._coordinator is not None:
+            name, ranks = self._description.name, self._description.ranks
+            membership = Membership(name, ranks.index(self._site.rank), self._coordinator)
+        group = Group(self._description, membership)
+        self._site.groups.install(group)
+        self._coordinator, self._linked = None, False
+        return group.view(self._site.backend.name, self._site.generation)
 
     def _failures(self, reports: Sequence[bytes]) -> tuple[RankDetail, ...]:
         ranks = self._site.group.description.ranks
@@ -131,17 +141,6 @@ class _NewGroupPlan:
             for place, report in enumerate(reports)
             if report
         )
-
-    def _undo(self, coordinator: Coordinator | None) -> None:
-        self._site.groups.unlink(self._description.name)
-        if coordinator is not None:
-            coordinator.close()
-
-    def _membership(self, coordinator: Coordinator | None) -> Membership | None:
-        if coordinator is None:
-            return None
-        name, ranks = self._description.name, self._description.ranks
-        return Membership(name, ranks.index(self._site.rank), coordinator)
 
 
 class _DestroyGroupPlan:
@@ -156,8 +155,11 @@ class _DestroyGroupPlan:
         """Nothing."""
         return b""
 
-    def run(self, entry: Entry) -> GroupView:
-        """Forget the group."""
+    def run(self, entry: Entry) -> Callable[[], GroupView]:
+        """Nothing but the agreement is needed."""
+        return self._remove
+
+    def _remove(self) -> GroupView:
         view = self._site.group.view(self._site.backend.name, self._site.generation)
         self._site.groups.remove(self._site.group.name)
         return view

@@ -15,15 +15,19 @@ class Limits:
     """Limits of one rank; over one of them a call fails with RESOURCE_EXHAUSTED and nothing changes.
 
     `max_bytes`: bytes of all tensors, half of the host's memory unless said. `max_refs`: refs of all sessions.
-    `max_pending`: operations accepted and not yet answered.
+    `max_pending`: operations accepted and not yet answered. `max_session_bytes`, `max_session_refs`: of one session;
+    0 means no limit of its own.
     """
 
     max_bytes: int = 0
     max_refs: int = 1_000_000
     max_pending: int = 4096
+    max_session_bytes: int = 0
+    max_session_refs: int = 0
 
     def __post_init__(self) -> None:
         if not self.max_bytes:
             object.__setattr__(self, "max_bytes", _half_of_memory())
-        if min(self.max_bytes, self.max_refs, self.max_pending) < 1:
+        session = min(self.max_session_bytes, self.max_session_refs)
+        if min(self.max_bytes, self.max_refs, self.max_pending) < 1 or session < 0:
             raise ValueError(f"limits must be positive: {self}")

@@ -43,6 +43,10 @@ class Links(Protocol):
         """Tell the leader that this rank has come; the future gets the verdict."""
         ...
 
+    def withdraw(self, group: str, arrival: Arrival) -> None:
+        """Ask the leader to let this rank leave; the arrival's future gets the verdict, WITHDRAWN or another."""
+        ...
+
     def end(self, ended: Ended) -> None:
         """Tell all linked sidecars that the generation is over, and close."""
         ...

@@ -37,8 +37,11 @@ class Plan(Protocol):
         """What this rank gives all others with its arrival."""
         ...
 
-    def run(self, entry: Entry) -> Outcome:
-        """Do it, in scratch memory, and commit the result."""
+    def run(self, entry: Entry) -> Callable[[], Outcome]:
+        """Do it, in scratch memory; what is returned commits the result, and is quick.
+
+        It is not called when the caller has been told meanwhile that the operation failed.
+        """
         ...
 
     def abandon(self) -> None:
@@ -132,9 +135,12 @@ class TensorPlan:
         """Nothing."""
         return b""
 
-    def run(self, entry: Entry) -> Ref | None:
-        """Run the collective and commit its result."""
+    def run(self, entry: Entry) -> Callable[[], Outcome]:
+        """Run the collective."""
         tensor = self._enter(entry.coordinator, entry.timeout)
+        return lambda: self._commit(tensor)
+
+    def _commit(self, tensor: object | None) -> Ref | None:
         if self._in_place is not None:
             self._in_place.tensor = tensor
             return self._in_place.ref

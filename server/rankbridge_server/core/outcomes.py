@@ -6,7 +6,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable
 
-from .errors import invalid
+from .errors import BridgeError, ErrorCode, invalid
 from .task import Task
 
 REMEMBERED = 4096
@@ -38,6 +38,16 @@ class Outcomes:
                 f"operation id {operation_id!r} was used for another operation",
                 expected=str(known[0]),
                 got=str(request),
+            )
+        return known[1]
+
+    def find(self, operation_id: str) -> Task:
+        """The task of that id. Raises UNKNOWN_OPERATION."""
+        with self._lock:
+            known = self._tasks.get(operation_id)
+        if known is None:
+            raise BridgeError.of(
+                ErrorCode.UNKNOWN_OPERATION, f"no operation {operation_id!r} is known on this rank"
             )
         return known[1]
 

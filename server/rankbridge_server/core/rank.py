@@ -18,6 +18,7 @@ from .operation import Site
 from .operations import Operation
 from .outcomes import Outcomes
 from .preparation import Preparation, RankAddress
+from .reaper import Reaper
 from .refs import MAX_ID_BYTES, RefStore
 from .task import Call, Task
 
@@ -81,6 +82,7 @@ class Rank:
         self._data_timeout = data_timeout
         self._lock = threading.Lock()
         self._outcomes = Outcomes()
+        self._reaper = Reaper(self._expire_sessions)
         self._seen = 0
         self._preparation: Preparation | None = None
         self._generation: Generation | None = None
@@ -121,6 +123,23 @@ class Rank:
             )
         except BridgeError as error:
             raise error.at(place, Phase.CHECK) from None
+
+    def find(self, operation_id: str) -> Task:
+        """The operation of that id, whoever began it. Raises UNKNOWN_OPERATION."""
+        return self._outcomes.find(operation_id)
+
+    def open_session(self, session_id: str, lease: float) -> str:
+        """Open a session, or leave it open; `lease` in seconds, 0 for none. Returns its id."""
+        opened = self.refs.open_session(session_id, lease)
+        if lease:
+            self._reaper.wake()
+        return opened
+
+    def close_session(self, session_id: str) -> int:
+        """Close a session, free its refs, withdraw its calls; returns how many refs it had."""
+        released = self.refs.close_session(session_id)
+        self._cancel_session(session_id)
+        return released
 
     def prepare(
         self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription]
@@ -223,13 +242,24 @@ class Rank:
             session_id=call.session_id,
         )
         plan = operation.plan(site, args)
-        task = Task(place, call.timeout)
+        task = Task(place, call.timeout, call.session_id)
         try:
             generation.start(group, group.membership, operation.name, plan, task)
         except BridgeError:
             plan.abandon()
             raise
         return task
+
+    def _expire_sessions(self) -> float | None:
+        closed, due = self.refs.expire()
+        for session_id in closed:
+            self._cancel_session(session_id)
+        return due
+
+    def _cancel_session(self, session_id: str) -> None:
+        generation = self._generation
+        if generation is not None:
+            generation.cancel_session(session_id)
 
     def _number(self) -> int:
         generation = self._generation

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 import threading
+import time
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -49,30 +50,40 @@ class Usage:
 
 @dataclass(slots=True)
 class _Session:
+    """`refs` and `bytes` count what is set aside as well. `lease` in seconds; 0: none."""
+
     id: str
     cells: dict[str, Cell] = field(default_factory=dict)
+    refs: int = 0
     bytes: int = 0
+    lease: float = 0.0
+    renewed: float = 0.0
+    open: bool = True
+
+    @property
+    def due(self) -> float | None:
+        return self.renewed + self.lease if self.lease else None
 
 
 class Slot:
     """Room that was set aside for one tensor. Fill it, or give it back."""
 
-    def __init__(self, store: RefStore, session_id: str, spec: TensorSpec) -> None:
+    def __init__(self, store: RefStore, session: _Session, spec: TensorSpec) -> None:
         self._store = store
-        self._session_id = session_id
+        self._session = session
         self._spec = spec
         self._open = True
 
     def fill(self, tensor: object) -> Ref:
         """Keep `tensor` and give its ref. Raises UNKNOWN_SESSION if the session was closed meanwhile."""
         self._open = False
-        return self._store._keep(self._session_id, self._spec, tensor)
+        return self._store._keep(self._session, self._spec, tensor)
 
     def give_back(self) -> None:
         """Free the room, unless it was filled."""
         if self._open:
             self._open = False
-            self._store._free(1, self._spec.nbytes)
+            self._store._give_back(self._session, self._spec)
 
 
 class RefStore:
@@ -90,14 +101,25 @@ class RefStore:
         self._nonce = secrets.token_hex(4)
         self.rank = 0
 
-    def open_session(self, session_id: str) -> str:
-        """Open a session, or leave it open. An empty id: one is made up. Returns the id."""
+    def open_session(self, session_id: str, lease: float = 0.0) -> str:
+        """Open a session, or leave it open; `lease` in seconds, 0 for none. An empty id: one is made up.
+
+        Returns the id.
+        """
         if len(session_id.encode()) > MAX_ID_BYTES:
             raise invalid("the session id is too long", expected=f"at most {MAX_ID_BYTES} bytes")
+        if session_id == SHARED_SESSION:
+            session_id = secrets.token_hex(8)
         with self._lock:
-            session_id = session_id or secrets.token_hex(8)
-            self._sessions.setdefault(session_id, _Session(session_id))
+            session = self._sessions.setdefault(session_id, _Session(session_id))
+            session.lease = lease
+            session.renewed = time.monotonic()
             return session_id
+
+    def renew_session(self, session_id: str) -> float:
+        """Keep a session for another lease, as every call that names it does; returns the lease, 0 for none."""
+        with self._lock:
+            return self._session(session_id).lease
 
     def close_session(self, session_id: str) -> int:
         """Close a session and free its refs; returns how many they were."""
@@ -106,35 +128,31 @@ class RefStore:
                 "the shared session cannot be closed", expected="the id of an open session", got="''"
             )
         with self._lock:
-            session = self._session(session_id)
-            del self._sessions[session_id]
-            for ref_id in session.cells:
-                del self._owners[ref_id]
-            self._refs -= len(session.cells)
-            self._bytes -= session.bytes
-            return len(session.cells)
+            return self._close(self._session(session_id))
+
+    def expire(self) -> tuple[list[str], float | None]:
+        """Close sessions whose lease is over; returns them, and when the next lease is over, if one is."""
+        now = time.monotonic()
+        with self._lock:
+            over = [it for it in self._sessions.values() if it.due is not None and it.due <= now]
+            for session in over:
+                self._close(session)
+            due = min((it.due for it in self._sessions.values() if it.due is not None), default=None)
+        return [session.id for session in over], due
 
     def reserve(self, session_id: str, spec: TensorSpec) -> Slot:
         """Set room aside for one tensor. Raises UNKNOWN_SESSION or RESOURCE_EXHAUSTED."""
+        limits = self._limits
         with self._lock:
-            self._session(session_id)
-            if self._refs + 1 > self._limits.max_refs:
-                raise BridgeError.of(
-                    ErrorCode.RESOURCE_EXHAUSTED,
-                    "too many refs on this rank",
-                    expected=f"at most {self._limits.max_refs} refs",
-                    got=f"{self._refs} and one more",
-                )
-            if self._bytes + spec.nbytes > self._limits.max_bytes:
-                raise BridgeError.of(
-                    ErrorCode.RESOURCE_EXHAUSTED,
-                    f"no room for {spec} on this rank",
-                    expected=f"at most {self._limits.max_bytes} bytes of tensors",
-                    got=f"{self._bytes} bytes held and {spec.nbytes} more",
-                )
-            self._refs += 1
-            self._bytes += spec.nbytes
-        return Slot(self, session_id, spec)
+            session = self._session(session_id)
+            _room("refs on this rank", limits.max_refs, self._refs, 1, spec)
+            _room("bytes of tensors on this rank", limits.max_bytes, self._bytes, spec.nbytes, spec)
+            _room("refs in this session", limits.max_session_refs, session.refs, 1, spec)
+            _room(
+                "bytes of tensors in this session", limits.max_session_bytes, session.bytes, spec.nbytes, spec
+            )
+            self._count(session, 1, spec.nbytes)
+        return Slot(self, session, spec)
 
     @contextmanager
     def reserved(self, session_id: str, spec: TensorSpec) -> Iterator[Slot]:
@@ -158,9 +176,7 @@ class RefStore:
             for ref_id, cell in cells.items():
                 del session.cells[ref_id]
                 del self._owners[ref_id]
-                session.bytes -= cell.ref.spec.nbytes
-                self._bytes -= cell.ref.spec.nbytes
-            self._refs -= len(cells)
+                self._count(session, -1, -cell.ref.spec.nbytes)
             return len(cells)
 
     def page(self, session_id: str, after: str, size: int) -> Sequence[Ref]:
@@ -174,31 +190,45 @@ class RefStore:
     def usage(self) -> Sequence[Usage]:
         """What each session owns, the shared session first."""
         with self._lock:
-            return [Usage(s.id, len(s.cells), s.bytes) for s in self._sessions.values()]
+            return [Usage(it.id, it.refs, it.bytes) for it in self._sessions.values()]
 
-    def _keep(self, session_id: str, spec: TensorSpec, tensor: object) -> Ref:
+    def _keep(self, session: _Session, spec: TensorSpec, tensor: object) -> Ref:
         with self._lock:
-            session = self._sessions.get(session_id)
-            if session is None:
-                self._refs -= 1
-                self._bytes -= spec.nbytes
-                raise self._unknown_session(session_id)
+            if not session.open:
+                raise self._unknown_session(session.id)
             self._made += 1
-            ref = Ref(f"{self.rank}.{self._nonce}.{self._made}", self.rank, session_id, spec)
+            ref = Ref(f"{self.rank}.{self._nonce}.{self._made}", self.rank, session.id, spec)
             session.cells[ref.id] = Cell(ref, tensor)
-            session.bytes += spec.nbytes
             self._owners[ref.id] = session
             return ref
 
-    def _free(self, refs: int, nbytes: int) -> None:
+    def _give_back(self, session: _Session, spec: TensorSpec) -> None:
         with self._lock:
-            self._refs -= refs
-            self._bytes -= nbytes
+            if session.open:
+                self._count(session, -1, -spec.nbytes)
+
+    def _count(self, session: _Session, refs: int, nbytes: int) -> None:
+        session.refs += refs
+        session.bytes += nbytes
+        self._refs += refs
+        self._bytes += nbytes
+
+    def _close(self, session: _Session) -> int:
+        released = len(session.cells)
+        for ref_id in session.cells:
+            del self._owners[ref_id]
+        # Room that is set aside goes with its session: whoever holds a slot finds the session closed.
+        self._count(session, -session.refs, -session.bytes)
+        session.cells.clear()
+        session.open = False
+        del self._sessions[session.id]
+        return released
 
     def _session(self, session_id: str) -> _Session:
         session = self._sessions.get(session_id)
         if session is None:
             raise self._unknown_session(session_id)
+        session.renewed = time.monotonic()
         return session
 
     def _find(self, session_id: str, ref_id: str) -> Cell:
@@ -231,3 +261,13 @@ class RefStore:
     @staticmethod
     def _unknown_session(session_id: str) -> BridgeError:
         return BridgeError.of(ErrorCode.UNKNOWN_SESSION, f"no open session {session_id!r} on this rank")
+
+
+def _room(what: str, limit: int, held: int, more: int, spec: TensorSpec) -> None:
+    if limit and held + more > limit:
+        raise BridgeError.of(
+            ErrorCode.RESOURCE_EXHAUSTED,
+            f"no room for {spec}: too many {what}",
+            expected=f"at most {limit} {what}",
+            got=f"{held} held and {more} more",
+        )

@@ -5,8 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future, InvalidStateError
-from concurrent.futures import TimeoutError as FutureTimeoutError
+from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from .errors import BridgeError, ErrorCode, Failure, Phase, Place
@@ -34,15 +33,17 @@ class Call:
 
 
 class Task:
-    """An accepted operation: its phase, its deadline, and the future that answers its caller."""
+    """An accepted operation: its phase, its deadline, and the future that answers its caller. Thread-safe."""
 
-    def __init__(self, place: Place, timeout: float) -> None:
+    def __init__(self, place: Place, timeout: float, session_id: str) -> None:
         self.place = place
+        self.session_id = session_id
         self.deadline = time.monotonic() + timeout
         self.future: Future[Outcome] = Future()
-        self._lock = threading.Lock()
+        self._changed = threading.Condition()
         self._phase = Phase.CHECK
-        self._withdrawn = False
+        self._leaving = False
+        self._leave: Callable[[], None] | None = None
 
     @property
     def remaining(self) -> float:
@@ -54,63 +55,103 @@ class Task:
         """CHECK while it is queued, then ADMISSION, then DATA."""
         return self._phase
 
+    @property
+    def done(self) -> bool:
+        """Whether its outcome is known."""
+        return self.future.done()
+
     def enter(self, phase: Phase) -> bool:
-        """Go on to the next phase; False when the task was withdrawn and must not go on."""
-        with self._lock:
-            if self._withdrawn:
+        """Go on to the next phase; False when the task was answered and must not go on."""
+        with self._changed:
+            if self.done:
                 return False
             self._phase = phase
+            self._leave = None
+            self._changed.notify_all()
             return True
 
-    def succeed(self, outcome: Outcome) -> None:
-        """Answer with a value, unless it was answered already."""
-        self._answer(lambda: self.future.set_result(outcome))
+    def arrived(self, leave: Callable[[], None]) -> None:
+        """The leader has been told; `leave` asks it to let this rank go again."""
+        with self._changed:
+            self._leave = leave
+            leaving = self._leaving
+        if leaving:
+            leave()
+
+    def commit(self, commit: Callable[[], Outcome]) -> None:
+        """Answer with what `commit` gives or raises; it is not called if the task was answered already."""
+        with self._changed:
+            if self.done:
+                return
+            try:
+                self.future.set_result(commit())
+            except BridgeError as error:
+                self.future.set_exception(error.at(self.place, self._phase))
+            self._changed.notify_all()
 
     def fail(self, error: BridgeError) -> None:
         """Answer with an error, unless it was answered already."""
-        located = error.at(self.place, self._phase)
-        self._answer(lambda: self.future.set_exception(located))
+        with self._changed:
+            self._fail(error)
 
     def lose(self, end: Failure) -> None:
         """Answer with the end of the generation."""
-        entered = self._phase is not Phase.CHECK
-        self.fail(BridgeError(replace(end, indefinite=entered)))
+        self.fail(BridgeError(replace(end, indefinite=self._phase is not Phase.CHECK)))
+
+    def cancel(self, why: str) -> None:
+        """Withdraw the task if it has not been admitted. Does not wait for the leader's word."""
+        with self._changed:
+            if self._phase is Phase.CHECK:
+                self._fail(cancelled(why))
+                return
+            if self.done or self._phase is not Phase.ADMISSION:
+                return
+            self._leaving = True
+            leave = self._leave
+        if leave is not None:
+            leave()
+
+    def cancelled(self) -> bool:
+        """Whether a cancel took effect, as soon as that is known."""
+        with self._changed:
+            self._changed.wait_for(lambda: self.done or self._phase is Phase.DATA, VERDICT_GRACE)
+            error = self.future.exception() if self.done else None
+        return isinstance(error, BridgeError) and error.failure.code is ErrorCode.CANCELLED
 
     def wait(self) -> Outcome:
         """The outcome, at the latest when the deadline has passed. Raises BridgeError."""
-        try:
-            return self.future.result(max(0.0, self.remaining))
-        except FutureTimeoutError:
-            pass
-        if not self._withdraw():
+        if not self._await(self.remaining):
+            with self._changed:
+                if self._phase is Phase.CHECK:
+                    self._fail(_late("it was queued behind others, and was withdrawn", indefinite=False))
             # The leader rules when the time is over, and the verdict says more than the clock does.
-            grace = VERDICT_GRACE if self._phase is Phase.ADMISSION else 0.0
-            try:
-                return self.future.result(grace)
-            except FutureTimeoutError:
-                pass
-        raise self._late().at(self.place, self._phase)
+            self._await(VERDICT_GRACE if self._phase is Phase.ADMISSION else 0.0)
+        return self.outcome()
 
-    def _withdraw(self) -> bool:
-        with self._lock:
-            if self._phase is Phase.CHECK:
-                self._withdrawn = True
-            return self._withdrawn
+    def outcome(self, timeout: float = 0.0) -> Outcome:
+        """The outcome, if it comes within `timeout` seconds. Raises it, or DEADLINE_EXCEEDED."""
+        if not self._await(timeout):
+            error = _late("the operation goes on and may yet complete", indefinite=True)
+            raise error.at(self.place, self._phase)
+        return self.future.result()
 
-    def _late(self) -> BridgeError:
-        if self._withdrawn:
-            message = "the timeout passed while the call was queued behind others; it was withdrawn"
-        else:
-            message = "the timeout passed while the operation ran; it may yet complete"
-        return BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, message, indefinite=not self._withdrawn)
+    def _fail(self, error: BridgeError) -> None:
+        if not self.done:
+            self.future.set_exception(error.at(self.place, self._phase))
+            self._changed.notify_all()
 
-    @staticmethod
-    def _answer(answer: Callable[[], None]) -> None:
-        try:
-            answer()
-        except InvalidStateError:
-            # Answered before: a lost generation answers its tasks while their lanes may still be at work.
-            return
+    def _await(self, timeout: float) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self.done, max(0.0, timeout))
+
+
+def cancelled(why: str) -> BridgeError:
+    """An operation that was withdrawn before any rank did anything."""
+    return BridgeError.of(ErrorCode.CANCELLED, f"it was withdrawn before it was admitted: {why}")
+
+
+def _late(what: str, *, indefinite: bool) -> BridgeError:
+    return BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, f"the timeout passed: {what}", indefinite=indefinite)
 
 
 def failure_of(error: BaseException) -> Failure:

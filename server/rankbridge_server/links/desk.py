@@ -58,6 +58,15 @@ class Desk:
         self._send(group, led, replies)
         return deadline
 
+    def withdraw(self, rank: int, group: str, sequence: int, operation_id: str) -> None:
+        """A member wants to leave again. Before its group is there nothing happens: it waits for its timeout."""
+        with self._lock:
+            led = self._led.get(group)
+            if led is None or rank not in led.ranks:
+                return
+            replies = led.admission.withdraw(led.ranks.index(rank), sequence, operation_id)
+        self._send(group, led, replies)
+
     def expire(self) -> float | None:
         """Rule on what is overdue; returns when the next admission is due, if one is."""
         now = time.monotonic()

@@ -6,6 +6,7 @@ import contextlib
 import socket
 import struct
 import threading
+import time
 
 from .wire import Frames
 
@@ -20,6 +21,7 @@ class Link:
         self.socket = sock
         self.frames = Frames()
         self.rank: int | None = None
+        self.heard = time.monotonic()
         self._lock = threading.Lock()
         if sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -34,7 +36,9 @@ class Link:
 
     def receive(self) -> bytes:
         """What has come; empty at the end. Raises OSError."""
-        return self.socket.recv(65536)
+        data = self.socket.recv(65536)
+        self.heard = time.monotonic()
+        return data
 
     def close(self) -> None:
         """Close at once."""

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 
 from ..core.admission import Arrival, Reply, Verdict
 from ..core.links import Ended, Links
@@ -113,6 +114,12 @@ class LocalLinks:
             leader = self._hub.peer(self._generation, self._leaders[group])
             self._hub.due(leader.desk.arrive(self._rank, group, arrival))
         return future
+
+    def withdraw(self, group: str, arrival: Arrival) -> None:
+        """Tell the leader's desk."""
+        with suppress(ConnectionError):
+            leader = self._hub.peer(self._generation, self._leaders[group])
+            leader.desk.withdraw(self._rank, group, arrival.sequence, arrival.operation_id)
 
     def end(self, ended: Ended) -> None:
         """Tell everyone of the generation, and close."""

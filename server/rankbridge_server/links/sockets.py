@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 
 from rankbridge.link.v1 import link_pb2 as pb
 
@@ -17,32 +18,31 @@ from ..core.admission import Arrival, Reply, Verdict
 from ..core.links import Ended, Links
 from . import wire
 from .desk import Desk
+from .heartbeat import Heartbeat
 from .link import Link, dial, listen
 from .waiting import Waiting
-
-# Longest time between two looks at what is overdue, in seconds.
-_LOOK_EVERY = 0.5
 
 
 class SocketLinkMaker:
     """Makes links that listen at `address`: "unix:/dir/links" ("." and generation are added) or "host:port"."""
 
-    def __init__(self, address: str, advertise: str = "") -> None:
+    def __init__(self, address: str, advertise: str = "", heartbeat: Heartbeat | None = None) -> None:
         self._address = address
         self._advertise = advertise
+        self._heartbeat = heartbeat or Heartbeat()
 
     def __call__(self, generation: int, rank: int) -> Links:
         """Links of one generation, on a listener of their own. Raises OSError."""
-        unix = self._address.startswith("unix:")
-        return SocketLinks(
-            generation, rank, f"{self._address}.{generation}" if unix else self._address, self._advertise
-        )
+        address = f"{self._address}.{generation}" if self._address.startswith("unix:") else self._address
+        return SocketLinks(generation, rank, address, self._advertise, self._heartbeat)
 
 
 class SocketLinks:
     """One sidecar's links in one generation. One thread accepts and receives; any thread sends."""
 
-    def __init__(self, generation: int, rank: int, address: str, advertise: str = "") -> None:
+    def __init__(
+        self, generation: int, rank: int, address: str, advertise: str, heartbeat: Heartbeat
+    ) -> None:
         self._generation = generation
         self._rank = rank
         self._listener, bound = listen(address)
@@ -59,7 +59,9 @@ class SocketLinks:
         self._desk = Desk(self._deliver)
         self._selector = selectors.DefaultSelector()
         self._wake_out, self._wake_in = socket.socketpair()
+        self._heartbeat = heartbeat
         self._next_look = 0.0
+        self._next_beat = 0.0
         self._thread: threading.Thread | None = None
 
     def start(self, addresses: Mapping[int, str], secret: bytes, ended: Callable[[Ended], None]) -> None:
@@ -100,6 +102,15 @@ class SocketLinks:
         else:
             self._send(leader, wire.pack_arrival(group, arrival))
         return future
+
+    def withdraw(self, group: str, arrival: Arrival) -> None:
+        """Ask the leader, over the link or at the own desk."""
+        leader = self._leaders.get(group)
+        if leader == self._rank:
+            self._desk.withdraw(self._rank, group, arrival.sequence, arrival.operation_id)
+        elif leader is not None:
+            with suppress(ConnectionError):
+                self._send(leader, wire.pack_withdrawal(group, arrival))
 
     def end(self, ended: Ended) -> None:
         """Tell all linked sidecars, and close."""
@@ -191,10 +202,10 @@ class SocketLinks:
             self._ended(ended)
 
     def _run(self) -> None:
-        while True:
+        while not self._closed:
             due = self._desk.expire()
             now = time.monotonic()
-            self._next_look = min(now + _LOOK_EVERY, due if due is not None else now + _LOOK_EVERY)
+            self._next_look = min(self._next_beat, due if due is not None else self._next_beat)
             for key, _ in self._selector.select(max(0.0, self._next_look - now)):
                 if key.fileobj is self._listener:
                     self._accept()
@@ -202,9 +213,23 @@ class SocketLinks:
                     self._wake_out.recv(4096)
                 else:
                     self._receive(key.data)
-            if self._closed:
-                self._close()
-                return
+            if time.monotonic() >= self._next_beat:
+                self._beat()
+        self._close()
+
+    def _beat(self) -> None:
+        now = time.monotonic()
+        late = now - self._next_beat > self._heartbeat.interval
+        self._next_beat = now + self._heartbeat.interval
+        for link in [key.data for key in self._selector.get_map().values() if isinstance(key.data, Link)]:
+            # Who was late himself has signs of life of others waiting to be read.
+            if not late and now - link.heard > self._heartbeat.patience:
+                self._drop(link, f"it gave no sign of life for {now - link.heard:.1f} s")
+            elif link.rank is not None:
+                try:
+                    link.send(wire.BEAT)
+                except OSError as error:
+                    self._drop(link, str(error))
 
     def _accept(self) -> None:
         try:
@@ -234,6 +259,11 @@ class SocketLinks:
         elif kind == "arrival":
             arrival = wire.arrival_of(frame.arrival)
             self._desk.arrive(link.rank, frame.arrival.group, arrival)
+        elif kind == "withdrawal":
+            left = frame.withdrawal
+            self._desk.withdraw(link.rank, left.group, left.sequence, left.operation_id)
+        elif kind == "beat":
+            return
         elif kind == "verdict":
             it = frame.verdict
             self._waiting.settle(it.group, it.sequence, it.operation_id, wire.verdict_of(it))

@@ -70,6 +70,21 @@ def pack_arrival(group: str, arrival: Arrival) -> bytes:
     )
 
 
+def pack_withdrawal(group: str, arrival: Arrival) -> bytes:
+    """A member wants to leave again."""
+    return pack(
+        pb.Frame(
+            withdrawal=pb.Withdrawal(
+                group=group, sequence=arrival.sequence, operation_id=arrival.operation_id
+            )
+        )
+    )
+
+
+BEAT = pack(pb.Frame(beat=pb.Beat()))
+"""A sign of life."""
+
+
 def arrival_of(message: pb.Arrival) -> Arrival:
     """An arrival as the core has it."""
     return Arrival(

@@ -27,7 +27,7 @@ class GroupServicer(stub.GroupServiceServicer):
         return answered(
             self._rank,
             "new_group",
-            lambda: pb.NewGroupResponse(group=self._run(NEW_GROUP, request)),
+            lambda: pb.NewGroupResponse(group=self._run(NEW_GROUP, request, context)),
             lambda error: pb.NewGroupResponse(error=error),
         )
 
@@ -55,12 +55,14 @@ class GroupServicer(stub.GroupServiceServicer):
         return answered(
             self._rank,
             "destroy_group",
-            lambda: pb.DestroyGroupResponse(group=self._run(DESTROY_GROUP, request)),
+            lambda: pb.DestroyGroupResponse(group=self._run(DESTROY_GROUP, request, context)),
             lambda error: pb.DestroyGroupResponse(error=error),
         )
 
-    def _run(self, operation: WireOperation[Any, Any], request: Any) -> pb.Group:
-        outcome = run(self._rank, operation, request)
+    def _run(
+        self, operation: WireOperation[Any, Any], request: Any, context: grpc.ServicerContext
+    ) -> pb.Group:
+        outcome = run(self._rank, operation, request, context)
         if not isinstance(outcome, GroupView):
             raise TypeError(f"{operation.core.name} gives a group, not {outcome!r}")
         return wire.pack_group(outcome)

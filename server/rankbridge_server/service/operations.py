@@ -64,10 +64,15 @@ DESTROY_GROUP: WireOperation[group.DestroyGroupRequest, core.DestroyGroup] = Wir
 )
 
 COLLECTIVES: dict[str, WireOperation[Any, Any]] = {
-    "Barrier": BARRIER,
-    "Broadcast": BROADCAST,
-    "Gather": GATHER,
-    "AllReduce": ALL_REDUCE,
-    "AllGather": ALL_GATHER,
+    "barrier": BARRIER,
+    "broadcast": BROADCAST,
+    "gather": GATHER,
+    "all_reduce": ALL_REDUCE,
+    "all_gather": ALL_GATHER,
 }
-"""Operations of CollectiveService by the name of their RPC."""
+"""Operations of CollectiveService, by their field in the `Operation` message."""
+
+
+def rpc_name(kind: str) -> str:
+    """The RPC of a collective: "AllReduce" for "all_reduce"."""
+    return "".join(part.capitalize() for part in kind.split("_"))

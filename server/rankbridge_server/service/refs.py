@@ -35,7 +35,9 @@ class RefServicer(stub.RefServiceServicer):
         return answered(
             self._rank,
             "open_session",
-            lambda: pb.OpenSessionResponse(session_id=self._refs.open_session(request.session_id)),
+            lambda: pb.OpenSessionResponse(
+                session_id=self._rank.open_session(request.session_id, request.lease_ms / 1000)
+            ),
             lambda error: pb.OpenSessionResponse(error=error),
         )
 
@@ -46,8 +48,21 @@ class RefServicer(stub.RefServiceServicer):
         return answered(
             self._rank,
             "close_session",
-            lambda: pb.CloseSessionResponse(released=self._refs.close_session(request.session_id)),
+            lambda: pb.CloseSessionResponse(released=self._rank.close_session(request.session_id)),
             lambda error: pb.CloseSessionResponse(error=error),
+        )
+
+    def RenewSession(
+        self, request: pb.RenewSessionRequest, context: grpc.ServicerContext
+    ) -> pb.RenewSessionResponse:
+        """Keep a session alive."""
+        return answered(
+            self._rank,
+            "renew_session",
+            lambda: pb.RenewSessionResponse(
+                lease_ms=round(self._refs.renew_session(request.session_id) * 1000)
+            ),
+            lambda error: pb.RenewSessionResponse(error=error),
         )
 
     def CreateTensor(

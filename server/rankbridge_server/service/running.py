@@ -5,21 +5,34 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+import grpc
+
 from rankbridge.v1 import error_pb2
 
 from ..core.errors import BridgeError, Place
 from ..core.rank import Rank
-from ..core.task import Outcome, failure_of
+from ..core.task import Outcome, Task, failure_of
 from . import wire
 from .operations import R, WireOperation
 
 Response = TypeVar("Response")
 
 
-def run(rank: Rank, operation: WireOperation[R, Any], request: R) -> Outcome:
-    """Submit one operation and wait for its outcome, at most for its timeout. Raises BridgeError."""
+def submit(rank: Rank, operation: WireOperation[R, Any], request: R) -> Task:
+    """Submit one operation. Raises BridgeError."""
     call = wire.call(request.call, rank.default_timeout)
-    return rank.submit(operation.core, operation.args(request), call).wait()
+    return rank.submit(operation.core, operation.args(request), call)
+
+
+def run(rank: Rank, operation: WireOperation[R, Any], request: R, context: grpc.ServicerContext) -> Outcome:
+    """Submit one operation and wait for its outcome, at most for its timeout. Raises BridgeError.
+
+    A caller that hangs up, or whose RPC deadline passes, before the operation is admitted withdraws it.
+    """
+    task = submit(rank, operation, request)
+    if not context.add_callback(lambda: task.cancel("its caller has gone")):
+        task.cancel("its caller has gone")
+    return task.wait()
 
 
 def answered(

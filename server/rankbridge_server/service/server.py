@@ -16,6 +16,8 @@ from rankbridge.v1 import (
     gang_service_pb2_grpc,
     group_service_pb2,
     group_service_pb2_grpc,
+    operation_service_pb2,
+    operation_service_pb2_grpc,
     rank_service_pb2,
     rank_service_pb2_grpc,
     ref_service_pb2,
@@ -25,6 +27,7 @@ from ..core.rank import Rank
 from . import collective, refs
 from .gang import GangServicer
 from .group import GroupServicer
+from .operation import OperationServicer
 from .rank import RankServicer
 
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
@@ -49,6 +52,7 @@ _SERVICES = [
         (collective_service_pb2.DESCRIPTOR, "CollectiveService"),
         (gang_service_pb2.DESCRIPTOR, "GangService"),
         (group_service_pb2.DESCRIPTOR, "GroupService"),
+        (operation_service_pb2.DESCRIPTOR, "OperationService"),
         (rank_service_pb2.DESCRIPTOR, "RankService"),
         (ref_service_pb2.DESCRIPTOR, "RefService"),
     )
@@ -94,6 +98,7 @@ class Server:
         collective_service_pb2_grpc.add_CollectiveServiceServicer_to_server(collective.servicer(rank), server)
         gang_service_pb2_grpc.add_GangServiceServicer_to_server(GangServicer(rank), server)
         group_service_pb2_grpc.add_GroupServiceServicer_to_server(GroupServicer(rank), server)
+        operation_service_pb2_grpc.add_OperationServiceServicer_to_server(OperationServicer(rank), server)
         rank_service_pb2_grpc.add_RankServiceServicer_to_server(RankServicer(rank, self.endpoints), server)
         refs.add_to_server(rank, server)
 

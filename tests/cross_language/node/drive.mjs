@@ -26,9 +26,10 @@ const deadline = () => ({ deadline: Date.now() + SECONDS * 1000 });
 
 // The outcome of a unary call; gRPC's own failures reject.
 function outcome(client, method, request) {
-  return new Promise((resolve, reject) =>
-    client[method](request, deadline(), (failure, response) => (failure ? reject(failure) : resolve(response))),
-  );
+  return new Promise((resolve, reject) => {
+    const answered = (failure, response) => (failure ? reject(failure) : resolve(response));
+    client[method](request, deadline(), answered);
+  });
 }
 
 // The value of an outcome; an error rejects.
@@ -45,9 +46,8 @@ const create = (rank, shape, element, dtype = "DTYPE_FLOAT32") =>
 
 function put(rank, elements) {
   return new Promise((resolve, reject) => {
-    const stream = rank.refs.PutTensor(deadline(), (failure, response) =>
-      failure ? reject(failure) : resolve(response),
-    );
+    const answered = (failure, response) => (failure ? reject(failure) : resolve(response));
+    const stream = rank.refs.PutTensor(deadline(), answered);
     stream.write({ header: { tensor: { dtype: "DTYPE_FLOAT32", shape: [elements.length] } } });
     const bytes = Buffer.from(Float32Array.from(elements).buffer);
     stream.write({ chunk: bytes.subarray(0, 5) }); // ends within an element, as it may
@@ -81,7 +81,7 @@ function collective(method, refs, parameters) {
 const refsOf = async (method, refs, parameters) =>
   (await collective(method, refs, parameters)).map((response) => value(response).ref);
 
-const codes = (responses) => responses.map((response) => (response.outcome === "error" ? response.error.code : "OK"));
+const codes = (responses) => responses.map((response) => response.error?.code ?? "OK");
 
 const seen = {};
 seen.described = (await onAll((rank) => outcome(rank.ranks, "DescribeRank", {}))).map((described) => ({
@@ -115,9 +115,14 @@ seen.errors = {
 const again = await refsOf("AllReduce", brought, { op: "REDUCE_OP_MAX" });
 seen.all_reduce_after_errors = await get(ranks[0], again[0]);
 
-const mine = ranks.map((_, index) => [made, sums, brought, whole].map((refs) => refs[index].id));
-const release = (rank, index) => outcome(rank.refs, "ReleaseRefs", { ref_ids: mine[index] });
+const everywhere = [made, sums, brought, spread, whole, again];
+const release = (rank, index) => {
+  const refs = [...everywhere.map((one) => one[index]), gathered[index].ref].filter(Boolean);
+  return outcome(rank.refs, "ReleaseRefs", { ref_ids: refs.map((ref) => ref.id) });
+};
 seen.released = (await onAll(release)).map(value);
+const list = (rank) => outcome(rank.refs, "ListRefs", {});
+seen.left = (await onAll(list)).map((response) => value(response).refs.length);
 const describe = (rank, index) => outcome(rank.refs, "DescribeRef", { ref_id: made[index].id });
 seen.errors.released_ref = codes(await onAll(describe));
 

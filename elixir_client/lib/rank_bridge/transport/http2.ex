@@ -5,7 +5,7 @@ defmodule RankBridge.Transport.HTTP2 do
       caller --------- Call: deadline, framing, status
         |  \\___________ Channel: connects again, holds calls meanwhile
         |               |
-        Connection: Session (a value: frames, HPACK, windows, streams)
+        Connection: Protocol (a value: frames, HPACK, windows, streams)
         |
         Writer -> Socket
 

@@ -35,6 +35,8 @@ class _RulingEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     """Members disagree."""
     RULING_PEER_MISSING: _Ruling.ValueType  # 3
     """Members are missing."""
+    RULING_WITHDRAWN: _Ruling.ValueType  # 4
+    """The member asked to leave, and has left before anyone entered."""
 
 class Ruling(_Ruling, metaclass=_RulingEnumTypeWrapper):
     """How an admission ended."""
@@ -47,6 +49,8 @@ RULING_MISMATCH: Ruling.ValueType  # 2
 """Members disagree."""
 RULING_PEER_MISSING: Ruling.ValueType  # 3
 """Members are missing."""
+RULING_WITHDRAWN: Ruling.ValueType  # 4
+"""The member asked to leave, and has left before anyone entered."""
 Global___Ruling: typing_extensions.TypeAlias = Ruling
 
 @typing.final
@@ -60,6 +64,8 @@ class Frame(google.protobuf.message.Message):
     ARRIVAL_FIELD_NUMBER: builtins.int
     VERDICT_FIELD_NUMBER: builtins.int
     ABORT_FIELD_NUMBER: builtins.int
+    WITHDRAWAL_FIELD_NUMBER: builtins.int
+    BEAT_FIELD_NUMBER: builtins.int
     @property
     def hello(self) -> Global___Hello:
         """First on every link, from the connecting side."""
@@ -80,6 +86,14 @@ class Frame(google.protobuf.message.Message):
     def abort(self) -> Global___Abort:
         """The generation is over."""
 
+    @property
+    def withdrawal(self) -> Global___Withdrawal:
+        """A member that has come wants to leave again."""
+
+    @property
+    def beat(self) -> Global___Beat:
+        """Nothing but a sign of life. Any other frame is one as well."""
+
     def __init__(
         self,
         *,
@@ -88,12 +102,54 @@ class Frame(google.protobuf.message.Message):
         arrival: Global___Arrival | None = ...,
         verdict: Global___Verdict | None = ...,
         abort: Global___Abort | None = ...,
+        withdrawal: Global___Withdrawal | None = ...,
+        beat: Global___Beat | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "hello", b"hello", "kind", b"kind", "verdict", b"verdict", "welcome", b"welcome"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "hello", b"hello", "kind", b"kind", "verdict", b"verdict", "welcome", b"welcome"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["hello", "welcome", "arrival", "verdict", "abort"] | None: ...
+    def HasField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "hello", b"hello", "kind", b"kind", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "hello", b"hello", "kind", b"kind", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["hello", "welcome", "arrival", "verdict", "abort", "withdrawal", "beat"] | None: ...
 
 Global___Frame: typing_extensions.TypeAlias = Frame
+
+@typing.final
+class Withdrawal(google.protobuf.message.Message):
+    """A member that has come wants to leave again. It is answered by a verdict: WITHDRAWN, or the one that was
+    already on its way.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    GROUP_FIELD_NUMBER: builtins.int
+    SEQUENCE_FIELD_NUMBER: builtins.int
+    OPERATION_ID_FIELD_NUMBER: builtins.int
+    group: builtins.str
+    """Name of the group."""
+    sequence: builtins.int
+    """Sequence number of the arrival."""
+    operation_id: builtins.str
+    """Operation id of the arrival."""
+    def __init__(
+        self,
+        *,
+        group: builtins.str = ...,
+        sequence: builtins.int = ...,
+        operation_id: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["group", b"group", "operation_id", b"operation_id", "sequence", b"sequence"]) -> None: ...
+
+Global___Withdrawal: typing_extensions.TypeAlias = Withdrawal
+
+@typing.final
+class Beat(google.protobuf.message.Message):
+    """A sign of life."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___Beat: typing_extensions.TypeAlias = Beat
 
 @typing.final
 class Hello(google.protobuf.message.Message):

@@ -29,6 +29,8 @@ defmodule RankBridge.Proto.V1.ErrorCode do
     * `:ERROR_CODE_ABORTED` - The generation or the call was ended on purpose.
     * `:ERROR_CODE_FORMING_FAILED` - The forming of a generation failed. The gang has no generation; form again.
     * `:ERROR_CODE_INTERNAL` - A fault of rankbridge itself. Please report it.
+    * `:ERROR_CODE_UNKNOWN_OPERATION` - No operation with this id is known on this rank: it never came, or was forgotten after thousands of others.
+    * `:ERROR_CODE_CANCELLED` - The call was cancelled before any rank did anything.
   """
 
   @type t ::
@@ -53,6 +55,8 @@ defmodule RankBridge.Proto.V1.ErrorCode do
           | :ERROR_CODE_ABORTED
           | :ERROR_CODE_FORMING_FAILED
           | :ERROR_CODE_INTERNAL
+          | :ERROR_CODE_UNKNOWN_OPERATION
+          | :ERROR_CODE_CANCELLED
           | integer()
 
   @doc "The number of each name."
@@ -79,7 +83,9 @@ defmodule RankBridge.Proto.V1.ErrorCode do
       ERROR_CODE_BACKEND_FAILED: 17,
       ERROR_CODE_ABORTED: 18,
       ERROR_CODE_FORMING_FAILED: 19,
-      ERROR_CODE_INTERNAL: 20
+      ERROR_CODE_INTERNAL: 20,
+      ERROR_CODE_UNKNOWN_OPERATION: 21,
+      ERROR_CODE_CANCELLED: 22
     }
   end
 
@@ -106,6 +112,8 @@ defmodule RankBridge.Proto.V1.ErrorCode do
   def value(:ERROR_CODE_ABORTED), do: 18
   def value(:ERROR_CODE_FORMING_FAILED), do: 19
   def value(:ERROR_CODE_INTERNAL), do: 20
+  def value(:ERROR_CODE_UNKNOWN_OPERATION), do: 21
+  def value(:ERROR_CODE_CANCELLED), do: 22
   def value(number) when is_integer(number), do: number
 
   @doc "The name of a number, or the number where it has none."
@@ -131,6 +139,8 @@ defmodule RankBridge.Proto.V1.ErrorCode do
   def key(18), do: :ERROR_CODE_ABORTED
   def key(19), do: :ERROR_CODE_FORMING_FAILED
   def key(20), do: :ERROR_CODE_INTERNAL
+  def key(21), do: :ERROR_CODE_UNKNOWN_OPERATION
+  def key(22), do: :ERROR_CODE_CANCELLED
   def key(number) when is_integer(number), do: number
 end
 

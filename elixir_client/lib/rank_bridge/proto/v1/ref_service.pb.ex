@@ -7,7 +7,9 @@ defmodule RankBridge.Proto.V1.OpenSessionRequest do
   ## Fields
 
     * `session_id` - Id of the session, chosen by the controller, the same on every rank, 1 to 128 bytes. Opening one that is
-      open already changes nothing. Empty: the rank chooses.
+      open already changes nothing but its lease. Empty: the rank chooses.
+    * `lease_ms` - Longest time without a call that names the session, in milliseconds; then it is closed. 0: it has no lease and
+      lives until it is closed.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -16,10 +18,12 @@ defmodule RankBridge.Proto.V1.OpenSessionRequest do
 
   @type t :: %__MODULE__{
           session_id: String.t(),
+          lease_ms: non_neg_integer(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
   defstruct session_id: "",
+            lease_ms: 0,
             __unknown_fields__: []
 
   @impl true
@@ -33,6 +37,7 @@ defmodule RankBridge.Proto.V1.OpenSessionRequest do
   def encode_to_iodata(%__MODULE__{} = message) do
     [
       Encode.implicit(0x0A, :string, message.session_id),
+      Encode.implicit(0x10, :uint32, message.lease_ms),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -48,6 +53,10 @@ defmodule RankBridge.Proto.V1.OpenSessionRequest do
   @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
   def __put__(message, 1, 2, raw, _depth) do
     %{message | session_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | lease_ms: Decode.value(:uint32, raw)}
   end
 
   def __put__(message, number, wire_type, raw, _depth) do
@@ -69,7 +78,8 @@ defmodule RankBridge.Proto.V1.OpenSessionRequest do
   @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
   def __fields__ do
     [
-      {1, :session_id, :string, :implicit}
+      {1, :session_id, :string, :implicit},
+      {2, :lease_ms, :uint32, :implicit}
     ]
   end
 end
@@ -162,6 +172,172 @@ defmodule RankBridge.Proto.V1.OpenSessionResponse do
   def __fields__ do
     [
       {1, :session_id, :string, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.RenewSessionRequest do
+  @moduledoc """
+  Keeps a session alive.
+
+  ## Fields
+
+    * `session_id` - Id of the session.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          session_id: String.t(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct session_id: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.session_id),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | session_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :session_id, :string, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.RenewSessionResponse do
+  @moduledoc """
+  Outcome of RenewSession.
+
+  ## Fields
+
+    * `lease_ms` - Time until it would be closed, in milliseconds. 0: it has no lease.
+    * `error` - What failed: it is not open.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:lease_ms, non_neg_integer()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:lease_ms, value}) do
+    Encode.always(0x08, :uint32, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | outcome: {:lease_ms, Decode.value(:uint32, raw)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :lease_ms, :uint32, {:oneof, :outcome}},
       {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
     ]
   end
@@ -2091,6 +2267,7 @@ defmodule RankBridge.Proto.V1.RefService do
   def methods do
     [
       open_session(),
+      renew_session(),
       close_session(),
       create_tensor(),
       put_tensor(),
@@ -2116,7 +2293,21 @@ defmodule RankBridge.Proto.V1.RefService do
   end
 
   @doc """
-  Ends a session and frees its refs.
+  Keeps a session alive for another lease. Every call that names the session does so as well.
+  """
+  @spec renew_session() :: Rpc.t()
+  def renew_session do
+    %Rpc{
+      path: "/rankbridge.v1.RefService/RenewSession",
+      request: V1.RenewSessionRequest,
+      response: V1.RenewSessionResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Ends a session, frees its refs and withdraws its calls that were not admitted yet.
   """
   @spec close_session() :: Rpc.t()
   def close_session do

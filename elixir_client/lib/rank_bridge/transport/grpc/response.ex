@@ -22,7 +22,7 @@ defmodule RankBridge.Transport.GRPC.Response do
   @spec new(pos_integer() | :infinity) :: t()
   def new(limit), do: %__MODULE__{decoder: Message.decoder(limit)}
 
-  @doc "Takes in an event of the stream, see `RankBridge.Transport.HTTP2.Session`."
+  @doc "Takes in an event of the stream, see `RankBridge.Transport.HTTP2.Protocol`."
   @spec feed(t(), tuple()) :: t()
   def feed(%{stream_over?: true} = response, _event), do: response
 

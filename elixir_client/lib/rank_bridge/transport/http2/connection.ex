@@ -1,10 +1,10 @@
 defmodule RankBridge.Transport.HTTP2.Connection do
   @moduledoc """
-  The process of one HTTP/2 connection. It owns the socket and runs a `Session`; it never blocks on the
+  The process of one HTTP/2 connection. It owns the socket and runs a `Protocol`; it never blocks on the
   peer and does none of the callers' work.
 
   Callers send it `{:open, ref, request}`, `{:send, ref, data, bytes, fin?}`, `{:consume, ref, bytes}` and
-  `{:cancel, ref, code}`, and get `{ref, events}` through the alias `ref`, see `Session`; and
+  `{:cancel, ref, code}`, and get `{ref, events}` through the alias `ref`, see `Protocol`; and
   `{ref, [{:at, pid}]}` when the call has moved to another process. The channel is told `{:ready, pid}` and
   `{:draining, pid}`. The exit reason is `{:shutdown, why}`, with `why` for people; every call that was
   received has had its last event by then.
@@ -12,7 +12,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
 
   use GenServer, restart: :temporary
 
-  alias RankBridge.Transport.HTTP2.{Session, Writer}
+  alias RankBridge.Transport.HTTP2.{Protocol, Writer}
   alias RankBridge.Transport.{Socket, Target}
 
   # Milliseconds that a broken connection has to say why, and that a last write may take.
@@ -26,7 +26,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
     :opts,
     :socket,
     :writer,
-    :session,
+    :protocol,
     :handshake,
     :keepalive,
     status: :handshake,
@@ -59,8 +59,8 @@ defmodule RankBridge.Transport.HTTP2.Connection do
 
     with {:ok, socket} <- Socket.connect(state.target, opts[:tls], timeout),
          :ok <- Socket.activate(socket) do
-      session = Session.new(opts)
-      writer = Writer.start_link(socket, min(65_536, div(session.write_cap, 4) + 1))
+      protocol = Protocol.new(opts)
+      writer = Writer.start_link(socket, min(65_536, div(protocol.write_cap, 4) + 1))
       handshake = :erlang.start_timer(max(timeout - (now() - started), 0), self(), :handshake)
 
       state = %{
@@ -72,7 +72,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
       }
 
       schedule_keepalive(state)
-      step(state, session)
+      step(state, protocol)
     else
       {:error, why} when is_binary(why) -> {:stop, {:shutdown, why}, state}
       {:error, why} -> {:stop, {:shutdown, inspect(why)}, state}
@@ -80,26 +80,26 @@ defmodule RankBridge.Transport.HTTP2.Connection do
   end
 
   @impl GenServer
-  def handle_info({:open, ref, request}, %{session: session} = state) do
+  def handle_info({:open, ref, request}, %{protocol: protocol} = state) do
     monitor = Process.monitor(request.caller)
     calls = Map.put(state.calls, ref, {monitor, deadline_timer(ref, request.deadline)})
     state = %{state | calls: calls, callers: Map.put(state.callers, monitor, ref)}
-    step(state, Session.open(session, ref, request))
+    step(state, Protocol.open(protocol, ref, request))
   end
 
   def handle_info({:send, ref, data, bytes, fin?}, state),
-    do: step(state, Session.send_data(state.session, ref, data, bytes, fin?))
+    do: step(state, Protocol.send_data(state.protocol, ref, data, bytes, fin?))
 
   def handle_info({:consume, ref, bytes}, state),
-    do: step(state, Session.consume(state.session, ref, bytes))
+    do: step(state, Protocol.consume(state.protocol, ref, bytes))
 
   def handle_info({:written, bytes}, state),
-    do: step(state, Session.written(state.session, bytes))
+    do: step(state, Protocol.written(state.protocol, bytes))
 
   def handle_info({:cancel, ref, code}, state), do: cancel(state, ref, code)
 
   def handle_info({:DOWN, _monitor, :process, channel, _why}, %{channel: channel} = state),
-    do: step(state, Session.terminate(state.session, {:shutdown, "the channel was closed"}))
+    do: step(state, Protocol.terminate(state.protocol, {:shutdown, "the channel was closed"}))
 
   def handle_info({:DOWN, monitor, :process, _pid, _why}, state) do
     case state.callers do
@@ -124,7 +124,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
 
   def handle_info(message, state) do
     case Socket.message(state.socket, message) do
-      {:data, data} -> step(%{state | heard?: true}, Session.receive_bytes(state.session, data))
+      {:data, data} -> step(%{state | heard?: true}, Protocol.receive_bytes(state.protocol, data))
       :passive -> reactivate(state)
       {:closed, why} -> lost(state, why)
       nil -> {:noreply, state}
@@ -151,20 +151,20 @@ defmodule RankBridge.Transport.HTTP2.Connection do
     end
   end
 
-  defp lost(state, why), do: step(state, Session.terminate(state.session, {:lost, why}))
+  defp lost(state, why), do: step(state, Protocol.terminate(state.protocol, {:lost, why}))
 
   defp cancel(state, ref, code) do
-    session = Session.cancel(state.session, ref, code)
-    state |> release(ref) |> step(session)
+    protocol = Protocol.cancel(state.protocol, ref, code)
+    state |> release(ref) |> step(protocol)
   end
 
   # After every change: what there is to write, who is to be told, and whether this goes on.
-  defp step(state, session) do
-    {out, bytes, events, session} = Session.take(session)
+  defp step(state, protocol) do
+    {out, bytes, events, protocol} = Protocol.take(protocol)
     if bytes > 0, do: Writer.write(state.writer, out, bytes)
-    state = %{state | session: session} |> announce(session.status) |> deliver(events)
+    state = %{state | protocol: protocol} |> announce(protocol.status) |> deliver(events)
 
-    case session do
+    case protocol do
       %{status: :closed, error: {_code, why}} -> {:stop, {:shutdown, why}, state}
       %{status: :draining} -> end_if_idle(state)
       _ -> {:noreply, state}
@@ -172,7 +172,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
   end
 
   defp end_if_idle(state) do
-    if Session.stream_count(state.session) == 0,
+    if Protocol.stream_count(state.protocol) == 0,
       do: lost(state, "the connection was drained"),
       else: {:noreply, state}
   end
@@ -255,10 +255,10 @@ defmodule RankBridge.Transport.HTTP2.Connection do
 
   defp keepalive(state) do
     schedule_keepalive(state)
-    needed? = Session.stream_count(state.session) > 0 or state.opts[:keepalive_without_calls]
+    needed? = Protocol.stream_count(state.protocol) > 0 or state.opts[:keepalive_without_calls]
 
     if not state.heard? and needed?,
-      do: step(%{state | pinged?: true}, Session.ping(state.session, "rankping")),
+      do: step(%{state | pinged?: true}, Protocol.ping(state.protocol, "rankping")),
       else: {:noreply, %{state | heard?: false, pinged?: false}}
   end
 

@@ -1,6 +1,6 @@
-defmodule RankBridge.Transport.HTTP2.Session.State do
+defmodule RankBridge.Transport.HTTP2.Protocol.State do
   @moduledoc """
-  The state of a session, and the few ways in which all of it changes: output and events are added,
+  The state of one connection, and the few ways in which all of it changes: output and events are added,
   streams stored and forgotten, the connection drained or closed.
   """
 

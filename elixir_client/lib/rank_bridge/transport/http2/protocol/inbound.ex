@@ -1,11 +1,11 @@
-defmodule RankBridge.Transport.HTTP2.Session.Inbound do
+defmodule RankBridge.Transport.HTTP2.Protocol.Inbound do
   @moduledoc """
-  What a session does with the peer's frames. A fault of the peer ends the stream or the connection with
+  What a client does with the peer's frames. A fault of the peer ends the stream or the connection with
   the code that RFC 9113 asks for, and every caller concerned gets an event.
   """
 
   alias RankBridge.Transport.HTTP2.{Error, FlowControl, Frame, HPACK, Parser, Settings, Stream}
-  alias RankBridge.Transport.HTTP2.Session.{Outbound, State}
+  alias RankBridge.Transport.HTTP2.Protocol.{Outbound, State}
 
   @doc "Bytes from the peer, cut anywhere."
   @spec receive_bytes(State.t(), binary()) :: State.t()

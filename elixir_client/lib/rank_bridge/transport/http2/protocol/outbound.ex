@@ -1,6 +1,6 @@
-defmodule RankBridge.Transport.HTTP2.Session.Outbound do
+defmodule RankBridge.Transport.HTTP2.Protocol.Outbound do
   @moduledoc """
-  What a session sends: queued streams as MAX_CONCURRENT_STREAMS allows, then the data of all streams in
+  What a client sends: queued streams as MAX_CONCURRENT_STREAMS allows, then the data of all streams in
   turns, within the windows of stream and connection and within the cap on unwritten bytes.
 
   Waiting streams get no bytes written at all, so that calls which come and go while the peer is stopped
@@ -8,7 +8,7 @@ defmodule RankBridge.Transport.HTTP2.Session.Outbound do
   """
 
   alias RankBridge.Transport.HTTP2.{Frame, HPACK, Stream}
-  alias RankBridge.Transport.HTTP2.Session.State
+  alias RankBridge.Transport.HTTP2.Protocol.State
 
   # Bytes of one stream before it is the next one's turn.
   @turn 65_536

@@ -1,4 +1,4 @@
-defmodule RankBridge.Transport.HTTP2.Session do
+defmodule RankBridge.Transport.HTTP2.Protocol do
   @moduledoc """
   The client's side of one HTTP/2 connection, as a value: no socket, no process, no clock.
 
@@ -30,7 +30,7 @@ defmodule RankBridge.Transport.HTTP2.Session do
     Stream
   }
 
-  alias RankBridge.Transport.HTTP2.Session.{Inbound, Outbound, State}
+  alias RankBridge.Transport.HTTP2.Protocol.{Inbound, Outbound, State}
 
   # Answers to the peer (ACKs, window updates) that may wait beyond the cap before it counts as a flood.
   @control_allowance 4_194_304

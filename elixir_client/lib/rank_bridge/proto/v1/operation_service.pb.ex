@@ -1,0 +1,1116 @@
+# Generated from rankbridge/v1/operation_service.proto by protoc-gen-rankbridge-elixir. Do not edit.
+
+defmodule RankBridge.Proto.V1.OperationState do
+  @moduledoc """
+  How far an operation is.
+
+  Numbers without a name stay integers.
+
+  ## Values
+
+    * `:OPERATION_STATE_UNSPECIFIED` - Not said.
+    * `:OPERATION_STATE_QUEUED` - Behind others on its group's lane.
+    * `:OPERATION_STATE_ADMISSION` - Waiting for the other members.
+    * `:OPERATION_STATE_DATA` - In the backend.
+    * `:OPERATION_STATE_DONE` - Its outcome is known.
+  """
+
+  @type t ::
+          :OPERATION_STATE_UNSPECIFIED
+          | :OPERATION_STATE_QUEUED
+          | :OPERATION_STATE_ADMISSION
+          | :OPERATION_STATE_DATA
+          | :OPERATION_STATE_DONE
+          | integer()
+
+  @doc "The number of each name."
+  @spec mapping() :: %{atom() => integer()}
+  def mapping do
+    %{
+      OPERATION_STATE_UNSPECIFIED: 0,
+      OPERATION_STATE_QUEUED: 1,
+      OPERATION_STATE_ADMISSION: 2,
+      OPERATION_STATE_DATA: 3,
+      OPERATION_STATE_DONE: 4
+    }
+  end
+
+  @doc "The number of a name; a number is its own."
+  @spec value(t()) :: integer()
+  def value(:OPERATION_STATE_UNSPECIFIED), do: 0
+  def value(:OPERATION_STATE_QUEUED), do: 1
+  def value(:OPERATION_STATE_ADMISSION), do: 2
+  def value(:OPERATION_STATE_DATA), do: 3
+  def value(:OPERATION_STATE_DONE), do: 4
+  def value(number) when is_integer(number), do: number
+
+  @doc "The name of a number, or the number where it has none."
+  @spec key(integer()) :: t()
+  def key(0), do: :OPERATION_STATE_UNSPECIFIED
+  def key(1), do: :OPERATION_STATE_QUEUED
+  def key(2), do: :OPERATION_STATE_ADMISSION
+  def key(3), do: :OPERATION_STATE_DATA
+  def key(4), do: :OPERATION_STATE_DONE
+  def key(number) when is_integer(number), do: number
+end
+
+defmodule RankBridge.Proto.V1.Operation do
+  @moduledoc """
+  Any collective.
+
+  ## Fields
+
+    * `barrier` - Wait for all members.
+    * `broadcast` - Give every member the source's tensor.
+    * `gather` - Concatenate all members' tensors at one of them.
+    * `all_reduce` - Reduce all members' tensors.
+    * `all_gather` - Concatenate all members' tensors at all of them.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type kind ::
+          {:barrier, V1.BarrierRequest.t()}
+          | {:broadcast, V1.BroadcastRequest.t()}
+          | {:gather, V1.GatherRequest.t()}
+          | {:all_reduce, V1.AllReduceRequest.t()}
+          | {:all_gather, V1.AllGatherRequest.t()}
+
+  @type t :: %__MODULE__{
+          kind: kind() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct kind: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_kind(message.kind),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_kind(nil), do: []
+
+  defp encode_kind({:barrier, value}) do
+    Encode.always(0x0A, {:message, V1.BarrierRequest}, value)
+  end
+
+  defp encode_kind({:broadcast, value}) do
+    Encode.always(0x12, {:message, V1.BroadcastRequest}, value)
+  end
+
+  defp encode_kind({:gather, value}) do
+    Encode.always(0x1A, {:message, V1.GatherRequest}, value)
+  end
+
+  defp encode_kind({:all_reduce, value}) do
+    Encode.always(0x22, {:message, V1.AllReduceRequest}, value)
+  end
+
+  defp encode_kind({:all_gather, value}) do
+    Encode.always(0x2A, {:message, V1.AllGatherRequest}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.kind, :barrier)
+    %{message | kind: {:barrier, Decode.message(V1.BarrierRequest, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.kind, :broadcast)
+    %{message | kind: {:broadcast, Decode.message(V1.BroadcastRequest, held, raw, depth)}}
+  end
+
+  def __put__(message, 3, 2, raw, depth) do
+    held = Decode.held(message.kind, :gather)
+    %{message | kind: {:gather, Decode.message(V1.GatherRequest, held, raw, depth)}}
+  end
+
+  def __put__(message, 4, 2, raw, depth) do
+    held = Decode.held(message.kind, :all_reduce)
+    %{message | kind: {:all_reduce, Decode.message(V1.AllReduceRequest, held, raw, depth)}}
+  end
+
+  def __put__(message, 5, 2, raw, depth) do
+    held = Decode.held(message.kind, :all_gather)
+    %{message | kind: {:all_gather, Decode.message(V1.AllGatherRequest, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :barrier, {:message, V1.BarrierRequest}, {:oneof, :kind}},
+      {2, :broadcast, {:message, V1.BroadcastRequest}, {:oneof, :kind}},
+      {3, :gather, {:message, V1.GatherRequest}, {:oneof, :kind}},
+      {4, :all_reduce, {:message, V1.AllReduceRequest}, {:oneof, :kind}},
+      {5, :all_gather, {:message, V1.AllGatherRequest}, {:oneof, :kind}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.SubmitRequest do
+  @moduledoc """
+  Begins an operation.
+
+  ## Fields
+
+    * `operation` - The operation, with an operation id in its call.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          operation: V1.Operation.t() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct operation: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Operation}, message.operation),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | operation: Decode.message(V1.Operation, message.operation, raw, depth)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :operation, {:message, V1.Operation}, :optional}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.SubmitResponse do
+  @moduledoc """
+  Outcome of Submit.
+
+  ## Fields
+
+    * `operation_id` - Id of the operation, which is under way or was submitted before.
+    * `error` - What was refused. Nothing happened.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:operation_id, String.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:operation_id, value}) do
+    Encode.always(0x0A, :string, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | outcome: {:operation_id, Decode.value(:string, raw)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :operation_id, :string, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.PollRequest do
+  @moduledoc """
+  Tells how far an operation is.
+
+  ## Fields
+
+    * `operation_id` - Its id.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          operation_id: String.t(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct operation_id: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.operation_id),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | operation_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :operation_id, :string, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.OperationStatus do
+  @moduledoc """
+  What is known of an operation.
+
+  ## Fields
+
+    * `state` - How far it is.
+    * `result` - What it gave or how it failed. Absent: it is not done.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          state: V1.OperationState.t(),
+          result: V1.OperationResult.t() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct state: :OPERATION_STATE_UNSPECIFIED,
+            result: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, {:enum, V1.OperationState}, message.state),
+      Encode.optional(0x12, {:message, V1.OperationResult}, message.result),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | state: Decode.value({:enum, V1.OperationState}, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    %{message | result: Decode.message(V1.OperationResult, message.result, raw, depth)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :state, {:enum, V1.OperationState}, :implicit},
+      {2, :result, {:message, V1.OperationResult}, :optional}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.OperationResult do
+  @moduledoc """
+  What an operation gave, or how it failed.
+
+  ## Fields
+
+    * `value` - What it gave.
+    * `error` - How it failed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:value, V1.Value.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:value, value}) do
+    Encode.always(0x0A, {:message, V1.Value}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :value)
+    %{message | outcome: {:value, Decode.message(V1.Value, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :value, {:message, V1.Value}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.PollResponse do
+  @moduledoc """
+  Outcome of Poll.
+
+  ## Fields
+
+    * `status` - What is known of the operation.
+    * `error` - What failed in asking: the id is unknown.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:status, V1.OperationStatus.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:status, value}) do
+    Encode.always(0x0A, {:message, V1.OperationStatus}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :status)
+    %{message | outcome: {:status, Decode.message(V1.OperationStatus, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :status, {:message, V1.OperationStatus}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.AwaitRequest do
+  @moduledoc """
+  Waits for an operation's outcome.
+
+  ## Fields
+
+    * `operation_id` - Its id.
+    * `timeout_ms` - Longest time to wait, in milliseconds. 0: the rank's default (30,000).
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          operation_id: String.t(),
+          timeout_ms: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct operation_id: "",
+            timeout_ms: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.operation_id),
+      Encode.implicit(0x10, :uint32, message.timeout_ms),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | operation_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | timeout_ms: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :operation_id, :string, :implicit},
+      {2, :timeout_ms, :uint32, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.AwaitResponse do
+  @moduledoc """
+  Outcome of Await.
+
+  ## Fields
+
+    * `value` - What it gave.
+    * `error` - How it failed; UNKNOWN_OPERATION, or DEADLINE_EXCEEDED if it is not done yet.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:value, V1.Value.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:value, value}) do
+    Encode.always(0x0A, {:message, V1.Value}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :value)
+    %{message | outcome: {:value, Decode.message(V1.Value, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :value, {:message, V1.Value}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.CancelRequest do
+  @moduledoc """
+  Withdraws an operation.
+
+  ## Fields
+
+    * `operation_id` - Its id.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          operation_id: String.t(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct operation_id: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.operation_id),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | operation_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :operation_id, :string, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.CancelResponse do
+  @moduledoc """
+  Outcome of Cancel.
+
+  ## Fields
+
+    * `cancelled` - True: it was withdrawn, and no rank will do it with this one. False: it was admitted or done already.
+    * `error` - What failed in asking: the id is unknown.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:cancelled, boolean()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:cancelled, value}) do
+    Encode.always(0x08, :bool, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | outcome: {:cancelled, Decode.value(:bool, raw)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :cancelled, :bool, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.OperationService do
+  @moduledoc """
+  Operations that the controller does not want to wait for, and the outcomes of any operation by its id.
+  """
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.Rpc
+
+  @doc "Every method of the service."
+  @spec methods() :: [Rpc.t()]
+  def methods do
+    [
+      submit(),
+      poll(),
+      await(),
+      cancel()
+    ]
+  end
+
+  @doc """
+  Begins an operation and returns at once. Its `call.operation_id` is needed; it names the operation below.
+  """
+  @spec submit() :: Rpc.t()
+  def submit do
+    %Rpc{
+      path: "/rankbridge.v1.OperationService/Submit",
+      request: V1.SubmitRequest,
+      response: V1.SubmitResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Tells how far an operation is.
+  """
+  @spec poll() :: Rpc.t()
+  def poll do
+    %Rpc{
+      path: "/rankbridge.v1.OperationService/Poll",
+      request: V1.PollRequest,
+      response: V1.PollResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Waits for an operation's outcome, whoever began it: also one whose caller has gone.
+  """
+  @spec await() :: Rpc.t()
+  def await do
+    %Rpc{
+      path: "/rankbridge.v1.OperationService/Await",
+      request: V1.AwaitRequest,
+      response: V1.AwaitResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Withdraws an operation that has not been admitted yet. One that was admitted goes on.
+  """
+  @spec cancel() :: Rpc.t()
+  def cancel do
+    %Rpc{
+      path: "/rankbridge.v1.OperationService/Cancel",
+      request: V1.CancelRequest,
+      response: V1.CancelResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+end

@@ -1,0 +1,244 @@
+defmodule RankBridge.Transport.ConnectionTest do
+  @moduledoc "The life of a connection, against a server that the test plays by hand."
+
+  use ExUnit.Case, async: true
+
+  import RankBridge.Test.FakeServer
+
+  alias RankBridge.Transport
+  alias RankBridge.Transport.HTTP2.Frame
+
+  @path "/test.Test/Echo"
+  @max_concurrent_streams 3
+  @initial_window_size 4
+
+  setup do
+    {listener, target} = listen()
+    %{listener: listener, target: target}
+  end
+
+  describe "the connection" do
+    test "begins with push disabled and wide windows", context do
+      {:ok, _channel} = Transport.connect(context.target, lazy: true, owner: self())
+      {socket, settings} = accept(context.listener)
+      assert {2, 0} in settings
+      assert {@initial_window_size, 4_194_304} in settings
+      assert {:window_update, 0, increment} = next(socket)
+      assert increment + 65_535 == 67_108_864
+    end
+
+    test "answers PING", context do
+      {_channel, socket} = connect(context)
+      write(socket, Frame.ping("01234567", false))
+      assert {:ping, "01234567", true} = next(socket, :ping)
+    end
+
+    test "does not answer SETTINGS ACK or PING ACK", context do
+      {_channel, socket} = connect(context)
+
+      write(socket, [
+        Frame.settings_ack(),
+        Frame.ping("unasked?", true),
+        Frame.ping("sentinel", false)
+      ])
+
+      assert {:ping, "sentinel", true} = next(socket, :ping)
+    end
+
+    test "replenishes both windows", context do
+      {channel, socket} = connect(context, stream_window: 100, connection_window: 65_535)
+      call = unary(channel)
+      id = request(socket)
+      write(socket, [headers(id), Frame.data(id, <<0, 60::32, 0::480>>, 65, false)])
+      assert {:window_update, ^id, 65} = next(socket, :window_update)
+      write(socket, trailers(id))
+      assert {:ok, <<0::480>>} = Transport.await(call)
+    end
+
+    test "waits no longer than asked for a server that says nothing", context do
+      started = System.monotonic_time(:millisecond)
+
+      assert {:error, %{code: :unavailable, sent?: false}} =
+               Transport.connect(context.target, connect_timeout: 200)
+
+      assert (System.monotonic_time(:millisecond) - started) in 190..1_500
+    end
+
+    test "with a server of another protocol is refused", context do
+      {:ok, channel} = Transport.connect(context.target, lazy: true, owner: self())
+      call = unary(channel)
+      {socket, _} = accept(context.listener)
+      write(socket, "HTTP/1.1 400 Bad Request\r\n\r\n")
+      assert {:error, %{code: :unavailable, sent?: false}} = Transport.await(call)
+    end
+
+    test "is given up when pings are not answered, and kept while they are", context do
+      {channel, socket} = connect(context, keepalive: 250)
+      call = unary(channel)
+      request(socket)
+
+      for _ <- 1..5 do
+        assert {:ping, opaque, false} = next(socket, :ping)
+        write(socket, Frame.ping(opaque, true))
+      end
+
+      assert {:ping, _, false} = next(socket, :ping)
+
+      assert {:error, %{code: :unavailable, message: message, sent?: true}} =
+               Transport.await(call)
+
+      assert message =~ "keepalive"
+    end
+  end
+
+  describe "a refused stream" do
+    test "is sent again if its request is complete", context do
+      {channel, socket} = connect(context)
+      call = unary(channel, "again")
+      assert 1 = request(socket)
+      write(socket, Frame.rst_stream(1, :refused_stream))
+      assert {:headers, 3, _, false, true} = next(socket, :headers)
+      assert {:data, 3, <<_::40, "again">>, true, _} = next(socket)
+      respond(socket, 3, "ok")
+      assert {:ok, "ok"} = Transport.await(call)
+    end
+
+    test "is not sent again for ever", context do
+      {channel, socket} = connect(context)
+      call = unary(channel)
+      for _ <- 1..6, do: write(socket, Frame.rst_stream(request(socket), :refused_stream))
+      assert {:error, %{code: :unavailable, sent?: false}} = Transport.await(call)
+    end
+
+    test "fails as not sent if more might have followed", context do
+      {channel, socket} = connect(context)
+      {:ok, call} = Transport.open_stream(channel, @path, timeout: 5_000)
+      {:headers, id, _, false, true} = next(socket, :headers)
+      write(socket, Frame.rst_stream(id, :refused_stream))
+      assert {:error, %{code: :unavailable, sent?: false}} = Transport.recv_message(call)
+    end
+  end
+
+  describe "GOAWAY" do
+    test "lets streams end, and moves those beyond the last id and new calls", context do
+      {channel, socket} = connect(context)
+      goes_on = unary(channel)
+      beyond = unary(channel)
+      {:ok, open} = Transport.open_stream(channel, @path, timeout: 5_000)
+      assert 1 = request(socket)
+      assert 3 = request(socket)
+      assert {:headers, 5, _, false, true} = next(socket, :headers)
+      write(socket, Frame.goaway(1, :no_error, "bye"))
+
+      assert {:error, %{code: :unavailable, sent?: false, message: message}} =
+               Transport.recv_message(open)
+
+      assert message =~ "bye"
+
+      new = unary(channel)
+      second = serve(context.listener)
+      assert 1 = request(second)
+      assert 3 = request(second)
+      respond(second, 1, "from the second")
+      respond(second, 3, "from the second, too")
+      assert {:ok, "from the second"} = Transport.await(beyond)
+      assert {:ok, "from the second, too"} = Transport.await(new)
+
+      respond(socket, 1, "from the first")
+      assert {:ok, "from the first"} = Transport.await(goes_on)
+      # Nothing is left to do on the first connection.
+      assert {:goaway, 0, :no_error, ""} = next(socket, :goaway)
+      assert :closed = next(socket)
+    end
+
+    test "with the very first SETTINGS leads to another connection, and fails no call", context do
+      {:ok, channel} = Transport.connect(context.target, lazy: true, owner: self())
+      call = unary(channel)
+      {first, _} = accept(context.listener)
+      write(first, [Frame.settings([]), Frame.goaway(0, :no_error, "")])
+      second = serve(context.listener)
+      respond(second, request(second), "ok")
+      assert {:ok, "ok"} = Transport.await(call)
+    end
+
+    test "in two steps, as servers do it gracefully, loses no call", context do
+      {channel, socket} = connect(context)
+      call = unary(channel)
+      assert 1 = request(socket)
+      write(socket, Frame.goaway(2_147_483_647, :no_error, ""))
+      write(socket, Frame.goaway(1, :no_error, ""))
+      respond(socket, 1, "ok")
+      assert {:ok, "ok"} = Transport.await(call)
+    end
+
+    test "moves complete calls that were queued, and refuses open ones", context do
+      {channel, socket} = connect(context, settings: [{@max_concurrent_streams, 1}])
+      running = unary(channel)
+      assert 1 = request(socket)
+      queued = unary(channel)
+      {:ok, open} = Transport.open_stream(channel, @path, timeout: 5_000)
+      write(socket, Frame.goaway(1, :no_error, ""))
+      assert {:error, %{code: :unavailable, sent?: false}} = Transport.recv_message(open)
+
+      second = serve(context.listener)
+      assert 1 = request(second)
+      respond(second, 1, "moved")
+      assert {:ok, "moved"} = Transport.await(queued)
+      respond(socket, 1, "ok")
+      assert {:ok, "ok"} = Transport.await(running)
+    end
+
+    test "for too many pings ends the calls with the server's word", context do
+      {channel, socket} = connect(context)
+      {:ok, call} = Transport.open_stream(channel, @path, timeout: 5_000)
+      next(socket, :headers)
+      write(socket, Frame.goaway(0, :enhance_your_calm, "too_many_pings"))
+      assert {:error, %{code: :unavailable, message: message}} = Transport.recv_message(call)
+      assert message =~ "ENHANCE_YOUR_CALM: too_many_pings"
+    end
+  end
+
+  describe "limits of the server" do
+    test "MAX_CONCURRENT_STREAMS queues calls, and cancelled ones are never sent", context do
+      {channel, socket} = connect(context, settings: [{@max_concurrent_streams, 1}])
+      [first, second, third] = for text <- ~w(first second third), do: unary(channel, text)
+      assert 1 = request(socket)
+      Transport.cancel(second)
+      write(socket, Frame.ping("sentinel", false))
+      assert {:ping, "sentinel", true} = next(socket)
+
+      respond(socket, 1, "one")
+      assert {:ok, "one"} = Transport.await(first)
+      assert {:headers, 3, _, false, true} = next(socket)
+      assert {:data, 3, <<_::40, "third">>, true, _} = next(socket)
+      respond(socket, 3, "three")
+      assert {:ok, "three"} = Transport.await(third)
+    end
+
+    test "MAX_CONCURRENT_STREAMS may be raised later", context do
+      {channel, socket} = connect(context, settings: [{@max_concurrent_streams, 0}])
+      call = unary(channel)
+      write(socket, Frame.ping("sentinel", false))
+      assert {:ping, "sentinel", true} = next(socket, :ping)
+      write(socket, Frame.settings([{@max_concurrent_streams, 1}]))
+      assert 1 = request(socket)
+      respond(socket, 1, "ok")
+      assert {:ok, "ok"} = Transport.await(call)
+    end
+
+    test "exhausted stream ids lead to another connection", context do
+      {channel, socket} = connect(context, first_stream_id: 2_147_483_645)
+      calls = for _ <- 1..3, do: unary(channel)
+      assert 2_147_483_645 = request(socket)
+      assert 2_147_483_647 = request(socket)
+      second = serve(context.listener)
+      assert 2_147_483_645 = request(second)
+      respond(second, 2_147_483_645, "third")
+      respond(socket, 2_147_483_647, "second")
+      respond(socket, 2_147_483_645, "first")
+
+      assert [{:ok, "first"}, {:ok, "second"}, {:ok, "third"}] =
+               Enum.map(calls, &Transport.await/1)
+    end
+  end
+end

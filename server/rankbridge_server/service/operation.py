@@ -1,0 +1,92 @@
+"""OperationService."""
+
+from __future__ import annotations
+
+import grpc
+
+from rankbridge.v1 import operation_service_pb2 as pb
+from rankbridge.v1 import operation_service_pb2_grpc as stub
+
+from ..core.errors import BridgeError, Phase, invalid
+from ..core.rank import Rank
+from ..core.task import Task
+from . import wire
+from .operations import COLLECTIVES
+from .running import answered, submit
+
+_STATES = {
+    Phase.CHECK: pb.OPERATION_STATE_QUEUED,
+    Phase.ADMISSION: pb.OPERATION_STATE_ADMISSION,
+    Phase.DATA: pb.OPERATION_STATE_DATA,
+}
+
+
+class OperationServicer(stub.OperationServiceServicer):
+    """Operations of one rank by their ids."""
+
+    def __init__(self, rank: Rank) -> None:
+        self._rank = rank
+
+    def Submit(self, request: pb.SubmitRequest, context: grpc.ServicerContext) -> pb.SubmitResponse:
+        """Begin an operation."""
+        return answered(
+            self._rank,
+            "submit",
+            lambda: pb.SubmitResponse(operation_id=self._submit(request.operation)),
+            lambda error: pb.SubmitResponse(error=error),
+        )
+
+    def Poll(self, request: pb.PollRequest, context: grpc.ServicerContext) -> pb.PollResponse:
+        """Tell how far an operation is."""
+        return answered(
+            self._rank,
+            "poll",
+            lambda: pb.PollResponse(status=_status(self._rank.find(request.operation_id))),
+            lambda error: pb.PollResponse(error=error),
+        )
+
+    def Await(self, request: pb.AwaitRequest, context: grpc.ServicerContext) -> pb.AwaitResponse:
+        """Wait for an outcome."""
+        timeout = request.timeout_ms / 1000 or self._rank.default_timeout
+        return answered(
+            self._rank,
+            "await",
+            lambda: pb.AwaitResponse(
+                value=wire.pack_value(self._rank.find(request.operation_id).outcome(timeout))
+            ),
+            lambda error: pb.AwaitResponse(error=error),
+        )
+
+    def Cancel(self, request: pb.CancelRequest, context: grpc.ServicerContext) -> pb.CancelResponse:
+        """Withdraw an operation."""
+        return answered(
+            self._rank,
+            "cancel",
+            lambda: pb.CancelResponse(cancelled=_cancel(self._rank.find(request.operation_id))),
+            lambda error: pb.CancelResponse(error=error),
+        )
+
+    def _submit(self, operation: pb.Operation) -> str:
+        kind = operation.WhichOneof("kind")
+        if kind is None:
+            raise invalid("the operation is missing", expected="one of " + ", ".join(COLLECTIVES), got="none")
+        request = getattr(operation, kind)
+        if not request.call.operation_id:
+            raise invalid("a submitted operation needs an id", expected="call.operation_id", got="''")
+        submit(self._rank, COLLECTIVES[kind], request)
+        return str(request.call.operation_id)
+
+
+def _status(task: Task) -> pb.OperationStatus:
+    if not task.done:
+        return pb.OperationStatus(state=_STATES[task.phase])
+    try:
+        result = pb.OperationResult(value=wire.pack_value(task.outcome()))
+    except BridgeError as error:
+        result = pb.OperationResult(error=wire.pack_error(error.failure))
+    return pb.OperationStatus(state=pb.OPERATION_STATE_DONE, result=result)
+
+
+def _cancel(task: Task) -> bool:
+    task.cancel("the controller asked for it")
+    return task.cancelled()
