@@ -14,8 +14,9 @@ from rankbridge_server.core.limits import Limits
 from rankbridge_server.core.links import LinkMaker
 from rankbridge_server.core.operations import Operation
 from rankbridge_server.core.preparation import RankAddress
-from rankbridge_server.core.rank import Identity, Rank
+from rankbridge_server.core.rank import Identity, Rank, State
 from rankbridge_server.core.refs import Ref
+from rankbridge_server.core.regrouping import PeerState
 from rankbridge_server.core.task import Call, Outcome
 from rankbridge_server.core.tensors import Full, TensorSpec
 from rankbridge_server.links.local import LocalHub
@@ -29,8 +30,11 @@ class LocalPeer:
     def __init__(self, rank: Rank) -> None:
         self.rank = rank
 
-    def generation(self, timeout: float) -> int:
-        return self.rank.describe().number
+    def describe(self, timeout: float) -> PeerState:
+        it = self.rank.describe()
+        was_formed = it.state in (State.FORMED, State.OVER)
+        groups = tuple(GroupDescription(group.name, group.ranks) for group in it.groups)
+        return PeerState(it.number, it.rank if was_formed else None, groups)
 
     def prepare(
         self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription], timeout: float

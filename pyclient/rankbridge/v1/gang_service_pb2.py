@@ -26,7 +26,7 @@ from rankbridge.v1 import error_pb2 as rankbridge_dot_v1_dot_error__pb2
 from rankbridge.v1 import rank_service_pb2 as rankbridge_dot_v1_dot_rank__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n rankbridge/v1/gang_service.proto\x12\rrankbridge.v1\x1a\x19rankbridge/v1/error.proto\x1a rankbridge/v1/rank_service.proto\"e\n\x0b\x46ormRequest\x12\x11\n\tendpoints\x18\x01 \x03(\t\x12/\n\x06groups\x18\x02 \x03(\x0b\x32\x1f.rankbridge.v1.GroupDescription\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\"A\n\x06\x46ormed\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x12\n\nworld_size\x18\x02 \x01(\r\x12\x0f\n\x07took_us\x18\x03 \x01(\x04\"i\n\x0c\x46ormResponse\x12\'\n\x06\x66ormed\x18\x01 \x01(\x0b\x32\x15.rankbridge.v1.FormedH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome2N\n\x0bGangService\x12?\n\x04\x46orm\x12\x1a.rankbridge.v1.FormRequest\x1a\x1b.rankbridge.v1.FormResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n rankbridge/v1/gang_service.proto\x12\rrankbridge.v1\x1a\x19rankbridge/v1/error.proto\x1a rankbridge/v1/rank_service.proto\"|\n\x0b\x46ormRequest\x12\x11\n\tendpoints\x18\x01 \x03(\t\x12/\n\x06groups\x18\x02 \x03(\x0b\x32\x1f.rankbridge.v1.GroupDescription\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\x12\x15\n\rforget_groups\x18\x04 \x01(\x08\"A\n\x06\x46ormed\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x12\n\nworld_size\x18\x02 \x01(\r\x12\x0f\n\x07took_us\x18\x03 \x01(\x04\"i\n\x0c\x46ormResponse\x12\'\n\x06\x66ormed\x18\x01 \x01(\x0b\x32\x15.rankbridge.v1.FormedH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome2N\n\x0bGangService\x12?\n\x04\x46orm\x12\x1a.rankbridge.v1.FormRequest\x1a\x1b.rankbridge.v1.FormResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -34,11 +34,11 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rankbridge.v1.gang_service_
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_FORMREQUEST']._serialized_start=112
-  _globals['_FORMREQUEST']._serialized_end=213
-  _globals['_FORMED']._serialized_start=215
-  _globals['_FORMED']._serialized_end=280
-  _globals['_FORMRESPONSE']._serialized_start=282
-  _globals['_FORMRESPONSE']._serialized_end=387
-  _globals['_GANGSERVICE']._serialized_start=389
-  _globals['_GANGSERVICE']._serialized_end=467
+  _globals['_FORMREQUEST']._serialized_end=236
+  _globals['_FORMED']._serialized_start=238
+  _globals['_FORMED']._serialized_end=303
+  _globals['_FORMRESPONSE']._serialized_start=305
+  _globals['_FORMRESPONSE']._serialized_end=410
+  _globals['_GANGSERVICE']._serialized_start=412
+  _globals['_GANGSERVICE']._serialized_end=490
 # @@protoc_insertion_point(module_scope)

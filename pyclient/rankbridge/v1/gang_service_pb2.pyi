@@ -29,8 +29,14 @@ class FormRequest(google.protobuf.message.Message):
     ENDPOINTS_FIELD_NUMBER: builtins.int
     GROUPS_FIELD_NUMBER: builtins.int
     TIMEOUT_MS_FIELD_NUMBER: builtins.int
+    FORGET_GROUPS_FIELD_NUMBER: builtins.int
     timeout_ms: builtins.int
     """Longest time for all of it, in milliseconds. 0: 10,000."""
+    forget_groups: builtins.bool
+    """False: the groups of the previous generation are made again, too. Their members are the ranks that were members,
+    under their new numbers, and new ranks that stand where a lost member stood; lost members without a replacement
+    are left out, and a group without members is not made. True: they are not made again.
+    """
     @property
     def endpoints(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """A gRPC target for each rank, in rank order, as the asked sidecar can reach it: "10.0.0.7:50051", "unix:/run/...".
@@ -39,7 +45,7 @@ class FormRequest(google.protobuf.message.Message):
 
     @property
     def groups(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[rankbridge.v1.rank_service_pb2.GroupDescription]:
-        """Groups to form beside "world"."""
+        """Groups to form beside "world". One with the name of a group of the previous generation takes its place."""
 
     def __init__(
         self,
@@ -47,8 +53,9 @@ class FormRequest(google.protobuf.message.Message):
         endpoints: collections.abc.Iterable[builtins.str] | None = ...,
         groups: collections.abc.Iterable[rankbridge.v1.rank_service_pb2.GroupDescription] | None = ...,
         timeout_ms: builtins.int = ...,
+        forget_groups: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["endpoints", b"endpoints", "groups", b"groups", "timeout_ms", b"timeout_ms"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["endpoints", b"endpoints", "forget_groups", b"forget_groups", "groups", b"groups", "timeout_ms", b"timeout_ms"]) -> None: ...
 
 Global___FormRequest: typing_extensions.TypeAlias = FormRequest
 

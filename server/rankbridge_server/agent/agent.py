@@ -1,4 +1,4 @@
-"""The process of one host that forks its ranks, forms their first generation, and ends them."""
+"""The process of one host that forks its ranks, forms their first generation, replaces them, and ends them."""
 
 from __future__ import annotations
 
@@ -7,15 +7,19 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
+from typing import Protocol
 
 from .child import Child, fork
-from .messages import Failed, Form, Formed, Line, Message, Ready
+from .messages import Failed, Form, Formed, Line, Message, Ping, Pong, Ready, Suspect
 
 # How long ranks that were told to end may take before they are killed.
 _STOP_GRACE_S = 3.0
+# How long a rank that is asked may take to say that it lives.
+_PING_TIMEOUT_S = 0.3
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -40,17 +44,41 @@ class Started:
     generation: int
 
 
-class Agent:
-    """Forks `size` ranks that run `run(rank, line)`. Use as a context manager: on leaving, every rank has ended.
+class RunRank(Protocol):
+    """What a rank's process does."""
 
-    While it is entered, SIGINT, SIGTERM and SIGHUP raise Interrupted out of whatever waits here.
+    def __call__(self, rank: int, endpoints: list[str], line: Line) -> None:
+        """Serve one rank until the agent is gone; `endpoints` are those of the rank that it replaces, or none."""
+        ...
+
+
+class Watcher(Protocol):
+    """Who is told what becomes of ranks."""
+
+    def exited(self, rank: int, pid: int, how: str) -> None:
+        """A rank has ended."""
+        ...
+
+    def replaced(self, rank: int, pid: int, endpoints: list[str]) -> None:
+        """Another process serves in its place; it is in no generation before somebody forms one with it."""
+        ...
+
+
+class Agent:
+    """Forks `size` ranks. Use as a context manager: on leaving, every rank has ended.
+
+    `replace`: a rank that ends, or that is stopped when others have lost it, is replaced by a new process at the
+    same endpoints. While the agent is entered, SIGINT, SIGTERM and SIGHUP raise Interrupted out of whatever waits here.
     """
 
-    def __init__(self, size: int, run: Callable[[int, Line], None], *, watch_stdin: bool = False) -> None:
+    def __init__(self, size: int, run: RunRank, *, replace: bool, watch_stdin: bool) -> None:
         self._size = size
         self._run = run
+        self._replace = replace
         self._watch_stdin = watch_stdin
         self._children: list[Child] = []
+        self._endpoints: list[list[str]] = []
+        self._pinged: dict[int, float] = {}
         self._selector = selectors.DefaultSelector()
         self._wake_out, self._wake_in = socket.socketpair()
         self._old_handlers: dict[signal.Signals, object] = {}
@@ -83,42 +111,105 @@ class Agent:
         """
         deadline = time.monotonic() + timeout
         for rank in range(self._size):
-            child = fork(rank, partial(self._run, rank), self._children)
-            self._children.append(child)
-            self._selector.register(child.pidfd, selectors.EVENT_READ, child)
-        endpoints: list[list[str]] = []
+            self._children.append(self._fork(rank, []))
         for child in self._children:
-            ready = self._next(child, deadline)
-            if not isinstance(ready, Ready):
-                raise StartError(f"rank {child.rank} did not serve: {ready}")
-            endpoints.append(ready.endpoints)
+            self._endpoints.append(self._ready(child, deadline))
         first = self._children[0]
-        first.line.send(Form([targets[0] for targets in endpoints], max(1.0, deadline - time.monotonic())))
+        targets = [endpoints[0] for endpoints in self._endpoints]
+        first.line.send(Form(targets, max(1.0, deadline - time.monotonic())))
         formed = self._next(first, deadline)
         if not isinstance(formed, Formed):
             raise StartError(f"the first generation was not formed: {formed}")
-        return Started([child.pid for child in self._children], endpoints, formed.generation)
+        for child in self._children:
+            self._watch_child(child)
+        return Started([child.pid for child in self._children], self._endpoints, formed.generation)
 
-    def watch(self, exited: Callable[[int, int, str], None]) -> str:
-        """Wait until there is a reason to end, and return it. `exited(rank, pid, how)` is told of each lost rank.
+    def watch(self, watcher: Watcher) -> str:
+        """Wait until there is a reason to end, and return it.
 
         Raises Interrupted on a signal.
         """
         while any(not child.exit for child in self._children):
-            for key, _ in self._selector.select():
+            for key, _ in self._selector.select(self._until_next_ping()):
                 if key.fileobj == 0:
                     if not os.read(0, 65536):
                         return "standard input was closed"
+                elif key.fileobj is self._wake_out:
+                    self._interrupted()
                 else:
-                    self._handle(key, exited)
+                    self._handle(key.data, watcher)
+            self._kill_silent()
         return "every rank has exited"
 
+    def _fork(self, rank: int, endpoints: list[str]) -> Child:
+        return fork(rank, partial(self._run, rank, endpoints), self._children)
+
+    def _watch_child(self, child: Child) -> None:
+        self._selector.register(child.pidfd, selectors.EVENT_READ, (child, False))
+        self._selector.register(child.line, selectors.EVENT_READ, (child, True))
+
+    def _handle(self, source: tuple[Child, bool], watcher: Watcher) -> None:
+        child, spoke = source
+        if child.exit:
+            # Its line and its end were seen in one look.
+            return
+        message = child.line.receive() if spoke else None
+        if isinstance(message, Pong):
+            self._pinged.pop(child.rank, None)
+        elif isinstance(message, Suspect):
+            self._ping_all()
+        elif message is None and not spoke:
+            self._ended(child, watcher)
+        elif message is None:
+            # Its end of the line is closed: its process is about to be seen ending.
+            self._selector.unregister(child.line)
+
+    def _ended(self, child: Child, watcher: Watcher) -> None:
+        self._selector.unregister(child.pidfd)
+        if child.line.fileno() in self._selector.get_map():
+            self._selector.unregister(child.line)
+        self._pinged.pop(child.rank, None)
+        watcher.exited(child.rank, child.pid, child.reap())
+        if not self._replace:
+            return
+        replacement = self._children[child.rank] = self._fork(child.rank, self._endpoints[child.rank])
+        try:
+            endpoints = self._ready(replacement, time.monotonic() + _STOP_GRACE_S)
+        except StartError as error:
+            replacement.kill(signal.SIGKILL)
+            watcher.exited(child.rank, replacement.pid, f"{replacement.reap()} before it served: {error}")
+            return
+        self._endpoints[child.rank] = endpoints
+        self._watch_child(replacement)
+        watcher.replaced(child.rank, replacement.pid, endpoints)
+
+    def _ping_all(self) -> None:
+        if not self._replace:
+            return
+        due = time.monotonic() + _PING_TIMEOUT_S
+        for child in self._children:
+            if not child.exit and child.rank not in self._pinged:
+                self._pinged[child.rank] = due
+                child.line.try_send(Ping())
+
+    def _until_next_ping(self) -> float | None:
+        due = min(self._pinged.values(), default=None)
+        return None if due is None else max(0.0, due - time.monotonic())
+
+    def _kill_silent(self) -> None:
+        now = time.monotonic()
+        for rank in [rank for rank, due in self._pinged.items() if due <= now]:
+            del self._pinged[rank]
+            self._children[rank].kill(signal.SIGKILL)
+
+    def _ready(self, child: Child, deadline: float) -> list[str]:
+        ready = self._next(child, deadline)
+        if not isinstance(ready, Ready):
+            raise StartError(f"rank {child.rank} did not serve: {ready}")
+        return ready.endpoints
+
     def _next(self, child: Child, deadline: float) -> Message:
-        with selectors.DefaultSelector() as selector:
-            selector.register(child.line, selectors.EVENT_READ)
-            selector.register(self._wake_out, selectors.EVENT_READ)
-            if self._watch_stdin:
-                selector.register(0, selectors.EVENT_READ)
+        with self._waiting_for(child) as selector:
             while True:
                 events = selector.select(max(0.0, deadline - time.monotonic()))
                 if not events:
@@ -136,13 +227,14 @@ class Agent:
                         raise StartError(f"rank {child.rank} (pid {child.pid}) ended before it served")
                     return message
 
-    def _handle(self, key: selectors.SelectorKey, exited: Callable[[int, int, str], None]) -> None:
-        if key.fileobj is self._wake_out:
-            self._interrupted()
-            return
-        child: Child = key.data
-        self._selector.unregister(child.pidfd)
-        exited(child.rank, child.pid, child.reap())
+    @contextmanager
+    def _waiting_for(self, child: Child) -> Iterator[selectors.BaseSelector]:
+        with selectors.DefaultSelector() as selector:
+            selector.register(child.line, selectors.EVENT_READ)
+            selector.register(self._wake_out, selectors.EVENT_READ)
+            if self._watch_stdin:
+                selector.register(0, selectors.EVENT_READ)
+            yield selector
 
     def _interrupted(self) -> None:
         for signum in self._wake_out.recv(64):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import socket
+import threading
 from dataclasses import asdict, dataclass, field
+from typing import get_args
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +33,21 @@ class Formed:
 
 
 @dataclass(frozen=True, slots=True)
+class Suspect:
+    """From a rank: its generation is over because a rank was lost. Some rank may be stopped, not dead."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """To a rank: say that you live."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pong:
+    """From a rank: it lives."""
+
+
+@dataclass(frozen=True, slots=True)
 class Failed:
     """From a rank: it could not do what it was told."""
 
@@ -44,16 +61,17 @@ class Stop:
     reason: str = field(default="")
 
 
-Message = Ready | Form | Formed | Failed | Stop
-_KINDS: dict[str, type[Message]] = {kind.__name__: kind for kind in (Ready, Form, Formed, Failed, Stop)}
+Message = Ready | Form | Formed | Suspect | Ping | Pong | Failed | Stop
+_KINDS: dict[str, type[Message]] = {kind.__name__: kind for kind in get_args(Message)}
 
 
 class Line:
-    """One end of the socket pair."""
+    """One end of the socket pair. Any thread may send; one receives."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
         self._buffer = b""
+        self._lock = threading.Lock()
 
     def fileno(self) -> int:
         """For selectors."""
@@ -61,7 +79,17 @@ class Line:
 
     def send(self, message: Message) -> None:
         """Send one message. Raises OSError when the other side is gone."""
-        self._socket.sendall(json.dumps([type(message).__name__, asdict(message)]).encode() + b"\n")
+        with self._lock:
+            self._socket.sendall(_encoded(message))
+
+    def try_send(self, message: Message) -> bool:
+        """Send one message, unless the other side is gone or reads nothing."""
+        line = _encoded(message)
+        try:
+            with self._lock:
+                return self._socket.send(line, socket.MSG_DONTWAIT) == len(line)
+        except OSError:
+            return False
 
     def receive(self) -> Message | None:
         """The next message; None when the other side is gone."""
@@ -80,3 +108,7 @@ class Line:
     def close(self) -> None:
         """Close this end."""
         self._socket.close()
+
+
+def _encoded(message: Message) -> bytes:
+    return json.dumps([type(message).__name__, asdict(message)]).encode() + b"\n"

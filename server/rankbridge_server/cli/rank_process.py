@@ -6,7 +6,7 @@ import signal
 from collections.abc import Callable
 from types import FrameType
 
-from ..agent.messages import Line
+from ..agent.messages import Line, Suspect
 from ..core.rank import Identity
 from ..links.local import LocalHub
 from ..links.sockets import SocketLinkMaker
@@ -30,14 +30,18 @@ def run_gloo_rank(identity: Identity, settings: RankSettings, line: Line) -> Non
     """Serve one rank on Gloo until the agent says stop, or is gone."""
     from ..backends.gloo import GlooBackend
 
-    sidecar = Sidecar(
-        identity, GlooBackend(), SocketLinkMaker(settings.links, heartbeat=settings.heartbeat), settings
-    )
+    links = SocketLinkMaker(settings.links, heartbeat=settings.heartbeat)
+    links.sweep()
+    sidecar = Sidecar(identity, GlooBackend(), links, settings, lost=lambda: _suspect(line))
     _stop_on_sigterm()
     try:
         obey([sidecar], line)
     except _Stopped:
         sidecar.stop()
+
+
+def _suspect(line: Line) -> None:
+    line.try_send(Suspect())
 
 
 def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line) -> None:

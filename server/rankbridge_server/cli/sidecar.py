@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from ..agent.messages import Failed, Form, Formed, Line, Ready
+from ..agent.messages import Failed, Form, Formed, Line, Ping, Pong, Ready
 from ..core.coordinator import Backend
 from ..core.errors import BridgeError
 from ..core.links import LinkMaker
@@ -18,7 +18,12 @@ class Sidecar:
     """A rank that serves. Raises OSError when an address cannot be had."""
 
     def __init__(
-        self, identity: Identity, backend: Backend, make_links: LinkMaker, settings: RankSettings
+        self,
+        identity: Identity,
+        backend: Backend,
+        make_links: LinkMaker,
+        settings: RankSettings,
+        lost: Callable[[], None] = lambda: None,
     ) -> None:
         self._rank = Rank(
             identity,
@@ -27,6 +32,7 @@ class Sidecar:
             limits=settings.limits,
             default_timeout=settings.default_timeout,
             data_timeout=settings.data_timeout,
+            lost=lost,
         )
         self._server = Server(self._rank, settings.listen, settings.limits.max_pending)
         self._server.start()
@@ -45,7 +51,10 @@ class Sidecar:
 def obey(sidecars: Sequence[Sidecar], line: Line) -> None:
     """Serve these ranks and do what the agent says until it says stop, or is gone."""
     line.send(Ready([target for sidecar in sidecars for target in sidecar.endpoints]))
-    while isinstance(message := line.receive(), Form):
+    while isinstance(message := line.receive(), Form | Ping):
+        if isinstance(message, Ping):
+            line.send(Pong())
+            continue
         # A process that serves several ranks forms them all: the agent knows of one.
         targets = message.endpoints if len(sidecars) == 1 else [it.endpoints[0] for it in sidecars]
         try:

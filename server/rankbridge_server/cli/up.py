@@ -8,6 +8,7 @@ import signal
 import sys
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from ..agent.agent import Agent, Interrupted, StartError
 from ..agent.messages import Line
@@ -40,6 +41,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--name", default="gang", help="name of the gang, for people (default: %(default)s)")
     parser.add_argument(
         "--endpoints-file", type=Path, metavar="FILE", help="write where the ranks serve to FILE, as JSON"
+    )
+    parser.add_argument(
+        "--on-rank-exit",
+        choices=["replace", "leave"],
+        default="replace",
+        help="replace: a new process serves at the endpoints of a rank that ended, or that was stopped when others "
+        "lost it, and waits to be formed into a generation; leave: its place stays empty (default: %(default)s)",
     )
     parser.add_argument(
         "--exit-on-stdin-close",
@@ -76,9 +84,9 @@ def run(options: argparse.Namespace) -> int:
 def _up(options: argparse.Namespace, directory: Path) -> int:
     limits = limits_of(options)
 
-    def settings(rank: int) -> RankSettings:
+    def settings(rank: int, endpoints: list[str]) -> RankSettings:
         return RankSettings(
-            listen=(f"unix:{directory}/rank-{rank}", "127.0.0.1:0"),
+            listen=tuple(endpoints) or (f"unix:{directory}/rank-{rank}", "127.0.0.1:0"),
             links=f"unix:{directory}/links-{rank}",
             limits=limits,
             heartbeat=heartbeat_of(options),
@@ -88,16 +96,23 @@ def _up(options: argparse.Namespace, directory: Path) -> int:
 
     fake = options.backend == "fake"
 
-    def run_rank(rank: int, line: Line) -> None:
+    def run_rank(rank: int, endpoints: list[str], line: Line) -> None:
         from . import rank_process
 
         if fake:
-            rank_process.run_fake_gang(options.size, settings, line)
+            rank_process.run_fake_gang(options.size, lambda rank: settings(rank, []), line)
         else:
             identity = Identity(rank=rank, world_size=options.size, local_rank=rank)
-            rank_process.run_gloo_rank(identity, settings(rank), line)
+            rank_process.run_gloo_rank(identity, settings(rank, endpoints), line)
 
-    with Agent(1 if fake else options.size, run_rank, watch_stdin=options.exit_on_stdin_close) as agent:
+    agent = Agent(
+        1 if fake else options.size,
+        run_rank,
+        # Ranks on the fake backend share one process: nobody is left to go on with a replacement.
+        replace=options.on_rank_exit == "replace" and not fake,
+        watch_stdin=options.exit_on_stdin_close,
+    )
+    with agent:
         with progress(f"starting {options.size} ranks"):
             started = agent.start(START_TIMEOUT_S)
         pids, targets = started.pids, started.endpoints
@@ -114,7 +129,7 @@ def _up(options: argparse.Namespace, directory: Path) -> int:
             f"ready: {options.size} ranks on {options.backend}, generation {started.generation}", flush=True
         )
         try:
-            reason = agent.watch(_tell_exit)
+            reason = agent.watch(_Log(gang, options.endpoints_file))
         finally:
             if options.endpoints_file:
                 options.endpoints_file.unlink(missing_ok=True)
@@ -126,5 +141,18 @@ def _exit_at_once(signum: int, frame: FrameType | None) -> None:
     os._exit(128 + signum)
 
 
-def _tell_exit(rank: int, pid: int, how: str) -> None:
-    print(f"rank {rank} (pid {pid}) {how}", file=sys.stderr, flush=True)
+class _Log:
+    """Tells on standard error what becomes of ranks, and keeps the endpoints file true."""
+
+    def __init__(self, gang: dict[str, Any], path: Path | None) -> None:
+        self._gang = gang
+        self._path = path
+
+    def exited(self, rank: int, pid: int, how: str) -> None:
+        print(f"rank {rank} (pid {pid}) {how}", file=sys.stderr, flush=True)
+
+    def replaced(self, rank: int, pid: int, targets: list[str]) -> None:
+        print(f"rank {rank} is replaced by pid {pid}  {'  '.join(targets)}", file=sys.stderr, flush=True)
+        self._gang["ranks"][rank].update(pid=pid, endpoints=targets)
+        if self._path:
+            endpoints.write(self._path, self._gang)

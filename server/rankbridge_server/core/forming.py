@@ -12,6 +12,7 @@ from typing import Protocol, TypeVar
 from .coordinator import GroupDescription
 from .errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
 from .preparation import RankAddress
+from .regrouping import PeerState, regroup
 
 Answer = TypeVar("Answer")
 
@@ -19,8 +20,8 @@ Answer = TypeVar("Answer")
 class Peer(Protocol):
     """A rank as the forming sidecar reaches it. Every method raises BridgeError, within `timeout` seconds."""
 
-    def generation(self, timeout: float) -> int:
-        """Highest generation that the rank has seen."""
+    def describe(self, timeout: float) -> PeerState:
+        """What the rank is before it is formed."""
         ...
 
     def prepare(
@@ -47,8 +48,12 @@ class Formed:
     took: float
 
 
-def form(peers: Sequence[Peer], groups: Sequence[GroupDescription], timeout: float) -> Formed:
+def form(
+    peers: Sequence[Peer], groups: Sequence[GroupDescription], timeout: float, *, forget_groups: bool = False
+) -> Formed:
     """Form the next generation of `peers`, which become ranks 0, 1, ... in order.
+
+    Groups of the previous generation are made again, unless `forget_groups`; `groups` come in addition.
 
     Either all have the new generation or none has: when one fails, all are aborted. `timeout` in seconds for all.
     Raises FORMING_FAILED, with each rank's part.
@@ -59,14 +64,15 @@ def form(peers: Sequence[Peer], groups: Sequence[GroupDescription], timeout: flo
         return max(0.001, start + timeout - time.monotonic())
 
     with ThreadPoolExecutor(len(peers), thread_name_prefix="forming") as pool:
-        seen = _all(pool, peers, "describe", lambda rank, peer: peer.generation(left()))
-        number = max(seen) + 1
+        states = _all(pool, peers, "describe", lambda rank, peer: peer.describe(left()))
+        number = max(state.seen for state in states) + 1
+        made = list(groups) if forget_groups else regroup(states, groups)
         try:
             addresses = _all(
                 pool,
                 peers,
                 "prepare",
-                lambda rank, peer: peer.prepare(number, rank, len(peers), groups, left()),
+                lambda rank, peer: peer.prepare(number, rank, len(peers), made, left()),
             )
             secret = secrets.token_bytes(32)
             _all(pool, peers, "commit", lambda rank, peer: peer.commit(number, addresses, secret, left()))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 
@@ -30,11 +30,19 @@ class _Job:
 class Generation:
     """A formed generation. Safe to call from any thread.
 
-    `data_timeout`: seconds that the backend may take for one operation, whatever its caller's timeout is.
+    `data_timeout`: seconds that the backend may take for one operation, whatever its caller's timeout is. `lost` is
+    called when it is over because a rank was lost.
     """
 
     def __init__(
-        self, number: int, rank: int, world_size: int, backend: Backend, links: Links, data_timeout: float
+        self,
+        number: int,
+        rank: int,
+        world_size: int,
+        backend: Backend,
+        links: Links,
+        data_timeout: float,
+        lost: Callable[[], None],
     ) -> None:
         self.number = number
         self.rank = rank
@@ -42,6 +50,7 @@ class Generation:
         self._backend = backend
         self._links = links
         self._data_timeout = data_timeout
+        self._lost = lost
         self._lock = threading.Lock()
         self._groups: dict[str, Group] = {}
         self._pending: set[Task] = set()
@@ -125,7 +134,8 @@ class Generation:
         detail = RankDetail(rank=ended.rank, rank_in_group=ended.rank, state=state, detail=ended.reason)
         what = f"rank {ended.rank} is lost" if ended.lost else "the generation was ended"
         message = f"generation {self.number} is over: {what}: {ended.reason}"
-        self.end(BridgeError.of(code, message, ranks=(detail,)), ended)
+        if self.end(BridgeError.of(code, message, ranks=(detail,)), ended) and ended.lost:
+            self._lost()
 
     def _run(self, job: _Job) -> None:
         try:

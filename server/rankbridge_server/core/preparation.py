@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .coordinator import Backend, Coordinator, GroupDescription, Joining
@@ -65,7 +65,13 @@ class Preparation:
         return RankAddress(self.rank, self._links.address, blobs)
 
     def connect(
-        self, addresses: Sequence[RankAddress], secret: bytes, timeout: float, data_timeout: float
+        self,
+        addresses: Sequence[RankAddress],
+        secret: bytes,
+        timeout: float,
+        *,
+        data_timeout: float,
+        lost: Callable[[], None],
     ) -> Generation:
         """Connect to everyone and verify every group. `timeout` in seconds for all of it. Raises FORMING_FAILED."""
         links, deadline = self._links, time.monotonic() + timeout
@@ -75,7 +81,9 @@ class Preparation:
             self.abandon()
             got = [address.rank for address in addresses]
             raise self._failed(invalid("addresses must be of all ranks, in order", got=str(got)))
-        generation = Generation(self.number, self.rank, self.world_size, self._backend, links, data_timeout)
+        generation = Generation(
+            self.number, self.rank, self.world_size, self._backend, links, data_timeout, lost
+        )
         try:
             links.start({a.rank: a.link for a in addresses}, secret, generation.lost)
             for group in self._groups:

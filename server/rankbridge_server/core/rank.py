@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeVar
@@ -59,7 +59,8 @@ class Description:
 class Rank:
     """One rank: its refs, its generation, and the way every operation takes. Safe to call from any thread.
 
-    `default_timeout` and `data_timeout` in seconds: of calls that name no timeout, and of the backend.
+    `default_timeout` and `data_timeout` in seconds: of calls that name no timeout, and of the backend. `lost` is
+    called, and must not block, when a generation is over because a rank was lost.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Rank:
         limits: Limits,
         default_timeout: float = 30.0,
         data_timeout: float = 30.0,
+        lost: Callable[[], None] = lambda: None,
     ) -> None:
         self.identity = identity
         self.backend = backend
@@ -80,6 +82,7 @@ class Rank:
         self._limits = limits
         self._make_links = make_links
         self._data_timeout = data_timeout
+        self._lost = lost
         self._lock = threading.Lock()
         self._outcomes = Outcomes()
         self._reaper = Reaper(self._expire_sessions)
@@ -175,7 +178,9 @@ class Rank:
                     got=str(number),
                 ).at(Place(rank=self.identity.rank, generation=number))
             self._preparation = None
-        generation = preparation.connect(addresses, secret, timeout, self._data_timeout)
+        generation = preparation.connect(
+            addresses, secret, timeout, data_timeout=self._data_timeout, lost=self._lost
+        )
         with self._lock:
             if self._seen != number:
                 ended = Ended(preparation.rank, False, f"generation {self._seen} was prepared meanwhile")

@@ -11,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
+from pathlib import Path
 
 from rankbridge.link.v1 import link_pb2 as pb
 
@@ -35,6 +36,13 @@ class SocketLinkMaker:
         """Links of one generation, on a listener of their own. Raises OSError."""
         address = f"{self._address}.{generation}" if self._address.startswith("unix:") else self._address
         return SocketLinks(generation, rank, address, self._advertise, self._heartbeat)
+
+    def sweep(self) -> None:
+        """Remove sockets that a killed process with the same address left behind."""
+        if self._address.startswith("unix:"):
+            base = Path(self._address.removeprefix("unix:"))
+            for left in base.parent.glob(f"{base.name}.*"):
+                left.unlink(missing_ok=True)
 
 
 class SocketLinks:

@@ -19,11 +19,19 @@ from ..core.errors import BridgeError, ErrorCode, Phase, invalid
 from ..core.forming import Formed, form
 from ..core.preparation import RankAddress
 from ..core.rank import Rank
+from ..core.regrouping import PeerState
 from . import wire
 from .rank import DEFAULT_FORMING_TIMEOUT_MS
 from .running import answered
 
 Reply = TypeVar("Reply")
+
+# A replacement serves within a tenth of a second; gRPC's own first pause is a second.
+_RECONNECT = [
+    ("grpc.initial_reconnect_backoff_ms", 20),
+    ("grpc.min_reconnect_backoff_ms", 20),
+    ("grpc.max_reconnect_backoff_ms", 100),
+]
 
 
 class GrpcPeer:
@@ -33,12 +41,11 @@ class GrpcPeer:
         self._target = target
         self._rank = RankServiceStub(channel)
 
-    def generation(self, timeout: float) -> int:
-        """Highest generation that the rank has seen."""
+    def describe(self, timeout: float) -> PeerState:
+        """What the rank is; waits for one that has only been started."""
         request = rank_pb.DescribeRankRequest()
-        return self._ask(
-            lambda: self._rank.DescribeRank(request, timeout=timeout, wait_for_ready=True)
-        ).generation
+        reply = self._ask(lambda: self._rank.DescribeRank(request, timeout=timeout, wait_for_ready=True))
+        return wire.peer_state(reply)
 
     def prepare(
         self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription], timeout: float
@@ -92,7 +99,7 @@ def _told(error: grpc.RpcError) -> str:
 @contextmanager
 def peers(targets: Sequence[str]) -> Iterator[list[GrpcPeer]]:
     """The ranks behind these targets."""
-    channels = [grpc.insecure_channel(target) for target in targets]
+    channels = [grpc.insecure_channel(target, _RECONNECT) for target in targets]
     try:
         yield [GrpcPeer(target, channel) for target, channel in zip(targets, channels, strict=True)]
     finally:
@@ -100,14 +107,20 @@ def peers(targets: Sequence[str]) -> Iterator[list[GrpcPeer]]:
             channel.close()
 
 
-def form_gang(targets: Sequence[str], groups: Sequence[GroupDescription], timeout: float) -> Formed:
+def form_gang(
+    targets: Sequence[str],
+    groups: Sequence[GroupDescription],
+    timeout: float,
+    *,
+    forget_groups: bool = False,
+) -> Formed:
     """Form the next generation of the ranks behind `targets`, in order. Raises BridgeError."""
     if not targets:
         raise invalid("a gang has at least one rank", expected="1 endpoint or more", got="0")
     if len(set(targets)) != len(targets):
         raise invalid("an endpoint is named twice", expected="one for each rank", got=str(list(targets)))
     with peers(targets) as all_ranks:
-        return form(all_ranks, groups, timeout)
+        return form(all_ranks, groups, timeout, forget_groups=forget_groups)
 
 
 class GangServicer(stub.GangServiceServicer):
@@ -132,7 +145,9 @@ class GangServicer(stub.GangServiceServicer):
     @staticmethod
     def _form(request: pb.FormRequest) -> pb.Formed:
         timeout = (request.timeout_ms or DEFAULT_FORMING_TIMEOUT_MS) / 1000
-        formed = form_gang(request.endpoints, wire.groups(request.groups), timeout)
+        formed = form_gang(
+            request.endpoints, wire.groups(request.groups), timeout, forget_groups=request.forget_groups
+        )
         return pb.Formed(
             generation=formed.generation,
             world_size=formed.world_size,

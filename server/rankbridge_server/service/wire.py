@@ -23,6 +23,7 @@ from ..core.errors import ErrorCode, Failure, Phase, Place, RankDetail, RankStat
 from ..core.group import GroupView
 from ..core.preparation import RankAddress
 from ..core.refs import Ref
+from ..core.regrouping import PeerState
 from ..core.task import Call, Outcome
 from ..core.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
 
@@ -143,6 +144,17 @@ def groups(messages: Sequence[rank_service_pb2.GroupDescription]) -> list[GroupD
 def pack_groups(descriptions: Sequence[GroupDescription]) -> list[rank_service_pb2.GroupDescription]:
     """Groups that are to be formed, for the wire."""
     return [rank_service_pb2.GroupDescription(name=it.name, ranks=it.ranks) for it in descriptions]
+
+
+def peer_state(message: rank_service_pb2.DescribeRankResponse) -> PeerState:
+    """What a rank is before it is formed."""
+    state = message.generation_state
+    was_formed = state in (rank_service_pb2.GENERATION_STATE_FORMED, rank_service_pb2.GENERATION_STATE_OVER)
+    return PeerState(
+        seen=message.generation,
+        rank=message.rank if was_formed else None,
+        groups=tuple(GroupDescription(it.name, tuple(it.ranks)) for it in message.groups),
+    )
 
 
 def address(message: rank_service_pb2.RankAddress) -> RankAddress:

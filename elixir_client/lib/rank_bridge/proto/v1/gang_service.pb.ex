@@ -8,8 +8,11 @@ defmodule RankBridge.Proto.V1.FormRequest do
 
     * `endpoints` - A gRPC target for each rank, in rank order, as the asked sidecar can reach it: "10.0.0.7:50051", "unix:/run/...".
       The asked sidecar's own is among them. At least one.
-    * `groups` - Groups to form beside "world".
+    * `groups` - Groups to form beside "world". One with the name of a group of the previous generation takes its place.
     * `timeout_ms` - Longest time for all of it, in milliseconds. 0: 10,000.
+    * `forget_groups` - False: the groups of the previous generation are made again, too. Their members are the ranks that were members,
+      under their new numbers, and new ranks that stand where a lost member stood; lost members without a replacement
+      are left out, and a group without members is not made. True: they are not made again.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -21,12 +24,14 @@ defmodule RankBridge.Proto.V1.FormRequest do
           endpoints: [String.t()],
           groups: [V1.GroupDescription.t()],
           timeout_ms: non_neg_integer(),
+          forget_groups: boolean(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
   defstruct endpoints: [],
             groups: [],
             timeout_ms: 0,
+            forget_groups: false,
             __unknown_fields__: []
 
   @impl true
@@ -42,6 +47,7 @@ defmodule RankBridge.Proto.V1.FormRequest do
       Encode.repeated(0x0A, :string, message.endpoints),
       Encode.repeated(0x12, {:message, V1.GroupDescription}, message.groups),
       Encode.implicit(0x18, :uint32, message.timeout_ms),
+      Encode.implicit(0x20, :bool, message.forget_groups),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -67,6 +73,10 @@ defmodule RankBridge.Proto.V1.FormRequest do
     %{message | timeout_ms: Decode.value(:uint32, raw)}
   end
 
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | forget_groups: Decode.value(:bool, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -90,7 +100,8 @@ defmodule RankBridge.Proto.V1.FormRequest do
     [
       {1, :endpoints, :string, :repeated},
       {2, :groups, {:message, V1.GroupDescription}, :repeated},
-      {3, :timeout_ms, :uint32, :implicit}
+      {3, :timeout_ms, :uint32, :implicit},
+      {4, :forget_groups, :bool, :implicit}
     ]
   end
 end
