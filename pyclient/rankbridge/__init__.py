@@ -20,7 +20,8 @@ from rankbridge._inits import Init, arange, full, normal, uniform, zeros
 from rankbridge._operations import CallOptions, MemberOptions, ReduceOp
 from rankbridge._rank import Rank
 from rankbridge._ref import Ref
-from rankbridge._status import Formed, Group, RankStatus, SessionUsage
+from rankbridge._status import Formed, Group, OperationState, OperationStatus, RankStatus, SessionUsage
+from rankbridge._submitted import AsyncSubmitted, Submitted
 from rankbridge._sync_channels import Pending
 from rankbridge._targets import Target
 from rankbridge._tensor import Array, Tensor, TensorLike
@@ -33,12 +34,15 @@ __all__ = [
     "AsyncGang",
     "AsyncPending",
     "AsyncRank",
+    "AsyncSubmitted",
     "CallOptions",
     "Formed",
     "Gang",
     "Group",
     "Init",
     "MemberOptions",
+    "OperationState",
+    "OperationStatus",
     "Pending",
     "PyValue",
     "Rank",
@@ -46,6 +50,7 @@ __all__ = [
     "ReduceOp",
     "Ref",
     "SessionUsage",
+    "Submitted",
     "Target",
     "Tensor",
     "TensorLike",

@@ -64,7 +64,7 @@ class AsyncPending(Generic[T]):
         return self._task.done()
 
     def cancel(self) -> None:
-        """Stops waiting for the rank; what it does meanwhile is unknown. An ended call stays as it is."""
+        """Stops waiting for the rank, which withdraws an operation that was not admitted yet. An ended call stays."""
         self._task.cancel()
 
 
@@ -97,11 +97,11 @@ class AsyncChannels:
         with self._failures(call):
             match call.shape:
                 case Shape.UNARY:
-                    return call.result(await send(call.request, timeout=call.deadline))
+                    return call.result(await send(call.request, **call.rpc_options))
                 case Shape.UPLOAD:
-                    return call.result(await send(call.messages(), timeout=call.deadline))
+                    return call.result(await send(call.messages(), **call.rpc_options))
                 case Shape.DOWNLOAD:
-                    return await self._download(call, send(call.request, timeout=call.deadline))
+                    return await self._download(call, send(call.request, **call.rpc_options))
 
     def start(self, call: Call[T]) -> AsyncPending[T]:
         """Sends a call and returns at once.

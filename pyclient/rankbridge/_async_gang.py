@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
@@ -12,13 +13,16 @@ import grpc
 from rankbridge import _operations as ops
 from rankbridge._async_channels import AsyncChannels
 from rankbridge._async_rank import AsyncRank
-from rankbridge._gang_core import CLOSE_TIMEOUT, GangCore, merge_groups, new_id, of_gang
+from rankbridge._gang_core import LEASE, GangCore, merge_groups, new_id, of_gang, refused_submit
 from rankbridge._inits import Init
 from rankbridge._operations import CallOptions, Form, MemberOptions, ReduceOp
 from rankbridge._ref import Ref
+from rankbridge._renewing import RenewingTask
 from rankbridge._status import Formed, Group, RankStatus
+from rankbridge._submitted import AsyncSubmitted
 from rankbridge._targets import Target, resolve
 from rankbridge._tensor import Array, Tensor, TensorLike, as_tensor
+from rankbridge.errors import RankBridgeError
 
 if TYPE_CHECKING:
     import torch
@@ -27,7 +31,12 @@ __all__ = ["AsyncGang", "aconnect"]
 
 
 async def aconnect(
-    target: Target, *, tls: grpc.ChannelCredentials | None = None, session: bool = True, timeout: float = 30.0
+    target: Target,
+    *,
+    tls: grpc.ChannelCredentials | None = None,
+    session: bool = True,
+    lease: float | None = LEASE,
+    timeout: float = 30.0,
 ) -> AsyncGang:
     """Connects to every rank of a gang, as ``connect``, in the running event loop.
 
@@ -35,7 +44,11 @@ async def aconnect(
     """
     targets = resolve(target, secure=tls is not None)
     gang = AsyncGang(
-        AsyncChannels(targets, tls), targets, session_id=new_id() if session else "", timeout=timeout
+        AsyncChannels(targets, tls),
+        targets,
+        session_id=new_id() if session else "",
+        lease=lease,
+        timeout=timeout,
     )
     try:
         await gang._open_session(gang.session_id)
@@ -54,11 +67,18 @@ class AsyncGang(GangCore[AsyncRank]):
     """
 
     def __init__(
-        self, channels: AsyncChannels, targets: Sequence[str], *, session_id: str, timeout: float
+        self,
+        channels: AsyncChannels,
+        targets: Sequence[str],
+        *,
+        session_id: str,
+        lease: float | None,
+        timeout: float,
     ) -> None:
         """Made by ``aconnect``."""
-        super().__init__(targets, session_id=session_id, timeout=timeout)
+        super().__init__(targets, session_id=session_id, lease=lease, timeout=timeout)
         self._channels = channels
+        self._renewing: RenewingTask | None = None
         self._ranks = tuple(AsyncRank(self, rank) for rank in self._all())
 
     async def __aenter__(self) -> Self:
@@ -73,6 +93,8 @@ class AsyncGang(GangCore[AsyncRank]):
 
     async def close(self) -> None:
         """As ``Gang.close``."""
+        if self._renewing is not None:
+            await self._renewing.end()
         await self._close_session(self._session_id)
         await self._channels.close()
 
@@ -232,6 +254,25 @@ class AsyncGang(GangCore[AsyncRank]):
         """As ``Gang.all_gather``."""
         return await self._channels.run_all(self._on_refs(refs, ops.all_gather, dim=dim, **options))
 
+    # --- operations that go on by themselves ---------------------------------------------------------------
+
+    async def submit(
+        self, operation: str, refs: Sequence[Ref] | None = None, **options: Any
+    ) -> AsyncSubmitted:
+        """As ``Gang.submit``."""
+        members = await self._members(options.get("group", "world")) if refs is None else ()
+        calls = self._submits(operation, refs, members, options)
+        operation_id = calls[0].operation_id
+        outcomes = await self._channels.outcomes(calls)
+        if any(outcome.error is not None for outcome in outcomes):
+            withdrawn = await self._channels.outcomes(self._withdraws(operation_id, outcomes))
+            raise refused_submit(outcomes, withdrawn)
+        return self._submitted(operation_id, [call.rank for call in calls], options.get("timeout"))
+
+    async def find(self, operation_id: str, *, group: str | Group = "world") -> AsyncSubmitted:
+        """As ``Gang.find``."""
+        return self._submitted(operation_id, await self._members(group), None)
+
     # --- groups and the gang -------------------------------------------------------------------------------
 
     async def new_group(self, name: str, ranks: Iterable[int], **options: Unpack[CallOptions]) -> Group:
@@ -268,8 +309,9 @@ class AsyncGang(GangCore[AsyncRank]):
         """As ``Gang.form``."""
         scope = self._scope(via_rank)
         call = ops.form(scope, endpoints or self.targets, groups=groups, timeout=timeout)
-        formed = await self._channels.run(call)
-        await self._open_session(self._session_id)
+        # The rank that is asked may be one that was just replaced.
+        formed = await self._channels.run(replace(call, wait_for_ready=True))
+        await self._channels.run_all(self._opens_again())
         return formed
 
     # --- inside --------------------------------------------------------------------------------------------
@@ -278,14 +320,22 @@ class AsyncGang(GangCore[AsyncRank]):
         known = self._known_members(group)
         return (await self._channels.run(self._describe(group))).ranks if known is None else known
 
+    def _submitted(self, operation_id: str, members: Sequence[int], timeout: float | None) -> AsyncSubmitted:
+        return AsyncSubmitted(self._channels, operation_id, members, self._scope, timeout or self.timeout)
+
     async def _open_session(self, session_id: str) -> None:
         if session_id:
-            await self._channels.run_all(self._on(self._all(), ops.open_session, session_id))
+            opens = self._opens(session_id)
+            if self._period is not None and self._renewing is None:
+                self._renewing = RenewingTask(self._period, self._renew)
+            await self._channels.run_all(opens)
 
     async def _close_session(self, session_id: str) -> None:
         if session_id and not self._channels.closed:
-            timeout = min(self.timeout, CLOSE_TIMEOUT)
             # Errors change nothing: a rank that cannot be reached frees its refs by its own end.
-            await self._channels.outcomes(
-                self._on(self._all(), ops.close_session, session_id, timeout=timeout)
-            )
+            await self._channels.outcomes(self._closes(session_id))
+
+    async def _renew(self) -> None:
+        # Errors change nothing: calls in a session that was lost fail by themselves.
+        with contextlib.suppress(RankBridgeError):
+            await self._channels.outcomes(self._renewals())

@@ -12,7 +12,7 @@ from rankbridge._async_channels import AsyncPending
 from rankbridge._inits import Init
 from rankbridge._operations import CallOptions, Form, MemberOptions, ReduceOp
 from rankbridge._ref import Ref
-from rankbridge._status import Group, RankStatus
+from rankbridge._status import Group, OperationStatus, RankStatus
 from rankbridge._tensor import Array, Tensor, TensorLike
 
 if TYPE_CHECKING:
@@ -131,13 +131,33 @@ class AsyncRank:
         """As ``Rank.status``."""
         return await self._gang._channels.run(ops.status(self._scope))
 
-    async def open_session(self, session_id: str) -> str:
+    async def open_session(self, session_id: str, *, lease: float | None = None) -> str:
         """As ``Rank.open_session``."""
-        return await self._gang._channels.run(ops.open_session(self._scope, session_id))
+        return await self._gang._channels.run(ops.open_session(self._scope, session_id, lease=lease))
+
+    async def renew_session(self, session_id: str, *, timeout: float | None = None) -> float:
+        """As ``Rank.renew_session``."""
+        return await self._gang._channels.run(ops.renew_session(self._scope, session_id, timeout=timeout))
 
     async def close_session(self, session_id: str) -> int:
         """As ``Rank.close_session``."""
         return await self._gang._channels.run(ops.close_session(self._scope, session_id))
+
+    async def submit(self, operation: str, *args: Any, **options: Any) -> str:
+        """As ``Rank.submit``."""
+        return await self._gang._channels.run(ops.submit(self._scope, operation, *args, **options))
+
+    async def poll(self, operation_id: str) -> OperationStatus:
+        """As ``Rank.poll``."""
+        return await self._gang._channels.run(ops.poll(self._scope, operation_id))
+
+    async def await_operation(self, operation_id: str, *, timeout: float | None = None) -> Ref | None:
+        """As ``Rank.await_operation``."""
+        return await self._gang._channels.run(ops.await_operation(self._scope, operation_id, timeout=timeout))
+
+    async def cancel(self, operation_id: str) -> bool:
+        """As ``Rank.cancel``."""
+        return await self._gang._channels.run(ops.cancel(self._scope, operation_id))
 
     def start(self, operation: str, *args: Any, **options: Any) -> AsyncPending[Any]:
         """As ``Rank.start``."""

@@ -52,6 +52,10 @@ class Call(Generic[T]):
         group: Name of the group, or empty.
         operation_id: Id of the operation, or empty.
         deadline: Longest time until the answer, in seconds.
+        wait_for_ready: True: waits for a rank that cannot be reached yet, as long as the deadline allows. False:
+            fails as soon as an attempt to connect has failed.
+        begun: True: the operation was begun by an earlier call. That this one is not delivered leaves open what
+            became of it.
         shape: Which sides are streams.
         request: The request, serialized. Unused for an upload.
         messages: For an upload: makes the request's messages.
@@ -65,11 +69,18 @@ class Call(Generic[T]):
     group: str = ""
     operation_id: str = ""
     deadline: float
+    wait_for_ready: bool = False
+    begun: bool = False
     shape: Shape = Shape.UNARY
     request: bytes = b""
     messages: Callable[[], Iterator[bytes]] = lambda: iter(())
     read: Callable[[bytes], T] | None = None
     reader: Callable[[], Reader[T]] | None = None
+
+    @property
+    def rpc_options(self) -> dict[str, Any]:
+        """What either front of grpcio is told beside the request."""
+        return {"timeout": self.deadline, "wait_for_ready": self.wait_for_ready}
 
     def result(self, response: bytes) -> T:
         """Makes the result of a unary response.
@@ -104,6 +115,7 @@ class Call(Generic[T]):
             group=self.group,
             operation=self.operation,
             operation_id=self.operation_id,
+            begun=self.begun,
         )
 
     def cancelled(self) -> CallCancelledError:
@@ -121,6 +133,7 @@ class Call(Generic[T]):
         """Makes the exception of a call that was made on a closed gang."""
         return CallCancelledError(
             "the gang is closed",
+            indefinite=self.begun,
             rank=self.rank,
             group=self.group,
             operation=self.operation,

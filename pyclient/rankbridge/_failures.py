@@ -80,6 +80,7 @@ def error_from_rpc(
     group: str,
     operation: str,
     operation_id: str,
+    begun: bool = False,
 ) -> RankBridgeError:
     """Makes the exception of a call that gRPC did not bring to a structured end.
 
@@ -94,12 +95,13 @@ def error_from_rpc(
         group: Name of the group, or empty.
         operation: Kind of operation.
         operation_id: Id of the operation, or empty.
+        begun: Whether an earlier call has begun the operation. Then the error is always indefinite.
     """
     cls = _STATUS_CLASSES.get(status, errors.TransportError)
     never_sent = status is grpc.StatusCode.UNAVAILABLE and _never_sent(details)
     return cls(
         f"gRPC {status.name} from {target}: {details or 'no details'}",
-        indefinite=not (never_sent or status in _REFUSED),
+        indefinite=begun or not (never_sent or status in _REFUSED),
         rank=rank,
         group=group,
         operation=operation,

@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
 
 import grpc
 
 from rankbridge import _operations as ops
-from rankbridge._gang_core import CLOSE_TIMEOUT, GangCore, merge_groups, new_id, of_gang
+from rankbridge._gang_core import LEASE, GangCore, merge_groups, new_id, of_gang, refused_submit
 from rankbridge._inits import Init
 from rankbridge._operations import CallOptions, Form, MemberOptions, ReduceOp
 from rankbridge._rank import Rank
 from rankbridge._ref import Ref
+from rankbridge._renewing import RenewingThread
 from rankbridge._status import Formed, Group, RankStatus
 from rankbridge._sync_channels import SyncChannels
+from rankbridge._submitted import Submitted
 from rankbridge._targets import Target, resolve
 from rankbridge._tensor import Array, Tensor, TensorLike, as_tensor
+from rankbridge.errors import RankBridgeError
 
 if TYPE_CHECKING:
     import torch
@@ -27,7 +31,12 @@ __all__ = ["Gang", "connect"]
 
 
 def connect(
-    target: Target, *, tls: grpc.ChannelCredentials | None = None, session: bool = True, timeout: float = 30.0
+    target: Target,
+    *,
+    tls: grpc.ChannelCredentials | None = None,
+    session: bool = True,
+    lease: float | None = LEASE,
+    timeout: float = 30.0,
 ) -> Gang:
     """Connects to every rank of a gang.
 
@@ -37,6 +46,9 @@ def connect(
         tls: Credentials for TLS, from ``grpc.ssl_channel_credentials``. None: no TLS.
         session: True: opens a session on every rank, which owns the refs made through this gang and is closed
             with it. False: refs belong to the ranks' shared sessions and live until they are released.
+        lease: How long the ranks keep the gang's sessions when nothing is heard of this process, in seconds. They
+            are renewed in the background, three times in that time, as long as the gang is open. None or 0: until
+            they are closed, however long that takes.
         timeout: Default longest time of a call, in seconds.
 
     Returns:
@@ -48,7 +60,13 @@ def connect(
         GangError: A session could not be opened on every rank (``UnavailableError``: a rank is not there).
     """
     targets = resolve(target, secure=tls is not None)
-    gang = Gang(SyncChannels(targets, tls), targets, session_id=new_id() if session else "", timeout=timeout)
+    gang = Gang(
+        SyncChannels(targets, tls),
+        targets,
+        session_id=new_id() if session else "",
+        lease=lease,
+        timeout=timeout,
+    )
     try:
         gang._open_session(gang.session_id)
     except BaseException:
@@ -71,11 +89,18 @@ class Gang(GangCore[Rank]):
     """
 
     def __init__(
-        self, channels: SyncChannels, targets: Sequence[str], *, session_id: str, timeout: float
+        self,
+        channels: SyncChannels,
+        targets: Sequence[str],
+        *,
+        session_id: str,
+        lease: float | None,
+        timeout: float,
     ) -> None:
         """Made by ``connect``."""
-        super().__init__(targets, session_id=session_id, timeout=timeout)
+        super().__init__(targets, session_id=session_id, lease=lease, timeout=timeout)
         self._channels = channels
+        self._renewing: RenewingThread | None = None
         self._ranks = tuple(Rank(self, rank) for rank in self._all())
 
     def __enter__(self) -> Self:
@@ -90,8 +115,12 @@ class Gang(GangCore[Rank]):
 
     def close(self) -> None:
         """Closes the session, which frees its refs on every rank that can be reached, and the connections."""
+        if self._renewing is not None:
+            self._renewing.end()
         self._close_session(self._session_id)
         self._channels.close()
+        if self._renewing is not None:
+            self._renewing.join()
 
     @contextlib.contextmanager
     def session(self) -> Iterator[str]:
@@ -305,6 +334,46 @@ class Gang(GangCore[Rank]):
         """
         return self._channels.run_all(self._on_refs(refs, ops.all_gather, dim=dim, **options))
 
+    # --- operations that go on by themselves ---------------------------------------------------------------
+
+    def submit(self, operation: str, refs: Sequence[Ref] | None = None, **options: Any) -> Submitted:
+        """Begins a collective on every member, and returns as soon as they all have it.
+
+        If a rank refuses it, it is withdrawn on the others.
+
+        Args:
+            operation: Name of the collective, as of this class's method: "all_reduce".
+            refs: What the method takes; None for one that takes none.
+            **options: What the method takes.
+
+        Returns:
+            The operation, to `poll`, to `cancel`, and to wait for its `result`.
+
+        Raises:
+            InvalidArgumentError: There is no such collective.
+            GangError: A rank refused it.
+        """
+        members = self._members(options.get("group", "world")) if refs is None else ()
+        calls = self._submits(operation, refs, members, options)
+        operation_id = calls[0].operation_id
+        outcomes = self._channels.outcomes(calls)
+        if any(outcome.error is not None for outcome in outcomes):
+            withdrawn = self._channels.outcomes(self._withdraws(operation_id, outcomes))
+            raise refused_submit(outcomes, withdrawn)
+        return self._submitted(operation_id, [call.rank for call in calls], options.get("timeout"))
+
+    def find(self, operation_id: str, *, group: str | Group = "world") -> Submitted:
+        """Gives any operation by its id: also one whose call was lost, or that another process began.
+
+        Args:
+            operation_id: Its id.
+            group: Its group.
+
+        Returns:
+            The operation. Whether the ranks know it shows when they are asked.
+        """
+        return self._submitted(operation_id, self._members(group), None)
+
     # --- groups and the gang -------------------------------------------------------------------------------
 
     def new_group(self, name: str, ranks: Iterable[int], **options: Unpack[CallOptions]) -> Group:
@@ -346,7 +415,9 @@ class Gang(GangCore[Rank]):
         via_rank: int = 0,
         timeout: float = 10.0,
     ) -> Formed:
-        """Forms the next generation, of every rank or of none, and opens the gang's session in it.
+        """Forms the next generation, of every rank or of none, and opens the gang's sessions in it.
+
+        Waits for ranks that cannot be reached yet, as those that are being replaced.
 
         Args:
             groups: Groups to form beside "world": ``Group``, or pairs of a name and its ranks in group order.
@@ -357,8 +428,9 @@ class Gang(GangCore[Rank]):
         """
         scope = self._scope(via_rank)
         call = ops.form(scope, endpoints or self.targets, groups=groups, timeout=timeout)
-        formed = self._channels.run(call)
-        self._open_session(self._session_id)
+        # The rank that is asked may be one that was just replaced.
+        formed = self._channels.run(replace(call, wait_for_ready=True))
+        self._channels.run_all(self._opens_again())
         return formed
 
     # --- inside --------------------------------------------------------------------------------------------
@@ -367,12 +439,22 @@ class Gang(GangCore[Rank]):
         known = self._known_members(group)
         return self._channels.run(self._describe(group)).ranks if known is None else known
 
+    def _submitted(self, operation_id: str, members: Sequence[int], timeout: float | None) -> Submitted:
+        return Submitted(self._channels, operation_id, members, self._scope, timeout or self.timeout)
+
     def _open_session(self, session_id: str) -> None:
         if session_id:
-            self._channels.run_all(self._on(self._all(), ops.open_session, session_id))
+            opens = self._opens(session_id)
+            if self._period is not None and self._renewing is None:
+                self._renewing = RenewingThread(self._period, self._renew)
+            self._channels.run_all(opens)
 
     def _close_session(self, session_id: str) -> None:
         if session_id and not self._channels.closed:
-            timeout = min(self.timeout, CLOSE_TIMEOUT)
             # Errors change nothing: a rank that cannot be reached frees its refs by its own end.
-            self._channels.outcomes(self._on(self._all(), ops.close_session, session_id, timeout=timeout))
+            self._channels.outcomes(self._closes(session_id))
+
+    def _renew(self) -> None:
+        # Errors change nothing: calls in a session that was lost fail by themselves.
+        with contextlib.suppress(RankBridgeError):
+            self._channels.outcomes(self._renewals())

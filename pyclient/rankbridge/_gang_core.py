@@ -6,6 +6,7 @@ import contextlib
 import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
+from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
 from rankbridge import _operations as ops
@@ -13,13 +14,34 @@ from rankbridge._calls import Call
 from rankbridge._inits import Init
 from rankbridge._operations import Scope, group_name
 from rankbridge._ref import Ref
+from rankbridge._renewing import renewal_period
 from rankbridge._status import Group
-from rankbridge.errors import InvalidArgumentError, Outcome, RankOutOfRangeError, gang_error
+from rankbridge.errors import (
+    GangError,
+    InvalidArgumentError,
+    Outcome,
+    RankOutOfRangeError,
+    UnknownOperationError,
+    gang_error,
+)
 
 T = TypeVar("T")
 RankT = TypeVar("RankT")
 
-__all__ = ["CLOSE_TIMEOUT", "GangCore", "all_values", "merge_groups", "new_id", "of_gang"]
+__all__ = [
+    "CLOSE_TIMEOUT",
+    "LEASE",
+    "GangCore",
+    "all_values",
+    "merge_groups",
+    "new_id",
+    "of_gang",
+    "refused_submit",
+]
+
+LEASE = 30.0
+"""How long the ranks keep a session whose controller is not heard of, in seconds, unless told otherwise."""
+
 
 CLOSE_TIMEOUT = 5.0
 """Longest time that closing a session may take, in seconds: a rank that is gone has freed its refs."""
@@ -42,11 +64,16 @@ class GangCore(Generic[RankT]):
         timeout: Default timeout of calls, in seconds.
     """
 
-    def __init__(self, targets: Sequence[str], *, session_id: str, timeout: float) -> None:
+    def __init__(
+        self, targets: Sequence[str], *, session_id: str, lease: float | None, timeout: float
+    ) -> None:
         """Knows the gang; connects nothing."""
         self.targets = tuple(targets)
         self.timeout = timeout
         self._session_id = session_id
+        self._lease = lease
+        self._period = renewal_period(lease)
+        self._kept: dict[str, None] = {}
         self._ranks: tuple[RankT, ...] = ()
 
     def __len__(self) -> int:
@@ -83,6 +110,46 @@ class GangCore(Generic[RankT]):
             yield session_id
         finally:
             _ENTERED.reset(token)
+
+    def _opens(self, session_id: str) -> list[Call[str]]:
+        """Opens a session on every rank; from now on it is kept."""
+        self._kept[session_id] = None
+        return self._on(self._all(), ops.open_session, session_id, lease=self._lease)
+
+    def _opens_again(self) -> list[Call[str]]:
+        """Opens every session that is kept on every rank, of which some may be new and not serve yet."""
+        return [
+            replace(call, wait_for_ready=True) for kept in tuple(self._kept) for call in self._opens(kept)
+        ]
+
+    def _renewals(self) -> list[Call[float]]:
+        """Renews every session that is kept on every rank, before it is due again."""
+        kept = tuple(self._kept)
+        return [
+            call
+            for one in kept
+            for call in self._on(self._all(), ops.renew_session, one, timeout=self._period)
+        ]
+
+    def _closes(self, session_id: str) -> list[Call[int]]:
+        """Closes a session on every rank; it is kept no longer."""
+        self._kept.pop(session_id, None)
+        timeout = min(self.timeout, CLOSE_TIMEOUT)
+        return self._on(self._all(), ops.close_session, session_id, timeout=timeout)
+
+    def _submits(
+        self, operation: str, refs: Sequence[Ref] | None, members: Sequence[int], options: dict[str, Any]
+    ) -> list[Call[str]]:
+        """Begins an operation on every member, under one operation id. `members` are needed without refs."""
+        build = ops.submitting(operation)
+        if refs is None:
+            return self._on_members(members, build, **options)
+        return self._on_refs(refs, build, **options)
+
+    def _withdraws(self, operation_id: str, outcomes: Sequence[Outcome[str]]) -> list[Call[bool]]:
+        """Withdraws an operation wherever it may have been begun."""
+        begun = [each.rank for each in outcomes if each.error is None or each.error.indefinite]
+        return self._on(begun, ops.cancel, operation_id)
 
     def _scope(self, rank: int) -> Scope:
         if not 0 <= rank < len(self):
@@ -178,6 +245,20 @@ def all_values(outcomes: Sequence[Outcome[T]]) -> list[T]:
     if any(outcome.error is not None for outcome in outcomes):
         raise gang_error(outcomes)
     return [outcome.value for outcome in outcomes]  # type: ignore[misc]
+
+
+def refused_submit(outcomes: Sequence[Outcome[str]], withdrawn: Sequence[Outcome[bool]]) -> GangError:
+    """Makes the exception of an operation that some ranks refused to begin.
+
+    Args:
+        outcomes: Every rank's answer to it.
+        withdrawn: The answers of those that may have begun it to being told to withdraw it.
+    """
+    error = gang_error(outcomes)
+    error.indefinite = not all(
+        outcome.value is True or isinstance(outcome.error, UnknownOperationError) for outcome in withdrawn
+    )
+    return error
 
 
 def merge_groups(listed: Sequence[list[Group]]) -> list[Group]:

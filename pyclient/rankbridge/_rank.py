@@ -11,7 +11,7 @@ from rankbridge import _operations as ops
 from rankbridge._inits import Init
 from rankbridge._operations import CallOptions, Form, MemberOptions, ReduceOp
 from rankbridge._ref import Ref
-from rankbridge._status import Group, RankStatus
+from rankbridge._status import Group, OperationStatus, RankStatus
 from rankbridge._sync_channels import Pending
 from rankbridge._tensor import Array, Tensor, TensorLike
 
@@ -152,13 +152,65 @@ class Rank:
         """Describes this rank; answers whatever the gang is doing."""
         return self._gang._channels.run(ops.status(self._scope))
 
-    def open_session(self, session_id: str) -> str:
-        """Begins a session here, unless it is open already; `session_id` empty: the rank chooses one."""
-        return self._gang._channels.run(ops.open_session(self._scope, session_id))
+    def open_session(self, session_id: str, *, lease: float | None = None) -> str:
+        """Begins a session here, unless it is open already, and gives its id.
+
+        Args:
+            session_id: Its id. Empty: the rank chooses one.
+            lease: Longest time without a call that names it, in seconds; then the rank closes it. None or 0: it
+                lives until it is closed.
+        """
+        return self._gang._channels.run(ops.open_session(self._scope, session_id, lease=lease))
+
+    def renew_session(self, session_id: str, *, timeout: float | None = None) -> float:
+        """Keeps a session alive for another lease, and gives the lease in seconds; 0: it has none."""
+        return self._gang._channels.run(ops.renew_session(self._scope, session_id, timeout=timeout))
 
     def close_session(self, session_id: str) -> int:
         """Ends a session here, and gives the number of refs that it freed."""
         return self._gang._channels.run(ops.close_session(self._scope, session_id))
+
+    def submit(self, operation: str, *args: Any, **options: Any) -> str:
+        """Begins this rank's part of a collective, and returns as soon as the rank has it.
+
+        Args:
+            operation: Name of the collective, as of this class's method: "all_reduce".
+            *args: What the method takes.
+            **options: What the method takes; `operation_id` is needed, and is given back.
+
+        Raises:
+            InvalidArgumentError: There is no such collective, or the id is missing.
+        """
+        return self._gang._channels.run(ops.submit(self._scope, operation, *args, **options))
+
+    def poll(self, operation_id: str) -> OperationStatus:
+        """Tells how far an operation is on this rank.
+
+        Raises:
+            UnknownOperationError: No operation of this id is known here.
+        """
+        return self._gang._channels.run(ops.poll(self._scope, operation_id))
+
+    def await_operation(self, operation_id: str, *, timeout: float | None = None) -> Ref | None:
+        """Waits for an operation's outcome on this rank, whoever began it, and gives or raises it.
+
+        Args:
+            operation_id: Its id.
+            timeout: Longest time to wait, in seconds. None: the gang's default.
+
+        Raises:
+            UnknownOperationError: No operation of this id is known here.
+            DeadlineExceededError: It is not done yet, and goes on.
+        """
+        return self._gang._channels.run(ops.await_operation(self._scope, operation_id, timeout=timeout))
+
+    def cancel(self, operation_id: str) -> bool:
+        """Withdraws an operation from this rank; False: it was admitted or done already.
+
+        Raises:
+            UnknownOperationError: No operation of this id is known here.
+        """
+        return self._gang._channels.run(ops.cancel(self._scope, operation_id))
 
     def start(self, operation: str, *args: Any, **options: Any) -> Pending[Any]:
         """Begins any operation and returns at once.

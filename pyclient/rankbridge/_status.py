@@ -3,20 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal, cast
 
 from rankbridge._failures import error_from_wire
 from rankbridge.errors import RankBridgeError
-from rankbridge.v1 import gang_service_pb2, group_service_pb2, rank_service_pb2
+from rankbridge._ref import Ref
+from rankbridge.v1 import gang_service_pb2, group_service_pb2, operation_service_pb2, rank_service_pb2
 
 __all__ = [
     "Formed",
     "Group",
+    "OperationState",
+    "OperationStatus",
     "RankStatus",
     "SessionUsage",
     "formed_from_wire",
     "group_from_wire",
+    "operation_state",
     "status_from_wire",
 ]
+
+
+OperationState = Literal["queued", "admission", "data", "done", "unspecified"]
+"""How far an operation is on one rank."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -105,6 +114,24 @@ class Formed:
     took: float
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperationStatus:
+    """How far an operation is on one rank.
+
+    Attributes:
+        rank: Rank in the gang.
+        state: "queued" (behind others of its group), "admission" (waiting for the other members), "data" (in the
+            backend), "done" (its outcome is known), or "unspecified".
+        value: What it gave: a ref, or None.
+        error: How it failed. None: it did not, or is not done.
+    """
+
+    rank: int
+    state: OperationState
+    value: Ref | None = None
+    error: RankBridgeError | None = None
+
+
 def group_from_wire(group: group_service_pb2.Group) -> Group:
     """Reads a group."""
     return Group(
@@ -147,3 +174,10 @@ def status_from_wire(status: rank_service_pb2.DescribeRankResponse) -> RankStatu
 def formed_from_wire(formed: gang_service_pb2.Formed) -> Formed:
     """Reads a generation that was formed."""
     return Formed(generation=formed.generation, world_size=formed.world_size, took=formed.took_us / 1e6)
+
+
+def operation_state(number: int) -> OperationState:
+    """Names the state of an operation; one of a newer protocol is "unspecified"."""
+    states = operation_service_pb2.OperationState
+    name = states.Name(number) if number in states.values() else "OPERATION_STATE_UNSPECIFIED"  # type: ignore[arg-type]
+    return cast(OperationState, name.removeprefix("OPERATION_STATE_").lower())

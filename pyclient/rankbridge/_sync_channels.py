@@ -79,7 +79,7 @@ class Pending(Generic[T]):
         return bool(self._future.done())
 
     def cancel(self) -> None:
-        """Stops waiting for the rank; what it does meanwhile is unknown. An ended call stays as it is."""
+        """Stops waiting for the rank, which withdraws an operation that was not admitted yet. An ended call stays."""
         self._cancel()
 
 
@@ -114,11 +114,11 @@ class SyncChannels:
         with self._failures(call):
             match call.shape:
                 case Shape.UNARY:
-                    return call.result(send(call.request, timeout=call.deadline))
+                    return call.result(send(call.request, **call.rpc_options))
                 case Shape.UPLOAD:
-                    return call.result(send(call.messages(), timeout=call.deadline))
+                    return call.result(send(call.messages(), **call.rpc_options))
                 case Shape.DOWNLOAD:
-                    return self._download(call, send(call.request, timeout=call.deadline))
+                    return self._download(call, send(call.request, **call.rpc_options))
 
     def start(self, call: Call[T]) -> Pending[T]:
         """Sends a call and returns at once.
@@ -129,11 +129,11 @@ class SyncChannels:
         send = self._callable(call)
         with self._failures(call):
             if call.shape is Shape.DOWNLOAD:
-                stream = send(call.request, timeout=call.deadline)
+                stream = send(call.request, **call.rpc_options)
                 future = self._threads().submit(self._guarded_download, call, stream)
                 return Pending(call, future, lambda timeout: _wait(future, timeout), stream.cancel)
             request = call.messages() if call.shape is Shape.UPLOAD else call.request
-            reply = send.future(request, timeout=call.deadline)
+            reply = send.future(request, **call.rpc_options)
             return Pending(call, reply, lambda timeout: self._reply(call, reply, timeout), reply.cancel)
 
     def outcomes(self, calls: Sequence[Call[T]]) -> list[Outcome[T]]:

@@ -22,8 +22,11 @@ CHANNEL_OPTIONS: list[tuple[str, int]] = [
     # A channel of its own for each gang: closing one closes no other's connections.
     ("grpc.use_local_subchannel_pool", 1),
     # A rank that was replaced is back within a second; gRPC would wait up to two minutes.
-    ("grpc.initial_reconnect_backoff_ms", 50),
+    ("grpc.initial_reconnect_backoff_ms", 20),
     ("grpc.max_reconnect_backoff_ms", 500),
+    # How long one attempt to connect may take, by its misleading name: a rank that is stopped accepts connections
+    # and says nothing on them.
+    ("grpc.min_reconnect_backoff_ms", 2_000),
     # Large tensors travel in chunks; a value with small tensors in it may still pass gRPC's usual 4 MiB.
     ("grpc.max_receive_message_length", 64 << 20),
 ]

@@ -9,6 +9,7 @@ The tree, with the ``ErrorCode`` of each leaf::
     ├── RefError
     │   ├── UnknownRefError                  UNKNOWN_REF
     │   └── ReleasedRefError                 RELEASED_REF
+    ├── UnknownOperationError                UNKNOWN_OPERATION
     ├── SessionError
     │   ├── WrongSessionError                WRONG_SESSION
     │   └── UnknownSessionError              UNKNOWN_SESSION
@@ -19,6 +20,7 @@ The tree, with the ``ErrorCode`` of each leaf::
     ├── MismatchError                        MISMATCH
     ├── PeerMissingError                     PEER_MISSING
     ├── DeadlineExceededError (TimeoutError) DEADLINE_EXCEEDED
+    ├── CallCancelledError                   CANCELLED
     ├── GenerationError: form the gang again
     │   ├── PeerLostError                    PEER_LOST
     │   ├── NotFormedError                   NOT_FORMED
@@ -29,7 +31,6 @@ The tree, with the ``ErrorCode`` of each leaf::
     ├── InternalError                        INTERNAL
     ├── TransportError: the call was not understood, allowed or delivered
     │   ├── UnavailableError                 UNAVAILABLE
-    │   ├── CallCancelledError               CANCELLED
     │   ├── NotAllowedError                  NOT_ALLOWED
     │   └── ProtocolError                    PROTOCOL
     └── GangError: a call to several ranks failed on some of them
@@ -81,6 +82,7 @@ __all__ = [
     "TransportError",
     "UnavailableError",
     "UnknownGroupError",
+    "UnknownOperationError",
     "UnknownRefError",
     "UnknownSessionError",
     "UnsupportedDtypeError",
@@ -89,15 +91,16 @@ __all__ = [
 
 
 class ErrorCode(enum.StrEnum):
-    """What went wrong: the codes of ``rankbridge.v1.ErrorCode``, and four of the transport.
+    """What went wrong: the codes of ``rankbridge.v1.ErrorCode``, and three of the transport.
 
     Of codes that can meet in one gang call, the one declared first here is the cause and the others follow
-    from it: a rank that refuses its arguments makes the others miss it.
+    from it: a rank that refuses its arguments, or whose call was cancelled, makes the others miss it.
     """
 
     INVALID_ARGUMENT = "INVALID_ARGUMENT"
     UNKNOWN_REF = "UNKNOWN_REF"
     RELEASED_REF = "RELEASED_REF"
+    UNKNOWN_OPERATION = "UNKNOWN_OPERATION"
     WRONG_SESSION = "WRONG_SESSION"
     UNKNOWN_SESSION = "UNKNOWN_SESSION"
     UNKNOWN_GROUP = "UNKNOWN_GROUP"
@@ -116,9 +119,9 @@ class ErrorCode(enum.StrEnum):
     STALE_GENERATION = "STALE_GENERATION"
     NOT_FORMED = "NOT_FORMED"
     ABORTED = "ABORTED"
+    CANCELLED = "CANCELLED"
     DEADLINE_EXCEEDED = "DEADLINE_EXCEEDED"
     PEER_MISSING = "PEER_MISSING"
-    CANCELLED = "CANCELLED"
     UNSPECIFIED = "UNSPECIFIED"
 
 
@@ -263,6 +266,12 @@ class ReleasedRefError(RefError):
     code = ErrorCode.RELEASED_REF
 
 
+class UnknownOperationError(RankBridgeError):
+    """No operation of this id is known on the rank: it never came, or was forgotten after thousands of others."""
+
+    code = ErrorCode.UNKNOWN_OPERATION
+
+
 class SessionError(RankBridgeError):
     """A session does not allow the call."""
 
@@ -319,6 +328,16 @@ class DeadlineExceededError(RankBridgeError, TimeoutError):
     code = ErrorCode.DEADLINE_EXCEEDED
 
 
+class CallCancelledError(RankBridgeError):
+    """The caller cancelled, closed the gang or the session, or lost the session's lease while the call ran.
+
+    Definite where a rank says so: it was withdrawn before any rank did anything. Where the caller stopped waiting
+    (``Pending.cancel``) it is indefinite: the rank withdraws the call, unless it was admitted already.
+    """
+
+    code = ErrorCode.CANCELLED
+
+
 class GenerationError(RankBridgeError):
     """There is no generation to run in. Form the next."""
 
@@ -373,12 +392,6 @@ class UnavailableError(TransportError):
     """The rank could not be reached (definite), or the connection was lost after sending (indefinite)."""
 
     code = ErrorCode.UNAVAILABLE
-
-
-class CallCancelledError(TransportError):
-    """The caller cancelled, or closed the gang while the call ran."""
-
-    code = ErrorCode.CANCELLED
 
 
 class NotAllowedError(TransportError):

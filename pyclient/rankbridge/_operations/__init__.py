@@ -15,6 +15,7 @@ from rankbridge._operations.declare import (
     group_name,
 )
 from rankbridge._operations.groups import describe_group, destroy_group, groups, new_group
+from rankbridge._operations.operations import await_operation, cancel, poll, submit, submitting
 from rankbridge._operations.ranks import form, status
 from rankbridge._operations.refs import (
     Form,
@@ -27,6 +28,7 @@ from rankbridge._operations.refs import (
     open_session,
     put,
     release,
+    renew_session,
 )
 
 __all__ = [
@@ -39,8 +41,10 @@ __all__ = [
     "Scope",
     "all_gather",
     "all_reduce",
+    "await_operation",
     "barrier",
     "broadcast",
+    "cancel",
     "close_session",
     "create",
     "describe",
@@ -55,7 +59,11 @@ __all__ = [
     "list_refs",
     "new_group",
     "open_session",
+    "poll",
     "put",
     "release",
+    "renew_session",
     "status",
+    "submit",
+    "submitting",
 ]

@@ -23,7 +23,7 @@ from rankbridge.errors import InvalidArgumentError, ProtocolError
 from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import value_pb2
 
-__all__ = ["ReduceOp", "all_gather", "all_reduce", "barrier", "broadcast", "gather"]
+__all__ = ["ReduceOp", "all_gather", "all_reduce", "barrier", "broadcast", "gather", "ref_or_none"]
 
 ReduceOp = Literal["sum", "product", "min", "max", "avg"]
 """How elements are combined."""
@@ -70,7 +70,7 @@ def gather(
         dst_rank_in_group=checked_rank("dst_rank_in_group", dst_rank_in_group),
         dim=dim,
     )
-    read = outcome_of(collective_pb.GatherResponse, _ref_or_none)
+    read = outcome_of(collective_pb.GatherResponse, ref_or_none)
     return group_call(scope, "gather", "CollectiveService/Gather", request, read)
 
 
@@ -122,7 +122,12 @@ def _ref(value: value_pb2.Value) -> Ref:
     return result
 
 
-def _ref_or_none(value: value_pb2.Value) -> Ref | None:
+def ref_or_none(value: value_pb2.Value) -> Ref | None:
+    """Reads the outcome of any collective.
+
+    Raises:
+        ProtocolError: It is neither a ref nor none.
+    """
     return None if value.WhichOneof("kind") == "none" else _ref(value)
 
 

@@ -10,7 +10,15 @@ from rankbridge._calls import Call, Shape
 from rankbridge._chunks import TensorReader, put_messages
 from rankbridge._dtypes import dtype_of
 from rankbridge._inits import Init, fill
-from rankbridge._operations.declare import Scope, operation, outcome_of, path_of, plain_call, timeout_of
+from rankbridge._operations.declare import (
+    Scope,
+    milliseconds,
+    operation,
+    outcome_of,
+    path_of,
+    plain_call,
+    timeout_of,
+)
 from rankbridge._ref import Ref, ref_from_wire, spec_to_wire
 from rankbridge._tensor import Tensor, TensorLike, as_tensor, checked_shape
 from rankbridge.errors import InvalidArgumentError
@@ -27,6 +35,7 @@ __all__ = [
     "open_session",
     "put",
     "release",
+    "renew_session",
 ]
 
 Form = Literal["numpy", "torch", "tensor"]
@@ -131,11 +140,24 @@ def release(scope: Scope, refs: Ref | Iterable[Ref]) -> Call[int]:
 
 
 @operation
-def open_session(scope: Scope, session_id: str) -> Call[str]:
+def open_session(scope: Scope, session_id: str, *, lease: float | None = None) -> Call[str]:
     """Begins a session."""
-    request = ref_pb.OpenSessionRequest(session_id=session_id)
+    request = ref_pb.OpenSessionRequest(session_id=session_id, lease_ms=_lease_ms(scope, lease))
     read = outcome_of(ref_pb.OpenSessionResponse, str)
     return plain_call(scope, "open_session", "RefService/OpenSession", request, read)
+
+
+@operation
+def renew_session(scope: Scope, session_id: str, *, timeout: float | None = None) -> Call[float]:
+    """Keeps a session alive for another lease."""
+
+    def read(lease_ms: int) -> float:
+        return lease_ms / 1000
+
+    request = ref_pb.RenewSessionRequest(session_id=session_id)
+    read_outcome = outcome_of(ref_pb.RenewSessionResponse, read)
+    path = "RefService/RenewSession"
+    return plain_call(scope, "renew_session", path, request, read_outcome, timeout=timeout)
 
 
 @operation
@@ -145,3 +167,7 @@ def close_session(scope: Scope, session_id: str, *, timeout: float | None = None
     read = outcome_of(ref_pb.CloseSessionResponse, int)
     path = "RefService/CloseSession"
     return plain_call(scope, "close_session", path, request, read, timeout=timeout)
+
+
+def _lease_ms(scope: Scope, lease: float | None) -> int:
+    return milliseconds(timeout_of(scope, lease)) if lease else 0

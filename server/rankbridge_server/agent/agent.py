@@ -18,8 +18,8 @@ from .messages import Failed, Form, Formed, Line, Message, Ping, Pong, Ready, Su
 
 # How long ranks that were told to end may take before they are killed.
 _STOP_GRACE_S = 3.0
-# How long a rank that is asked may take to say that it lives.
-_PING_TIMEOUT_S = 0.3
+# How long a rank that is asked may take to say that it lives; on a busy host that is seconds.
+_PING_TIMEOUT_S = 5.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -130,7 +130,11 @@ class Agent:
         Raises Interrupted on a signal.
         """
         while any(not child.exit for child in self._children):
-            for key, _ in self._selector.select(self._until_next_ping()):
+            events = self._selector.select(self._until_next_ping())
+            if not events:
+                # Only now has everything been read that anyone said in time.
+                self._kill_silent()
+            for key, _ in events:
                 if key.fileobj == 0:
                     if not os.read(0, 65536):
                         return "standard input was closed"
@@ -138,7 +142,6 @@ class Agent:
                     self._interrupted()
                 else:
                     self._handle(key.data, watcher)
-            self._kill_silent()
         return "every rank has exited"
 
     def _fork(self, rank: int, endpoints: list[str]) -> Child:
@@ -158,7 +161,11 @@ class Agent:
             self._pinged.pop(child.rank, None)
         elif isinstance(message, Suspect):
             self._ping_all()
-        elif message is None and not spoke:
+        elif isinstance(message, Ready):
+            child.serves = True
+            self._endpoints[child.rank] = message.endpoints
+            watcher.replaced(child.rank, child.pid, message.endpoints)
+        elif not spoke:
             self._ended(child, watcher)
         elif message is None:
             # Its end of the line is closed: its process is about to be seen ending.
@@ -169,27 +176,21 @@ class Agent:
         if child.line.fileno() in self._selector.get_map():
             self._selector.unregister(child.line)
         self._pinged.pop(child.rank, None)
-        watcher.exited(child.rank, child.pid, child.reap())
-        if not self._replace:
-            return
-        replacement = self._children[child.rank] = self._fork(child.rank, self._endpoints[child.rank])
-        try:
-            endpoints = self._ready(replacement, time.monotonic() + _STOP_GRACE_S)
-        except StartError as error:
-            replacement.kill(signal.SIGKILL)
-            watcher.exited(child.rank, replacement.pid, f"{replacement.reap()} before it served: {error}")
-            return
-        self._endpoints[child.rank] = endpoints
-        self._watch_child(replacement)
-        watcher.replaced(child.rank, replacement.pid, endpoints)
+        how = child.reap()
+        watcher.exited(child.rank, child.pid, how if child.serves else f"{how} before it served")
+        # One that could not even begin to serve would not the next time.
+        if self._replace and child.serves:
+            replacement = self._fork(child.rank, self._endpoints[child.rank])
+            self._children[child.rank] = replacement
+            self._watch_child(replacement)
 
     def _ping_all(self) -> None:
         if not self._replace:
             return
         due = time.monotonic() + _PING_TIMEOUT_S
         for child in self._children:
-            if not child.exit and child.rank not in self._pinged:
-                self._pinged[child.rank] = due
+            if child.serves and not child.exit and child.rank not in self._pinged:
+                self._pinged[child.rank] = 0.0 if child.stopped() else due
                 child.line.try_send(Ping())
 
     def _until_next_ping(self) -> float | None:
@@ -206,6 +207,7 @@ class Agent:
         ready = self._next(child, deadline)
         if not isinstance(ready, Ready):
             raise StartError(f"rank {child.rank} did not serve: {ready}")
+        child.serves = True
         return ready.endpoints
 
     def _next(self, child: Child, deadline: float) -> Message:

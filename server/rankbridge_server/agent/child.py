@@ -8,6 +8,7 @@ import signal
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NoReturn
 
 from .messages import Line
@@ -17,18 +18,28 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(slots=True)
 class Child:
-    """A forked rank: `pidfd` becomes readable when it ends."""
+    """A forked rank: `pidfd` becomes readable when it ends. `serves`: it has said that it is ready."""
 
     rank: int
     pid: int
     pidfd: int
     line: Line
     exit: str = ""
+    serves: bool = False
 
     def kill(self, signum: signal.Signals) -> None:
         """Signal the process, if it has not ended."""
         if not self.exit:
             signal.pidfd_send_signal(self.pidfd, signum)
+
+    def stopped(self) -> bool:
+        """Whether a signal has stopped the process."""
+        try:
+            status = Path(f"/proc/{self.pid}/stat").read_text()
+        except OSError:
+            return False
+        # After the name, which is in parentheses and may hold anything.
+        return status.rpartition(")")[2].split()[0] in ("T", "t")
 
     def reap(self) -> str:
         """Collect the ended process; tells how it ended."""

@@ -20,24 +20,29 @@ from .raw import GlooGroup, make_group, make_store
 
 # torch's own threads behind each group; more only adds hand-overs.
 _THREADS = 2
-# While an address waits for commit, the group's constructor waits for the others' addresses this long.
-_CONNECT_TIMEOUT = timedelta(seconds=60)
 
 
 class GlooBackend:
-    """Gloo over TCP. `hostname`: name or address of the interface that the other ranks reach this one at."""
+    """Gloo over TCP.
+
+    `hostname`: name or address of the interface that the other ranks reach this one at. `connect_timeout`: seconds
+    that a new group waits for the others' addresses, and for each of them to answer.
+    """
 
     name = "gloo"
 
-    def __init__(self, hostname: str = "127.0.0.1") -> None:
+    def __init__(self, hostname: str = "127.0.0.1", connect_timeout: float = 10.0) -> None:
         self.tensors = TorchTensors()
         self._hostname = hostname
+        self._connect_timeout = connect_timeout
         # Ranks share their host's cores; torch's own pool would make them fight for them.
         torch.set_num_threads(1)
 
     def join(self, group: GroupDescription, rank_in_group: int, generation: int) -> Joining:
         """Open a Gloo device and take its address from a store of this process alone."""
-        return _GlooJoining(self._hostname, rank_in_group, len(group.ranks))
+        return _GlooJoining(
+            self._hostname, rank_in_group, len(group.ranks), timedelta(seconds=self._connect_timeout)
+        )
 
     def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
         """Whether Gloo's all_reduce does `op` on `dtype`."""
@@ -47,11 +52,12 @@ class GlooBackend:
 class _GlooJoining:
     """A ProcessGroupGloo whose constructor waits, in a thread of its own, for the others' addresses."""
 
-    def __init__(self, hostname: str, rank_in_group: int, size: int) -> None:
+    def __init__(self, hostname: str, rank_in_group: int, size: int, timeout: timedelta) -> None:
         self._hostname = hostname
         self._rank_in_group = rank_in_group
         self._size = size
-        self._store = make_store(_CONNECT_TIMEOUT)
+        self._timeout = timeout
+        self._store = make_store(timeout)
         self._made: Future[GlooGroup] = Future()
         threading.Thread(target=self._make, name="gloo-joining", daemon=True).start()
         self.address = self._own_address()
@@ -71,16 +77,13 @@ class _GlooJoining:
             ) from error
 
     def abandon(self) -> None:
-        """Give the constructor addresses that nobody can dial, so that its thread ends."""
-        for rank_in_group in range(self._size):
-            if rank_in_group != self._rank_in_group:
-                self._store.set(self._key(rank_in_group), b"")
+        """Leave the constructor to its timeout: nothing else ends it, and a made-up address crashes it."""
 
     def _make(self) -> None:
         try:
             self._made.set_result(
                 make_group(
-                    self._store, self._rank_in_group, self._size, self._hostname, _THREADS, _CONNECT_TIMEOUT
+                    self._store, self._rank_in_group, self._size, self._hostname, _THREADS, self._timeout
                 )
             )
         except Exception as error:

@@ -1,0 +1,135 @@
+"""Operations of a gang that go on while the controller does something else."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from rankbridge import _operations as ops
+from rankbridge._async_channels import AsyncChannels
+from rankbridge._calls import MARGIN, Call
+from rankbridge._ref import Ref
+from rankbridge._status import OperationStatus
+from rankbridge._sync_channels import SyncChannels
+
+T = TypeVar("T")
+
+__all__ = ["AsyncSubmitted", "Submitted", "SubmittedCore"]
+
+
+class SubmittedCore:
+    """One operation, by its id, on every member of its group.
+
+    Attributes:
+        operation_id: Its id, the same on every member.
+        ranks: Ranks of the members, in group order.
+    """
+
+    def __init__(
+        self, operation_id: str, ranks: Sequence[int], scope: Callable[[int], ops.Scope], timeout: float
+    ) -> None:
+        """Knows the operation; sends nothing.
+
+        Args:
+            operation_id: Its id.
+            ranks: Ranks of the members, in group order.
+            scope: Gives where a call on a rank is made.
+            timeout: Longest time that the operation itself may take until it is admitted, in seconds.
+        """
+        self.operation_id = operation_id
+        self.ranks = tuple(ranks)
+        self._scope = scope
+        self._timeout = timeout
+
+    def __repr__(self) -> str:
+        """Gives id and ranks."""
+        return f"{type(self).__name__}({self.operation_id!r}, ranks {list(self.ranks)})"
+
+    def _on_members(self, build: Callable[..., Call[T]], **options: Any) -> list[Call[T]]:
+        return [build(self._scope(rank), self.operation_id, **options) for rank in self.ranks]
+
+    def _awaits(self, timeout: float | None) -> list[Call[Ref | None]]:
+        # The ranks' verdict on a member that does not come is a moment later than the operation's own timeout.
+        seconds = self._timeout + MARGIN if timeout is None else timeout
+        return self._on_members(ops.await_operation, timeout=seconds)
+
+
+class Submitted(SubmittedCore):
+    """An operation that was begun with ``Gang.submit``, or is asked for by its id with ``Gang.find``.
+
+    Attributes:
+        operation_id: Its id, the same on every member.
+        ranks: Ranks of the members, in group order.
+    """
+
+    def __init__(self, channels: SyncChannels, *args: Any) -> None:
+        """Made by ``Gang``."""
+        super().__init__(*args)
+        self._channels = channels
+
+    def poll(self) -> list[OperationStatus]:
+        """Tells how far the operation is on each member, in group order.
+
+        Raises:
+            GangError: A rank does not know it (``UnknownOperationError``), or cannot be asked.
+        """
+        return self._channels.run_all(self._on_members(ops.poll))
+
+    def result(self, timeout: float | None = None) -> list[Ref | None] | None:
+        """Waits for the outcome on every member. May be called again, also from another process.
+
+        Args:
+            timeout: Longest time to wait, in seconds. None: until the operation's own timeout has passed (for one
+                that was found by its id: the gang's), and two seconds more.
+
+        Returns:
+            What the direct call gives: a ref or None for each member, in group order; None if no member gets one,
+            as of a barrier.
+
+        Raises:
+            GangError: The operation failed, as the direct call would; ``DeadlineExceededError`` (a
+                ``TimeoutError``): it is not done yet, and goes on; ``UnknownOperationError``.
+        """
+        return result_of(self._channels.run_all(self._awaits(timeout)))
+
+    def cancel(self) -> list[bool]:
+        """Withdraws the operation where it was not admitted yet.
+
+        Returns:
+            For each member, in group order: whether it was withdrawn there. False: it was admitted or done already.
+
+        Raises:
+            GangError: A rank does not know it (``UnknownOperationError``), or cannot be asked.
+        """
+        return self._channels.run_all(self._on_members(ops.cancel))
+
+
+class AsyncSubmitted(SubmittedCore):
+    """As ``Submitted``: the same methods, to be awaited.
+
+    Attributes:
+        operation_id: Its id, the same on every member.
+        ranks: Ranks of the members, in group order.
+    """
+
+    def __init__(self, channels: AsyncChannels, *args: Any) -> None:
+        """Made by ``AsyncGang``."""
+        super().__init__(*args)
+        self._channels = channels
+
+    async def poll(self) -> list[OperationStatus]:
+        """As ``Submitted.poll``."""
+        return await self._channels.run_all(self._on_members(ops.poll))
+
+    async def result(self, timeout: float | None = None) -> list[Ref | None] | None:
+        """As ``Submitted.result``."""
+        return result_of(await self._channels.run_all(self._awaits(timeout)))
+
+    async def cancel(self) -> list[bool]:
+        """As ``Submitted.cancel``."""
+        return await self._channels.run_all(self._on_members(ops.cancel))
+
+
+def result_of(values: list[Ref | None]) -> list[Ref | None] | None:
+    """Gives what the direct call gives: a list, or None where no member got anything."""
+    return values if any(value is not None for value in values) else None
