@@ -18,8 +18,8 @@ from rankbridge._rank import Rank
 from rankbridge._ref import Ref
 from rankbridge._renewing import RenewingThread
 from rankbridge._status import Formed, Group, RankStatus
-from rankbridge._sync_channels import SyncChannels
 from rankbridge._submitted import Submitted
+from rankbridge._sync_channels import SyncChannels
 from rankbridge._targets import Target, resolve
 from rankbridge._tensor import Array, Tensor, TensorLike, as_tensor
 from rankbridge.errors import RankBridgeError

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from rankbridge._failures import error_from_wire
-from rankbridge.errors import RankBridgeError
 from rankbridge._ref import Ref
+from rankbridge.errors import RankBridgeError
 from rankbridge.v1 import gang_service_pb2, group_service_pb2, operation_service_pb2, rank_service_pb2
 
 __all__ = [

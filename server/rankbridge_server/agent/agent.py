@@ -156,7 +156,17 @@ class Agent:
         if child.exit:
             # Its line and its end were seen in one look.
             return
-        message = child.line.receive() if spoke else None
+        if not spoke:
+            self._ended(child, watcher)
+            return
+        messages = child.line.receive_all()
+        if messages is None:
+            # Its end of the line is closed: its process is about to be seen ending.
+            self._selector.unregister(child.line)
+        for message in messages or ():
+            self._heard(child, message, watcher)
+
+    def _heard(self, child: Child, message: Message, watcher: Watcher) -> None:
         if isinstance(message, Pong):
             self._pinged.pop(child.rank, None)
         elif isinstance(message, Suspect):
@@ -165,11 +175,6 @@ class Agent:
             child.serves = True
             self._endpoints[child.rank] = message.endpoints
             watcher.replaced(child.rank, child.pid, message.endpoints)
-        elif not spoke:
-            self._ended(child, watcher)
-        elif message is None:
-            # Its end of the line is closed: its process is about to be seen ending.
-            self._selector.unregister(child.line)
 
     def _ended(self, child: Child, watcher: Watcher) -> None:
         self._selector.unregister(child.pidfd)

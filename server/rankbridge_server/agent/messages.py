@@ -92,15 +92,30 @@ class Line:
             return False
 
     def receive(self) -> Message | None:
-        """The next message; None when the other side is gone."""
+        """The next message, when it comes; None when the other side is gone."""
         while b"\n" not in self._buffer:
-            try:
-                data = self._socket.recv(65536)
-            except ConnectionError:
-                data = b""
-            if not data:
+            if not self._read():
                 return None
-            self._buffer += data
+        return self._take()
+
+    def receive_all(self) -> list[Message] | None:
+        """All messages that have come, of a line that is readable; None when the other side is gone."""
+        if not self._read():
+            return None
+        messages: list[Message] = []
+        while b"\n" in self._buffer:
+            messages.append(self._take())
+        return messages
+
+    def _read(self) -> bool:
+        try:
+            data = self._socket.recv(65536)
+        except ConnectionError:
+            data = b""
+        self._buffer += data
+        return bool(data)
+
+    def _take(self) -> Message:
         line, self._buffer = self._buffer.split(b"\n", 1)
         kind, fields = json.loads(line)
         return _KINDS[kind](**fields)

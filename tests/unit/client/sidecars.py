@@ -195,6 +195,9 @@ class _Refs(_Answering, ref_service_pb2_grpc.RefServiceServicer):
         self.me.sessions.add(request.session_id)
         return ref_pb.OpenSessionResponse(session_id=request.session_id)
 
+    def RenewSession(self, request: Any, context: Any) -> Any:
+        return ref_pb.RenewSessionResponse(lease_ms=0)
+
     def CloseSession(self, request: Any, context: Any) -> Any:
         self.me.sessions.discard(request.session_id)
         gone = [ref_id for ref_id, held in self.me.held.items() if held.ref.session_id == request.session_id]

@@ -1,0 +1,218 @@
+"""What the calls of one schedule did, as seen from inside their ranks, and what they may have done.
+
+The model is sequential: an operation of one id happens at all members of its group or nowhere, on what their refs hold
+then, and nothing else changes a ref.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from tests.model.simulation import Process
+
+from rankbridge_server.core.coordinator import ReduceOp
+from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure
+from rankbridge_server.core.operation import Entry, Plan, Site
+from rankbridge_server.core.operations import ALL_REDUCE, AllReduce, Operation
+from rankbridge_server.core.refs import Ref
+from rankbridge_server.core.task import VERDICT_GRACE, Outcome, Task
+
+DEFINITE = {ErrorCode.MISMATCH, ErrorCode.PEER_MISSING, ErrorCode.CANCELLED}
+EXPECTED = {
+    *DEFINITE,
+    ErrorCode.PEER_LOST,
+    ErrorCode.ABORTED,
+    ErrorCode.BACKEND_FAILED,
+    ErrorCode.DEADLINE_EXCEEDED,
+    ErrorCode.UNKNOWN_SESSION,
+}
+
+
+@dataclass(eq=False)
+class Call:
+    """One submission of one operation to one process.
+
+    `given`: what its ref held when it entered the backend. `value`: what it committed.
+    """
+
+    process: Process
+    operation_id: str
+    op: ReduceOp
+    group: str
+    in_place: bool
+    session_id: str
+    timeout: float
+    called: float
+    refused: Failure | None = None
+    task: Task | None = None
+    first: bool = False
+    generation: int = 0
+    members: int = 0
+    rank_in_group: int = 0
+    runs: int = 0
+    given: float | None = None
+    value: float | None = None
+    answered: float | None = None
+    answer: Ref | Failure | None = None
+    withdrawn: bool = False
+
+    def __str__(self) -> str:
+        how = f"{self.process} {self.operation_id} {self.op} {self.group} generation {self.generation}"
+        return f"{how}: given {self.given} value {self.value} answer {self.answer} outcome {self.failure}"
+
+    @property
+    def failure(self) -> Failure | None:
+        """What its task failed with."""
+        if self.task is None or not self.task.done:
+            return None
+        error = self.task.future.exception()
+        return error.failure if isinstance(error, BridgeError) else None
+
+
+@dataclass
+class History:
+    """All calls, and which generations were ended where. `read` gives the element that a tensor repeats."""
+
+    read: Callable[[Process, object], float]
+    calls: list[Call] = field(default_factory=list)
+    ended: set[tuple[Process, int]] = field(default_factory=set)
+    held: dict[tuple[Process, str], float] = field(default_factory=dict)
+    wrong: list[str] = field(default_factory=list)
+
+    def operation(self, call: Call) -> Operation[AllReduce]:
+        """`all_reduce`, watched on behalf of `call`."""
+
+        def plan(site: Site, args: AllReduce) -> Plan:
+            inner = ALL_REDUCE.plan(site, args)
+            call.first = True
+            call.generation = site.generation
+            call.members = site.size
+            call.rank_in_group = site.membership.rank_in_group
+            return _Watched(self, call, inner, site.cell(args.ref_id))
+
+        return Operation(ALL_REDUCE.name, plan)
+
+    def committed(self, call: Call, ref_id: str, value: float) -> None:
+        """A result was put into a ref."""
+        call.value = value
+        self.held[(call.process, ref_id)] = value
+        if (call.process, call.generation) in self.ended:
+            self.wrong.append(f"committed after the end of its generation: {call}")
+
+    def check(self) -> None:
+        """Whatever holds at any moment."""
+        assert not self.wrong, self.wrong
+        for call in self.calls:
+            self._check_call(call)
+        for calls in self._operations().values():
+            self._check_operation(calls)
+
+    def check_end(self) -> None:
+        """What holds in the end, when every timeout has passed."""
+        self.check()
+        for call in self.calls:
+            if call.process.dead or call.refused is not None:
+                continue
+            assert call.answer is not None, f"hangs: {call}"
+            assert call.task is not None
+            assert call.task.done, f"answered but never done: {call}"
+
+    def _operations(self) -> dict[tuple[int, str], list[Call]]:
+        operations: dict[tuple[int, str], list[Call]] = {}
+        for call in self.calls:
+            if call.first and call.task is not None:
+                operations.setdefault((call.generation, call.operation_id), []).append(call)
+        return operations
+
+    def _check_call(self, call: Call) -> None:
+        assert call.runs <= 1, f"ran twice: {call}"
+        if call.refused is not None:
+            assert not call.refused.indefinite, f"refused, but indefinite: {call}"
+            assert not call.runs, f"refused, but ran: {call}"
+        for failure in (call.failure, call.answer):
+            if isinstance(failure, Failure):
+                assert failure.code in EXPECTED, f"unexpected: {call}"
+                assert failure.place is not None, f"nowhere: {call}"
+                assert not (failure.code in DEFINITE and failure.indefinite), f"must be definite: {call}"
+        if call.withdrawn:
+            failure = call.failure
+            assert failure is not None and failure.code is ErrorCode.CANCELLED, f"said withdrawn: {call}"
+        if call.failure is not None:
+            assert call.value is None, f"failed, but committed: {call}"
+
+    def _check_operation(self, calls: list[Call]) -> None:
+        done = [call for call in calls if call.value is not None]
+        entered = [call for call in calls if call.runs]
+        processes = [call.process for call in calls]
+        assert len(set(processes)) == len(processes), f"one id ran in two tasks of one rank: {_all(calls)}"
+        if entered:
+            sides = {(call.op, call.group) for call in entered}
+            assert len(sides) == 1, f"members that do not agree entered: {_all(calls)}"
+            arrived = [call for call in calls if (call.op, call.group) in sides]
+            assert len(arrived) == entered[0].members, f"some entered before all came: {_all(calls)}"
+        if not done:
+            return
+        for call in calls:
+            failure = call.failure
+            assert failure is None or failure.indefinite, f"definite, but another did it: {_all(calls)}"
+        given = {call.rank_in_group: call.given for call in entered if call.given is not None}
+        assert len(given) == done[0].members, f"done without everyone: {_all(calls)}"
+        right = _reduced(done[0].op, list(given.values()))
+        for call in done:
+            assert call.value == right, f"wrong, should be {right}: {_all(calls)}"
+
+
+class _Watched:
+    """A plan that says what it is given and what it commits."""
+
+    def __init__(self, history: History, call: Call, inner: Plan, cell: Any) -> None:
+        self._history = history
+        self._call = call
+        self._inner = inner
+        self._cell = cell
+        self.terms = inner.terms
+
+    def payload(self) -> bytes:
+        return self._inner.payload()
+
+    def run(self, entry: Entry) -> Callable[[], Outcome]:
+        history, call = self._history, self._call
+        call.runs += 1
+        call.given = history.read(call.process, self._cell.tensor)
+        if call.given != history.held[(call.process, self._cell.ref.id)]:
+            history.wrong.append(f"its ref holds what no operation put there: {call}")
+        commit = self._inner.run(entry)
+
+        def watched() -> Outcome:
+            ref = commit()
+            assert isinstance(ref, Ref)
+            # Only a result in place is in the cell that is known here; others are read by the caller's rank.
+            tensor = self._cell.tensor if call.in_place else RESULT(call.process, ref)
+            history.committed(call, ref.id, history.read(call.process, tensor))
+            return ref
+
+        return watched
+
+    def abandon(self) -> None:
+        self._inner.abandon()
+
+
+def RESULT(process: Process, ref: Ref) -> object:
+    """The tensor of a new ref."""
+    rank: Any = process.sidecar  # type: ignore[attr-defined]
+    return rank.refs.find(ref.session_id, ref.id).tensor
+
+
+def _reduced(op: ReduceOp, given: list[float]) -> float:
+    return sum(given) if op is ReduceOp.SUM else max(given)
+
+
+def _all(calls: list[Call]) -> str:
+    return "\n  " + "\n  ".join(map(str, calls))
+
+
+def late(call: Call, data: float) -> bool:
+    """Whether an answer came later than a call may take, `data` seconds in the backend apart."""
+    return call.answered is not None and call.answered > call.called + call.timeout + VERDICT_GRACE + 1e-6

@@ -1,0 +1,333 @@
+"""Control links over a simulated network: messages move when the schedule says so.
+
+Every link is a FIFO queue in each direction, as a stream socket is; links are independent of each other. A link can
+be cut, and its ends learn of that from a message, as the end of a stream is learnt; a process that is killed closes
+its ends. What a rank does with a message is what `links.sockets` does, with the same desk and the same waiting room.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from tests.model.simulation import Process, SimulatedCondition, Simulation
+
+from rankbridge_server.core.admission import Arrival, Reply, Verdict
+from rankbridge_server.core.links import Ended, LinkMaker, Links
+from rankbridge_server.links.desk import Desk
+from rankbridge_server.links.waiting import Waiting
+
+
+@dataclass(frozen=True, slots=True)
+class Arrived:
+    """A member tells its leader that it has come."""
+
+    group: str
+    arrival: Arrival
+
+
+@dataclass(frozen=True, slots=True)
+class Withdrawn:
+    """A member asks its leader to let it leave."""
+
+    group: str
+    sequence: int
+    operation_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ruled:
+    """A leader's verdict for a member."""
+
+    group: str
+    reply: Reply
+
+
+@dataclass(frozen=True, slots=True)
+class Over:
+    """The generation is over."""
+
+    ended: Ended
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """The end of the stream."""
+
+
+Message = Arrived | Withdrawn | Ruled | Over | Closed
+
+
+@dataclass(eq=False, slots=True)
+class Half:
+    """One direction of a link: what is on its way. `open`: the receiver listens."""
+
+    sender: SimulatedLinks
+    receiver: SimulatedLinks
+    queue: deque[Message] = field(default_factory=deque)
+    open: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.sender.process}->{self.receiver.process} {[type(it).__name__ for it in self.queue]}"
+
+
+@dataclass(eq=False, slots=True)
+class Connection:
+    """A link between a member and a leader. `cut`: nothing gets through any more."""
+
+    up: Half
+    down: Half
+    cut: bool = False
+
+    def out(self, links: SimulatedLinks) -> Half:
+        """The direction in which `links` sends."""
+        return self.up if self.up.sender is links else self.down
+
+    def into(self, links: SimulatedLinks) -> Half:
+        """The direction in which `links` receives."""
+        return self.down if self.up.sender is links else self.up
+
+
+class Network:
+    """All links of one simulation."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self.simulation = simulation
+        self.changed = SimulatedCondition(simulation=simulation, shared=True)
+        self.connections: list[Connection] = []
+        self.faults: list[str] = []
+        self._links: dict[tuple[int, int], SimulatedLinks] = {}
+
+    def maker(self, process: Process) -> LinkMaker:
+        """Makes the links of one process."""
+
+        def make(generation: int, rank: int) -> Links:
+            links = self._links[(generation, rank)] = SimulatedLinks(self, process, generation, rank)
+            return links
+
+        return make
+
+    def moving(self) -> list[Half]:
+        """The directions in which something is on its way to a rank that runs."""
+        halves = [half for connection in self.connections for half in (connection.up, connection.down)]
+        return [half for half in halves if half.queue and not half.receiver.process.frozen]
+
+    def deliver(self, half: Half) -> None:
+        """Let the oldest message of one direction arrive."""
+        message = half.queue.popleft()
+        if half.open:
+            half.receiver.receive(half, message)
+
+    def live(self) -> list[Connection]:
+        """The links that somebody still uses."""
+        return [it for it in self.connections if not it.cut and (it.up.open or it.down.open)]
+
+    def cut(self, connection: Connection) -> None:
+        """Lose all that is on its way; both ends will read the end of the stream."""
+        connection.cut = True
+        for half in (connection.up, connection.down):
+            half.queue.clear()
+            half.queue.append(Closed())
+
+    def kill(self, process: Process, lose: bool) -> None:
+        """Close a process's ends; `lose`: what it has sent is lost as well."""
+        process.dead = True
+        for connection in self.connections:
+            for out, back in ((connection.up, connection.down), (connection.down, connection.up)):
+                if out.sender.process is process:
+                    if lose:
+                        out.queue.clear()
+                    out.queue.append(Closed())
+                    back.queue.clear()
+                    back.open = False
+        self.wake()
+
+    def wake(self) -> None:
+        """Whoever dials may look again."""
+        with self.changed:
+            self.changed.notify_all()
+
+    def connect(self, member: SimulatedLinks, leader_rank: int, timeout: float) -> Connection:
+        """Dial a leader and wait for its welcome. Raises ConnectionError."""
+        end = self.simulation.now + timeout
+
+        def settled() -> bool:
+            leader = self._links.get((member.generation, leader_rank))
+            if leader is None or leader.process.dead or leader.closed or member.closed:
+                return True
+            return leader.started and not leader.process.stopped
+
+        with self.changed:
+            if not self.changed.wait_for(settled, end - self.simulation.now):
+                raise ConnectionError(f"rank {leader_rank} did not welcome the link")
+            leader = self._links.get((member.generation, leader_rank))
+            if member.closed or leader is None or leader.process.dead or leader.closed:
+                raise ConnectionError(f"no link with rank {leader_rank}")
+            if leader.secret != member.secret:
+                raise ConnectionError(f"rank {leader_rank} has another secret")
+            connection = Connection(Half(member, leader), Half(leader, member))
+            self.connections.append(connection)
+            leader.adopt(member.rank, connection)
+            return connection
+
+
+class SimulatedLinks:
+    """One rank's links in one generation; implements `core.links.Links`."""
+
+    def __init__(self, network: Network, process: Process, generation: int, rank: int) -> None:
+        self.process = process
+        self.generation = generation
+        self.rank = rank
+        self.secret = b""
+        self.started = False
+        self.closed = False
+        self._network = network
+        self._leaders: dict[str, int] = {}
+        self._connections: dict[int, Connection] = {}
+        self._waiting = Waiting()
+        self._desk = Desk(self._deliver)
+        self._ended: Callable[[Ended], None] | None = None
+        self._woken = SimulatedCondition(simulation=network.simulation, shared=True)
+        self._inbox: deque[tuple[Half, Message]] = deque()
+        self._looks_at: float | None = None
+        self._look = False
+
+    @property
+    def address(self) -> str:
+        """Names the network's entry."""
+        return f"simulated:{self.generation}/{self.rank}"
+
+    def start(self, addresses: Mapping[int, str], secret: bytes, ended: Callable[[Ended], None]) -> None:
+        """Begin to accept links that know the secret."""
+        self.secret, self._ended = secret, ended
+        self.started = not self.closed
+        self._network.simulation.spawn(self._run, self.process, f"links of {self.process}")
+        self._network.wake()
+
+    def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
+        """Lead the group, or link with its leader. Raises ConnectionError."""
+        leader = self._leaders[group] = ranks[0]
+        if leader == self.rank:
+            self._desk.lead(group, ranks)
+        elif leader not in self._connections:
+            self._connections[leader] = self._network.connect(self, leader, timeout)
+
+    def adopt(self, rank: int, connection: Connection) -> None:
+        """A member has linked with this leader."""
+        self._connections.setdefault(rank, connection)
+
+    def remove_group(self, group: str) -> None:
+        """Forget a group."""
+        self._leaders.pop(group, None)
+        self._desk.leave(group)
+        self._waiting.forget(group)
+
+    def arrive(self, group: str, arrival: Arrival) -> Future[Verdict]:
+        """Tell the leader, over the link or at the own desk."""
+        future = self._waiting.expect(group, arrival)
+        if future.done():
+            return future
+        leader = self._leaders[group]
+        if leader == self.rank:
+            self._look_at(self._desk.arrive(self.rank, group, arrival))
+        else:
+            self._send(leader, Arrived(group, arrival))
+        return future
+
+    def withdraw(self, group: str, arrival: Arrival) -> None:
+        """Ask the leader, over the link or at the own desk."""
+        leader = self._leaders.get(group)
+        if leader == self.rank:
+            self._desk.withdraw(self.rank, group, arrival.sequence, arrival.operation_id)
+        elif leader is not None:
+            with suppress(ConnectionError):
+                self._send(leader, Withdrawn(group, arrival.sequence, arrival.operation_id))
+
+    def end(self, ended: Ended) -> None:
+        """Tell everyone who is linked, and close."""
+        if self.closed:
+            return
+        self.closed = True
+        self._waiting.close(ended.reason)
+        for connection in self._network.connections:
+            if self in (connection.up.sender, connection.up.receiver):
+                connection.into(self).open = False
+                if not connection.cut:
+                    connection.out(self).queue.extend((Over(ended), Closed()))
+        self._wake()
+        self._network.wake()
+
+    def receive(self, half: Half, message: Message) -> None:
+        """A message has come; the links' thread will see it."""
+        self._inbox.append((half, message))
+        self._wake()
+
+    def _run(self) -> None:
+        while not self.closed:
+            due = self._desk.expire()
+            with self._woken:
+                now = self._network.simulation.now
+                self._looks_at = due
+                self._woken.wait_for(
+                    lambda: bool(self._inbox) or self.closed or self._look,
+                    None if due is None else max(0.0, due - now),
+                )
+                self._looks_at, self._look = None, False
+                received = self._inbox.popleft() if self._inbox and not self.closed else None
+            if received is not None:
+                self._handle(*received)
+
+    def _handle(self, half: Half, message: Message) -> None:
+        peer = half.sender.rank
+        match message:
+            case Arrived(group, arrival):
+                try:
+                    self._desk.arrive(peer, group, arrival)
+                except ValueError as error:
+                    # No rank of ours may ever say what a leader refuses to hear.
+                    self._network.faults.append(str(error))
+                    self._over(Ended(peer, True, str(error)))
+            case Withdrawn(group, sequence, operation_id):
+                self._desk.withdraw(peer, group, sequence, operation_id)
+            case Ruled(group, reply):
+                self._settle(group, reply)
+            case Over(ended):
+                self._over(ended)
+            case Closed():
+                half.open = False
+                self._over(Ended(peer, True, "its link was closed"))
+
+    def _over(self, ended: Ended) -> None:
+        if self._ended is not None and not self.closed:
+            self._ended(ended)
+
+    def _settle(self, group: str, reply: Reply) -> None:
+        self._waiting.settle(group, reply.arrival.sequence, reply.arrival.operation_id, reply.verdict)
+
+    def _deliver(self, rank: int, group: str, reply: Reply) -> None:
+        if rank == self.rank:
+            self._settle(group, reply)
+        else:
+            with suppress(ConnectionError):
+                self._send(rank, Ruled(group, reply))
+
+    def _send(self, rank: int, message: Message) -> None:
+        connection = self._connections.get(rank)
+        if connection is None:
+            raise ConnectionError(f"no link with rank {rank}")
+        if not connection.into(self).open:
+            self._over(Ended(rank, True, "its link broke"))
+        elif not connection.cut:
+            connection.out(self).queue.append(message)
+
+    def _look_at(self, deadline: float | None) -> None:
+        if deadline is not None and (self._looks_at is None or deadline < self._looks_at):
+            self._look = True
+            self._wake()
+
+    def _wake(self) -> None:
+        with self._woken:
+            self._woken.notify_all()

@@ -1,0 +1,107 @@
+"""A controller that gives a call up, or dies, takes it back from real ranks of the fake backend."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from tests.support.gangs import RunningGang
+
+import rankbridge
+from rankbridge import Gang
+
+AT_ONCE = 3.0
+"""Far below the timeout of what is given up, in seconds."""
+
+TIMEOUT = 60.0
+"""Timeout of what is given up, in seconds."""
+
+
+@pytest.fixture
+def watcher(fake4: RunningGang) -> Iterator[Gang]:
+    """A gang of the same ranks, to see what they are doing."""
+    with rankbridge.connect(fake4.description) as gang:
+        yield gang
+
+
+def until_pending(gang: Gang, rank: int, count: int) -> None:
+    """Asks until so many operations are pending on a rank; each question waits for its answer."""
+    give_up = time.monotonic() + TIMEOUT
+    while gang[rank].status().pending_operations != count:
+        assert time.monotonic() < give_up
+
+
+def check_withdrawn(gang: Gang, rank: int) -> None:
+    until_pending(gang, rank, 0)
+    began = time.monotonic()
+    gang.barrier(timeout=20)
+    assert time.monotonic() - began < AT_ONCE
+
+
+def in_the_call(gang: Gang) -> None:
+    gang[1].barrier(timeout=TIMEOUT)
+
+
+def for_one_that_was_started(gang: Gang) -> None:
+    pending = gang[1].start("barrier", timeout=TIMEOUT)
+    try:
+        pending.result()
+    finally:
+        pending.cancel()
+
+
+@pytest.mark.parametrize("wait", [in_the_call, for_one_that_was_started])
+def test_an_interrupt_withdraws_the_call_that_it_interrupts(
+    watcher: Gang, wait: Callable[[Gang], None]
+) -> None:
+    def interrupt() -> None:
+        until_pending(watcher, 1, 1)
+        main = threading.main_thread().ident
+        assert main is not None
+        signal.pthread_kill(main, signal.SIGINT)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    interrupter = threading.Thread(target=interrupt)
+    interrupter.start()
+    try:
+        with rankbridge.connect(watcher.targets) as gang, pytest.raises(KeyboardInterrupt):
+            wait(gang)
+    finally:
+        interrupter.join()
+        signal.signal(signal.SIGINT, before)
+    check_withdrawn(watcher, 1)
+
+
+def test_cancelling_a_started_call_withdraws_it(watcher: Gang) -> None:
+    pending = watcher[3].start("barrier", timeout=TIMEOUT)
+    until_pending(watcher, 3, 1)
+    pending.cancel()
+    check_withdrawn(watcher, 3)
+    assert isinstance(pending.exception(), rankbridge.CallCancelledError)
+
+
+def test_cancelling_a_task_withdraws_its_call(watcher: Gang) -> None:
+    async def run() -> None:
+        async with await rankbridge.aconnect(watcher.targets) as gang:
+            task = asyncio.create_task(gang[2].barrier(timeout=TIMEOUT))
+            await asyncio.to_thread(until_pending, watcher, 2, 1)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            await asyncio.to_thread(check_withdrawn, watcher, 2)
+
+    asyncio.run(run())
+
+
+def test_a_killed_controller_leaves_no_call_behind(watcher: Gang) -> None:
+    program = "import rankbridge, sys\nrankbridge.connect(sys.argv[1:], lease=None)[0].barrier(timeout=60)\n"
+    with subprocess.Popen([sys.executable, "-c", program, *watcher.targets]) as controller:
+        until_pending(watcher, 0, 1)
+        controller.kill()
+    check_withdrawn(watcher, 0)
