@@ -7,12 +7,15 @@ then, and nothing else changes a ref.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from functools import reduce
+from typing import cast
 
-from tests.model.simulation import Process
+import torch
 
-from rankbridge_server.core.coordinator import ReduceOp
+from tests.model.gang import Member
+
+from rankbridge_server.core.coordinator import Coordinator, ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure
 from rankbridge_server.core.operation import Entry, Plan, Site
 from rankbridge_server.core.operations import ALL_REDUCE, AllReduce, Operation
@@ -37,7 +40,7 @@ class Call:
     `given`: what its ref held when it entered the backend. `value`: what it committed.
     """
 
-    process: Process
+    process: Member
     operation_id: str
     op: ReduceOp
     group: str
@@ -73,12 +76,11 @@ class Call:
 
 @dataclass
 class History:
-    """All calls, and which generations were ended where. `read` gives the element that a tensor repeats."""
+    """All calls; which generations were ended where; what each ref of each process holds."""
 
-    read: Callable[[Process, object], float]
     calls: list[Call] = field(default_factory=list)
-    ended: set[tuple[Process, int]] = field(default_factory=set)
-    held: dict[tuple[Process, str], float] = field(default_factory=dict)
+    ended: set[tuple[Member, int]] = field(default_factory=set)
+    held: dict[tuple[Member, str], float] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
 
     def operation(self, call: Call) -> Operation[AllReduce]:
@@ -90,7 +92,7 @@ class History:
             call.generation = site.generation
             call.members = site.size
             call.rank_in_group = site.membership.rank_in_group
-            return _Watched(self, call, inner, site.cell(args.ref_id))
+            return _Watched(self, call, inner, args.ref_id)
 
         return Operation(ALL_REDUCE.name, plan)
 
@@ -136,6 +138,9 @@ class History:
                 assert failure.code in EXPECTED, f"unexpected: {call}"
                 assert failure.place is not None, f"nowhere: {call}"
                 assert not (failure.code in DEFINITE and failure.indefinite), f"must be definite: {call}"
+        if call.answered is not None and call.process.resumed < call.called:
+            latest = call.called + call.timeout + VERDICT_GRACE
+            assert call.answered <= latest + 0.001, f"answered after {call.answered - call.called} s: {call}"
         if call.withdrawn:
             failure = call.failure
             assert failure is not None and failure.code is ErrorCode.CANCELLED, f"said withdrawn: {call}"
@@ -159,7 +164,7 @@ class History:
             assert failure is None or failure.indefinite, f"definite, but another did it: {_all(calls)}"
         given = {call.rank_in_group: call.given for call in entered if call.given is not None}
         assert len(given) == done[0].members, f"done without everyone: {_all(calls)}"
-        right = _reduced(done[0].op, list(given.values()))
+        right = _reduced(done[0].op, [given[place] for place in sorted(given)])
         for call in done:
             assert call.value == right, f"wrong, should be {right}: {_all(calls)}"
 
@@ -167,11 +172,11 @@ class History:
 class _Watched:
     """A plan that says what it is given and what it commits."""
 
-    def __init__(self, history: History, call: Call, inner: Plan, cell: Any) -> None:
+    def __init__(self, history: History, call: Call, inner: Plan, ref_id: str) -> None:
         self._history = history
         self._call = call
         self._inner = inner
-        self._cell = cell
+        self._ref_id = ref_id
         self.terms = inner.terms
 
     def payload(self) -> bytes:
@@ -180,39 +185,54 @@ class _Watched:
     def run(self, entry: Entry) -> Callable[[], Outcome]:
         history, call = self._history, self._call
         call.runs += 1
-        call.given = history.read(call.process, self._cell.tensor)
-        if call.given != history.held[(call.process, self._cell.ref.id)]:
-            history.wrong.append(f"its ref holds what no operation put there: {call}")
-        commit = self._inner.run(entry)
+        seen = _Seen(entry.coordinator, self._enters)
+        commit = self._inner.run(replace(entry, coordinator=cast(Coordinator, seen)))
 
         def watched() -> Outcome:
             ref = commit()
             assert isinstance(ref, Ref)
-            # Only a result in place is in the cell that is known here; others are read by the caller's rank.
-            tensor = self._cell.tensor if call.in_place else RESULT(call.process, ref)
-            history.committed(call, ref.id, history.read(call.process, tensor))
+            history.committed(call, ref.id, element(seen.result))
             return ref
 
         return watched
+
+    def _enters(self, tensor: object) -> None:
+        call = self._call
+        call.given = element(tensor)
+        held = self._history.held[(call.process, self._ref_id)]
+        if call.given != held:
+            self._history.wrong.append(f"its ref should hold {held}: {call}")
 
     def abandon(self) -> None:
         self._inner.abandon()
 
 
-def RESULT(process: Process, ref: Ref) -> object:
-    """The tensor of a new ref."""
-    rank: Any = process.sidecar  # type: ignore[attr-defined]
-    return rank.refs.find(ref.session_id, ref.id).tensor
+class _Seen:
+    """A coordinator that shows what goes in and what comes out."""
+
+    def __init__(self, coordinator: Coordinator, enters: Callable[[object], None]) -> None:
+        self._coordinator = coordinator
+        self._enters = enters
+        self.result: object = None
+
+    def all_reduce(self, tensor: object, op: ReduceOp, timeout: float) -> object:
+        self._enters(tensor)
+        self.result = self._coordinator.all_reduce(tensor, op, timeout)
+        return self.result
+
+
+def element(tensor: object) -> float:
+    """The one value that a tensor repeats."""
+    values = set(cast(torch.Tensor, tensor).tolist())
+    assert len(values) == 1, f"not one value: {values}"
+    return float(values.pop())
 
 
 def _reduced(op: ReduceOp, given: list[float]) -> float:
-    return sum(given) if op is ReduceOp.SUM else max(given)
+    tensors = torch.tensor(given, dtype=torch.float32)
+    # One after another and in the order of ranks, as the fake backend rounds.
+    return float(reduce(torch.add, tensors) if op is ReduceOp.SUM else tensors.max())
 
 
 def _all(calls: list[Call]) -> str:
     return "\n  " + "\n  ".join(map(str, calls))
-
-
-def late(call: Call, data: float) -> bool:
-    """Whether an answer came later than a call may take, `data` seconds in the backend apart."""
-    return call.answered is not None and call.answered > call.called + call.timeout + VERDICT_GRACE + 1e-6

@@ -408,6 +408,16 @@ def answer_of(
     return future
 
 
+class _OrderedSet(dict[Any, None]):
+    """A set in the order in which its items came."""
+
+    def add(self, item: object) -> None:
+        self[item] = None
+
+    def discard(self, item: object) -> None:
+        self.pop(item, None)
+
+
 class _Threading:
     """Stands for the module `threading`; threads outside the simulation get the real thing."""
 
@@ -462,12 +472,17 @@ def patched(simulation: Simulation) -> Iterator[None]:
         (lane, "SimpleQueue", either(_Queue, lane.SimpleQueue)),
         (waiting, "Future", either(SimulatedFuture, waiting.Future)),
         (forming, "ThreadPoolExecutor", either(_Executor, forming.ThreadPoolExecutor)),
+        # Sets of objects are in the order of their addresses, which no seed repeats.
+        (generation, "set", _OrderedSet),
     ]
-    saved = [(module, name, getattr(module, name)) for module, name, _ in patches]
+    saved = [(module, name, getattr(module, name, None)) for module, name, _ in patches]
     for module, name, value in patches:
         setattr(module, name, value)
     try:
         yield
     finally:
         for module, name, value in saved:
-            setattr(module, name, value)
+            if value is None:
+                delattr(module, name)
+            else:
+                setattr(module, name, value)

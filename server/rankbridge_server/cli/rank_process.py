@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import threading
 from collections.abc import Callable
-from types import FrameType
 
 from ..agent.messages import Line, Suspect
 from ..core.rank import Identity
@@ -14,34 +15,17 @@ from .settings import RankSettings
 from .sidecar import Sidecar, obey
 
 
-class _Stopped(Exception):
-    """SIGTERM: the agent wants this process to end."""
-
-
-def _stop_on_sigterm() -> None:
-    def stop(signum: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise _Stopped
-
-    signal.signal(signal.SIGTERM, stop)
-
-
 def run_gloo_rank(identity: Identity, settings: RankSettings, line: Line) -> None:
     """Serve one rank on Gloo until the agent says stop, or is gone."""
     from ..backends.gloo import GlooBackend
 
     links = SocketLinkMaker(settings.links, heartbeat=settings.heartbeat)
     links.sweep()
-    sidecar = Sidecar(identity, GlooBackend(), links, settings, lost=lambda: _suspect(line))
-    _stop_on_sigterm()
-    try:
-        obey([sidecar], line)
-    except _Stopped:
-        sidecar.stop()
 
+    def suspect() -> None:
+        line.try_send(Suspect())
 
-def _suspect(line: Line) -> None:
-    line.try_send(Suspect())
+    _serve(lambda: [Sidecar(identity, GlooBackend(), links, settings, lost=suspect)], line)
 
 
 def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line) -> None:
@@ -49,15 +33,25 @@ def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line
     from ..backends.fake import FakeBackend, FakeHub
 
     hub, links = FakeHub(), LocalHub()
-    sidecars = [
-        Sidecar(
-            Identity(rank=rank, world_size=size, local_rank=rank), FakeBackend(hub), links, settings(rank)
-        )
-        for rank in range(size)
-    ]
-    _stop_on_sigterm()
-    try:
-        obey(sidecars, line)
-    except _Stopped:
-        for sidecar in sidecars:
-            sidecar.stop()
+
+    def sidecar(rank: int) -> Sidecar:
+        identity = Identity(rank=rank, world_size=size, local_rank=rank)
+        return Sidecar(identity, FakeBackend(hub), links, settings(rank))
+
+    _serve(lambda: [sidecar(rank) for rank in range(size)], line)
+
+
+def _serve(make: Callable[[], list[Sidecar]], line: Line) -> None:
+    # A thread of gRPC or Gloo that took the signal could not wake this one, which waits for the agent. All threads
+    # inherit that it is blocked, and one waits for it.
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
+    sidecars = make()
+    threading.Thread(target=_end_on_sigterm, args=(sidecars,), name="ending", daemon=True).start()
+    obey(sidecars, line)
+
+
+def _end_on_sigterm(sidecars: list[Sidecar]) -> None:
+    signal.sigwait((signal.SIGTERM,))
+    for sidecar in sidecars:
+        sidecar.stop()
+    os._exit(0)

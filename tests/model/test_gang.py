@@ -1,0 +1,329 @@
+"""A gang whose members are called, cancelled, cut off, stopped, killed and formed again, under any schedule."""
+
+from __future__ import annotations
+
+from contextlib import ExitStack, suppress
+
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from rankbridge_server.backends.fake import FakeHub
+from rankbridge_server.core.coordinator import GroupDescription, ReduceOp
+from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure
+from rankbridge_server.core.operations import AllReduce
+from rankbridge_server.core.rank import State
+from rankbridge_server.core.task import Task
+from rankbridge_server.core.task import Call as TaskCall
+from tests.model.gang import FORM_TIMEOUT, Fault, Forming, Member, begin_forming
+from tests.model.history import Call, History, element
+from tests.model.settings import MODEL
+from tests.model.simulation import Simulation, patched
+from tests.support.simulated_links import Network
+
+SESSION = "s"
+PLACES = st.integers(0, 3)
+# How far things go before the next step: until nothing moves by itself, or for some switches only.
+SWITCHES = st.sampled_from([None, None, None, 0, 1, 2, 5, 15])
+
+
+class GangMachine(RuleBasedStateMachine):
+    """Two to four ranks."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stack = ExitStack()
+        self.simulation = Simulation(0)
+        self.members: list[Member] = []
+        self.forming: list[Forming] = []
+        self.history = History()
+        self.made = 0
+
+    @initialize(size=st.integers(2, 4), seed=st.integers(0, 1 << 16))
+    def begin(self, size: int, seed: int) -> None:
+        self.simulation = Simulation(seed)
+        self.stack.enter_context(patched(self.simulation))
+        self.stack.callback(self.simulation.close)
+        self.network = Network(self.simulation)
+        self.hub = FakeHub()
+        self.size = size
+        self.members = [self._member(rank) for rank in range(size)]
+        self._form(self.members, None)
+        self.simulation.run()
+        assert self.forming.pop().future.result().generation == 1
+
+    @rule(
+        present=st.sets(PLACES, max_size=4),
+        absent=st.booleans(),
+        odd=st.one_of(st.none(), PLACES),
+        in_place=st.booleans(),
+        session=st.booleans(),
+        group=st.sampled_from(["world", "world", "pair"]),
+        timeout=st.sampled_from([0.5, 2.0, 6.0]),
+        switches=SWITCHES,
+    )
+    def call(
+        self,
+        present: set[int],
+        absent: bool,
+        odd: int | None,
+        in_place: bool,
+        session: bool,
+        group: str,
+        timeout: float,
+        switches: int | None,
+    ) -> None:
+        """Call everywhere, or (`absent`) not where `present` does not say so; one rank may ask for another thing."""
+        self.made += 1
+        for place in range(len(self.members)):
+            if place in present or not absent:
+                op = ReduceOp.MAX if place == odd else ReduceOp.SUM
+                self._call(place, f"op{self.made}", op, in_place, session, group, timeout)
+        self.simulation.run(switches)
+
+    @precondition(lambda self: self.made)
+    @rule(
+        back=st.integers(0, 5),
+        place=PLACES,
+        op=st.sampled_from([ReduceOp.SUM, ReduceOp.MAX]),
+        in_place=st.booleans(),
+        session=st.booleans(),
+        group=st.sampled_from(["world", "world", "pair"]),
+        switches=SWITCHES,
+    )
+    def call_again(
+        self,
+        back: int,
+        place: int,
+        op: ReduceOp,
+        in_place: bool,
+        session: bool,
+        group: str,
+        switches: int | None,
+    ) -> None:
+        """An operation id that was used before, here or elsewhere, for the same thing or another."""
+        operation_id = f"op{max(1, self.made - back)}"
+        self._call(place, operation_id, op, in_place, session, group, 2.0)
+        self.simulation.run(switches)
+
+    @precondition(lambda self: self.made)
+    @rule(back=st.integers(0, 5), place=PLACES, switches=SWITCHES)
+    def cancel(self, back: int, place: int, switches: int | None) -> None:
+        member = self._at(place)
+        calls = [it for it in self.history.calls if it.process is member and it.task is not None]
+        if not calls:
+            return
+        call = calls[-1 - back % len(calls)]
+
+        def cancel() -> None:
+            assert call.task is not None
+            call.task.cancel("a test")
+            call.withdrawn |= call.task.cancelled()
+
+        self.simulation.spawn(cancel, member, "cancel")
+        self.simulation.run(switches)
+
+    @rule(place=PLACES, switches=SWITCHES)
+    def close_session(self, place: int, switches: int | None) -> None:
+        member = self._at(place)
+
+        def close() -> None:
+            try:
+                member.sidecar.close_session(SESSION)
+            except BridgeError as error:
+                assert error.failure.code is ErrorCode.UNKNOWN_SESSION
+
+        self.simulation.spawn(close, member, "close session")
+        self.simulation.run(switches)
+
+    @precondition(lambda self: self.network.moving())
+    @rule(which=st.integers(0, 100), count=st.integers(1, 3), switches=SWITCHES)
+    def deliver(self, which: int, count: int, switches: int | None) -> None:
+        for turn in range(count):
+            if moving := self.network.moving():
+                self.network.deliver(moving[(which + turn) % len(moving)])
+                self.simulation.run(switches)
+
+    @rule()
+    def deliver_all(self) -> None:
+        self.simulation.run()
+        while moving := self.network.moving():
+            self.network.deliver(moving[0])
+            self.simulation.run()
+
+    @precondition(lambda self: self.network.live())
+    @rule(which=st.integers(0, 100), switches=SWITCHES)
+    def cut(self, which: int, switches: int | None) -> None:
+        live = self.network.live()
+        self.network.cut(live[which % len(live)])
+        self.simulation.run(switches)
+
+    @rule(place=PLACES, switches=SWITCHES)
+    def stop(self, place: int, switches: int | None) -> None:
+        self._at(place).stopped = True
+        self.simulation.run(switches)
+
+    @precondition(lambda self: any(member.stopped for member in self.members))
+    @rule(switches=SWITCHES)
+    def resume(self, switches: int | None) -> None:
+        self._resume()
+        self.simulation.run(switches)
+
+    @rule(place=PLACES, lose=st.booleans(), switches=SWITCHES)
+    def kill(self, place: int, lose: bool, switches: int | None) -> None:
+        self.network.kill(self._at(place), lose)
+        self.simulation.run(switches)
+
+    @rule(place=PLACES, switches=SWITCHES)
+    def abort(self, place: int, switches: int | None) -> None:
+        member = self._at(place)
+
+        def abort() -> None:
+            number = member.sidecar.describe().number
+            if member.sidecar.abort(number, "a test"):
+                self.history.ended.add((member, number))
+
+        self.simulation.spawn(abort, member, "abort")
+        self.simulation.run(switches)
+
+    @precondition(lambda self: len(self.forming) < 2)
+    @rule(
+        survivors_only=st.booleans(),
+        fault=st.one_of(
+            st.none(),
+            st.builds(Fault, st.sampled_from(["prepare", "commit"]), PLACES, st.booleans()),
+        ),
+        switches=SWITCHES,
+    )
+    def form(self, survivors_only: bool, fault: Fault | None, switches: int | None) -> None:
+        """Form again, with replacements for the dead or without."""
+        alive = [member for member in self.members if not member.dead]
+        if survivors_only and len(alive) > 1:
+            self.members = alive
+        else:
+            self.members = [self._member(it.rank) if it.dead else it for it in self.members]
+        self._form(list(self.members), fault)
+        self.simulation.run(switches)
+
+    @rule(seconds=st.sampled_from([0.1, 0.5, 1.5, 3.0, 8.0]))
+    def pass_time(self, seconds: float) -> None:
+        self.simulation.advance(seconds)
+
+    @invariant()
+    def nothing_is_wrong(self) -> None:
+        if not self.members:
+            return
+        self.history.check()
+        assert not self.network.faults, self.network.faults
+        for forming in [it for it in self.forming if it.future.done()]:
+            self.forming.remove(forming)
+        by_group: dict[tuple[int, str], set[int]] = {}
+        for member in [member for member in self.members if not member.dead]:
+            generation = member.sidecar._generation
+            if generation is not None and generation.error is None:
+                for group in list(generation._groups.values()):
+                    if group.membership is not None:
+                        by_group.setdefault((generation.number, group.name), set()).add(
+                            group.membership.sequence
+                        )
+        for group_name, sequences in by_group.items():
+            assert max(sequences) - min(sequences) <= 1, f"{group_name}: sequences {sequences}"
+
+    def teardown(self) -> None:
+        try:
+            if self.members:
+                self._finish()
+        finally:
+            self.stack.close()
+
+    def _finish(self) -> None:
+        self._resume()
+        self.simulation.advance(30.0)
+        self.deliver_all()
+        self.simulation.advance(30.0)
+        self.nothing_is_wrong()
+        assert not self.forming, "forming hangs"
+        self.history.check_end()
+        for member in [member for member in self.members if not member.dead]:
+            self._check_member(member)
+
+    def _check_member(self, member: Member) -> None:
+        it = member.sidecar.describe()
+        assert it.pending == 0, f"{member} has {it.pending} pending operations"
+        refs = member.sidecar.refs
+        for usage in refs.usage():
+            kept = refs.page(usage.session_id, "", 1000)
+            assert (usage.refs, usage.bytes) == (len(kept), sum(ref.spec.nbytes for ref in kept)), "room leaks"
+            for ref in kept:
+                held = element(refs.find(usage.session_id, ref.id).tensor)
+                assert held == self.history.held[(member, ref.id)], f"{ref} of {member} changed by itself"
+
+    def _member(self, rank: int) -> Member:
+        self.made_members = getattr(self, "made_members", 0) + 1
+        name = "abcdefghijklmnopqrstuvwxyz"[self.made_members % 26] + str(rank)
+        member = Member(rank, self.size, name, self.hub, self.network)
+        member.ref = member.full("", float(rank + 1))
+        self.history.held[(member, member.ref.id)] = float(rank + 1)
+        return member
+
+    def _at(self, place: int) -> Member:
+        return self.members[place % len(self.members)]
+
+    def _resume(self) -> None:
+        for member in self.members:
+            if member.stopped:
+                member.stopped, member.resumed = False, self.simulation.now
+        self.network.wake()
+
+    def _form(self, members: list[Member], fault: Fault | None) -> None:
+        groups = [GroupDescription("pair", (len(members) - 1, 0))] if len(members) > 1 else []
+        forming = begin_forming(self.simulation, members, fault, self._prepared, groups)
+        self.forming.append(forming)
+
+    def _prepared(self, member: Member, number: int) -> None:
+        self.history.ended.update((member, older) for older in range(number))
+
+    def _call(
+        self, place: int, operation_id: str, op: ReduceOp, in_place: bool, session: bool, group: str, timeout: float
+    ) -> None:
+        if place >= len(self.members) or self.members[place].dead:
+            return
+        member = self.members[place]
+        session_id = SESSION if session else ""
+        call = Call(member, operation_id, op, group, in_place, session_id, timeout, self.simulation.now)
+        self.history.calls.append(call)
+        self.simulation.spawn(lambda: self._serve(call), member, f"{operation_id} at {member}")
+
+    def _serve(self, call: Call) -> None:
+        member = call.process
+        try:
+            ref_id = self._ref(call)
+            args = AllReduce(ref_id, call.op, call.in_place)
+            how = TaskCall(call.group, call.operation_id, call.timeout, call.session_id, 0)
+            call.called = self.simulation.now
+            call.task = member.sidecar.submit(self.history.operation(call), args, how)
+        except BridgeError as error:
+            call.refused, call.first = error.failure, False
+            return
+        try:
+            outcome = call.task.wait()
+            call.answer = outcome if outcome is not None and not hasattr(outcome, "ranks") else None
+        except BridgeError as error:
+            call.answer = error.failure
+        call.answered = self.simulation.now
+
+    def _ref(self, call: Call) -> str:
+        """The rank's own tensor, or one of the session's, which is opened if need be."""
+        member = call.process
+        if not call.session_id or call.group == "pair":
+            call.session_id = ""
+            return member.ref.id
+        member.sidecar.open_session(SESSION, 0.0)
+        with suppress(BridgeError):
+            return member.sidecar.refs.find(SESSION, member.in_session).ref.id
+        member.in_session = member.full(SESSION, 10.0).id
+        self.history.held[(member, member.in_session)] = 10.0
+        return member.in_session
+
+
+TestGang = GangMachine.TestCase
+TestGang.settings = MODEL
