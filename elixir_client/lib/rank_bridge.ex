@@ -34,6 +34,8 @@ defmodule RankBridge do
     Gang,
     Group,
     Groups,
+    Operation,
+    Operations,
     Ranks,
     RankStatus,
     Ref,
@@ -204,6 +206,78 @@ defmodule RankBridge do
     do: bang(call_rank(gang, rank, operation, ref, opts))
 
   @doc """
+  Begins a collective on every member of a group, and returns as soon as they all have it.
+
+      {:ok, operation} = RankBridge.submit(gang, :all_reduce, refs, op: :max)
+      {:ok, maxima} = RankBridge.await(gang, operation)
+
+  `operation` is the collective's name; `refs` is nil for `:barrier`. Options: the collective's. If a rank refuses it,
+  it is withdrawn on the others.
+  """
+  @spec submit(Gang.gang(), atom(), [Ref.t()] | nil, keyword()) :: result(Operation.t())
+  def submit(gang, operation, refs, opts \\ []),
+    do: with_view(gang, &Operations.submit(&1, operation, refs, opts))
+
+  @doc "As `submit/4`; raises the error."
+  @spec submit!(Gang.gang(), atom(), [Ref.t()] | nil, keyword()) :: Operation.t()
+  def submit!(gang, operation, refs, opts \\ []), do: bang(submit(gang, operation, refs, opts))
+
+  @doc "Begins one rank's part of a collective: `submit/4` as `call_rank/5`."
+  @spec submit_rank(Gang.gang(), non_neg_integer(), atom(), Ref.t() | nil, keyword()) ::
+          result(Operation.t())
+  def submit_rank(gang, rank, operation, ref, opts \\ []),
+    do: with_view(gang, &Operations.submit_on(&1, operation, rank, ref, opts))
+
+  @doc "As `submit_rank/5`; raises the error."
+  @spec submit_rank!(Gang.gang(), non_neg_integer(), atom(), Ref.t() | nil, keyword()) ::
+          Operation.t()
+  def submit_rank!(gang, rank, operation, ref, opts \\ []),
+    do: bang(submit_rank(gang, rank, operation, ref, opts))
+
+  @doc """
+  How far an operation is on each of its members, in group order.
+
+  `operation` is what `submit/4` gave, or the id of any operation: also of one whose call was lost, or that another
+  program began. Options for an id: `:group` (default "world"), or `:rank`, to ask that one alone.
+  The error `:unknown_operation` says that a rank has never had it, or has forgotten it after thousands of others.
+  """
+  @spec poll(Gang.gang(), Operation.t() | String.t(), keyword()) :: result([Operation.status()])
+  def poll(gang, operation, opts \\ []),
+    do: with_view(gang, &Operations.poll(&1, operation, opts))
+
+  @doc "As `poll/3`; raises the error."
+  @spec poll!(Gang.gang(), Operation.t() | String.t(), keyword()) :: [Operation.status()]
+  def poll!(gang, operation, opts \\ []), do: bang(poll(gang, operation, opts))
+
+  @doc """
+  Waits for an operation's outcome, and gives what the direct call gives: a ref or nil for each member, in group
+  order; nil if no member gets one, as of a barrier. May be called again, also from another program.
+
+  `operation` and options as of `poll/3`. `:timeout` is how long to wait (default: the operation's own, or for an id
+  the gang's, and two seconds more); the error `:deadline_exceeded` says that it is not done yet, and goes on.
+  """
+  @spec await(Gang.gang(), Operation.t() | String.t(), keyword()) ::
+          result([Ref.t() | nil] | nil)
+  def await(gang, operation, opts \\ []),
+    do: with_view(gang, &Operations.await(&1, operation, opts))
+
+  @doc "As `await/3`; raises the error."
+  @spec await!(Gang.gang(), Operation.t() | String.t(), keyword()) :: [Ref.t() | nil] | nil
+  def await!(gang, operation, opts \\ []), do: bang(await(gang, operation, opts))
+
+  @doc """
+  Withdraws an operation where it was not admitted yet. Gives for each member, in group order, whether it was
+  withdrawn there; false: it was admitted or done already. `operation` and options as of `poll/3`.
+  """
+  @spec cancel(Gang.gang(), Operation.t() | String.t(), keyword()) :: result([boolean()])
+  def cancel(gang, operation, opts \\ []),
+    do: with_view(gang, &Operations.cancel(&1, operation, opts))
+
+  @doc "As `cancel/3`; raises the error."
+  @spec cancel!(Gang.gang(), Operation.t() | String.t(), keyword()) :: [boolean()]
+  def cancel!(gang, operation, opts \\ []), do: bang(cancel(gang, operation, opts))
+
+  @doc """
   Makes a group of some ranks of the gang, in group order. All members of the group `:group` (default "world") take
   part, those who will not be in the new one included.
   """
@@ -240,7 +314,8 @@ defmodule RankBridge do
   def status!(gang, opts \\ []), do: bang(status(gang, opts))
 
   @doc """
-  Forms the next generation of all ranks: either every rank has it, or none.
+  Forms the next generation of all ranks: either every rank has it, or none. Opens the gang's session on ranks that
+  are new in it. Waits for ranks that cannot be reached yet, as those that are being replaced.
 
   Options: `:groups` (a list of `{name, ranks}` beside "world"), `:endpoints` (a target for each rank as the
   sidecars can reach each other; default: those that this gang uses). The default timeout is 10,000.

@@ -80,6 +80,33 @@ defmodule RankBridge.ErrorTest do
     refute Error.from_status(status, operation: "get", changes?: false).indefinite
   end
 
+  test "a call about what was begun before is always indefinite if it has no answer" do
+    for {code, sent?} <- [unavailable: false, unimplemented: true, deadline_exceeded: false] do
+      status = Status.new(code, "why", sent?)
+      assert Error.from_status(status, operation: "await", begun?: true).indefinite
+    end
+
+    assert Error.protocol("why", changes?: false, begun?: true).indefinite
+    refute Error.protocol("why", changes?: false).indefinite
+  end
+
+  test "a call that was cancelled, or never came, at one rank explains that others missed it" do
+    for reason <- [:cancelled, :unknown_operation],
+        missed <- [:peer_missing, :deadline_exceeded] do
+      outcomes = [{0, %Error{reason: missed}}, {1, %Error{reason: reason}}]
+      assert Error.combine(outcomes).reason == reason
+    end
+  end
+
+  test "a lost rank explains that the generation of the others is over, and its end that calls were cancelled" do
+    chain = [:peer_lost, :unavailable, :stale_generation, :aborted, :cancelled]
+
+    for [cause, consequence] <- Enum.chunk_every(chain, 2, 1, :discard) do
+      outcomes = [{0, %Error{reason: consequence}}, {1, %Error{reason: cause}}]
+      assert Error.combine(outcomes).reason == cause
+    end
+  end
+
   test "of several failures the cause is told, with every outcome" do
     cause = %Error{reason: :unknown_ref, message: "no ref", rank: 2}
     missing = %Error{reason: :peer_missing, message: "rank 2 missing", rank: 0}

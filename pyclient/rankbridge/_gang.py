@@ -417,7 +417,8 @@ class Gang(GangCore[Rank]):
     ) -> Formed:
         """Forms the next generation, of every rank or of none, and opens the gang's sessions in it.
 
-        Waits for ranks that cannot be reached yet, as those that are being replaced.
+        After a rank was lost this makes the gang whole: it waits for a new one at the same endpoints, and opens the
+        sessions on it. Refs of the others stay; those of the lost rank are gone.
 
         Args:
             groups: Groups to form beside "world": ``Group``, or pairs of a name and its ranks in group order.

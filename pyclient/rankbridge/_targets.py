@@ -23,7 +23,7 @@ CHANNEL_OPTIONS: list[tuple[str, int]] = [
     ("grpc.use_local_subchannel_pool", 1),
     # A rank that was replaced is back within a second; gRPC would wait up to two minutes.
     ("grpc.initial_reconnect_backoff_ms", 20),
-    ("grpc.max_reconnect_backoff_ms", 500),
+    ("grpc.max_reconnect_backoff_ms", 200),
     # How long one attempt to connect may take, by its misleading name: a rank that is stopped accepts connections
     # and says nothing on them.
     ("grpc.min_reconnect_backoff_ms", 2_000),

@@ -16,7 +16,7 @@ import torch
 from tests.model.gang import Member
 
 from rankbridge_server.core.coordinator import Coordinator, ReduceOp
-from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure
+from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase
 from rankbridge_server.core.operation import Entry, Plan, Site
 from rankbridge_server.core.operations import ALL_REDUCE, AllReduce, Operation
 from rankbridge_server.core.refs import Ref
@@ -108,6 +108,8 @@ class History:
         assert not self.wrong, self.wrong
         for call in self.calls:
             self._check_call(call)
+        begun = [(call.process, call.operation_id) for call in self.calls if call.first and not call.refused]
+        assert len(set(begun)) == len(begun), f"an id began twice on one rank: {begun}"
         for calls in self._operations().values():
             self._check_operation(calls)
 
@@ -121,11 +123,11 @@ class History:
             assert call.task is not None
             assert call.task.done, f"answered but never done: {call}"
 
-    def _operations(self) -> dict[tuple[int, str], list[Call]]:
-        operations: dict[tuple[int, str], list[Call]] = {}
+    def _operations(self) -> dict[tuple[int, str, str], list[Call]]:
+        operations: dict[tuple[int, str, str], list[Call]] = {}
         for call in self.calls:
-            if call.first and call.task is not None:
-                operations.setdefault((call.generation, call.operation_id), []).append(call)
+            if call.first and call.refused is None:
+                operations.setdefault((call.generation, call.group, call.operation_id), []).append(call)
         return operations
 
     def _check_call(self, call: Call) -> None:
@@ -138,8 +140,13 @@ class History:
                 assert failure.code in EXPECTED, f"unexpected: {call}"
                 assert failure.place is not None, f"nowhere: {call}"
                 assert not (failure.code in DEFINITE and failure.indefinite), f"must be definite: {call}"
+                assert failure.indefinite or failure.phase is Phase.CHECK or failure.code in DEFINITE, (
+                    f"it came as far as {failure.phase}, but is definite: {call}"
+                )
         if call.answered is not None and call.process.resumed < call.called:
-            latest = call.called + call.timeout + VERDICT_GRACE
+            assert call.task is not None
+            # Who repeats a call waits as long as the first caller does.
+            latest = max(call.called, call.task.deadline) + VERDICT_GRACE
             assert call.answered <= latest + 0.001, f"answered after {call.answered - call.called} s: {call}"
         if call.withdrawn:
             failure = call.failure
@@ -150,12 +157,10 @@ class History:
     def _check_operation(self, calls: list[Call]) -> None:
         done = [call for call in calls if call.value is not None]
         entered = [call for call in calls if call.runs]
-        processes = [call.process for call in calls]
-        assert len(set(processes)) == len(processes), f"one id ran in two tasks of one rank: {_all(calls)}"
         if entered:
-            sides = {(call.op, call.group) for call in entered}
-            assert len(sides) == 1, f"members that do not agree entered: {_all(calls)}"
-            arrived = [call for call in calls if (call.op, call.group) in sides]
+            ops = {call.op for call in entered}
+            assert len(ops) == 1, f"members that do not agree entered: {_all(calls)}"
+            arrived = [call for call in calls if call.op in ops]
             assert len(arrived) == entered[0].members, f"some entered before all came: {_all(calls)}"
         if not done:
             return

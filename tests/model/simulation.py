@@ -34,7 +34,7 @@ from rankbridge_server.core import (
 from rankbridge_server.links import desk, waiting
 
 # Whether a thread that takes a lock lets another go first.
-PREEMPTION = 0.2
+PREEMPTION = 0.4
 
 
 class SimulationOver(BaseException):

@@ -14,7 +14,7 @@ from rankbridge_server.core.operations import AllReduce
 from rankbridge_server.core.rank import State
 from rankbridge_server.core.task import Task
 from rankbridge_server.core.task import Call as TaskCall
-from tests.model.gang import FORM_TIMEOUT, Fault, Forming, Member, begin_forming
+from tests.model.gang import Fault, Forming, Member, begin_forming
 from tests.model.history import Call, History, element
 from tests.model.settings import MODEL
 from tests.model.simulation import Simulation, patched
@@ -24,6 +24,9 @@ SESSION = "s"
 PLACES = st.integers(0, 3)
 # How far things go before the next step: until nothing moves by itself, or for some switches only.
 SWITCHES = st.sampled_from([None, None, None, 0, 1, 2, 5, 15])
+FAULTS = [
+    Fault(step, rank, after) for step in ("prepare", "commit") for rank in (0, 1) for after in (False, True)
+]
 
 
 class GangMachine(RuleBasedStateMachine):
@@ -52,32 +55,38 @@ class GangMachine(RuleBasedStateMachine):
         assert self.forming.pop().future.result().generation == 1
 
     @rule(
-        present=st.sets(PLACES, max_size=4),
-        absent=st.booleans(),
-        odd=st.one_of(st.none(), PLACES),
+        absent=st.sampled_from([(), (), (), (0,), (1,), (2,), (1, 2), (0, 2)]),
+        odd=st.sampled_from([None, None, None, None, 0, 1, 2]),
         in_place=st.booleans(),
         session=st.booleans(),
         group=st.sampled_from(["world", "world", "pair"]),
-        timeout=st.sampled_from([0.5, 2.0, 6.0]),
+        timeout=st.sampled_from([6.0, 2.0, 0.5]),
+        formed=st.sampled_from([True, True, False]),
+        delivered=st.booleans(),
         switches=SWITCHES,
     )
     def call(
         self,
-        present: set[int],
-        absent: bool,
+        absent: tuple[int, ...],
         odd: int | None,
         in_place: bool,
         session: bool,
         group: str,
         timeout: float,
+        formed: bool,
+        delivered: bool,
         switches: int | None,
     ) -> None:
-        """Call everywhere, or (`absent`) not where `present` does not say so; one rank may ask for another thing."""
+        """Call everywhere but where it is `absent`; one rank may ask for another thing."""
+        if formed and not self._formed() and not self.forming:
+            self.form(survivors_only=False, resumed=True, fault=None, switches=None)
         self.made += 1
         for place in range(len(self.members)):
-            if place in present or not absent:
+            if place not in absent:
                 op = ReduceOp.MAX if place == odd else ReduceOp.SUM
                 self._call(place, f"op{self.made}", op, in_place, session, group, timeout)
+        if delivered:
+            self._deliver_all()
         self.simulation.run(switches)
 
     @precondition(lambda self: self.made)
@@ -145,21 +154,20 @@ class GangMachine(RuleBasedStateMachine):
 
     @rule()
     def deliver_all(self) -> None:
-        self.simulation.run()
-        while moving := self.network.moving():
-            self.network.deliver(moving[0])
-            self.simulation.run()
+        self._deliver_all()
 
-    @precondition(lambda self: self.network.live())
-    @rule(which=st.integers(0, 100), switches=SWITCHES)
-    def cut(self, which: int, switches: int | None) -> None:
-        live = self.network.live()
-        self.network.cut(live[which % len(live)])
-        self.simulation.run(switches)
-
-    @rule(place=PLACES, switches=SWITCHES)
-    def stop(self, place: int, switches: int | None) -> None:
-        self._at(place).stopped = True
+    @rule(trouble=st.sampled_from(["abort", "stop", "cut", "kill", "kill and lose"]), place=PLACES, switches=SWITCHES)
+    def trouble(self, trouble: str, place: int, switches: int | None) -> None:
+        member = self._at(place)
+        if trouble == "abort":
+            self.simulation.spawn(lambda: self._abort(member), member, "abort")
+        elif trouble == "stop":
+            member.stopped = True
+        elif trouble == "cut":
+            if live := self.network.live():
+                self.network.cut(live[place % len(live)])
+        else:
+            self.network.kill(member, lose=trouble == "kill and lose")
         self.simulation.run(switches)
 
     @precondition(lambda self: any(member.stopped for member in self.members))
@@ -168,34 +176,19 @@ class GangMachine(RuleBasedStateMachine):
         self._resume()
         self.simulation.run(switches)
 
-    @rule(place=PLACES, lose=st.booleans(), switches=SWITCHES)
-    def kill(self, place: int, lose: bool, switches: int | None) -> None:
-        self.network.kill(self._at(place), lose)
-        self.simulation.run(switches)
-
-    @rule(place=PLACES, switches=SWITCHES)
-    def abort(self, place: int, switches: int | None) -> None:
-        member = self._at(place)
-
-        def abort() -> None:
-            number = member.sidecar.describe().number
-            if member.sidecar.abort(number, "a test"):
-                self.history.ended.add((member, number))
-
-        self.simulation.spawn(abort, member, "abort")
-        self.simulation.run(switches)
-
     @precondition(lambda self: len(self.forming) < 2)
     @rule(
         survivors_only=st.booleans(),
-        fault=st.one_of(
-            st.none(),
-            st.builds(Fault, st.sampled_from(["prepare", "commit"]), PLACES, st.booleans()),
-        ),
+        resumed=st.sampled_from([True, True, False]),
+        fault=st.sampled_from([None, None, None, *FAULTS]),
         switches=SWITCHES,
     )
-    def form(self, survivors_only: bool, fault: Fault | None, switches: int | None) -> None:
+    def form(
+        self, survivors_only: bool, resumed: bool, fault: Fault | None, switches: int | None
+    ) -> None:
         """Form again, with replacements for the dead or without."""
+        if resumed:
+            self._resume()
         alive = [member for member in self.members if not member.dead]
         if survivors_only and len(alive) > 1:
             self.members = alive
@@ -204,7 +197,7 @@ class GangMachine(RuleBasedStateMachine):
         self._form(list(self.members), fault)
         self.simulation.run(switches)
 
-    @rule(seconds=st.sampled_from([0.1, 0.5, 1.5, 3.0, 8.0]))
+    @rule(seconds=st.sampled_from([0.1, 0.1, 0.5, 1.5, 3.0, 8.0]))
     def pass_time(self, seconds: float) -> None:
         self.simulation.advance(seconds)
 
@@ -238,7 +231,7 @@ class GangMachine(RuleBasedStateMachine):
     def _finish(self) -> None:
         self._resume()
         self.simulation.advance(30.0)
-        self.deliver_all()
+        self._deliver_all()
         self.simulation.advance(30.0)
         self.nothing_is_wrong()
         assert not self.forming, "forming hangs"
@@ -264,6 +257,21 @@ class GangMachine(RuleBasedStateMachine):
         member.ref = member.full("", float(rank + 1))
         self.history.held[(member, member.ref.id)] = float(rank + 1)
         return member
+
+    def _formed(self) -> bool:
+        generations = [member.sidecar._generation for member in self.members if not member.frozen]
+        return len(generations) == len(self.members) and all(it and not it.error for it in generations)
+
+    def _deliver_all(self) -> None:
+        self.simulation.run()
+        while moving := self.network.moving():
+            self.network.deliver(moving[0])
+            self.simulation.run()
+
+    def _abort(self, member: Member) -> None:
+        number = member.sidecar.describe().number
+        if member.sidecar.abort(number, "a test"):
+            self.history.ended.add((member, number))
 
     def _at(self, place: int) -> Member:
         return self.members[place % len(self.members)]

@@ -16,16 +16,33 @@ defmodule RankBridge.Calls do
   @margin 2_000
 
   @enforce_keys [:rpc, :operation, :deadline]
-  defstruct [:rpc, :operation, :deadline, group: "", operation_id: "", changes?: true]
+  defstruct [
+    :rpc,
+    :operation,
+    :deadline,
+    group: "",
+    operation_id: "",
+    changes?: true,
+    begun?: false,
+    wait_for_ready?: false
+  ]
 
-  @typedoc "What all ranks are asked for. `deadline` is the RPC's, in milliseconds."
+  @typedoc """
+  What all ranks are asked for.
+
+  * `deadline` - the RPC's, in milliseconds
+  * `changes?`, `begun?` - as in `t:RankBridge.Error.context/0`
+  * `wait_for_ready?` - whether to wait for ranks that cannot be reached yet, as long as the deadline allows
+  """
   @type t :: %__MODULE__{
           rpc: Rpc.t(),
           operation: String.t(),
           deadline: pos_integer(),
           group: String.t(),
           operation_id: String.t(),
-          changes?: boolean()
+          changes?: boolean(),
+          begun?: boolean(),
+          wait_for_ready?: boolean()
         }
 
   @type result :: {:ok, term()} | {:error, Error.t()}
@@ -87,7 +104,8 @@ defmodule RankBridge.Calls do
 
   defp start(view, rank, bytes, call) do
     Transport.start_unary(Map.fetch!(view.ranks, rank), call.rpc.path, bytes,
-      timeout: call.deadline
+      timeout: call.deadline,
+      wait_for_ready: call.wait_for_ready?
     )
   end
 
@@ -127,7 +145,8 @@ defmodule RankBridge.Calls do
       group: call.group,
       operation: call.operation,
       operation_id: call.operation_id,
-      changes?: call.changes?
+      changes?: call.changes?,
+      begun?: call.begun?
     ]
   end
 end

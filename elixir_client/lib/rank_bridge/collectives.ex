@@ -35,6 +35,18 @@ defmodule RankBridge.Collectives do
     avg: :REDUCE_OP_AVG
   }
 
+  @typedoc "One collective on some ranks, before it is sent: a request for each. `timeout` in milliseconds."
+  @type plan :: %{
+          name: atom(),
+          gives: :refs | :nothing,
+          timeout: pos_integer(),
+          call: Calls.t(),
+          requests: [{non_neg_integer(), struct()}]
+        }
+
+  # Its name is that of its field in the message `Operation`.
+  @names for {_number, name, _type, _presence} <- V1.Operation.__fields__(), do: name
+
   @doc "Everything about one collective."
   @spec declaration(atom()) :: t()
   def declaration(:barrier),
@@ -80,10 +92,16 @@ defmodule RankBridge.Collectives do
   @spec run(View.t(), atom(), [Ref.t()] | nil, keyword()) ::
           {:ok, [Ref.t() | nil] | nil} | {:error, Error.t()}
   def run(view, name, refs, opts) do
+    with {:ok, plan} <- plan(view, name, refs, opts), do: perform(view, plan)
+  end
+
+  @doc "What `run/4` sends."
+  @spec plan(View.t(), atom(), [Ref.t()] | nil, keyword()) :: {:ok, plan()} | {:error, Error.t()}
+  def plan(view, name, refs, opts) do
     with {:ok, opts, fields} <- options(name, opts),
          {:ok, members} <-
            Groups.members(view, opts.group, opts.timeout || view.timeout, "#{name}") do
-      call_members(view, name, members, refs, opts, fields)
+      plan_members(view, name, members, refs, opts, fields)
     end
   end
 
@@ -94,11 +112,26 @@ defmodule RankBridge.Collectives do
   @spec run_on(View.t(), atom(), non_neg_integer(), Ref.t() | nil, keyword()) ::
           {:ok, Ref.t() | nil} | {:error, Error.t()}
   def run_on(view, name, rank, ref, opts) do
+    with {:ok, plan} <- plan_on(view, name, rank, ref, opts),
+         {:ok, given} <- perform(view, plan),
+         do: {:ok, given && hd(given)}
+  end
+
+  @doc "What `run_on/5` sends."
+  @spec plan_on(View.t(), atom(), non_neg_integer(), Ref.t() | nil, keyword()) ::
+          {:ok, plan()} | {:error, Error.t()}
+  def plan_on(view, name, rank, ref, opts) do
     with {:ok, opts, fields} <- options(name, opts),
          :ok <- View.check_rank(view, rank, "#{name}"),
-         {:ok, given} <- call_members(view, name, [rank], ref && [ref], opts, fields) do
-      {:ok, given && hd(given)}
-    end
+         do: plan_members(view, name, [rank], ref && [ref], opts, fields)
+  end
+
+  defp options(name, _opts) when name not in @names do
+    {:error,
+     Error.refusal(:invalid_argument, "there is no such collective",
+       expected: "one of #{Enum.map_join(@names, ", ", &inspect/1)}",
+       got: inspect(name, limit: 3)
+     )}
   end
 
   defp options(name, opts) do
@@ -111,7 +144,7 @@ defmodule RankBridge.Collectives do
          do: {:ok, opts, fields}
   end
 
-  defp call_members(view, name, members, refs, opts, fields) do
+  defp plan_members(view, name, members, refs, opts, fields) do
     declaration = declaration(name)
     timeout = opts.timeout || view.timeout
     id = opts.operation_id || Id.uuid()
@@ -137,17 +170,22 @@ defmodule RankBridge.Collectives do
       requests =
         for {rank, ref_id} <- Enum.zip(members, ref_ids), do: {rank, with_ref(request, ref_id)}
 
-      case Calls.each(view, requests, call)
-           |> Enum.map(&value(&1, call))
-           |> Calls.gathered(true) do
-        {:ok, values} ->
-          {:ok, given(declaration.gives, values)}
+      {:ok,
+       %{name: name, gives: declaration.gives, timeout: timeout, call: call, requests: requests}}
+    end
+  end
 
-        {:error, error} ->
-          # Perhaps the group has other members by now.
-          Groups.forget(view, opts.group)
-          {:error, error}
-      end
+  defp perform(view, plan) do
+    case Calls.each(view, plan.requests, plan.call)
+         |> Enum.map(&value(&1, plan.call))
+         |> Calls.gathered(true) do
+      {:ok, values} ->
+        {:ok, given(plan.gives, values)}
+
+      {:error, error} ->
+        # Perhaps the group has other members by now.
+        Groups.forget(view, plan.call.group)
+        {:error, error}
     end
   end
 
@@ -206,6 +244,16 @@ defmodule RankBridge.Collectives do
 
   defp ref_ids(view, %{takes: :nothing}, nil, members, _call),
     do: {:ok, Enum.map(members, fn _rank -> nil end), view.session_id}
+
+  defp ref_ids(_view, %{takes: :nothing}, refs, _members, call) do
+    {:error,
+     Error.refusal(:invalid_argument, "this collective takes no refs",
+       operation: call.operation,
+       group: call.group,
+       expected: "nil",
+       got: inspect(refs, limit: 3)
+     )}
+  end
 
   defp ref_ids(_view, %{takes: :refs}, refs, members, call) do
     with :ok <- check_refs(refs, members),

@@ -21,8 +21,8 @@ defmodule RankBridge.Error do
   alias RankBridge.Transport.Status
 
   @typedoc """
-  The codes of `rankbridge.v1.ErrorCode` in lower case, and four of the transport: `:unavailable` (not reached,
-  or lost), `:cancelled`, `:not_allowed` and `:protocol` (the two sides do not understand each other).
+  The codes of `rankbridge.v1.ErrorCode` in lower case, and three of the transport: `:unavailable` (not reached,
+  or lost), `:not_allowed` and `:protocol` (the two sides do not understand each other).
   """
   @type reason ::
           :invalid_argument
@@ -45,8 +45,9 @@ defmodule RankBridge.Error do
           | :aborted
           | :forming_failed
           | :internal
-          | :unavailable
+          | :unknown_operation
           | :cancelled
+          | :unavailable
           | :not_allowed
           | :protocol
           | :unspecified
@@ -81,13 +82,20 @@ defmodule RankBridge.Error do
                ranks: [],
                outcomes: []
 
-  @typedoc "What the caller knows of a call that failed."
+  @typedoc """
+  What the caller knows of a call that failed.
+
+  * `changes?` - false: it changes nothing, so that it is never indefinite; default true
+  * `begun?` - true: the operation was begun by an earlier call, so that it is always indefinite if this one is not
+    answered; default false
+  """
   @type context :: [
           rank: non_neg_integer(),
           group: String.t(),
           operation: String.t(),
           operation_id: String.t(),
-          changes?: boolean()
+          changes?: boolean(),
+          begun?: boolean()
         ]
 
   @reasons Map.new(V1.ErrorCode.mapping(), fn {name, _number} ->
@@ -101,11 +109,12 @@ defmodule RankBridge.Error do
           end)
 
   # Of reasons that can meet in one call to several ranks, the first one here is the cause and the others follow
-  # from it: a rank that refuses its arguments makes the others miss it.
+  # from it: a rank that refuses its arguments, or whose call was cancelled, makes the others miss it.
   @causes [
             :invalid_argument,
             :unknown_ref,
             :released_ref,
+            :unknown_operation,
             :wrong_session,
             :unknown_session,
             :unknown_group,
@@ -113,7 +122,6 @@ defmodule RankBridge.Error do
             :rank_out_of_range,
             :unsupported_dtype,
             :resource_exhausted,
-            :stale_generation,
             :mismatch,
             :internal,
             :not_allowed,
@@ -122,11 +130,12 @@ defmodule RankBridge.Error do
             :backend_failed,
             :forming_failed,
             :unavailable,
+            :stale_generation,
             :not_formed,
             :aborted,
+            :cancelled,
             :deadline_exceeded,
             :peer_missing,
-            :cancelled,
             :unspecified
           ]
           |> Enum.with_index()
@@ -200,11 +209,12 @@ defmodule RankBridge.Error do
   The error of a call that the transport did not bring to an answer.
 
   It is definite if the rank certainly has not processed the call, or if the call changes nothing
-  (`changes?: false` in the context); else a deadline or a lost connection leaves it open.
+  (`changes?: false` in the context); else a deadline or a lost connection leaves it open. What an earlier call has
+  begun (`begun?: true`) is open whatever becomes of this one.
   """
   @spec from_status(Status.t(), context()) :: t()
   def from_status(%Status{} = status, context) do
-    {changes?, fields} = Keyword.pop(context, :changes?, true)
+    {changes?, begun?, fields} = knowledge(context)
     reason = reason_of(status.code)
 
     refused? =
@@ -215,7 +225,7 @@ defmodule RankBridge.Error do
         reason: reason,
         message:
           if(reason == status.code, do: status.message, else: "#{status.code}: #{status.message}"),
-        indefinite: changes? and status.sent? and not refused?
+        indefinite: begun? or (changes? and status.sent? and not refused?)
       },
       fields
     )
@@ -229,8 +239,18 @@ defmodule RankBridge.Error do
   @doc "The error of an answer that cannot be understood."
   @spec protocol(String.t(), context()) :: t()
   def protocol(message, context) do
-    {changes?, fields} = Keyword.pop(context, :changes?, true)
-    struct!(%__MODULE__{reason: :protocol, message: message, indefinite: changes?}, fields)
+    {changes?, begun?, fields} = knowledge(context)
+
+    struct!(
+      %__MODULE__{reason: :protocol, message: message, indefinite: changes? or begun?},
+      fields
+    )
+  end
+
+  defp knowledge(context) do
+    {changes?, context} = Keyword.pop(context, :changes?, true)
+    {begun?, fields} = Keyword.pop(context, :begun?, false)
+    {changes?, begun?, fields}
   end
 
   @doc """

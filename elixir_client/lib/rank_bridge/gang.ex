@@ -7,7 +7,12 @@ defmodule RankBridge.Gang do
       ]
 
   It connects to every rank and opens a session on each. Calls (see `RankBridge`) run in the process of their
-  caller: this one only owns the connections and the session, and ends both when it ends.
+  caller: this one only owns the connections and the session, and ends both when it ends. The death of a caller cancels
+  its calls, which the ranks withdraw if they were not admitted yet.
+
+  The gang outlives its ranks: when one is lost, calls give errors that name it (`:peer_lost`, `:unavailable`,
+  `:stale_generation`), and the refs of the others stay. Once a new one is being started at the same endpoints,
+  `RankBridge.form/2` waits for it, forms the next generation, and opens the session on it.
 
   ## Options
 
@@ -17,6 +22,8 @@ defmodule RankBridge.Gang do
     * `:endpoints_file` - a file with them, see `RankBridge.Endpoints`
     * `:session` - true (the default): refs are owned by a session of this gang and freed with it; false: they
       are owned by the ranks' shared sessions
+    * `:lease` - how long the ranks keep that session when nothing is heard of the gang, in milliseconds; 30,000.
+      The gang renews it in the background, three times in that time. nil or 0: until it is closed
     * `:form` - true: form a new generation; false: never; by default only if no rank has had one yet
     * `:groups` - groups for that generation beside "world": a list of `{name, ranks}`
     * `:timeout` - default for calls, and limit for connecting, in milliseconds; 30,000
@@ -39,6 +46,7 @@ defmodule RankBridge.Gang do
           | {:endpoints, [Endpoints.targets()]}
           | {:endpoints_file, Path.t()}
           | {:session, boolean()}
+          | {:lease, non_neg_integer() | nil}
           | {:form, boolean() | nil}
           | {:groups, [{String.t(), [non_neg_integer()]}]}
           | {:timeout, pos_integer()}
@@ -50,6 +58,7 @@ defmodule RankBridge.Gang do
     endpoints: nil,
     endpoints_file: nil,
     session: true,
+    lease: 30_000,
     form: nil,
     groups: [],
     timeout: 30_000,
@@ -57,6 +66,9 @@ defmodule RankBridge.Gang do
     transport: RankBridge.Transport.HTTP2
   ]
 
+  # A rank that was replaced is back within a second.
+  @backoff {20, 200}
+  @longest_lease 0xFFFF_FFFF
   # Milliseconds for closing the session when the gang ends.
   @closing 5_000
 
@@ -91,10 +103,12 @@ defmodule RankBridge.Gang do
     Process.flag(:trap_exit, true)
 
     with {:ok, endpoints} <- endpoints(opts),
+         :ok <- check_lease(opts[:lease] || 0),
          {:ok, view} <- connect(endpoints, opts),
          :ok <- check_ranks(view, opts),
          :ok <- Sessions.open(view) do
       View.publish(view, [self() | List.wrap(opts[:name])])
+      renew_later(view)
       {:ok, view}
     else
       # The channels end with this process. As a shutdown it is no crash that OTP would log.
@@ -108,6 +122,16 @@ defmodule RankBridge.Gang do
       else: Endpoints.check(opts[:endpoints])
   end
 
+  defp check_lease(lease) when is_integer(lease) and lease in 0..@longest_lease, do: :ok
+
+  defp check_lease(lease) do
+    {:error,
+     Error.refusal(:invalid_argument, ":lease is wrong",
+       expected: "milliseconds, or nil",
+       got: inspect(lease, limit: 3)
+     )}
+  end
+
   defp connect(endpoints, opts) do
     targets = Enum.map(endpoints, &Endpoints.choose/1)
 
@@ -115,6 +139,7 @@ defmodule RankBridge.Gang do
       transport: opts[:transport],
       tls: opts[:tls],
       owner: self(),
+      backoff: @backoff,
       connect_timeout: opts[:timeout]
     ]
 
@@ -133,6 +158,7 @@ defmodule RankBridge.Gang do
          ranks: by_rank(channels),
          targets: by_rank(targets),
          session_id: if(opts[:session], do: Id.uuid(), else: ""),
+         lease: opts[:lease] || 0,
          timeout: opts[:timeout],
          groups: :ets.new(:rank_bridge_groups, [:public, read_concurrency: true])
        }}
@@ -187,7 +213,21 @@ defmodule RankBridge.Gang do
   @impl true
   def handle_info({:EXIT, _pid, :normal}, view), do: {:noreply, view}
   def handle_info({:EXIT, _pid, reason}, view), do: {:stop, reason, view}
+
+  # A rank that does not answer holds up neither this process nor the next renewing.
+  def handle_info({:renew, period}, view) do
+    renew_later(view)
+    {:ok, _pid} = Task.start_link(Sessions, :renew, [view, period])
+    {:noreply, view}
+  end
+
   def handle_info(_other, view), do: {:noreply, view}
+
+  defp renew_later(view) do
+    period = Sessions.renewal_period(view)
+    if period, do: Process.send_after(self(), {:renew, period}, period)
+    :ok
+  end
 
   @impl true
   def terminate(_reason, view) do

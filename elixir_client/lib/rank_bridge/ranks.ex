@@ -1,7 +1,7 @@
 defmodule RankBridge.Ranks do
   @moduledoc "What the ranks are doing, and forming their generations: behind the functions of `RankBridge`."
 
-  alias RankBridge.{Calls, Error, Options, RankStatus}
+  alias RankBridge.{Calls, Error, Options, RankStatus, Sessions}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
 
@@ -37,7 +37,7 @@ defmodule RankBridge.Ranks do
     end
   end
 
-  @doc "Forms the next generation; see `RankBridge.form/2`."
+  @doc "Forms the next generation, and opens the session in it; see `RankBridge.form/2`."
   @spec form(View.t(), keyword()) :: {:ok, formed()} | {:error, Error.t()}
   def form(view, opts) do
     with {:ok, opts} <- Options.read(opts, [groups: [], endpoints: nil], "form"),
@@ -49,12 +49,15 @@ defmodule RankBridge.Ranks do
       call = %Calls{
         rpc: V1.GangService.form(),
         operation: "form",
-        deadline: Calls.deadline(timeout)
+        deadline: Calls.deadline(timeout),
+        # The rank that is asked may be one that was just replaced.
+        wait_for_ready?: true
       }
 
       :ets.delete_all_objects(view.groups)
 
       with {:ok, formed} <- Calls.one(view, 0, request, call),
+           :ok <- Sessions.open(view, true),
            do: {:ok, Map.take(formed, [:generation, :world_size, :took_us])}
     end
   end

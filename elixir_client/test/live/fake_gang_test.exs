@@ -45,6 +45,17 @@ defmodule RankBridge.FakeGangTest do
     for fetched <- RankBridge.get!(gang, refs), do: assert(fetched.data == data)
   end
 
+  test "a tensor of 256 MiB comes back whole", %{gang: gang} do
+    # The length of the pattern divides no chunk, so that chunks that change places are seen.
+    pattern = for number <- 1..100_003, into: "", do: <<number * 7 + div(number, 251)>>
+    data = pattern |> :binary.copy(2_685) |> binary_part(0, 268_435_456)
+    ref = RankBridge.put!(gang, 3, Tensor.new!(:uint8, [byte_size(data)], data))
+    fetched = RankBridge.get!(gang, ref)
+    assert fetched.shape == [268_435_456]
+    assert :crypto.hash(:sha256, fetched.data) == :crypto.hash(:sha256, data)
+    assert RankBridge.release!(gang, ref) == 1
+  end
+
   test "empty tensors and tensors without dimensions come back", %{gang: gang} do
     for list <- [[], [[], []], 7.5] do
       ref = RankBridge.put!(gang, 0, list)

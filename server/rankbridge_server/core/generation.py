@@ -100,13 +100,14 @@ class Generation:
 
     def start(self, group: Group, membership: Membership, operation: str, plan: Plan, task: Task) -> None:
         """Queue an operation on its group's lane. Raises the generation's error when it is over."""
+        job = _Job(group, membership, operation, plan, task)
         with self._lock:
             if self._error is not None:
                 raise BridgeError(self._error.failure)
             self._pending.add(task)
+            # With the lock held: `end` closes the lane after it, and what comes later would never be let go.
+            membership.lane.add(lambda: self._run(job))
         task.future.add_done_callback(lambda _: self._pending.discard(task))
-        job = _Job(group, membership, operation, plan, task)
-        membership.lane.add(lambda: self._run(job))
 
     def cancel_session(self, session_id: str) -> None:
         """Withdraw a session's operations that have not been admitted."""

@@ -86,7 +86,8 @@ class Task:
             try:
                 self.future.set_result(commit())
             except BridgeError as error:
-                self.future.set_exception(error.at(self.place, self._phase))
+                # The data has moved: the other members have their results.
+                self._fail(BridgeError(replace(error.failure, indefinite=True)))
             self._changed.notify_all()
 
     def fail(self, error: BridgeError) -> None:
@@ -96,7 +97,8 @@ class Task:
 
     def lose(self, end: Failure) -> None:
         """Answer with the end of the generation."""
-        self.fail(BridgeError(replace(end, indefinite=self._phase is not Phase.CHECK)))
+        with self._changed:
+            self._fail(BridgeError(replace(end, indefinite=self._phase is not Phase.CHECK)))
 
     def cancel(self, why: str) -> None:
         """Withdraw the task if it has not been admitted. Does not wait for the leader's word."""

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import itertools
+
 import grpc
 import pytest
 
@@ -53,6 +55,48 @@ def test_all_that_an_error_tells_is_kept() -> None:
         "MISMATCH: rank 1, group 'tp', all_reduce: the members disagree; expected float32[4], got float32[8]; "
         "rank 1 disagrees ([8]), rank 3 missing; some ranks may have done it"
     )
+
+
+def test_what_an_earlier_call_began_is_always_indefinite_without_an_answer() -> None:
+    for status in (grpc.StatusCode.UNAVAILABLE, grpc.StatusCode.UNIMPLEMENTED):
+        for begun in (True, False):
+            error = error_from_rpc(
+                status,
+                "failed to connect to all addresses",
+                rank=0,
+                target="unix:x",
+                group="",
+                operation="await",
+                operation_id="id",
+                begun=begun,
+            )
+            assert error.indefinite is begun
+
+
+def _cause(*classes: type[RankBridgeError]) -> type[RankBridgeError]:
+    cause = gang_error([Outcome(rank=rank, error=cls("m")) for rank, cls in enumerate(classes)]).__cause__
+    assert isinstance(cause, RankBridgeError)
+    return type(cause)
+
+
+@pytest.mark.parametrize("cause", [rankbridge.CallCancelledError, rankbridge.UnknownOperationError])
+@pytest.mark.parametrize("missed", [rankbridge.PeerMissingError, rankbridge.DeadlineExceededError])
+def test_a_call_that_was_cancelled_or_never_came_at_one_rank_explains_that_others_missed_it(
+    cause: type[RankBridgeError], missed: type[RankBridgeError]
+) -> None:
+    assert _cause(missed, cause) is _cause(cause, missed) is cause
+
+
+def test_a_lost_rank_explains_the_end_of_a_generation_and_that_calls_were_cancelled() -> None:
+    chain: list[type[RankBridgeError]] = [
+        rankbridge.PeerLostError,
+        rankbridge.UnavailableError,
+        rankbridge.StaleGenerationError,
+        rankbridge.AbortedError,
+        rankbridge.CallCancelledError,
+    ]
+    for cause, consequence in itertools.pairwise(chain):
+        assert _cause(consequence, cause) is cause
 
 
 def test_what_the_message_says_is_not_said_twice() -> None:

@@ -25,6 +25,7 @@ PAIRS = [
     (rankbridge.Gang, rankbridge.AsyncGang),
     (rankbridge.Rank, rankbridge.AsyncRank),
     (rankbridge.Pending, rankbridge.AsyncPending),
+    (rankbridge.Submitted, rankbridge.AsyncSubmitted),
 ]
 
 
@@ -43,7 +44,11 @@ def test_connect_takes_the_same_in_both_fronts() -> None:
     assert _parameters(rankbridge.connect) == _parameters(rankbridge.aconnect)
 
 
-@pytest.mark.parametrize("cls", [rankbridge.AsyncGang, rankbridge.AsyncRank])
+@pytest.mark.parametrize(
+    "cls",
+    [rankbridge.AsyncGang, rankbridge.AsyncRank, rankbridge.AsyncSubmitted],
+    ids=lambda cls: cls.__name__,
+)
 def test_everything_that_waits_is_a_coroutine_in_the_asyncio_front(cls: type) -> None:
     at_once = {name for name, method in _methods(cls).items() if not inspect.iscoroutinefunction(method)}
     assert at_once <= {"session", "start"}

@@ -5,6 +5,7 @@ defmodule RankBridge.Gang.View do
   * `ranks` - a channel for each rank, by rank
   * `targets` - the targets that the channels were opened with, by rank
   * `session_id` - session of the gang's refs; empty: each rank's shared session
+  * `lease` - of that session, in milliseconds; 0: it has none
   * `timeout` - default for calls, in milliseconds
   * `groups` - public table of the members of groups, by name
   """
@@ -15,12 +16,13 @@ defmodule RankBridge.Gang.View do
           ranks: %{non_neg_integer() => Transport.channel()},
           targets: %{non_neg_integer() => String.t()},
           session_id: String.t(),
+          lease: non_neg_integer(),
           timeout: pos_integer(),
           groups: :ets.table()
         }
 
   @enforce_keys [:ranks, :targets, :timeout, :groups]
-  defstruct [:ranks, :targets, :timeout, :groups, session_id: ""]
+  defstruct [:ranks, :targets, :timeout, :groups, session_id: "", lease: 0]
 
   @doc "Makes the view known under these names, for as long as the calling process lives."
   @spec publish(t(), [term()]) :: :ok

@@ -1,0 +1,35 @@
+defmodule RankBridge.Operation do
+  @moduledoc """
+  One operation on the members of its group, by its id: what `RankBridge.submit/4` gives. Plain data: it can be kept
+  and sent, and outlives the gang that it came from.
+
+  * `id` - the same on every member
+  * `name` - of the collective, as in `:all_reduce`; nil: it was asked for by its id
+  * `group` - name of its group
+  * `ranks` - ranks of its members, in group order
+  * `timeout` - the longest that it may wait for its members, in milliseconds
+  """
+
+  alias RankBridge.{Error, Ref}
+
+  @type t :: %__MODULE__{
+          id: String.t(),
+          name: atom() | nil,
+          group: String.t(),
+          ranks: [non_neg_integer()],
+          timeout: pos_integer()
+        }
+
+  @typedoc "`:queued` behind others of its group, in `:admission` waiting for the others, in the backend, or done."
+  @type state :: :queued | :admission | :data | :done | :unspecified
+
+  @typedoc "How far it is on one rank; `result` is nil until it is done."
+  @type status :: %{
+          rank: non_neg_integer(),
+          state: state(),
+          result: {:ok, Ref.t() | nil} | {:error, Error.t()} | nil
+        }
+
+  @enforce_keys [:id, :ranks, :timeout]
+  defstruct [:id, :ranks, :timeout, name: nil, group: "world"]
+end

@@ -1,0 +1,119 @@
+"""Two things at once: each pair of threads under many orders, and nothing else going on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rankbridge_server.backends.fake import FakeHub
+from rankbridge_server.core.coordinator import ReduceOp
+from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase
+from rankbridge_server.core.operations import ALL_REDUCE, AllReduce
+from rankbridge_server.core.task import Call, Task
+from tests.model.gang import Member, begin_forming
+from tests.model.simulation import Simulation, patched
+from tests.support.simulated_links import Network
+
+ORDERS = range(1, 401)
+
+
+class Gang:
+    """Formed ranks in a simulation."""
+
+    def __init__(self, simulation: Simulation, size: int) -> None:
+        self.simulation = simulation
+        self.tasks: list[Task] = []
+        self.network, hub = Network(simulation), FakeHub()
+        self.members = [Member(rank, size, f"rank {rank}", hub, self.network) for rank in range(size)]
+        for member in self.members:
+            member.sidecar.open_session("s", 0.0)
+            member.ref = member.full("s", 1.0)
+        self.form()
+
+    def form(self) -> None:
+        forming = begin_forming(self.simulation, self.members, None, lambda *_: None, [])
+        self.simulation.run()
+        forming.future.result()
+
+    def begin_call(self, member: Member) -> None:
+        """A thread that calls all_reduce; what is not refused will be among `tasks`."""
+        args = AllReduce(member.ref.id, ReduceOp.SUM, False)
+
+        def call() -> None:
+            try:
+                self.tasks.append(member.sidecar.submit(ALL_REDUCE, args, Call("", "x", 2.0, "s", 0)))
+            except BridgeError as error:
+                assert error.failure.code in (ErrorCode.STALE_GENERATION, ErrorCode.ABORTED)
+
+        self.simulation.spawn(call, member)
+
+    def begin_abort(self, member: Member) -> None:
+        """A thread that ends the generation."""
+        self.simulation.spawn(lambda: member.sidecar.abort(1, "a test"), member)
+
+    def settle(self) -> None:
+        """Deliver all messages."""
+        self.simulation.run()
+        while moving := self.network.moving():
+            self.network.deliver(moving[0])
+            self.simulation.run()
+
+
+@contextmanager
+def gang(size: int, seed: int) -> Iterator[Gang]:
+    simulation = Simulation(seed)
+    with patched(simulation):
+        try:
+            yield Gang(simulation, size)
+        finally:
+            simulation.close()
+
+
+def failure(task: Task) -> Failure:
+    error = task.future.exception()
+    assert isinstance(error, BridgeError)
+    return error.failure
+
+
+def test_a_call_that_comes_while_its_generation_ends_leaves_no_room_set_aside() -> None:
+    for order in ORDERS:
+        with gang(1, order) as it:
+            member = it.members[0]
+            it.begin_call(member)
+            it.begin_abort(member)
+            it.settle()
+            kept = [usage.refs for usage in member.sidecar.refs.usage() if usage.session_id == "s"]
+            made = len(member.sidecar.refs.page("s", "", 9))
+            assert kept == [made], f"order {order}: room for {kept} refs is taken, by {made}"
+
+
+def test_a_generation_that_ends_while_a_call_enters_admission_leaves_it_indefinite() -> None:
+    for order in ORDERS:
+        with gang(2, order) as it:
+            member = it.members[0]
+            it.begin_call(member)
+            it.simulation.run(order % 25)
+            it.begin_abort(member)
+            it.settle()
+            for task in it.tasks:
+                why = failure(task)
+                assert why.indefinite is (why.phase is not Phase.CHECK), f"order {order}: {why}"
+
+
+def test_a_session_closed_while_the_data_moves_leaves_its_call_indefinite() -> None:
+    with gang(2, 0) as it:
+        first, second = it.members
+        it.begin_call(first)
+        it.simulation.run()
+        it.begin_call(second)
+        it.simulation.run()
+        while not it.network.connections[0].down.queue:
+            it.network.deliver(it.network.moving()[0])
+            it.simulation.run()
+        # The leader has GO and waits in the backend for the other, whose verdict is on its way.
+        it.simulation.spawn(lambda: first.sidecar.close_session("s"), first)
+        it.settle()
+        closed, other = it.tasks
+        assert other.future.exception() is None
+        assert failure(closed).code is ErrorCode.UNKNOWN_SESSION
+        assert failure(closed).indefinite
