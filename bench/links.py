@@ -63,7 +63,7 @@ def admission(links: SocketLinks) -> Callable[[], None]:
     def arrive() -> None:
         nonlocal sequence
         arrival = Arrival(sequence, f"operation-{sequence}", CONTRACT, TIMEOUT_S)
-        verdict = links.arrive("world", arrival).result(TIMEOUT_S)
+        verdict = links.admit("world", arrival, lambda: None, TIMEOUT_S)
         if verdict.ruling is not Ruling.GO:
             raise RuntimeError(f"not admitted: {verdict}")
         sequence += 1
@@ -75,7 +75,7 @@ def serve(directory: Path, rank: int, size: int, blocks: int, report: Connection
     """One rank: both ways, block by block; reports each side's times in seconds."""
     links = SocketLinks(1, rank, f"unix:{directory}/links-{rank}", "", Heartbeat())
     report.send(links.address)
-    links.start(dict(enumerate(report.recv())), b"secret", lambda ended: print(f"rank {rank}: {ended}", flush=True))
+    links.start(dict(enumerate(report.recv())), b"secret", lambda ended: None)
     links.add_group("world", list(range(size)), TIMEOUT_S)
     report.send("linked")
     report.recv()
@@ -91,6 +91,7 @@ def serve(directory: Path, rank: int, size: int, blocks: int, report: Connection
                 if block:
                     times[way].append(time.perf_counter() - start)
     report.send({way: statistics.median(taken) * 1e6 for way, taken in times.items()})
+    report.recv()
 
 
 def measure(size: int, blocks: int) -> list[dict[str, float]]:
@@ -118,6 +119,9 @@ def measure(size: int, blocks: int) -> list[dict[str, float]]:
         for pipe in ours[1:]:
             pipe.send("go")
         results = [pipe.recv() for pipe in ours]
+        # Nobody ends before all have their last verdict.
+        for pipe in ours:
+            pipe.send("done")
         for process in ranks:
             process.join()
     return results
@@ -126,7 +130,9 @@ def measure(size: int, blocks: int) -> list[dict[str, float]]:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--blocks", type=int, default=20, help=f"blocks of {BLOCK} rounds (default: %(default)s)")
+    parser.add_argument(
+        "--blocks", type=int, default=20, help=f"blocks of {BLOCK} rounds (default: %(default)s)"
+    )
     options = parser.parse_args()
     for size in (2, 4):
         for rank, result in enumerate(measure(size, options.blocks)):

@@ -75,8 +75,9 @@ class Kill(Fault):
         struck = time.monotonic()
         os.kill(scene.pids[self.victim], signal.SIGKILL)
         allowed = self.lost(scene, group, own=Allowed(TRANSPORT))
-        scene.finish(begun, allowed, struck=struck, gone={self.victim})
+        outcomes = scene.collect(begun, struck, gone={self.victim})
         scene.make_whole(struck, self.survivor(scene), replaced={self.victim})
+        scene.judge(begun, outcomes, allowed, gone={self.victim})
 
 
 class Stop(Fault):
@@ -87,17 +88,22 @@ class Stop(Fault):
     def happen(self, scene: Scene, operation: Operation, group: str) -> None:
         """The others have PEER_LOST by its missing heartbeat; it is replaced, or comes back for the next generation."""
         pid = scene.pids[self.victim]
+        if self.victim not in scene.groups[group]:
+            # Nobody would wait for it, and notice.
+            operation, group = replace(operation, kind="all_reduce", options={"op": "sum"}), "world"
         # One that is not called has nothing to answer while it is stopped.
-        begun = replace(self, absent=True).begin(scene, operation, group)
+        it = replace(self, absent=True)
+        begun = it.begin(scene, operation, group)
         struck = time.monotonic()
         os.kill(pid, signal.SIGSTOP)
-        allowed = replace(self, absent=True).lost(scene, group, own=Allowed(frozenset()))
+        allowed = it.lost(scene, group, own=Allowed(frozenset()))
         try:
-            scene.finish(begun, allowed, struck=struck, gone={self.victim})
+            outcomes = scene.collect(begun, struck)
         finally:
             with suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
         scene.make_whole(struck, self.survivor(scene), replaced={self.victim})
+        scene.judge(begun, outcomes, allowed, gone={self.victim})
 
 
 class Blink(Fault):
@@ -114,11 +120,12 @@ class Blink(Fault):
         time.sleep(self._LONGEST_S * self.delay / _LONGEST_DELAY_S)
         os.kill(scene.pids[self.victim], signal.SIGCONT)
         allowed = replace(self, absent=False).lost(scene, group, own=Allowed(_LOST))
-        ended = scene.finish(begun, allowed, struck=struck)
-        if all(it.error is None for it in ended.values()):
+        outcomes = scene.collect(begun, struck)
+        if all(error is None for error, _ in outcomes.values()):
             scene.is_whole(struck)
         else:
             scene.make_whole(struck, self.survivor(scene))
+        scene.judge(begun, outcomes, allowed)
 
 
 class CloseLink(Fault):
@@ -144,8 +151,9 @@ class CloseLink(Fault):
             scene.findings.unavailable[self.kind] = str(error)
             _call_off(scene, begun)
             return
-        scene.finish(begun, dict.fromkeys(range(scene.size), everybody), struck=struck)
+        outcomes = scene.collect(begun, struck)
         scene.make_whole(struck, self.survivor(scene))
+        scene.judge(begun, outcomes, dict.fromkeys(range(scene.size), everybody))
 
 
 class Mismatch(Fault):
@@ -165,7 +173,7 @@ class Mismatch(Fault):
             rank: Allowed(mismatch, members - {odd} if rank == odd else frozenset({odd}), False, True)
             for rank in members
         }
-        scene.finish(begun, allowed, struck=struck)
+        scene.finish(begun, allowed, struck)
         scene.is_whole(struck)
 
     def _odd(self, scene: Scene, group: str) -> int:
@@ -185,7 +193,7 @@ class Missing(Fault):
         begun = scene.begin(operation, group, absent={missing}, timeout=SHORT_TIMEOUT_S)
         struck = time.monotonic()
         rule = Allowed(frozenset({ErrorCode.PEER_MISSING}), frozenset({missing}), False, True)
-        scene.finish(begun, dict.fromkeys(members, rule), struck=struck)
+        scene.finish(begun, dict.fromkeys(members, rule), struck)
         scene.is_whole(struck)
 
 
@@ -205,7 +213,7 @@ class Cancel(Fault):
         # One that was hung up on before it had heard the call has never heard of it.
         codes = frozenset({ErrorCode.CANCELLED, ErrorCode.UNKNOWN_OPERATION})
         rule = Allowed(codes, success=not self.absent, definite=True)
-        scene.finish(begun, dict.fromkeys(members, rule), struck=struck)
+        scene.finish(begun, dict.fromkeys(members, rule), struck)
         scene.is_whole(struck)
 
 
@@ -231,7 +239,7 @@ class DeadController(Fault):
         struck = time.monotonic()
         rule = Allowed(frozenset({ErrorCode.MISMATCH}), frozenset({self.victim}), definite=True)
         begun = scene.begin(operation, group)
-        scene.finish(begun, dict.fromkeys(scene.groups[group], rule), struck=struck)
+        scene.finish(begun, dict.fromkeys(scene.groups[group], rule), struck)
 
         def gone() -> bool:
             sessions = [it.session_id for status in scene.gang.status() for it in status.sessions]
@@ -259,7 +267,7 @@ class FullSession(Fault):
             struck = time.monotonic()
             missing = Allowed(frozenset({ErrorCode.PEER_MISSING}), frozenset({full}), False, True)
             own = Allowed(frozenset({ErrorCode.RESOURCE_EXHAUSTED}), success=False, definite=True)
-            scene.finish(begun, dict.fromkeys(members, missing) | {full: own}, struck=struck)
+            scene.finish(begun, dict.fromkeys(members, missing) | {full: own}, struck)
             scene.gang.release(fillers)
             scene.good(reduction, group)
         scene.is_whole(struck)
@@ -280,7 +288,7 @@ class FullQueue(Fault):
         codes = frozenset({ErrorCode.PEER_MISSING, ErrorCode.MISMATCH})
         others = Allowed(codes, frozenset({full}), False, True)
         own = Allowed(frozenset({ErrorCode.RESOURCE_EXHAUSTED}), success=False, definite=True)
-        scene.finish(begun, dict.fromkeys(members, others) | {full: own}, struck=struck)
+        scene.finish(begun, dict.fromkeys(members, others) | {full: own}, struck)
         for it in queued:
             it.cancel()
         scene.wait_pending(full, 0)
@@ -291,7 +299,7 @@ def _call_off(scene: Scene, begun: Begun) -> None:
     for pending in begun.pending.values():
         pending.cancel()
     codes = frozenset({ErrorCode.CANCELLED, ErrorCode.UNKNOWN_OPERATION})
-    scene.finish(begun, dict.fromkeys(begun.pending, Allowed(codes)), struck=time.monotonic())
+    scene.finish(begun, dict.fromkeys(begun.pending, Allowed(codes)), time.monotonic())
 
 
 FAULTS: tuple[type[Fault], ...] = (

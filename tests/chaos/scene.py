@@ -9,13 +9,13 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from tests.chaos.checks import Allowed, Called, Ended, judge, same, told
 from tests.chaos.findings import Findings
 from tests.chaos.operations import Operation, Values
-from tests.chaos.usage import Usage, settled, usage
+from tests.chaos.usage import SETTLE_S, Usage, settled, usage
 from tests.support.gangs import RunningGang, up
 
 import rankbridge
@@ -34,6 +34,7 @@ _AWAITS = 12
 # A thread or descriptor of gRPC or of the interpreter that comes with some first use, and stays.
 SLACK = 3
 PAIR = "pair"
+Outcome: TypeAlias = tuple[RankBridgeError | None, Ref | None]
 
 
 class GangBrokenError(Exception):
@@ -122,36 +123,62 @@ class Scene:
         }
         return Begun(operation_id, refs, calls, pending)
 
-    def finish(
-        self, begun: Begun, allowed: Mapping[int, Allowed], *, struck: float, gone: Collection[int] = ()
-    ) -> dict[int, Ended]:
-        """Waits for an operation's end on every rank, and judges it.
+    def collect(self, begun: Begun, struck: float, *, gone: Collection[int] = ()) -> dict[int, Outcome]:
+        """Waits for an operation's end on every rank that was called.
 
         Args:
             begun: The operation.
-            allowed: How it may end, by rank.
             struck: When the fault came, of `time.monotonic`.
+            gone: Ranks that are the fault's own, and no survivors.
+        """
+
+        def ended(rank: int) -> tuple[int, Outcome]:
+            outcome = self._outcome(begun, rank)
+            if outcome[0] is not None and rank not in gone:
+                self.findings.times[self.kind].to_error.append(time.monotonic() - struck)
+            return rank, outcome
+
+        with ThreadPoolExecutor(self.size) as threads:
+            return dict(threads.map(ended, begun.pending))
+
+    def judge(
+        self,
+        begun: Begun,
+        outcomes: Mapping[int, Outcome],
+        allowed: Mapping[int, Allowed],
+        *,
+        gone: Collection[int] = (),
+    ) -> None:
+        """Checks outcomes and tensors on every rank, also on those that were not called, and frees the tensors.
+
+        Args:
+            begun: The operation.
+            outcomes: How it ended, by rank.
+            allowed: How it may end, by rank.
             gone: Ranks that cannot be asked for their tensors any more.
         """
-        with ThreadPoolExecutor(self.size) as threads:
-            ended = dict(
-                threads.map(
-                    lambda rank: (rank, self._ended(begun, rank, struck, rank in gone)), begun.pending
-                )
-            )
+        ended = {
+            rank: Ended(error, begun.calls[rank].expected if error is None else None, None)
+            if rank in gone
+            else self._ended(begun.refs[rank], error, result)
+            for rank, (error, result) in outcomes.items()
+        }
         judge(self.findings, begun.calls, ended, allowed)
-        for rank in begun.refs.keys() - begun.pending.keys() - set(gone):
+        for rank in begun.refs.keys() - outcomes.keys() - set(gone):
             if not same(got := self._fetch(begun.refs[rank]), begun.calls[rank].before):
                 self.findings.wrong_result(f"rank {rank} was not called, and its tensor became {told(got)}")
         self.gang.release([ref for rank, ref in begun.refs.items() if rank not in gone])
-        return ended
+
+    def finish(self, begun: Begun, allowed: Mapping[int, Allowed], struck: float) -> None:
+        """Waits for an operation's end, and judges it."""
+        self.judge(begun, self.collect(begun, struck), allowed)
 
     def good(self, operation: Operation, group: str) -> bool:
         """Does an operation that must succeed; False: it did not, and that has been noted."""
-        must = Allowed(frozenset())
         begun = self.begin(operation, group)
-        ended = self.finish(begun, dict.fromkeys(begun.pending, must), struck=time.monotonic())
-        return all(it.error is None for it in ended.values())
+        outcomes = self.collect(begun, time.monotonic())
+        self.judge(begun, outcomes, dict.fromkeys(begun.pending, Allowed(frozenset())))
+        return all(error is None for error, _ in outcomes.values())
 
     def is_whole(self, struck: float) -> None:
         """Requires that the gang is whole as it is, without a forming."""
@@ -185,12 +212,16 @@ class Scene:
         self.findings.times[self.kind].to_whole.append(time.monotonic() - struck)
         self._look_around(replaced=replaced)
 
-    def count_leaks(self) -> dict[int, tuple[Usage, Usage]]:
-        """Finds what the present processes hold more than when they were new: pairs of then and now, by pid."""
+    def count_leaks(self, seconds: float = SETTLE_S) -> dict[int, tuple[Usage, Usage]]:
+        """Finds what the present processes hold more than when they were new, after `seconds` at the latest.
+
+        Returns:
+            What each held then and holds now, by pid.
+        """
         pairs: dict[int, tuple[Usage, Usage]] = {}
         for rank, pid in enumerate(self.pids):
             then = self.baseline[pid]
-            now = settled(pid, then)
+            now = settled(pid, then, seconds)
             pairs[pid] = then, now
             for what, before, after in (
                 ("threads", then.threads, now.threads),
@@ -241,21 +272,16 @@ class Scene:
     def _group(self, name: str) -> str | rankbridge.Group:
         return name if name == "world" else rankbridge.Group(name=name, ranks=tuple(self.groups[name]))
 
-    def _ended(self, begun: Begun, rank: int, struck: float, gone: bool) -> Ended:
-        error, result = self._outcome(begun, rank)
-        if error is not None and not gone:
-            self.findings.times[self.kind].to_error.append(time.monotonic() - struck)
-        if gone:
-            return Ended(error, begun.calls[rank].expected if error is None else None, None)
-        after = self._fetch(begun.refs[rank])
+    def _ended(self, ref: Ref, error: RankBridgeError | None, result: Ref | None) -> Ended:
+        after = self._fetch(ref)
         if result is None:
             return Ended(error, None, after)
         fetched = self._fetch(result)
-        if result.id != begun.refs[rank].id:
+        if result.id != ref.id:
             self.gang.release(result)
         return Ended(error, fetched, after)
 
-    def _outcome(self, begun: Begun, rank: int) -> tuple[RankBridgeError | None, Ref | None]:
+    def _outcome(self, begun: Begun, rank: int) -> Outcome:
         try:
             outcome = begun.pending[rank].outcome(CALL_TIMEOUT_S + _PATIENCE_S)
             error, result = outcome.error, outcome.value
@@ -268,7 +294,7 @@ class Scene:
             self.findings.hang(f"rank {rank} did not answer in time: {error}")
         return error, result
 
-    def _truth(self, begun: Begun, rank: int) -> tuple[RankBridgeError | None, Ref | None]:
+    def _truth(self, begun: Begun, rank: int) -> Outcome:
         try:
             return None, self.gang[rank].await_operation(begun.operation_id, timeout=CALL_TIMEOUT_S)
         except RankBridgeError as error:

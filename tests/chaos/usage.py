@@ -11,7 +11,7 @@ from pathlib import Path
 
 # gRPC's own pool, which grows and shrinks with the load by itself.
 _ELASTIC = frozenset({"event_engine"})
-_SETTLE_S = 5.0
+SETTLE_S = 5.0
 _LOOK_EVERY_S = 0.05
 
 
@@ -40,8 +40,8 @@ def usage(pid: int) -> Usage:
     )
 
 
-def settled(pid: int, at_most: Usage) -> Usage:
-    """What a process holds when it is down to `at_most` threads and descriptors, or after five seconds.
+def settled(pid: int, at_most: Usage, seconds: float = SETTLE_S) -> Usage:
+    """What a process holds when it is down to `at_most` threads and descriptors, or after `seconds`.
 
     Groups of a generation that is over are taken down in the background.
     """
@@ -50,7 +50,7 @@ def settled(pid: int, at_most: Usage) -> Usage:
         it = usage(pid)
         return it.threads <= at_most.threads and it.fds <= at_most.fds
 
-    until(down, _SETTLE_S)
+    until(down, seconds)
     return usage(pid)
 
 

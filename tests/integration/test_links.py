@@ -91,7 +91,7 @@ def test_a_closed_link_fails_every_pending_call_at_once_and_names_the_rank(
     survivors = [rank for rank in range(3) if rank != lost]
     tasks = [gang.ranks[rank].submit(BARRIER, Barrier(), a_call(timeout=60)) for rank in survivors]
     # What a killed process leaves: a socket that is closed without a word.
-    (link,) = links_of(gang, lost)._links.values()
+    (link,) = links_of(gang, lost)._parties["world"].links
     link.socket.shutdown(socket.SHUT_RDWR)
     for task in tasks:
         error = task.future.exception(TIMEOUT_S)
@@ -122,8 +122,8 @@ def test_the_gang_is_formed_again_and_again_without_leaving_sockets(gang: LocalG
     [
         b"GET / HTTP/1.1\r\n\r\n",
         b"\x00\x00\x00\x03\xff\xff\xff",
-        wire.hello(1, 1, b"not the secret"),
-        wire.hello(2, 1, b""),
+        wire.hello(1, 1, b"not the secret", "world"),
+        wire.hello(2, 1, b"", "world"),
         wire.welcome(0),
         wire.pack_abort(1, Ended(0, True, "a lie")),
     ],

@@ -8,6 +8,9 @@ from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from tests.model.simulation import Process, Simulation, answer_of
+from tests.support.simulated_links import Network
+
 from rankbridge_server.backends.fake import FakeBackend, FakeHub
 from rankbridge_server.core.coordinator import GroupDescription
 from rankbridge_server.core.dtype import Dtype
@@ -19,8 +22,6 @@ from rankbridge_server.core.rank import Description, Identity, Rank, State
 from rankbridge_server.core.refs import Ref
 from rankbridge_server.core.regrouping import PeerState
 from rankbridge_server.core.tensors import Full, TensorSpec
-from tests.model.simulation import Process, Simulation, answer_of
-from tests.support.simulated_links import Network
 
 DATA_TIMEOUT = 3.0
 FORM_TIMEOUT = 4.0
@@ -94,9 +95,7 @@ class SimulatedPeer:
         return self._ask("prepare", prepare, timeout)
 
     def commit(self, number: int, addresses: Sequence[RankAddress], secret: bytes, timeout: float) -> None:
-        self._ask(
-            "commit", lambda: self._member.sidecar.commit(number, addresses, secret, timeout), timeout
-        )
+        self._ask("commit", lambda: self._member.sidecar.commit(number, addresses, secret, timeout), timeout)
 
     def abort(self, number: int, reason: str, timeout: float) -> None:
         self._ask("abort", lambda: self._member.sidecar.abort(number, reason), timeout)
@@ -109,7 +108,9 @@ class SimulatedPeer:
         try:
             answer: Answer = future.result(timeout)
         except FutureTimeoutError:
-            raise BridgeError.of(ErrorCode.FORMING_FAILED, f"{step} of {self._member} takes too long") from None
+            raise BridgeError.of(
+                ErrorCode.FORMING_FAILED, f"{step} of {self._member} takes too long"
+            ) from None
         if fails:
             raise BridgeError.of(ErrorCode.FORMING_FAILED, f"the answer of {self._member} to {step} is lost")
         return answer

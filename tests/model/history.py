@@ -12,7 +12,6 @@ from functools import reduce
 from typing import cast
 
 import torch
-
 from tests.model.gang import Member
 
 from rankbridge_server.core.coordinator import Coordinator, ReduceOp
@@ -150,7 +149,8 @@ class History:
             assert call.answered <= latest + 0.001, f"answered after {call.answered - call.called} s: {call}"
         if call.withdrawn:
             failure = call.failure
-            assert failure is not None and failure.code is ErrorCode.CANCELLED, f"said withdrawn: {call}"
+            assert failure is not None, f"said withdrawn, but did not fail: {call}"
+            assert failure.code is ErrorCode.CANCELLED, f"said withdrawn, but failed otherwise: {call}"
         if call.failure is not None:
             assert call.value is None, f"failed, but committed: {call}"
 

@@ -13,10 +13,11 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from enum import Enum, auto
+from queue import SimpleQueue
 from types import ModuleType
-from typing import Any
+from typing import Any, ClassVar
 
 from rankbridge_server.backends.fake import backend as fake_backend
 from rankbridge_server.backends.fake import meeting
@@ -68,7 +69,7 @@ class _State(Enum):
 class _Worker:
     """A thread of the operating system; simulated threads use it one after another."""
 
-    idle: list[_Worker] = []
+    idle: ClassVar[list[_Worker]] = []
 
     def __init__(self) -> None:
         self.go = threading.Lock()
@@ -458,10 +459,7 @@ def patched(simulation: Simulation) -> Iterator[None]:
     """The server's modules take their threads and their time from the simulation."""
 
     def either(simulated: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
-        # `Future` is also subscripted in annotations, which are never evaluated.
-        return lambda *args, **kwargs: (
-            simulated(simulation) if simulation.driving else real(*args, **kwargs)
-        )
+        return lambda *args, **kwargs: simulated(simulation) if simulation.driving else real(*args, **kwargs)
 
     private, shared, clock = _Threading(simulation), _Threading(simulation, shared=True), _Time(simulation)
     patches: list[tuple[ModuleType, str, object]] = [
@@ -469,10 +467,10 @@ def patched(simulation: Simulation) -> Iterator[None]:
         *((module, "threading", private) for module in (task, desk, waiting)),
         *((module, "threading", shared) for module in (fake_backend, meeting)),
         *((module, "time", clock) for module in (forming, preparation, reaper, refs, task, desk, meeting)),
-        (lane, "SimpleQueue", either(_Queue, lane.SimpleQueue)),
-        (waiting, "Future", either(SimulatedFuture, waiting.Future)),
-        (forming, "ThreadPoolExecutor", either(_Executor, forming.ThreadPoolExecutor)),
-        # Sets of objects are in the order of their addresses, which no seed repeats.
+        (lane, "SimpleQueue", either(_Queue, SimpleQueue)),
+        (waiting, "Future", either(SimulatedFuture, Future)),
+        (forming, "ThreadPoolExecutor", either(_Executor, ThreadPoolExecutor)),
+        # A set of tasks is in the order of their addresses, which no seed repeats.
         (generation, "set", _OrderedSet),
     ]
     saved = [(module, name, getattr(module, name, None)) for module, name, _ in patches]

@@ -2,14 +2,14 @@
 
 Every link is a FIFO queue in each direction, as a stream socket is; links are independent of each other. A link can
 be cut, and its ends learn of that from a message, as the end of a stream is learnt; a process that is killed closes
-its ends. What a rank does with a message is what `links.sockets` does, with the same desk and the same waiting room.
+its ends. There is a link from every member of a group to its leader, and what a rank does with a message is what it
+does in `links.sockets`, with the desk and the waiting room of `links.local`.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
 
@@ -76,7 +76,7 @@ class Half:
 
 @dataclass(eq=False, slots=True)
 class Connection:
-    """A link between a member and a leader. `cut`: nothing gets through any more."""
+    """A link between a member and the leader of one group. `cut`: nothing gets through any more."""
 
     up: Half
     down: Half
@@ -150,15 +150,15 @@ class Network:
         with self.changed:
             self.changed.notify_all()
 
-    def connect(self, member: SimulatedLinks, leader_rank: int, timeout: float) -> Connection:
-        """Dial a leader and wait for its welcome. Raises ConnectionError."""
+    def connect(self, member: SimulatedLinks, group: str, leader_rank: int, timeout: float) -> Connection:
+        """Dial the leader of a group and wait for its welcome. Raises ConnectionError."""
         end = self.simulation.now + timeout
 
         def settled() -> bool:
             leader = self._links.get((member.generation, leader_rank))
             if leader is None or leader.process.dead or leader.closed or member.closed:
                 return True
-            return leader.started and not leader.process.stopped
+            return leader.leads(group) and not leader.process.stopped
 
         with self.changed:
             if not self.changed.wait_for(settled, end - self.simulation.now):
@@ -170,7 +170,7 @@ class Network:
                 raise ConnectionError(f"rank {leader_rank} has another secret")
             connection = Connection(Half(member, leader), Half(leader, member))
             self.connections.append(connection)
-            leader.adopt(member.rank, connection)
+            leader.adopt(group, member.rank, connection)
             return connection
 
 
@@ -182,11 +182,10 @@ class SimulatedLinks:
         self.generation = generation
         self.rank = rank
         self.secret = b""
-        self.started = False
         self.closed = False
         self._network = network
         self._leaders: dict[str, int] = {}
-        self._connections: dict[int, Connection] = {}
+        self._connections: dict[tuple[str, int], Connection] = {}
         self._waiting = Waiting()
         self._desk = Desk(self._deliver)
         self._ended: Callable[[Ended], None] | None = None
@@ -203,21 +202,24 @@ class SimulatedLinks:
     def start(self, addresses: Mapping[int, str], secret: bytes, ended: Callable[[Ended], None]) -> None:
         """Begin to accept links that know the secret."""
         self.secret, self._ended = secret, ended
-        self.started = not self.closed
         self._network.simulation.spawn(self._run, self.process, f"links of {self.process}")
-        self._network.wake()
 
     def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
         """Lead the group, or link with its leader. Raises ConnectionError."""
         leader = self._leaders[group] = ranks[0]
         if leader == self.rank:
             self._desk.lead(group, ranks)
-        elif leader not in self._connections:
-            self._connections[leader] = self._network.connect(self, leader, timeout)
+            self._network.wake()
+        else:
+            self._connections[(group, leader)] = self._network.connect(self, group, leader, timeout)
 
-    def adopt(self, rank: int, connection: Connection) -> None:
+    def leads(self, group: str) -> bool:
+        """Whether members of the group are welcome."""
+        return self._leaders.get(group) == self.rank
+
+    def adopt(self, group: str, rank: int, connection: Connection) -> None:
         """A member has linked with this leader."""
-        self._connections.setdefault(rank, connection)
+        self._connections[(group, rank)] = connection
 
     def remove_group(self, group: str) -> None:
         """Forget a group."""
@@ -225,17 +227,17 @@ class SimulatedLinks:
         self._desk.leave(group)
         self._waiting.forget(group)
 
-    def arrive(self, group: str, arrival: Arrival) -> Future[Verdict]:
-        """Tell the leader, over the link or at the own desk."""
+    def admit(self, group: str, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
+        """Tell the leader, over the link or at the own desk, and wait for the verdict."""
         future = self._waiting.expect(group, arrival)
-        if future.done():
-            return future
-        leader = self._leaders[group]
-        if leader == self.rank:
-            self._look_at(self._desk.arrive(self.rank, group, arrival))
-        else:
-            self._send(leader, Arrived(group, arrival))
-        return future
+        if not future.done():
+            leader = self._leaders[group]
+            if leader == self.rank:
+                self._look_at(self._desk.arrive(self.rank, group, arrival))
+            else:
+                self._send(group, leader, Arrived(group, arrival))
+        arrived()
+        return future.result(patience)
 
     def withdraw(self, group: str, arrival: Arrival) -> None:
         """Ask the leader, over the link or at the own desk."""
@@ -244,7 +246,7 @@ class SimulatedLinks:
             self._desk.withdraw(self.rank, group, arrival.sequence, arrival.operation_id)
         elif leader is not None:
             with suppress(ConnectionError):
-                self._send(leader, Withdrawn(group, arrival.sequence, arrival.operation_id))
+                self._send(group, leader, Withdrawn(group, arrival.sequence, arrival.operation_id))
 
     def end(self, ended: Ended) -> None:
         """Tell everyone who is linked, and close."""
@@ -312,12 +314,12 @@ class SimulatedLinks:
             self._settle(group, reply)
         else:
             with suppress(ConnectionError):
-                self._send(rank, Ruled(group, reply))
+                self._send(group, rank, Ruled(group, reply))
 
-    def _send(self, rank: int, message: Message) -> None:
-        connection = self._connections.get(rank)
+    def _send(self, group: str, rank: int, message: Message) -> None:
+        connection = self._connections.get((group, rank))
         if connection is None:
-            raise ConnectionError(f"no link with rank {rank}")
+            raise ConnectionError(f"no link of group {group!r} with rank {rank}")
         if not connection.into(self).open:
             self._over(Ended(rank, True, "its link broke"))
         elif not connection.cut:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import TimeoutError as FutureTimeoutError
 from dataclasses import dataclass
 
 from .admission import Arrival, Ruling, Verdict
@@ -180,11 +179,12 @@ class Generation:
         raise _disagreement(verdict, arrival, job.group)
 
     def _verdict(self, job: _Job, arrival: Arrival) -> Verdict:
-        try:
-            verdict = self._links.arrive(job.group.name, arrival)
+        def arrived() -> None:
             job.task.arrived(lambda: self._links.withdraw(job.group.name, arrival))
-            return verdict.result(arrival.timeout + VERDICT_GRACE)
-        except FutureTimeoutError:
+
+        try:
+            return self._links.admit(job.group.name, arrival, arrived, arrival.timeout + VERDICT_GRACE)
+        except TimeoutError:
             leader = job.group.description.ranks[0]
             self.lost(Ended(leader, True, f"no verdict from the leader of group {job.group.name!r} in time"))
             raise self._over() from None

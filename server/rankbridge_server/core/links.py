@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -39,12 +38,16 @@ class Links(Protocol):
         """Forget a group; arrivals that wait for a verdict are forgotten too."""
         ...
 
-    def arrive(self, group: str, arrival: Arrival) -> Future[Verdict]:
-        """Tell the leader that this rank has come; the future gets the verdict."""
+    def admit(self, group: str, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
+        """Tell the leader that this rank has come, call `arrived`, and wait for the verdict.
+
+        One thread at a time for each group. Raises TimeoutError after `patience` seconds without a verdict, and
+        ConnectionError when the links were closed.
+        """
         ...
 
     def withdraw(self, group: str, arrival: Arrival) -> None:
-        """Ask the leader to let this rank leave; the arrival's future gets the verdict, WITHDRAWN or another."""
+        """Ask the leader to let this rank leave; `admit` gets the verdict, WITHDRAWN or another."""
         ...
 
     def end(self, ended: Ended) -> None:

@@ -1,4 +1,4 @@
-"""One control link: a connected stream socket."""
+"""One control link: a connected stream socket, for one group."""
 
 from __future__ import annotations
 
@@ -7,7 +7,11 @@ import socket
 import struct
 import threading
 import time
+from collections.abc import Iterator
 
+from rankbridge.link.v1 import link_pb2 as pb
+
+from . import wire
 from .wire import Frames
 
 # A peer that reads nothing for this long is as good as dead.
@@ -15,36 +19,61 @@ SEND_TIMEOUT_S = 5
 
 
 class Link:
-    """A socket to one sidecar. Any thread may send; one thread receives."""
+    """A socket to one sidecar. Any thread may send; one at a time receives.
+
+    `rank` and `group` are known once it has said hello. `leaving`: it said goodbye, and its end is no loss.
+    """
 
     def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
-        self.frames = Frames()
         self.rank: int | None = None
+        self.group = ""
+        self.leaving = False
         self.heard = time.monotonic()
+        self._frames = Frames()
         self._lock = threading.Lock()
         if sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # Receiving is done when the selector says so; only sending may wait, and not for ever.
+        # Receiving never waits; sending may, but not for ever.
         sock.setblocking(True)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_TIMEOUT_S, 0))
+
+    def fileno(self) -> int:
+        """For selectors."""
+        return self.socket.fileno()
 
     def send(self, data: bytes) -> None:
         """Send one packed frame. Raises OSError when the link is broken."""
         with self._lock:
             self.socket.sendall(data)
 
-    def receive(self) -> bytes:
-        """What has come; empty at the end. Raises OSError."""
-        data = self.socket.recv(65536)
+    def receive(self) -> Iterator[pb.Frame]:
+        """The frames that have come, if any. Raises ConnectionError at the end, ValueError for what is no frame."""
+        try:
+            data = self.socket.recv(65536, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            # Another thread was quicker.
+            return iter(())
+        if not data:
+            raise ConnectionError("its link was closed")
         self.heard = time.monotonic()
-        return data
+        return self._frames.feed(data)
 
-    def close(self) -> None:
-        """Close at once."""
-        # Not connected any more is fine: closing is all that is left.
+    def shut(self) -> None:
+        """End it in both directions, so that whoever waits for it wakes up."""
+        # Not connected any more is fine.
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
+
+    def part(self) -> None:
+        """Say goodbye, and end it."""
+        with contextlib.suppress(OSError):
+            self.send(wire.GOODBYE)
+        self.shut()
+
+    def close(self) -> None:
+        """Give the socket back. Nobody may be using it."""
+        self.shut()
         self.socket.close()
 
 

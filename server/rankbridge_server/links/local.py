@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 
 from ..core.admission import Arrival, Reply, Verdict
@@ -107,13 +106,14 @@ class LocalLinks:
         self.desk.leave(group)
         self._waiting.forget(group)
 
-    def arrive(self, group: str, arrival: Arrival) -> Future[Verdict]:
-        """Tell the leader's desk."""
+    def admit(self, group: str, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
+        """Tell the leader's desk, and wait."""
         future = self._waiting.expect(group, arrival)
         if not future.done():
             leader = self._hub.peer(self._generation, self._leaders[group])
             self._hub.due(leader.desk.arrive(self._rank, group, arrival))
-        return future
+        arrived()
+        return future.result(patience)
 
     def withdraw(self, group: str, arrival: Arrival) -> None:
         """Tell the leader's desk."""

@@ -1,27 +1,24 @@
-"""Control links over stream sockets: a star to the leader of each group."""
+"""Control links over stream sockets: for each group, a star to its leader."""
 
 from __future__ import annotations
 
 import hmac
-import os
-import selectors
+import select
 import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
 
 from rankbridge.link.v1 import link_pb2 as pb
 
-from ..core.admission import Arrival, Reply, Verdict
+from ..core.admission import Arrival, Verdict
 from ..core.links import Ended, Links
 from . import wire
-from .desk import Desk
 from .heartbeat import Heartbeat
 from .link import Link, dial, listen
-from .waiting import Waiting
+from .party import Follower, Leader, Party
 
 
 class SocketLinkMaker:
@@ -46,7 +43,11 @@ class SocketLinkMaker:
 
 
 class SocketLinks:
-    """One sidecar's links in one generation. One thread accepts and receives; any thread sends."""
+    """One sidecar's links in one generation.
+
+    A thread accepts links, gives signs of life, and reads the links of groups whose lanes are elsewhere; a lane that
+    waits for a verdict reads its group's links itself.
+    """
 
     def __init__(
         self, generation: int, rank: int, address: str, advertise: str, heartbeat: Heartbeat
@@ -61,11 +62,11 @@ class SocketLinks:
         self._secret = b""
         self._addresses: Mapping[int, str] = {}
         self._ended: Callable[[Ended], None] | None = None
-        self._links: dict[int, Link] = {}
-        self._leaders: dict[str, int] = {}
-        self._waiting = Waiting()
-        self._desk = Desk(self._deliver)
-        self._selector = selectors.DefaultSelector()
+        self._parties: dict[str, Party] = {}
+        # Links that have not said hello, or whose group this rank does not lead yet, by file descriptor.
+        self._strangers: dict[int, Link] = {}
+        self._known: dict[int, tuple[Party, Link]] = {}
+        self._epoll = select.epoll()
         self._wake_out, self._wake_in = socket.socketpair()
         self._heartbeat = heartbeat
         self._next_look = 0.0
@@ -76,49 +77,57 @@ class SocketLinks:
         """Begin to accept links that know the secret."""
         self._addresses, self._secret, self._ended = addresses, secret, ended
         self._listener.setblocking(False)
-        self._selector.register(self._listener, selectors.EVENT_READ)
-        self._selector.register(self._wake_out, selectors.EVENT_READ)
+        self._epoll.register(self._listener, select.EPOLLIN)
+        self._epoll.register(self._wake_out, select.EPOLLIN)
         self._thread = threading.Thread(target=self._run, name=f"links:{self._generation}", daemon=True)
         self._thread.start()
 
     def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
         """Lead the group if this is its first rank, else link with its leader. Raises OSError."""
-        leader = ranks[0]
-        self._leaders[group] = leader
-        if leader == self._rank:
-            self._desk.lead(group, ranks)
-            return
+        if ranks[0] == self._rank:
+            party: Party = Leader(group, self, ranks)
+        else:
+            party = Follower(group, self)
+            link = self._dial(group, ranks[0], timeout)
+            party.attach(link)
         with self._lock:
-            if leader in self._links:
-                return
-        self._dial(leader, timeout)
+            if self._closed:
+                party.dispose()
+                raise ConnectionError("the generation is over")
+            self._parties[group] = party
+            for link in party.links:
+                self._watch(party, link)
+            early = [link for link in self._strangers.values() if link.group == group]
+        for link in early:
+            self._welcome(link)
 
     def remove_group(self, group: str) -> None:
-        """Forget a group. Its link stays: other groups may use it."""
-        self._leaders.pop(group, None)
-        self._desk.leave(group)
-        self._waiting.forget(group)
+        """Forget a group and part with its links."""
+        with self._lock:
+            party = self._parties.pop(group, None)
+            for link in party.links if party else ():
+                self._unwatch(link)
+        if party is not None:
+            for link in party.links:
+                link.part()
+            party.close("its group has ended")
+            party.dispose()
 
-    def arrive(self, group: str, arrival: Arrival) -> Future[Verdict]:
-        """Tell the leader, over the link or at the own desk."""
-        future = self._waiting.expect(group, arrival)
-        if future.done():
-            return future
-        leader = self._leaders[group]
-        if leader == self._rank:
-            self._look_at(self._desk.arrive(self._rank, group, arrival))
-        else:
-            self._send(leader, wire.pack_arrival(group, arrival))
-        return future
+    def admit(self, group: str, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
+        """Tell the leader, and wait for the verdict."""
+        with self._lock:
+            party = self._parties.get(group)
+        if party is None:
+            raise ConnectionError(f"no links of group {group!r}")
+        return party.admit(arrival, arrived, patience)
 
     def withdraw(self, group: str, arrival: Arrival) -> None:
-        """Ask the leader, over the link or at the own desk."""
-        leader = self._leaders.get(group)
-        if leader == self._rank:
-            self._desk.withdraw(self._rank, group, arrival.sequence, arrival.operation_id)
-        elif leader is not None:
+        """Ask the leader to let this rank leave."""
+        with self._lock:
+            party = self._parties.get(group)
+        if party is not None:
             with suppress(ConnectionError):
-                self._send(leader, wire.pack_withdrawal(group, arrival))
+                party.withdraw(arrival)
 
     def end(self, ended: Ended) -> None:
         """Tell all linked sidecars, and close."""
@@ -126,118 +135,123 @@ class SocketLinks:
             if self._closed:
                 return
             self._closed = True
-            links = list(self._links.values())
-        self._waiting.close(ended.reason)
+            parties = list(self._parties.values())
         farewell = wire.pack_abort(self._generation, ended)
-        for link in links:
-            try:
-                link.send(farewell)
-            except OSError:
-                # It is gone itself; whoever is linked with it sees that.
-                continue
+        for party in parties:
+            for link in party.links:
+                # One that is gone itself is seen by whoever is linked with it.
+                with suppress(OSError):
+                    link.send(farewell)
+            party.close(ended.reason)
         if self._thread is None:
             self._close()
         else:
             self._wake()
 
-    def _dial(self, leader: int, timeout: float) -> None:
-        deadline = time.monotonic() + timeout
-        link = Link(dial(self._addresses[leader], timeout))
-        try:
-            link.send(wire.hello(self._generation, self._rank, self._secret))
-            link.socket.settimeout(max(0.001, deadline - time.monotonic()))
-            for frame in self._first(link):
-                if frame.WhichOneof("kind") != "welcome" or frame.welcome.rank != leader:
-                    raise ConnectionError(f"rank {leader} did not welcome the link: {frame}")
-            link.socket.settimeout(None)
-        except (OSError, ValueError) as error:
-            link.close()
-            raise ConnectionError(f"no link with rank {leader}: {error}") from error
-        self._adopt(leader, link)
+    # What parties ask of whoever else reads their links.
 
-    @staticmethod
-    def _first(link: Link) -> list[pb.Frame]:
-        while True:
-            data = link.receive()
-            if not data:
-                raise ConnectionError("it was closed")
-            if frames := list(link.frames.feed(data)):
-                return frames
+    def take(self, links: Sequence[Link]) -> None:
+        """Stop reading these links."""
+        for link in links:
+            with suppress(OSError, ValueError):
+                self._epoll.modify(link, 0)
 
-    def _adopt(self, rank: int, link: Link) -> None:
-        link.rank = rank
-        with self._lock:
-            if self._closed:
-                link.close()
-                raise ConnectionError("the generation is over")
-            self._links[rank] = link
-            self._selector.register(link.socket, selectors.EVENT_READ, link)
-        self._wake()
-
-    def _send(self, rank: int, data: bytes) -> None:
-        with self._lock:
-            link = self._links.get(rank)
-        if link is None:
-            raise ConnectionError(f"no link with rank {rank}")
-        try:
-            link.send(data)
-        except OSError as error:
-            self._over(Ended(rank, True, f"its link broke: {error}"))
-
-    def _deliver(self, rank: int, group: str, reply: Reply) -> None:
-        if rank == self._rank:
-            self._waiting.settle(group, reply.arrival.sequence, reply.arrival.operation_id, reply.verdict)
-        else:
-            try:
-                self._send(rank, wire.pack_reply(group, reply))
-            except ConnectionError:
-                # Its link is gone, which ends the generation by itself.
-                return
-
-    def _look_at(self, deadline: float | None) -> None:
-        if deadline is not None and deadline < self._next_look:
+    def give_back(self, links: Sequence[Link], due: float | None) -> None:
+        """Read them again, and look at what is due by then."""
+        for link in links:
+            with suppress(OSError, ValueError):
+                self._epoll.modify(link, select.EPOLLIN)
+        if due is not None and due < self._next_look:
             self._wake()
 
-    def _wake(self) -> None:
-        try:
-            self._wake_in.send(b"x")
-        except OSError:
-            # The thread has ended, and with it the need to wake it.
-            return
+    def forget(self, link: Link) -> None:
+        """This link has ended."""
+        with self._lock:
+            self._unwatch(link)
 
-    def _over(self, ended: Ended) -> None:
+    def over(self, ended: Ended) -> None:
+        """The generation is over."""
         if self._ended is not None and not self._closed:
             self._ended(ended)
 
+    def _dial(self, group: str, leader: int, timeout: float) -> Link:
+        deadline = time.monotonic() + timeout
+        link = Link(dial(self._addresses[leader], timeout))
+        try:
+            link.send(wire.hello(self._generation, self._rank, self._secret, group))
+            poll = select.poll()
+            poll.register(link, select.POLLIN)
+            while not (frames := list(self._come(link, poll, deadline))):
+                continue
+            if [frame.WhichOneof("kind") for frame in frames] != ["welcome"] or frames[
+                0
+            ].welcome.rank != leader:
+                raise ConnectionError(f"rank {leader} did not welcome the link: {frames}")
+        except (OSError, ValueError) as error:
+            link.close()
+            raise ConnectionError(f"no link with rank {leader}: {error}") from error
+        link.rank, link.group = leader, group
+        return link
+
+    @staticmethod
+    def _come(link: Link, poll: select.poll, deadline: float) -> Sequence[pb.Frame]:
+        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+            raise ConnectionError("it did not answer in time")
+        return list(link.receive())
+
+    def _watch(self, party: Party, link: Link) -> None:
+        self._strangers.pop(link.fileno(), None)
+        self._known[link.fileno()] = party, link
+        with suppress(FileExistsError):
+            self._epoll.register(link, select.EPOLLIN)
+
+    def _unwatch(self, link: Link) -> None:
+        self._known.pop(link.fileno(), None)
+        with suppress(OSError, ValueError):
+            self._epoll.unregister(link)
+
+    def _wake(self) -> None:
+        # Closed: the thread has ended, and with it the need to wake it.
+        with suppress(OSError):
+            self._wake_in.send(b"x")
+
     def _run(self) -> None:
         while not self._closed:
-            due = self._desk.expire()
-            now = time.monotonic()
-            self._next_look = min(self._next_beat, due if due is not None else self._next_beat)
-            for key, _ in self._selector.select(max(0.0, self._next_look - now)):
-                if key.fileobj is self._listener:
-                    self._accept()
-                elif key.fileobj is self._wake_out:
-                    self._wake_out.recv(4096)
-                else:
-                    self._receive(key.data)
+            due = [at for party in list(self._parties.values()) if (at := party.expire()) is not None]
+            self._next_look = min([self._next_beat, *due])
+            for fd, _ in self._epoll.poll(max(0.0, self._next_look - time.monotonic())):
+                self._look(fd)
             if time.monotonic() >= self._next_beat:
                 self._beat()
         self._close()
+
+    def _look(self, fd: int) -> None:
+        if fd == self._listener.fileno():
+            self._accept()
+        elif fd == self._wake_out.fileno():
+            self._wake_out.recv(4096)
+        elif fd in self._strangers:
+            self._meet(self._strangers[fd])
+        elif fd in self._known:
+            party, link = self._known[fd]
+            party.receive(link)
 
     def _beat(self) -> None:
         now = time.monotonic()
         late = now - self._next_beat > self._heartbeat.interval
         self._next_beat = now + self._heartbeat.interval
-        for link in [key.data for key in self._selector.get_map().values() if isinstance(key.data, Link)]:
-            # Who was late himself has signs of life of others waiting to be read.
-            if not late and now - link.heard > self._heartbeat.patience:
-                self._drop(link, f"it gave no sign of life for {now - link.heard:.1f} s")
-            elif link.rank is not None:
-                try:
+        for party, link in list(self._known.values()):
+            silent = now - link.heard
+            try:
+                # Who was late himself has signs of life of others waiting to be read.
+                if not late and silent > self._heartbeat.patience:
+                    self.over(Ended(link.rank or 0, True, f"it gave no sign of life for {silent:.1f} s"))
+                elif not link.leaving:
                     link.send(wire.BEAT)
-                except OSError as error:
-                    self._drop(link, str(error))
+            except OSError:
+                party.receive(link)
+        for link in [it for it in self._strangers.values() if now - it.heard > self._heartbeat.patience]:
+            self._dismiss(link)
 
     def _accept(self) -> None:
         try:
@@ -246,63 +260,57 @@ class SocketLinks:
             # The caller hung up before it was accepted.
             return
         link = Link(sock)
-        self._selector.register(sock, selectors.EVENT_READ, link)
+        with self._lock:
+            self._strangers[link.fileno()] = link
+            self._epoll.register(link, select.EPOLLIN)
 
-    def _receive(self, link: Link) -> None:
+    def _meet(self, link: Link) -> None:
         try:
-            data = link.receive()
-            if not data:
-                raise ConnectionError("its link was closed")
-            for frame in link.frames.feed(data):
-                self._handle(link, frame)
-        except (OSError, ValueError) as error:
-            self._drop(link, str(error))
+            for frame in link.receive():
+                if frame.WhichOneof("kind") != "hello" or link.rank is not None:
+                    raise ValueError("the first frame, and no other, is a hello")
+                self._greet(link, frame.hello)
+        except (OSError, ValueError):
+            self._dismiss(link)
 
-    def _handle(self, link: Link, frame: pb.Frame) -> None:
-        kind = frame.WhichOneof("kind")
-        if link.rank is None:
-            if kind != "hello":
-                raise ValueError("the first frame is not a hello")
-            self._welcome(link, frame.hello)
-        elif kind == "arrival":
-            arrival = wire.arrival_of(frame.arrival)
-            self._desk.arrive(link.rank, frame.arrival.group, arrival)
-        elif kind == "withdrawal":
-            left = frame.withdrawal
-            self._desk.withdraw(link.rank, left.group, left.sequence, left.operation_id)
-        elif kind == "beat":
-            return
-        elif kind == "verdict":
-            it = frame.verdict
-            self._waiting.settle(it.group, it.sequence, it.operation_id, wire.verdict_of(it))
-        elif kind == "abort":
-            self._over(wire.ended_of(frame.abort))
-        else:
-            raise ValueError(f"a frame of kind {kind} at the wrong time")
-
-    def _welcome(self, link: Link, hello: pb.Hello) -> None:
+    def _greet(self, link: Link, hello: pb.Hello) -> None:
         known = hello.generation == self._generation and hello.rank in self._addresses
         if not known or not hmac.compare_digest(hello.secret, self._secret):
             raise ValueError("the hello is of another generation or does not know the secret")
-        link.rank = hello.rank
-        with self._lock:
-            # Two sidecars that lead groups of each other have two links; replies go by the one dialled here.
-            self._links.setdefault(hello.rank, link)
-        link.send(wire.welcome(self._rank))
+        link.rank, link.group = hello.rank, hello.group
+        self._welcome(link)
 
-    def _drop(self, link: Link, reason: str) -> None:
-        self._selector.unregister(link.socket)
+    def _welcome(self, link: Link) -> None:
+        with self._lock:
+            party = self._parties.get(link.group)
+            if party is None or link.fileno() not in self._strangers:
+                # The member was quicker than its leader in forming: it is welcomed with its group.
+                return
+            self._strangers.pop(link.fileno())
+        try:
+            if not isinstance(party, Leader):
+                raise ValueError(f"rank {self._rank} does not lead group {link.group!r}")
+            party.attach(link)
+            with self._lock:
+                self._watch(party, link)
+            link.send(wire.welcome(self._rank))
+        except (OSError, ValueError):
+            self._dismiss(link)
+
+    def _dismiss(self, link: Link) -> None:
+        with self._lock:
+            self._strangers.pop(link.fileno(), None)
+            self._unwatch(link)
         link.close()
-        if link.rank is not None:
-            self._over(Ended(link.rank, True, reason))
 
     def _close(self) -> None:
         self._listener.close()
-        for key in list(self._selector.get_map().values()):
-            if isinstance(key.data, Link):
-                key.data.close()
-        self._selector.close()
+        for party in self._parties.values():
+            party.dispose()
+        for link in self._strangers.values():
+            link.close()
+        self._epoll.close()
         self._wake_out.close()
         self._wake_in.close()
         if self._unlink:
-            os.unlink(self._unlink)
+            Path(self._unlink).unlink(missing_ok=True)

@@ -44,9 +44,9 @@ def pack(frame: pb.Frame) -> bytes:
     return len(body).to_bytes(_LENGTH, "big") + body
 
 
-def hello(generation: int, rank: int, secret: bytes) -> bytes:
-    """Who connects."""
-    return pack(pb.Frame(hello=pb.Hello(generation=generation, rank=rank, secret=secret)))
+def hello(generation: int, rank: int, secret: bytes, group: str) -> bytes:
+    """Who connects, and for which group."""
+    return pack(pb.Frame(hello=pb.Hello(generation=generation, rank=rank, secret=secret, group=group)))
 
 
 def welcome(rank: int) -> bytes:
@@ -83,6 +83,11 @@ def pack_withdrawal(group: str, arrival: Arrival) -> bytes:
 
 BEAT = pack(pb.Frame(beat=pb.Beat()))
 """A sign of life."""
+
+GO = Verdict(Ruling.GO)
+
+GOODBYE = pack(pb.Frame(goodbye=pb.Goodbye()))
+"""This link is closed on purpose."""
 
 
 def arrival_of(message: pb.Arrival) -> Arrival:
@@ -122,6 +127,8 @@ def pack_reply(group: str, reply: Reply) -> bytes:
 
 def verdict_of(message: pb.Verdict) -> Verdict:
     """A verdict as the core has it. Raises ValueError for a ruling that is not known."""
+    if message.ruling == pb.RULING_GO and not (message.payloads or message.members):
+        return GO
     name = pb.Ruling.Name(message.ruling).removeprefix("RULING_")
     if name not in Ruling.__members__:
         raise ValueError(f"not a ruling: {message.ruling}")

@@ -45,7 +45,7 @@ def test_a_verdict_comes_out_as_it_went_in(arrival: Arrival, verdict: Verdict) -
 
 @given(cuts=st.lists(st.integers(0, 200), max_size=6))
 def test_frames_may_be_cut_anywhere(cuts: list[int]) -> None:
-    data = wire.hello(3, 1, b"s" * 32) + wire.welcome(2) + wire.pack_abort(3, Ended(1, True, "gone"))
+    data = wire.hello(3, 1, b"s" * 32, "world") + wire.welcome(2) + wire.pack_abort(3, Ended(1, True, "gone"))
     edges = sorted({0, len(data), *(cut for cut in cuts if cut < len(data))})
     frames = wire.Frames()
     got = [frame for a, b in pairwise(edges) for frame in frames.feed(data[a:b])]

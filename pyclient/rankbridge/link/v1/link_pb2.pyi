@@ -66,6 +66,7 @@ class Frame(google.protobuf.message.Message):
     ABORT_FIELD_NUMBER: builtins.int
     WITHDRAWAL_FIELD_NUMBER: builtins.int
     BEAT_FIELD_NUMBER: builtins.int
+    GOODBYE_FIELD_NUMBER: builtins.int
     @property
     def hello(self) -> Global___Hello:
         """First on every link, from the connecting side."""
@@ -94,6 +95,10 @@ class Frame(google.protobuf.message.Message):
     def beat(self) -> Global___Beat:
         """Nothing but a sign of life. Any other frame is one as well."""
 
+    @property
+    def goodbye(self) -> Global___Goodbye:
+        """This link is about to be closed, and nothing is wrong: its group ends, the generation does not."""
+
     def __init__(
         self,
         *,
@@ -104,12 +109,25 @@ class Frame(google.protobuf.message.Message):
         abort: Global___Abort | None = ...,
         withdrawal: Global___Withdrawal | None = ...,
         beat: Global___Beat | None = ...,
+        goodbye: Global___Goodbye | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "hello", b"hello", "kind", b"kind", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "hello", b"hello", "kind", b"kind", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["hello", "welcome", "arrival", "verdict", "abort", "withdrawal", "beat"] | None: ...
+    def HasField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["hello", "welcome", "arrival", "verdict", "abort", "withdrawal", "beat", "goodbye"] | None: ...
 
 Global___Frame: typing_extensions.TypeAlias = Frame
+
+@typing.final
+class Goodbye(google.protobuf.message.Message):
+    """This link is about to be closed."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___Goodbye: typing_extensions.TypeAlias = Goodbye
 
 @typing.final
 class Withdrawal(google.protobuf.message.Message):
@@ -160,20 +178,24 @@ class Hello(google.protobuf.message.Message):
     GENERATION_FIELD_NUMBER: builtins.int
     RANK_FIELD_NUMBER: builtins.int
     SECRET_FIELD_NUMBER: builtins.int
+    GROUP_FIELD_NUMBER: builtins.int
     generation: builtins.int
     """Generation of the link."""
     rank: builtins.int
     """Rank in the gang of the connecting side."""
     secret: builtins.bytes
     """The generation's secret."""
+    group: builtins.str
+    """Name of the group that the link is for; the accepting side is its leader."""
     def __init__(
         self,
         *,
         generation: builtins.int = ...,
         rank: builtins.int = ...,
         secret: builtins.bytes = ...,
+        group: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["generation", b"generation", "rank", b"rank", "secret", b"secret"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["generation", b"generation", "group", b"group", "rank", b"rank", "secret", b"secret"]) -> None: ...
 
 Global___Hello: typing_extensions.TypeAlias = Hello
 

@@ -1,0 +1,243 @@
+"""A short run of chaos, and proof that its checks can fail."""
+
+from __future__ import annotations
+
+import math
+import os
+import time
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+from typing import cast
+
+import numpy as np
+import pytest
+from tests.chaos.checks import Allowed, Called, Ended, judge
+from tests.chaos.faults import FAULTS, Mismatch
+from tests.chaos.findings import Findings
+from tests.chaos.operations import Operation, Values, draw
+from tests.chaos.plan import Round, plan
+from tests.chaos.run import Report, run
+from tests.chaos.scene import SLACK, Begun, Scene
+from tests.chaos.soak import SIZE, formings
+from tests.chaos.table import percentile, table
+from tests.chaos.usage import Usage, usage
+from tests.support.gangs import RunningGang
+
+from rankbridge import (
+    DeadlineExceededError,
+    ErrorCode,
+    Gang,
+    MismatchError,
+    PeerLostError,
+    Pending,
+    RankDetail,
+    UnavailableError,
+)
+
+LONGEST_S = 40.0
+
+BEFORE = np.array([1, 2], np.float32)
+AFTER = np.array([3, 4], np.float32)
+CALLED = Called(BEFORE, AFTER, in_place=False)
+IN_PLACE = Called(BEFORE, AFTER, in_place=True)
+LOST = Allowed(frozenset({ErrorCode.PEER_LOST}), frozenset({1}))
+MUST = Allowed(frozenset())
+GOOD = Ended(None, AFTER, BEFORE)
+
+
+def lost(rank: int, indefinite: bool = True) -> PeerLostError:
+    details = [RankDetail(rank=rank, rank_in_group=rank, state="lost")]
+    return PeerLostError("a rank is lost", indefinite=indefinite, ranks=details)
+
+
+def judged(called: Called, ended: dict[int, Ended], allowed: Allowed) -> Findings:
+    findings = Findings()
+    judge(findings, dict.fromkeys(ended, called), ended, dict.fromkeys(ended, allowed))
+    return findings
+
+
+def test_a_short_run_holds(tmp_path: Path) -> None:
+    begun = time.monotonic()
+    rounds = plan(len(FAULTS), seed=3, sizes=[3], max_bytes=1 << 20)
+    report = run(rounds, tmp_path, lambda line: None)
+    assert report.done == len(rounds)
+    assert report.findings.held, table(report)
+    assert set(report.findings.times) == {it.kind for it in FAULTS}
+    assert len(report.usage) == 3
+    assert time.monotonic() - begun < LONGEST_S
+
+
+def test_forming_again_and_again_leaks_nothing(tmp_path: Path) -> None:
+    findings = Findings()
+    grown = formings(30, tmp_path, findings)
+    assert findings.held
+    assert len(grown) == SIZE
+    assert all(it.held for it in grown), "\n".join(map(str, grown))
+
+
+def test_a_seed_repeats_a_run() -> None:
+    one, same, other = (plan(50, seed, [2, 3, 4], 1 << 26) for seed in (1, 1, 2))
+    assert one == same
+    assert one != other
+
+
+def test_a_long_plan_has_every_fault_size_and_group() -> None:
+    rounds = plan(200, 1, [2, 3, 4], 1 << 26)
+    assert {type(it.fault) for it in rounds} == set(FAULTS)
+    assert {it.size for it in rounds} == {2, 3, 4}
+    assert {it.group for it in rounds} == {"world", "pair"}
+    sizes = sorted(it.operation.nbytes for it in rounds)
+    assert sizes[0] < 100
+    assert 1 << 24 < sizes[-1] <= 1 << 26
+
+
+@pytest.mark.parametrize("size", [2, 3, 4])
+def test_expected_results_are_those_of_plain_arithmetic(size: int) -> None:
+    random = Random(0)
+    reductions: dict[str, Callable[[list[int]], int]] = {
+        "sum": sum,
+        "product": math.prod,
+        "min": min,
+        "max": max,
+    }
+    kinds = set()
+    for _ in range(200):
+        operation = draw(random, size, 200)
+        inputs = operation.inputs(size)
+        results = [None if it is None else it.tolist() for it in operation.results(inputs)]
+        lists = [it.tolist() for it in inputs]
+        kinds.add(operation.kind)
+        assert {it.nbytes for it in inputs} == {operation.nbytes}
+        if operation.kind == "all_reduce":
+            reduced = [
+                reductions[operation.options["op"]](list(column)) for column in zip(*lists, strict=True)
+            ]
+            if operation.dtype == "uint8":
+                reduced = [it % 256 for it in reduced]
+            assert results == [reduced] * size
+        elif operation.kind == "broadcast":
+            assert results == [lists[operation.options["src_rank_in_group"]]] * size
+        else:
+            joined = [number for it in lists for number in it]
+            destination = operation.options.get("dst_rank_in_group")
+            assert results == [joined if destination in (None, rank) else None for rank in range(size)]
+    assert kinds == {"all_reduce", "broadcast", "gather", "all_gather"}
+
+
+def test_a_run_whose_expectations_are_forged_does_not_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    right = Operation.results
+
+    def forged(self: Operation, inputs: list[Values]) -> list[Values | None]:
+        return [None if it is None else it + it.dtype.type(1) for it in right(self, inputs)]
+
+    monkeypatch.setattr(Operation, "results", forged)
+    operation = Operation("all_reduce", "int32", 3, 1, {"op": "sum"})
+    report = run(
+        [Round(1, 2, ((operation, "world"),), operation, "world", Mismatch(0, False, 0.0))],
+        tmp_path,
+        lambda line: None,
+    )
+    assert len(report.findings.wrong) == 2
+    assert not report.findings.held
+
+
+def test_a_call_without_an_answer_is_found() -> None:
+    class Silent:
+        def outcome(self, timeout: float) -> None:
+            raise TimeoutError("nothing came")
+
+    findings = Findings()
+    pending = cast("Pending[object]", Silent())
+    it = Scene(cast(Gang, [None, None]), cast(RunningGang, None), findings)
+    outcomes = it.collect(Begun("id", {}, {}, {1: pending}), time.monotonic())
+    assert len(findings.hangs) == 1
+    assert "rank 1" in findings.hangs[0]
+    assert isinstance(outcomes[1][0], DeadlineExceededError)
+
+
+def test_a_process_that_holds_more_than_at_first_is_found() -> None:
+    findings = Findings()
+    pid = os.getpid()
+    now = usage(pid)
+    it = Scene(cast(Gang, [None]), cast(RunningGang, None), findings, pids=[pid])
+    it.baseline[pid] = now
+    it.count_leaks(seconds=0.0)
+    assert findings.held
+    it.baseline[pid] = Usage(now.threads - SLACK - 1, now.fds - SLACK - 1, 0)
+    it.count_leaks(seconds=0.0)
+    assert len(findings.leaks) == 2
+
+
+def test_a_right_result_is_not_found() -> None:
+    assert judged(CALLED, {0: GOOD, 1: GOOD}, MUST).held
+    assert judged(IN_PLACE, {0: Ended(None, AFTER, AFTER)}, MUST).held
+
+
+@pytest.mark.parametrize(
+    "result", [None, BEFORE, AFTER[:1], AFTER.astype(np.float64), AFTER + np.float32(1e-6)]
+)
+def test_a_forged_result_is_found(result: np.typing.NDArray[np.float32] | None) -> None:
+    findings = judged(CALLED, {0: GOOD, 1: replace(GOOD, result=result)}, MUST)
+    assert len(findings.wrong) == 1
+    assert "rank 1" in findings.wrong[0]
+    assert not findings.held
+
+
+def test_a_tensor_that_changed_though_its_operation_failed_is_found() -> None:
+    findings = judged(IN_PLACE, {0: Ended(lost(1), None, AFTER)}, LOST)
+    assert len(findings.wrong) == 1
+
+
+def test_a_tensor_that_did_not_change_though_its_operation_succeeded_is_found() -> None:
+    assert len(judged(IN_PLACE, {0: Ended(None, AFTER, BEFORE)}, MUST).wrong) == 1
+
+
+def test_an_error_of_another_code_is_found() -> None:
+    assert not judged(CALLED, {0: Ended(lost(1), None, BEFORE)}, LOST).errors
+    assert judged(CALLED, {0: Ended(MismatchError("no"), None, BEFORE)}, LOST).errors
+    assert judged(CALLED, {0: Ended(UnavailableError("no"), None, BEFORE)}, LOST).errors
+
+
+def test_an_error_that_names_another_rank_is_found() -> None:
+    assert judged(CALLED, {0: Ended(lost(2), None, BEFORE)}, LOST).errors
+    assert judged(CALLED, {0: Ended(PeerLostError("somebody"), None, BEFORE)}, LOST).errors
+
+
+def test_a_success_that_cannot_be_is_found() -> None:
+    assert judged(CALLED, {0: GOOD}, replace(LOST, success=False)).errors
+
+
+def test_a_failure_that_must_be_definite_is_found() -> None:
+    definite = replace(LOST, definite=True)
+    assert judged(CALLED, {0: Ended(lost(1), None, BEFORE)}, definite).errors
+    assert not judged(CALLED, {0: Ended(lost(1, indefinite=False), None, BEFORE)}, definite).errors
+
+
+def test_an_error_that_denies_what_another_rank_did_is_found() -> None:
+    denied = Ended(lost(1, indefinite=False), None, BEFORE)
+    assert judged(CALLED, {0: GOOD, 2: denied}, LOST).errors
+    assert not judged(CALLED, {0: denied, 2: denied}, LOST).errors
+
+
+def test_the_table_counts_what_was_found() -> None:
+    report = Report()
+    report.findings.where = "round 7"
+    report.findings.wrong_result("rank 1 got nothing")
+    report.findings.hang("rank 2 did not answer")
+    report.findings.times["kill -9"].to_whole.extend([0.2, 0.1, 0.4])
+    report.usage.append((Usage(10, 20, 0), Usage(11, 20, 0)))
+    text = table(report)
+    assert "| kill -9 | 0 | 0 | - | - | 200 ms | 400 ms |" in text
+    assert "wrong results: 1; wrong errors: 0; hangs: 1" in text
+    assert "threads +1, file descriptors +0" in text
+    assert "FOUND: round 7: rank 1 got nothing" in text
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(50, 2.0), (99, 4.0), (25, 1.0), (75, 3.0)])
+def test_a_percentile_is_one_of_the_values(percent: float, expected: float) -> None:
+    assert percentile([4.0, 1.0, 3.0, 2.0], percent) == expected
+    assert percentile([], percent) is None
