@@ -1,6 +1,6 @@
 # rankbridge. `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test lint proto proto-check clean
+.PHONY: help setup demo test chaos soak lint proto proto-check clean
 # Each recipe is one plain command: make starts it without a shell between, and passes signals on to it.
 
 help: ## List the targets
@@ -14,6 +14,15 @@ demo: setup ## Start a gang of 4 ranks on Gloo; drive it from Elixir, then from 
 
 test: setup ## Run every test, in both languages
 	@scripts/test
+
+ROUNDS ?= 100
+SEED ?=
+
+chaos: setup ## Random operations under ROUNDS=100 random faults, checked; SEED=n repeats a run
+	@.venv/bin/python -m tests.chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
+
+soak: setup ## Time 30 kills, quiet and under load; form a gang 200 times, and find what grows
+	@.venv/bin/python -m tests.chaos.soak
 
 lint: setup ## Run every linter and type checker, in both languages, and check the proto files
 	@scripts/lint

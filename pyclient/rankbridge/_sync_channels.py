@@ -105,20 +105,24 @@ class SyncChannels:
         self.closed = False
 
     def run(self, call: Call[T]) -> T:
-        """Sends a call and waits for its end.
+        """Sends a call and waits for its end. What interrupts the waiting cancels the call.
 
         Raises:
             RankBridgeError: It failed.
         """
         send = self._callable(call)
         with self._failures(call):
-            match call.shape:
-                case Shape.UNARY:
-                    return call.result(send(call.request, **call.rpc_options))
-                case Shape.UPLOAD:
-                    return call.result(send(call.messages(), **call.rpc_options))
-                case Shape.DOWNLOAD:
-                    return self._download(call, send(call.request, **call.rpc_options))
+            if call.shape is Shape.DOWNLOAD:
+                return self._download(call, send(call.request, **call.rpc_options))
+            request = call.messages() if call.shape is Shape.UPLOAD else call.request
+            # grpcio's own way of waiting leaves a call that is interrupted to the garbage collector, which an
+            # exception with its traceback holds off.
+            reply = send.future(request, **call.rpc_options)
+            try:
+                return call.result(reply.result())
+            except BaseException:
+                reply.cancel()
+                raise
 
     def start(self, call: Call[T]) -> Pending[T]:
         """Sends a call and returns at once.
@@ -140,9 +144,6 @@ class SyncChannels:
         """Sends calls, all at once, and waits for every one's end."""
         pending: list[Pending[T]] = []
         try:
-            # A single call needs no future, which costs a thread switch.
-            if len(calls) == 1:
-                return [self._outcome(calls[0])]
             pending.extend(self.start(call) for call in calls)
             return [started.outcome() for started in pending]
         except BaseException:
@@ -179,13 +180,6 @@ class SyncChannels:
                 Shape.DOWNLOAD: channel.unary_stream,
             }[call.shape](call.path)
         return found
-
-    def _outcome(self, call: Call[T]) -> Outcome[T]:
-        try:
-            value = self.run(call)
-            return Outcome(rank=call.rank, value=value)
-        except RankBridgeError as error:
-            return Outcome(rank=call.rank, error=error)
 
     def _reply(self, call: Call[T], reply: Any, timeout: float | None) -> T:
         with self._failures(call):

@@ -32,7 +32,7 @@ _KEPT_ELEMENTS = 16 * 1024
 # Threads that a rank's server makes before it reuses them: more than all calls of a round hold at once.
 _AWAITS = 12
 # A thread or descriptor of gRPC or of the interpreter that comes with some first use, and stays.
-SLACK = 3
+SLACK = 1
 PAIR = "pair"
 Outcome: TypeAlias = tuple[RankBridgeError | None, Ref | None]
 

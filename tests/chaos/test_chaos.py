@@ -20,7 +20,7 @@ from tests.chaos.operations import Operation, Values, draw
 from tests.chaos.plan import Round, plan
 from tests.chaos.run import Report, run
 from tests.chaos.scene import SLACK, Begun, Scene
-from tests.chaos.soak import SIZE, formings
+from tests.chaos.soak import SIZE, Growth, formings
 from tests.chaos.table import percentile, table
 from tests.chaos.usage import Usage, usage
 from tests.support.gangs import RunningGang
@@ -37,6 +37,8 @@ from rankbridge import (
 )
 
 LONGEST_S = 40.0
+# What allocators may still ask for once, in a run too short for it to matter less than the leak that is looked for.
+NOISE_KB = 1024.0
 
 BEFORE = np.array([1, 2], np.float32)
 AFTER = np.array([3, 4], np.float32)
@@ -71,10 +73,26 @@ def test_a_short_run_holds(tmp_path: Path) -> None:
 
 def test_forming_again_and_again_leaks_nothing(tmp_path: Path) -> None:
     findings = Findings()
-    grown = formings(30, tmp_path, findings)
+    grown = formings(30, tmp_path, findings, warm_up=20)
     assert findings.held
     assert len(grown) == SIZE
-    assert all(it.held for it in grown), "\n".join(map(str, grown))
+    assert all(it.held(NOISE_KB) for it in grown), "\n".join(map(str, grown))
+
+
+@pytest.mark.parametrize(
+    ("after", "held"),
+    [
+        (Usage(10, 20, 1000), True),
+        (Usage(9, 19, 1090), True),
+        (Usage(11, 20, 1000), False),
+        (Usage(10, 21, 1000), False),
+        (Usage(10, 20, 1110), False),
+    ],
+)
+def test_growth_of_threads_descriptors_or_memory_is_found(after: Usage, held: bool) -> None:
+    growth = Growth(10, Usage(10, 20, 1000), after)
+    assert growth.held() is held
+    assert growth.held(noise_kb=10.0) is (held or after.rss_kb == 1110)
 
 
 def test_a_seed_repeats_a_run() -> None:

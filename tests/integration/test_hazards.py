@@ -406,6 +406,32 @@ def test_a_rank_that_is_killed_is_named_and_the_others_go_on_with_its_successor(
         assert_usable(gang)
 
 
+def test_a_rank_that_was_stopped_and_goes_on_joins_no_later_operation(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    options = ["--on-rank-exit", "leave"]
+    with (
+        up(tmp_path_factory.mktemp("stopped"), 3, options=options) as running,
+        rankbridge.connect(running.targets, session=False) as gang,
+    ):
+        refs = gang.put([np.full(4, rank + 1.0, np.float32) for rank in range(3)])
+        begun = begin_all(gang, [Part("all_reduce", options={"in_place": True})] * 2, refs[:2])
+        os.kill(running.pids[2], signal.SIGSTOP)
+        for pending in begun:
+            with pytest.raises(rankbridge.PeerLostError) as error:
+                pending.result(TIMEOUT_S)
+            assert [(it.rank, it.state) for it in error.value.ranks] == [(2, "lost")]
+        with rankbridge.connect(running.targets[:2], session=False) as survivors:
+            survivors.form()
+            os.kill(running.pids[2], signal.SIGCONT)
+            with pytest.raises(rankbridge.GenerationError):
+                gang[2].all_reduce(refs[2], timeout=TIMEOUT_S)
+            for result in survivors.all_reduce(refs[:2]):
+                assert_equal(survivors, result, np.full(4, 3.0, np.float32))
+        assert_equal(gang, refs[2], np.full(4, 3.0, np.float32))
+        assert gang[2].status().pid == running.pids[2]
+
+
 def begin_all(gang: Gang, parts: Sequence[Part], refs: Sequence[Ref | None]) -> list[Pending[Any]]:
     """Begins each rank's part, all under one operation id."""
     common = {"operation_id": new_id(), "timeout": TIMEOUT_S}

@@ -34,6 +34,7 @@ class Member(Process):
 
     def __init__(self, rank: int, world_size: int, name: str, hub: FakeHub, network: Network) -> None:
         super().__init__(rank, name)
+        self.simulation = network.simulation
         self.resumed = float("-inf")
         self.ref: Ref
         self.in_session = "none"

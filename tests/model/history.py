@@ -36,7 +36,8 @@ EXPECTED = {
 class Call:
     """One submission of one operation to one process.
 
-    `given`: what its ref held when it entered the backend. `value`: what it committed.
+    `slow`: seconds that its rank still takes when the data is there. `given`: what its ref held when it entered
+    the backend. `value`: what it committed.
     """
 
     process: Member
@@ -46,6 +47,7 @@ class Call:
     in_place: bool
     session_id: str
     timeout: float
+    slow: float
     called: float
     refused: Failure | None = None
     task: Task | None = None
@@ -162,11 +164,11 @@ class History:
             assert len(ops) == 1, f"members that do not agree entered: {_all(calls)}"
             arrived = [call for call in calls if call.op in ops]
             assert len(arrived) == entered[0].members, f"some entered before all came: {_all(calls)}"
+            for call in calls:
+                failure = call.failure
+                assert failure is None or failure.indefinite, f"definite, but some entered: {_all(calls)}"
         if not done:
             return
-        for call in calls:
-            failure = call.failure
-            assert failure is None or failure.indefinite, f"definite, but another did it: {_all(calls)}"
         given = {call.rank_in_group: call.given for call in entered if call.given is not None}
         assert len(given) == done[0].members, f"done without everyone: {_all(calls)}"
         right = _reduced(done[0].op, [given[place] for place in sorted(given)])
@@ -190,7 +192,7 @@ class _Watched:
     def run(self, entry: Entry) -> Callable[[], Outcome]:
         history, call = self._history, self._call
         call.runs += 1
-        seen = _Seen(entry.coordinator, self._enters)
+        seen = _Seen(entry.coordinator, call, self._enters)
         commit = self._inner.run(replace(entry, coordinator=cast(Coordinator, seen)))
 
         def watched() -> Outcome:
@@ -215,14 +217,17 @@ class _Watched:
 class _Seen:
     """A coordinator that shows what goes in and what comes out."""
 
-    def __init__(self, coordinator: Coordinator, enters: Callable[[object], None]) -> None:
+    def __init__(self, coordinator: Coordinator, call: Call, enters: Callable[[object], None]) -> None:
         self._coordinator = coordinator
+        self._call = call
         self._enters = enters
         self.result: object = None
 
     def all_reduce(self, tensor: object, op: ReduceOp, timeout: float) -> object:
         self._enters(tensor)
         self.result = self._coordinator.all_reduce(tensor, op, timeout)
+        if self._call.slow:
+            self._call.process.simulation.park(self._call.slow)
         return self.result
 
 

@@ -59,6 +59,7 @@ class GangMachine(RuleBasedStateMachine):
         session=st.booleans(),
         group=st.sampled_from(["world", "world", "pair"]),
         timeout=st.sampled_from([6.0, 2.0, 0.5]),
+        slow=st.sampled_from([0.0, 0.0, 0.3]),
         formed=st.sampled_from([True, True, False]),
         delivered=st.booleans(),
         switches=SWITCHES,
@@ -71,6 +72,7 @@ class GangMachine(RuleBasedStateMachine):
         session: bool,
         group: str,
         timeout: float,
+        slow: float,
         formed: bool,
         delivered: bool,
         switches: int | None,
@@ -82,7 +84,7 @@ class GangMachine(RuleBasedStateMachine):
         for place in range(len(self.members)):
             if place not in absent:
                 op = ReduceOp.MAX if place == odd else ReduceOp.SUM
-                self._call(place, f"op{self.made}", op, in_place, session, group, timeout)
+                self._call(place, f"op{self.made}", op, in_place, session, group, timeout, slow)
         if delivered:
             self._deliver_all()
         self.simulation.run(switches)
@@ -109,7 +111,7 @@ class GangMachine(RuleBasedStateMachine):
     ) -> None:
         """An operation id that was used before, here or elsewhere, for the same thing or another."""
         operation_id = f"op{max(1, self.made - back)}"
-        self._call(place, operation_id, op, in_place, session, group, 2.0)
+        self._call(place, operation_id, op, in_place, session, group, 2.0, 0.0)
         self.simulation.run(switches)
 
     @precondition(lambda self: self.made)
@@ -212,6 +214,7 @@ class GangMachine(RuleBasedStateMachine):
         for member in [member for member in self.members if not member.dead]:
             generation = member.sidecar._generation
             if generation is not None and generation.error is None:
+                assert generation.number == member.sidecar._seen, "an older generation still runs"
                 for group in list(generation._groups.values()):
                     if group.membership is not None:
                         by_group.setdefault((generation.number, group.name), set()).add(
@@ -300,12 +303,13 @@ class GangMachine(RuleBasedStateMachine):
         session: bool,
         group: str,
         timeout: float,
+        slow: float,
     ) -> None:
         if place >= len(self.members) or self.members[place].dead:
             return
         member = self.members[place]
         session_id = SESSION if session else ""
-        call = Call(member, operation_id, op, group, in_place, session_id, timeout, self.simulation.now)
+        call = Call(member, operation_id, op, group, in_place, session_id, timeout, slow, self.simulation.now)
         self.history.calls.append(call)
         self.simulation.spawn(lambda: self._serve(call), member, f"{operation_id} at {member}")
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 
-from tests.model.gang import Member, begin_forming
+from tests.model.gang import Fault, Member, begin_forming
 from tests.model.simulation import Simulation, patched
 from tests.support.simulated_links import Network
 
@@ -36,16 +37,17 @@ class Gang:
         self.simulation.run()
         forming.future.result()
 
-    def begin_call(self, member: Member) -> None:
+    def begin_call(self, member: Member, operation_id: str = "x") -> None:
         """A thread that calls all_reduce; what is not refused will be among `tasks`."""
         args = AllReduce(member.ref.id, ReduceOp.SUM, False)
 
-        def call() -> None:
+        def submit() -> None:
             # It may come after the end of the generation.
             with suppress(BridgeError):
-                self.tasks.append(member.sidecar.submit(ALL_REDUCE, args, Call("", "x", 2.0, "s", 0)))
+                call = Call("", operation_id, 2.0, "s", 0)
+                self.tasks.append(member.sidecar.submit(ALL_REDUCE, args, call))
 
-        self.simulation.spawn(call, member)
+        self.simulation.spawn(submit, member)
 
     def begin_abort(self, member: Member) -> None:
         """A thread that ends the generation."""
@@ -117,3 +119,47 @@ def test_a_session_closed_while_the_data_moves_leaves_its_call_indefinite() -> N
         assert other.future.exception() is None
         assert failure(closed).code is ErrorCode.UNKNOWN_SESSION
         assert failure(closed).indefinite
+
+
+def test_a_generation_that_is_prepared_while_another_is_committed_is_the_only_one_that_may_run() -> None:
+    for order in ORDERS[:150]:
+        with gang(2, order) as it:
+            first = begin_forming(it.simulation, it.members, None, lambda *_: None, [])
+            it.simulation.run(order % 60)
+            fault = Fault("commit", 0, after=False)
+            second = begin_forming(it.simulation, it.members, fault, lambda *_: None, [])
+            it.settle()
+            it.simulation.advance(10.0)
+            it.settle()
+            assert first.future.done()
+            assert second.future.done()
+            for member in it.members:
+                state = member.sidecar.describe()
+                running = member.sidecar._generation
+                if running is not None and running.error is None:
+                    assert running.number == member.sidecar._seen, (
+                        f"order {order}: {running.number} still runs"
+                    )
+                assert state.pending == 0
+
+
+def test_a_call_withdrawn_while_it_is_queued_never_comes_to_the_leader() -> None:
+    for order in ORDERS[:100]:
+        with gang(2, order) as it:
+            first, second = it.members
+            it.begin_call(second)
+            it.simulation.run()
+            it.begin_call(second, "queued")
+            it.simulation.run()
+            queued = it.tasks[-1]
+            it.simulation.spawn(partial(queued.cancel, "a test"), second)
+            it.begin_call(first)
+            it.settle()
+            it.begin_call(first, "queued")
+            it.settle()
+            assert failure(queued).code is ErrorCode.CANCELLED
+            assert not failure(queued).indefinite
+            leader = it.tasks[-1]
+            assert not leader.done, f"order {order}: the leader was answered, so the other came"
+            it.simulation.advance(3.0)
+            assert failure(leader).code is ErrorCode.PEER_MISSING

@@ -66,13 +66,19 @@ class Link:
             self.socket.shutdown(socket.SHUT_RDWR)
 
     def part(self) -> None:
-        """Say goodbye, and end it."""
+        """Say goodbye, and nothing after it. The other side may still speak: see `close`."""
         with contextlib.suppress(OSError):
             self.send(wire.GOODBYE)
-        self.shut()
+            self.socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        """Give the socket back. Nobody may be using it."""
+        """Give the socket back. Nobody may be using it.
+
+        A socket that is closed with something unread takes back what it has sent, so that is read first.
+        """
+        with contextlib.suppress(OSError):
+            while self.socket.recv(65536, socket.MSG_DONTWAIT):
+                continue
         self.shut()
         self.socket.close()
 

@@ -54,6 +54,7 @@ class Party:
         self._expected: Arrival | None = None
         self._verdict: Verdict | None = None
         self._closed = ""
+        self._parted = False
         self._lane = 0
 
     def attach(self, link: Link) -> None:
@@ -106,6 +107,15 @@ class Party:
             link.shut()
         self._rouse()
 
+    def part(self) -> None:
+        """The group has ended: say goodbye on every link. Each is given back when the other side has parted too."""
+        with self._lock:
+            self._closed, self._parted = "its group has ended", True
+            for link in self.links:
+                link.part()
+        self._rouse()
+        self._give_back()
+
     def dispose(self) -> None:
         """Give all sockets back, once the lane is out."""
         with self.waiting:
@@ -139,9 +149,11 @@ class Party:
         left = (end if due is None else min(end, due)) - time.monotonic()
         events = self._poll.poll(max(0.0, left) * 1000)
         for fd, _ in events:
-            if fd in self._by_fd:
-                self.receive(self._by_fd[fd])
-            else:
+            # One that is neither was lost meanwhile, seen by the other reader.
+            link = self._by_fd.get(fd)
+            if link is not None:
+                self.receive(link)
+            elif fd == self._wake_out.fileno():
                 self._wake_out.recv(64)
         if not events:
             self.expire()
@@ -165,8 +177,15 @@ class Party:
         if link.leaving or self._closed:
             self._closed = self._closed or "its group has ended"
             self._rouse()
+            self._give_back()
         else:
             self._switch.over(Ended(link.rank or 0, True, reason))
+
+    def _give_back(self) -> None:
+        with self._lock:
+            if not self._parted or self._by_fd:
+                return
+        self.dispose()
 
     def _rouse(self) -> None:
         try:

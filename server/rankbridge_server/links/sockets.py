@@ -105,13 +105,8 @@ class SocketLinks:
         """Forget a group and part with its links."""
         with self._lock:
             party = self._parties.pop(group, None)
-            for link in party.links if party else ():
-                self._unwatch(link)
         if party is not None:
-            for link in party.links:
-                link.part()
-            party.close("its group has ended")
-            party.dispose()
+            party.part()
 
     def admit(self, group: str, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
         """Tell the leader, and wait for the verdict."""
@@ -230,10 +225,10 @@ class SocketLinks:
             self._accept()
         elif fd == self._wake_out.fileno():
             self._wake_out.recv(4096)
-        elif fd in self._strangers:
-            self._meet(self._strangers[fd])
-        elif fd in self._known:
-            party, link = self._known[fd]
+        elif (stranger := self._strangers.get(fd)) is not None:
+            self._meet(stranger)
+        elif (known := self._known.get(fd)) is not None:
+            party, link = known
             party.receive(link)
 
     def _beat(self) -> None:
@@ -241,12 +236,15 @@ class SocketLinks:
         late = now - self._next_beat > self._heartbeat.interval
         self._next_beat = now + self._heartbeat.interval
         for party, link in list(self._known.values()):
+            if self._parties.get(link.group) is not party or link.leaving:
+                # One side has said goodbye.
+                continue
             silent = now - link.heard
             try:
                 # Who was late himself has signs of life of others waiting to be read.
                 if not late and silent > self._heartbeat.patience:
                     self.over(Ended(link.rank or 0, True, f"it gave no sign of life for {silent:.1f} s"))
-                elif not link.leaving:
+                else:
                     link.send(wire.BEAT)
             except OSError:
                 party.receive(link)
@@ -305,7 +303,7 @@ class SocketLinks:
 
     def _close(self) -> None:
         self._listener.close()
-        for party in self._parties.values():
+        for party in {party for party, _ in self._known.values()} | set(self._parties.values()):
             party.dispose()
         for link in self._strangers.values():
             link.close()

@@ -70,12 +70,15 @@ def test_an_interrupt_withdraws_the_call_that_it_interrupts(
     interrupter = threading.Thread(target=interrupt)
     interrupter.start()
     try:
-        with rankbridge.connect(watcher.targets) as gang, pytest.raises(KeyboardInterrupt):
-            wait(gang)
+        with rankbridge.connect(watcher.targets) as gang:
+            with pytest.raises(KeyboardInterrupt) as interrupted:
+                wait(gang)
+            # Neither the end of the gang nor that of the exception is needed for it.
+            check_withdrawn(watcher, 1)
+            assert interrupted.value.__traceback__ is not None
     finally:
         interrupter.join()
         signal.signal(signal.SIGINT, before)
-    check_withdrawn(watcher, 1)
 
 
 def test_cancelling_a_started_call_withdraws_it(watcher: Gang) -> None:
