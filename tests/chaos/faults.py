@@ -282,13 +282,17 @@ class FullQueue(Fault):
         """It has RESOURCE_EXHAUSTED; the others are told that it is missing, or does something else."""
         members = scene.groups[group]
         full = members[self.victim % len(members)]
+        others = [rank for rank in members if rank != full]
         queued = scene.fill_queue(full, "")
-        begun = scene.begin(operation, group, timeout=SHORT_TIMEOUT_S)
-        struck = time.monotonic()
-        codes = frozenset({ErrorCode.PEER_MISSING, ErrorCode.MISMATCH})
-        others = Allowed(codes, frozenset({full}), False, True)
+        # Alone: what the others ask for would end the first of those that are queued, and make room.
+        begun = scene.begin(operation, group, absent=others)
         own = Allowed(frozenset({ErrorCode.RESOURCE_EXHAUSTED}), success=False, definite=True)
-        scene.finish(begun, dict.fromkeys(members, others) | {full: own}, struck)
+        struck = time.monotonic()
+        scene.finish(begun, {full: own}, struck)
+        begun = scene.begin(operation, group, absent={full}, timeout=SHORT_TIMEOUT_S)
+        codes = frozenset({ErrorCode.PEER_MISSING, ErrorCode.MISMATCH})
+        rule = Allowed(codes, frozenset({full}), success=False, definite=True)
+        scene.finish(begun, dict.fromkeys(others, rule), struck)
         for it in queued:
             it.cancel()
         scene.wait_pending(full, 0)

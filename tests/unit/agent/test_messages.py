@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from rankbridge_server.agent.messages import Form, Formed, Line, Ping, Pong, Ready, Suspect
+from rankbridge_server.agent.messages import Form, Formed, Line, Message, Ping, Pong, Ready, Suspect
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_messages_come_out_as_they_went_in(ends: tuple[Line, Line]) -> None:
 
 
 def test_messages_that_come_together_are_all_heard(ends: tuple[Line, Line]) -> None:
-    said = [Suspect(), Pong(), Pong()]
+    said: list[Message] = [Suspect(), Pong(), Pong()]
     for message in said:
         assert ends[0].try_send(message)
     assert ends[1].receive_all() == said
