@@ -6,11 +6,12 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
 
 import grpc
 
 from rankbridge import _operations as ops
+from rankbridge._calls import Call
 from rankbridge._gang_core import LEASE, GangCore, merge_groups, new_id, of_gang, refused_submit
 from rankbridge._inits import Init
 from rankbridge._operations import CallOptions, Form, MemberOptions, ReduceOp
@@ -22,10 +23,12 @@ from rankbridge._submitted import Submitted
 from rankbridge._sync_channels import SyncChannels
 from rankbridge._targets import Target, resolve
 from rankbridge._tensor import Array, Tensor, TensorLike, as_tensor
-from rankbridge.errors import RankBridgeError
+from rankbridge.errors import RankBridgeError, UnavailableError
 
 if TYPE_CHECKING:
     import torch
+
+T = TypeVar("T")
 
 __all__ = ["Gang", "connect"]
 
@@ -430,8 +433,8 @@ class Gang(GangCore[Rank]):
         scope = self._scope(via_rank)
         call = ops.form(scope, endpoints or self.targets, groups=groups, timeout=timeout)
         # The rank that is asked may be one that was just replaced.
-        formed = self._channels.run(replace(call, wait_for_ready=True))
-        self._channels.run_all(self._opens_again())
+        (formed,) = self._run_again([replace(call, wait_for_ready=True)])
+        self._run_again(self._opens_again())
         return formed
 
     # --- inside --------------------------------------------------------------------------------------------
@@ -442,6 +445,13 @@ class Gang(GangCore[Rank]):
 
     def _submitted(self, operation_id: str, members: Sequence[int], timeout: float | None) -> Submitted:
         return Submitted(self._channels, operation_id, members, self._scope, timeout or self.timeout)
+
+    def _run_again(self, calls: Sequence[Call[T]]) -> list[T]:
+        # A connection to a rank that died may not be known to be lost yet; the next one leads to the new rank.
+        try:
+            return self._channels.run_all(calls)
+        except UnavailableError:
+            return self._channels.run_all(calls)
 
     def _open_session(self, session_id: str) -> None:
         if session_id:

@@ -115,8 +115,7 @@ class SyncChannels:
             if call.shape is Shape.DOWNLOAD:
                 return self._download(call, send(call.request, **call.rpc_options))
             request = call.messages() if call.shape is Shape.UPLOAD else call.request
-            # grpcio's own way of waiting leaves a call that is interrupted to the garbage collector, which an
-            # exception with its traceback holds off.
+            # Not grpcio's own way of waiting: only a future can be cancelled by what interrupts it.
             reply = send.future(request, **call.rpc_options)
             try:
                 return call.result(reply.result())

@@ -225,7 +225,7 @@ defmodule RankBridge.Gang do
 
   defp renew_later(view) do
     period = Sessions.renewal_period(view)
-    if period, do: Process.send_after(self(), {:renew, period}, period)
+    _ = period && Process.send_after(self(), {:renew, period}, period)
     :ok
   end
 

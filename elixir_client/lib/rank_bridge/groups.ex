@@ -14,7 +14,7 @@ defmodule RankBridge.Groups do
     do: {:ok, View.all_ranks(view)}
 
   def members(view, group, timeout, operation) when is_binary(group) do
-    case :ets.lookup(view.groups, group) do
+    case lookup(view, group) do
       [{^group, ranks}] -> {:ok, ranks}
       [] -> ask_members(view, group, timeout, operation)
     end
@@ -40,7 +40,7 @@ defmodule RankBridge.Groups do
 
     case Enum.find(results, &match?({_rank, {:ok, %V1.Group{}}}, &1)) do
       {_rank, {:ok, group}} ->
-        :ets.insert(view.groups, {name, group.ranks})
+        remember(view, name, group.ranks)
         {:ok, group.ranks}
 
       nil ->
@@ -51,8 +51,29 @@ defmodule RankBridge.Groups do
   @doc "Forgets who is in a group, because it may have changed."
   @spec forget(View.t(), String.t()) :: :ok
   def forget(view, name) do
-    :ets.delete(view.groups, name)
+    _ = in_table(true, fn -> :ets.delete(view.groups, name) end)
     :ok
+  end
+
+  @doc "Forgets who is in any group."
+  @spec forget_all(View.t()) :: :ok
+  def forget_all(view) do
+    _ = in_table(true, fn -> :ets.delete_all_objects(view.groups) end)
+    :ok
+  end
+
+  defp lookup(view, name), do: in_table([], fn -> :ets.lookup(view.groups, name) end)
+
+  defp remember(view, name, ranks) do
+    _ = in_table(true, fn -> :ets.insert(view.groups, {name, ranks}) end)
+    :ok
+  end
+
+  # The table is gone with its gang, which may end while it is called. What is called next says so.
+  defp in_table(otherwise, fun) do
+    fun.()
+  rescue
+    ArgumentError -> otherwise
   end
 
   @doc "Makes a group; see `RankBridge.new_group/4`."
@@ -66,7 +87,7 @@ defmodule RankBridge.Groups do
            call_members(view, V1.GroupService.new_group(), "new_group", opts, members, fn call ->
              %V1.NewGroupRequest{call: call, name: name, ranks: ranks}
            end) do
-      :ets.insert(view.groups, {group.name, group.ranks})
+      remember(view, group.name, group.ranks)
       {:ok, Group.from_proto(group)}
     end
   end

@@ -1,7 +1,7 @@
 defmodule RankBridge.Ranks do
   @moduledoc "What the ranks are doing, and forming their generations: behind the functions of `RankBridge`."
 
-  alias RankBridge.{Calls, Error, Options, RankStatus, Sessions}
+  alias RankBridge.{Calls, Error, Groups, Options, RankStatus, Sessions}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
 
@@ -54,12 +54,17 @@ defmodule RankBridge.Ranks do
         wait_for_ready?: true
       }
 
-      :ets.delete_all_objects(view.groups)
+      Groups.forget_all(view)
 
-      with {:ok, formed} <- Calls.one(view, 0, request, call),
-           :ok <- Sessions.open(view, true),
+      with {:ok, formed} <- again(fn -> Calls.one(view, 0, request, call) end),
+           :ok <- again(fn -> Sessions.open(view, true) end),
            do: {:ok, Map.take(formed, [:generation, :world_size, :took_us])}
     end
+  end
+
+  # A connection to a rank that died may not be known to be lost yet; the next one leads to the new rank.
+  defp again(fun) do
+    with {:error, %Error{reason: :unavailable}} <- fun.(), do: fun.()
   end
 
   defp describe_groups(groups) do

@@ -19,7 +19,7 @@ def ends() -> Iterator[tuple[Line, Line]]:
 
 
 def test_messages_come_out_as_they_went_in(ends: tuple[Line, Line]) -> None:
-    said = [
+    said: list[Message] = [
         Ready(["unix:/a", "127.0.0.1:1"]),
         Form(["unix:/a"], 2.5),
         Formed(3, 0.5),
