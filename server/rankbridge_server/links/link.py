@@ -74,12 +74,13 @@ class Link:
     def close(self) -> None:
         """Give the socket back. Nobody may be using it.
 
-        A socket that is closed with something unread takes back what it has sent, so that is read first.
+        A socket that is closed with something unread takes back what it has sent: after `shut` nothing more comes, and
+        what has come is read.
         """
+        self.shut()
         with contextlib.suppress(OSError):
             while self.socket.recv(65536, socket.MSG_DONTWAIT):
                 continue
-        self.shut()
         self.socket.close()
 
 

@@ -6,6 +6,7 @@ import select
 import socket
 import threading
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
@@ -37,7 +38,7 @@ class Switch(Protocol):
         ...
 
 
-class Party:
+class Party(ABC):
     """What leader and follower share: links that one thread at a time reads, and a lane that waits."""
 
     def __init__(self, group: str, switch: Switch) -> None:
@@ -96,9 +97,9 @@ class Party:
         """When `expire` has something to do."""
         return None
 
+    @abstractmethod
     def withdraw(self, arrival: Arrival) -> None:
         """Ask that this rank may leave again."""
-        raise NotImplementedError
 
     def close(self, reason: str) -> None:
         """Wake the lane: there will be no verdict. Sockets are only shut, because it may be polling them."""
@@ -130,8 +131,9 @@ class Party:
             self._expected, self._verdict = arrival, None
             self._announce(arrival)
 
+    @abstractmethod
     def _announce(self, arrival: Arrival) -> None:
-        raise NotImplementedError
+        """Tell the leader that this rank has come; the lock is held."""
 
     def _handle(self, link: Link, frame: pb.Frame) -> None:
         kind = frame.WhichOneof("kind")
@@ -181,6 +183,11 @@ class Party:
         else:
             self._switch.over(Ended(link.rank or 0, True, reason))
 
+    def _broken(self, link: Link, error: OSError) -> None:
+        # What the other side said before it hung up tells more than that it did.
+        self.receive(link)
+        self._lost(link, str(error))
+
     def _give_back(self) -> None:
         with self._lock:
             if not self._parted or self._by_fd:
@@ -210,7 +217,7 @@ class Follower(Party):
         try:
             link.send(data)
         except OSError as error:
-            self._lost(link, str(error))
+            self._broken(link, error)
             raise ConnectionError(str(error)) from error
 
     def _handle(self, link: Link, frame: pb.Frame) -> None:
@@ -281,7 +288,7 @@ class Leader(Party):
                 try:
                     link.send(packed[key])
                 except OSError as error:
-                    self._lost(link, str(error))
+                    self._broken(link, error)
         for reply in replies:
             if reply.rank_in_group == 0:
                 self._settle(reply.arrival.sequence, reply.arrival.operation_id, reply.verdict)

@@ -59,6 +59,7 @@ class SocketLinks:
         self.address = f"{advertise}:{bound.rpartition(':')[2]}" if advertise and not self._unlink else bound
         self._lock = threading.Lock()
         self._closed = False
+        self._farewells_said = threading.Event()
         self._secret = b""
         self._addresses: Mapping[int, str] = {}
         self._ended: Callable[[Ended], None] | None = None
@@ -138,6 +139,7 @@ class SocketLinks:
                 with suppress(OSError):
                     link.send(farewell)
             party.close(ended.reason)
+        self._farewells_said.set()
         if self._thread is None:
             self._close()
         else:
@@ -218,6 +220,8 @@ class SocketLinks:
                 self._look(fd)
             if time.monotonic() >= self._next_beat:
                 self._beat()
+        # Who ends the generation may be another thread, which is still telling the others why.
+        self._farewells_said.wait()
         self._close()
 
     def _look(self, fd: int) -> None:
