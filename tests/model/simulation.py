@@ -118,8 +118,16 @@ class SimulatedThread:
 
     def resume(self) -> None:
         """Let it run until it waits, yields or ends; from the test only."""
-        self._worker.go.release()
-        self.simulation.back.acquire()
+        simulation = self.simulation
+        if simulation.interrupted:
+            raise KeyboardInterrupt
+        try:
+            self._worker.go.release()
+            simulation.back.acquire()
+        except BaseException:
+            # Whose turn it is cannot be told any more: the threads are left where they are.
+            simulation.interrupted = True
+            raise
 
     def leave(self) -> None:
         """Let the test go on; from this thread only."""
@@ -140,6 +148,7 @@ class Simulation:
     def __init__(self, seed: int) -> None:
         self.now = 1000.0
         self.over = False
+        self.interrupted = False
         self.switches = 0
         self.crashes: list[tuple[str, BaseException]] = []
         self.back = threading.Lock()
@@ -196,7 +205,7 @@ class Simulation:
     def close(self) -> None:
         """End every thread, wherever it is."""
         self.over = True
-        while self._threads:
+        while self._threads and not self.interrupted:
             thread = self._threads[-1]
             if thread.state is _State.DONE:
                 self._threads.pop()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable
@@ -120,8 +121,13 @@ class Task:
             error = self.future.exception() if self.done else None
         return isinstance(error, BridgeError) and error.failure.code is ErrorCode.CANCELLED
 
-    def wait(self) -> Outcome:
-        """The outcome, at the latest when the deadline has passed. Raises BridgeError."""
+    def wait(self, patience: float = math.inf) -> Outcome:
+        """The outcome, at the latest when the deadline has passed, or `patience` seconds. Raises BridgeError.
+
+        A caller that repeats the operation's id may be less patient than the first, and withdraws nothing.
+        """
+        if patience < self.remaining:
+            return self.outcome(patience)
         if not self._await(self.remaining):
             with self._changed:
                 if self._phase is Phase.CHECK:

@@ -18,10 +18,10 @@ from .operations import R, WireOperation
 Response = TypeVar("Response")
 
 
-def submit(rank: Rank, operation: WireOperation[R, Any], request: R) -> Task:
-    """Submit one operation. Raises BridgeError."""
+def submit(rank: Rank, operation: WireOperation[R, Any], request: R) -> tuple[Task, float]:
+    """Submit one operation; gives its task and how many seconds its caller waits. Raises BridgeError."""
     call = wire.call(request.call, rank.default_timeout)
-    return rank.submit(operation.core, operation.args(request), call)
+    return rank.submit(operation.core, operation.args(request), call), call.timeout
 
 
 def run(rank: Rank, operation: WireOperation[R, Any], request: R, context: grpc.ServicerContext) -> Outcome:
@@ -29,10 +29,10 @@ def run(rank: Rank, operation: WireOperation[R, Any], request: R, context: grpc.
 
     A caller that hangs up, or whose RPC deadline passes, before the operation is admitted withdraws it.
     """
-    task = submit(rank, operation, request)
+    task, patience = submit(rank, operation, request)
     if not context.add_callback(lambda: task.cancel("its caller has gone")):
         task.cancel("its caller has gone")
-    return task.wait()
+    return task.wait(patience)
 
 
 def answered(

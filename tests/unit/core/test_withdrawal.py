@@ -98,6 +98,16 @@ def test_an_outcome_that_is_not_there_yet_is_a_deadline_not_an_end(gang: LocalGa
     assert gang.ranks[0].find("later").outcome(TIMEOUT_S) is None
 
 
+def test_a_repeated_call_waits_no_longer_than_its_own_timeout_and_withdraws_nothing(gang: LocalGang) -> None:
+    first = gang.ranks[0].submit(BARRIER, Barrier(), a_call(operation_id="twice", timeout=60))
+    again = gang.ranks[0].submit(BARRIER, Barrier(), a_call(operation_id="twice", timeout=0.05))
+    with pytest.raises(BridgeError) as error:
+        again.wait(0.05)
+    assert error.value.failure.code is ErrorCode.DEADLINE_EXCEEDED
+    others = [rank.submit(BARRIER, Barrier(), a_call(operation_id="twice")) for rank in gang.ranks[1:]]
+    assert [task.wait() for task in (first, *others)] == [None] * 3
+
+
 def test_an_id_that_never_came_is_unknown(gang: LocalGang) -> None:
     with pytest.raises(BridgeError) as error:
         gang.ranks[0].find("never")
