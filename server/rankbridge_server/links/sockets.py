@@ -149,17 +149,21 @@ class SocketLinks:
 
     def take(self, links: Sequence[Link]) -> None:
         """Stop reading these links."""
-        for link in links:
-            with suppress(OSError, ValueError):
-                self._epoll.modify(link, 0)
+        self._listen_for(links, 0)
 
     def give_back(self, links: Sequence[Link], due: float | None) -> None:
         """Read them again, and look at what is due by then."""
-        for link in links:
-            with suppress(OSError, ValueError):
-                self._epoll.modify(link, select.EPOLLIN)
+        self._listen_for(links, select.EPOLLIN)
         if due is not None and due < self._next_look:
             self._wake()
+
+    def _listen_for(self, links: Sequence[Link], events: int) -> None:
+        for link in links:
+            try:
+                self._epoll.modify(link.socket, events)
+            except (OSError, ValueError):
+                # It has ended, or all have.
+                continue
 
     def forget(self, link: Link) -> None:
         """This link has ended."""
