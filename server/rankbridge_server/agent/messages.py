@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import threading
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import get_args
 
 
@@ -54,14 +54,7 @@ class Failed:
     error: str
 
 
-@dataclass(frozen=True, slots=True)
-class Stop:
-    """To a rank: end."""
-
-    reason: str = field(default="")
-
-
-Message = Ready | Form | Formed | Suspect | Ping | Pong | Failed | Stop
+Message = Ready | Form | Formed | Suspect | Ping | Pong | Failed
 _KINDS: dict[str, type[Message]] = {kind.__name__: kind for kind in get_args(Message)}
 
 

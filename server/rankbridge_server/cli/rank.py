@@ -59,10 +59,7 @@ def run(options: argparse.Namespace) -> int:
         # Before any thread is there, so that every thread leaves these to the wait at the end.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
         return _serve(launched, options)
-    except (LaunchError, TimeoutError, OSError) as error:
-        print(f"rankbridge rank: {error}", file=sys.stderr)
-        return 1
-    except BridgeError as error:
+    except (LaunchError, OSError, BridgeError) as error:
         print(f"rankbridge rank: {error}", file=sys.stderr)
         return 1
 

@@ -16,7 +16,7 @@ from .sidecar import Sidecar, obey
 
 
 def run_gloo_rank(identity: Identity, settings: RankSettings, line: Line) -> None:
-    """Serve one rank on Gloo until the agent says stop, or is gone."""
+    """Serve one rank on Gloo until the agent is gone."""
     from ..backends.gloo import GlooBackend
 
     links = SocketLinkMaker(settings.links, heartbeat=settings.heartbeat)
@@ -29,7 +29,7 @@ def run_gloo_rank(identity: Identity, settings: RankSettings, line: Line) -> Non
 
 
 def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line) -> None:
-    """Serve all ranks of a gang on the fake backend until the agent says stop, or is gone."""
+    """Serve all ranks of a gang on the fake backend until the agent is gone."""
     from ..backends.fake import FakeBackend, FakeHub
 
     hub, links = FakeHub(), LocalHub()

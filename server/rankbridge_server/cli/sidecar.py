@@ -49,7 +49,7 @@ class Sidecar:
 
 
 def obey(sidecars: Sequence[Sidecar], line: Line) -> None:
-    """Serve these ranks and do what the agent says until it says stop, or is gone."""
+    """Serve these ranks and do what the agent says until it is gone."""
     line.send(Ready([target for sidecar in sidecars for target in sidecar.endpoints]))
     while isinstance(message := line.receive(), Form | Ping):
         if isinstance(message, Ping):

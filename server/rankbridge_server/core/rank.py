@@ -91,9 +91,23 @@ class Rank:
         self._generation: Generation | None = None
 
     def describe(self) -> Description:
-        """What this rank is doing. Never waits."""
-        with self._lock:
-            return self._describe()
+        """What this rank is doing. Never waits, not even for a forming that is under way."""
+        preparation, generation = self._preparation, self._generation
+        if preparation is not None:
+            it = preparation
+            return Description(it.rank, it.world_size, it.number, State.PREPARED, None, (), 0)
+        if generation is None:
+            rank, world = self.identity.rank, self.identity.world_size
+            return Description(rank, world, self._seen, State.NONE, None, (), 0)
+        return Description(
+            rank=generation.rank,
+            world_size=generation.world_size,
+            number=generation.number,
+            state=State.OVER if generation.error else State.FORMED,
+            error=generation.error,
+            groups=generation.views(),
+            pending=generation.pending,
+        )
 
     def group(self, name: str) -> GroupView:
         """One group. Raises NOT_FORMED or UNKNOWN_GROUP."""
@@ -108,12 +122,13 @@ class Rank:
 
         A repeated operation id gives the first call's task and runs nothing.
         """
+        generation = self._generation
         place = Place(
-            rank=self.describe().rank,
+            rank=generation.rank if generation else self.identity.rank,
             group=call.group or WORLD,
             operation=operation.name,
             operation_id=call.operation_id,
-            generation=self._number(),
+            generation=generation.number if generation else 0,
         )
         try:
             if len(call.operation_id.encode()) > MAX_ID_BYTES:
@@ -206,17 +221,6 @@ class Rank:
         with self._lock:
             self._end_current(reason)
 
-    def _describe(self) -> Description:
-        if self._preparation is not None:
-            it = self._preparation
-            return Description(it.rank, it.world_size, it.number, State.PREPARED, None, (), 0)
-        if self._generation is None:
-            rank, world = self.identity.rank, self.identity.world_size
-            return Description(rank, world, self._seen, State.NONE, None, (), 0)
-        gen = self._generation
-        state = State.OVER if gen.error else State.FORMED
-        return Description(gen.rank, gen.world_size, gen.number, state, gen.error, gen.views(), gen.pending)
-
     def _start(self, operation: Operation[Args], args: Args, call: Call, place: Place) -> Task:
         generation = self._current(call.generation)
         if generation.pending >= self._limits.max_pending:
@@ -265,10 +269,6 @@ class Rank:
         generation = self._generation
         if generation is not None:
             generation.cancel_session(session_id)
-
-    def _number(self) -> int:
-        generation = self._generation
-        return generation.number if generation else 0
 
     def _current(self, wanted: int) -> Generation:
         generation = self._generation

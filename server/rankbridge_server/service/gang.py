@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 
 import grpc
 
-from rankbridge.v1 import error_pb2
 from rankbridge.v1 import gang_service_pb2 as pb
 from rankbridge.v1 import gang_service_pb2_grpc as stub
 from rankbridge.v1 import rank_service_pb2 as rank_pb
@@ -135,12 +134,8 @@ class GangServicer(stub.GangServiceServicer):
             self._rank,
             "form",
             lambda: pb.FormResponse(formed=self._form(request)),
-            self._refused,
+            lambda error: pb.FormResponse(error=error),
         )
-
-    @staticmethod
-    def _refused(error: error_pb2.Error) -> pb.FormResponse:
-        return pb.FormResponse(error=error)
 
     @staticmethod
     def _form(request: pb.FormRequest) -> pb.Formed:

@@ -280,13 +280,13 @@ class _Ranks(_Answering, rank_service_pb2_grpc.RankServiceServicer):
         )
 
     def PrepareGeneration(self, request: Any, context: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError("forming is asked of GangService")
 
     def CommitGeneration(self, request: Any, context: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError("forming is asked of GangService")
 
     def AbortGeneration(self, request: Any, context: Any) -> Any:
-        raise NotImplementedError
+        raise AssertionError("forming is asked of GangService")
 
 
 class _Gangs(_Answering, gang_service_pb2_grpc.GangServiceServicer):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from tests.support.local_gang import LocalGang, a_call
 
-from rankbridge_server.core.coordinator import ReduceOp
+from rankbridge_server.core.coordinator import Joining, ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase, RankState
 from rankbridge_server.core.group import GroupView
@@ -29,6 +30,7 @@ from rankbridge_server.core.operations import (
     Gather,
     NewGroup,
 )
+from rankbridge_server.core.rank import State
 from rankbridge_server.core.refs import Ref
 from rankbridge_server.core.task import Outcome
 
@@ -291,6 +293,29 @@ def test_aborting_a_generation_answers_everyone_at_once_and_refs_live_on(gang: L
     assert gang.form().generation == 2
     args = [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs]
     assert gang.floats(ref(gang.run(ALL_REDUCE, args)[0])) == [15.0, 15.0]
+
+
+def test_a_rank_describes_itself_while_it_is_being_prepared(
+    gang: LocalGang, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rank, entered, go = gang.ranks[0], threading.Event(), threading.Event()
+    join = rank.backend.join
+
+    def slow(*args: Any) -> Joining:
+        entered.set()
+        assert go.wait(10)
+        return join(*args)
+
+    monkeypatch.setattr(rank.backend, "join", slow)
+    preparing = threading.Thread(target=rank.prepare, args=(2, 0, 3, ()))
+    preparing.start()
+    try:
+        assert entered.wait(10)
+        assert rank.describe().state is State.OVER
+    finally:
+        go.set()
+        preparing.join()
+    assert rank.describe().state is State.PREPARED
 
 
 def test_a_lower_generation_cannot_be_prepared(gang: LocalGang) -> None:
