@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.support.gangs import RunningGang, up
+from tests.support.waiting import until
 
 import rankbridge
 from rankbridge import Gang, Ref
@@ -45,8 +46,7 @@ def lose(gang: Gang, lost: int, how: signal.Signals) -> None:
     """Every pending call of every survivor fails, and names the rank."""
     survivors = [rank for rank in range(len(gang)) if rank != lost]
     pending = [gang[rank].start("barrier", timeout=60) for rank in survivors]
-    while any(gang[rank].status().pending_operations != 1 for rank in survivors):
-        pass
+    until(lambda: all(gang[rank].status().pending_operations == 1 for rank in survivors))
     os.kill(pid_of(gang, lost), how)
     for it in pending:
         with pytest.raises(rankbridge.PeerLostError) as error:
@@ -129,11 +129,8 @@ def test_a_wanted_group_is_formed_with_the_generation(gang: Gang) -> None:
 
 def test_pending_calls_leave_questions_answered(gang: Gang) -> None:
     waiting = [gang[0].start("barrier", timeout=30) for _ in range(512)]
-    while gang[0].status().pending_operations < 512:
-        pass
-    assert gang[0].status().pending_operations == 512
+    until(lambda: gang[0].status().pending_operations == 512)
     for it in waiting:
         it.cancel()
-    while gang[0].status().pending_operations:
-        pass
+    until(lambda: gang[0].status().pending_operations == 0)
     gang.barrier()

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from tests.support.gangs import RANKBRIDGE, START_TIMEOUT_S, RunningGang, up
 from tests.support.processes import watched
+from tests.support.waiting import until
 
 import rankbridge
 from rankbridge import Gang
@@ -135,8 +136,7 @@ def test_a_killed_rank_fails_every_pending_call_at_once_and_is_named(own: Runnin
 
 
 def _until_pending(gang: Gang, ranks: list[int]) -> None:
-    while any(gang[rank].status().pending_operations != 1 for rank in ranks):
-        pass
+    until(lambda: all(gang[rank].status().pending_operations == 1 for rank in ranks))
 
 
 def test_survivors_form_a_smaller_gang_and_keep_their_tensors(own: RunningGang) -> None:

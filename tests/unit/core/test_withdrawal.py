@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 from tests.support.local_gang import LocalGang, a_call
+from tests.support.waiting import until
 
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Phase
@@ -36,12 +36,6 @@ def error_of(task: Task) -> BridgeError:
     error = task.future.exception(TIMEOUT_S)
     assert isinstance(error, BridgeError)
     return error
-
-
-def until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + TIMEOUT_S
-    while not condition():
-        assert time.monotonic() < deadline
 
 
 @pytest.mark.parametrize("rank", [0, 1])

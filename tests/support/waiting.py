@@ -1,0 +1,15 @@
+"""Waiting for what another process or thread does, and not for ever."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+PATIENCE_S = 30.0
+
+
+def until(condition: Callable[[], bool]) -> None:
+    """Ask until the answer is yes; fail if it never is. Every question is a call, so this is no busy loop."""
+    deadline = time.monotonic() + PATIENCE_S
+    while not condition():
+        assert time.monotonic() < deadline, "it did not come true in time"
