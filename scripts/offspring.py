@@ -106,14 +106,12 @@ class Offspring:
             for child in self._children:
                 if child.is_open:
                     selector.register(child.pipe, selectors.EVENT_READ, child)
-            while not done():
+            while not self._is(done):
                 rest = end - time.monotonic()
                 if rest <= 0:
                     return False
                 for key, _ in selector.select(rest):
-                    if key.data is None:
-                        self._read_signals()
-                    elif not key.data.read():
+                    if key.data is not None and not key.data.read():
                         selector.unregister(key.fileobj)
         return True
 
@@ -124,10 +122,18 @@ class Offspring:
         os.kill(os.getpid(), number)
         raise AssertionError(f"{number.name} did not end this process")
 
+    def _is(self, done: Callable[[], bool]) -> bool:
+        # A signal to the process group may have ended a child too, which was not in a group of its own yet: that this
+        # process is to end explains the child's end, and is read after it.
+        is_done = done()
+        self._read_signals()
+        return is_done
+
     def _read_signals(self) -> None:
-        for number in self._signals.recv(4096):
-            if number in _STOPPERS:
-                raise Interrupted(signal.Signals(number))
+        with contextlib.suppress(BlockingIOError):
+            for number in self._signals.recv(4096):
+                if number in _STOPPERS:
+                    raise Interrupted(signal.Signals(number))
 
     def _end(self, number: signal.Signals, seconds: float) -> None:
         for line in self.living():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-import os
+import subprocess
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -179,15 +179,22 @@ def test_a_call_without_an_answer_is_found() -> None:
 
 def test_a_process_that_holds_more_than_at_first_is_found() -> None:
     findings = Findings()
-    pid = os.getpid()
-    now = usage(pid)
-    it = Scene(cast(Gang, [None]), cast(RunningGang, None), findings, pids=[pid])
-    it.baseline[pid] = now
-    it.count_leaks(seconds=0.0)
-    assert findings.held
-    it.baseline[pid] = Usage(now.threads - SLACK - 1, now.fds - SLACK - 1, 0)
-    it.count_leaks(seconds=0.0)
-    assert len(findings.leaks) == 2
+    # A process of its own, that holds the same all the time: this one has threads of gRPC that come and go.
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as idle:
+        assert idle.stdin is not None
+        assert idle.stdout is not None
+        idle.stdin.write(b"\n")
+        idle.stdin.flush()
+        assert idle.stdout.read(1) == b"\n"
+        now = usage(idle.pid)
+        it = Scene(cast(Gang, [None]), cast(RunningGang, None), findings, pids=[idle.pid])
+        it.baseline[idle.pid] = now
+        it.count_leaks(seconds=0.0)
+        assert findings.held
+        it.baseline[idle.pid] = Usage(now.threads - SLACK - 1, now.fds - SLACK - 1, 0)
+        it.count_leaks(seconds=0.0)
+        assert len(findings.leaks) == 2
+        idle.stdin.close()
 
 
 def test_a_right_result_is_not_found() -> None:

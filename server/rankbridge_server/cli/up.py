@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import gc
 import os
 import signal
 import sys
@@ -63,13 +64,12 @@ def run(options: argparse.Namespace) -> int:
     if options.size < 1:
         print("rankbridge up: --size must be 1 or more", file=sys.stderr)
         return 2
-    if options.backend == "gloo":
-        # First of all, so that forked ranks have torch from the start. An interrupt finds nothing to clean up yet,
-        # and must not be left to Python: extensions that are being imported swallow its KeyboardInterrupt.
-        for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            signal.signal(signum, _exit_at_once)
-        with progress("importing torch"):
-            from ..backends import gloo  # noqa: F401
+    # First of all, so that forked ranks have every module from the start. An interrupt finds nothing to clean up yet,
+    # and must not be left to Python: extensions that are being imported swallow its KeyboardInterrupt.
+    for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(signum, _exit_at_once)
+    with progress("importing torch and gRPC" if options.backend == "gloo" else "importing gRPC"):
+        _import_for_ranks(options.backend)
     try:
         with runtime_dir() as directory:
             return _up(options, directory)
@@ -135,6 +135,18 @@ def _up(options: argparse.Namespace, directory: Path) -> int:
                 options.endpoints_file.unlink(missing_ok=True)
     print(f"rankbridge up: {reason}", file=sys.stderr)
     return 1 if "exited" in reason else 0
+
+
+def _import_for_ranks(backend: str) -> None:
+    from . import rank_process  # noqa: F401
+
+    if backend == "gloo":
+        from ..backends import gloo  # noqa: F401
+    else:
+        from ..backends import fake  # noqa: F401
+    # What every rank has in common is not looked through by its collector, which would copy the pages of it.
+    gc.collect()
+    gc.freeze()
 
 
 def _exit_at_once(signum: int, frame: FrameType | None) -> None:
