@@ -54,7 +54,8 @@ class Child:
 def fork(rank: int, run: Callable[[Line], None], others: list[Child]) -> Child:
     """Fork a process that runs `run` and exits; it never outlives this one.
 
-    Must be called from a thread that lives as long as the process, and before threads, or channels and servers of gRPC, were made here.
+    Must be called from a thread that lives as long as the process, and before threads, or channels and servers of gRPC,
+    were made here.
     """
     ours, theirs = socket.socketpair()
     parent = os.getpid()
