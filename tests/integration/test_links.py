@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.local_gang import LocalGang, a_call
+from tests.support.waiting import until
 
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, RankState
@@ -22,6 +23,7 @@ from rankbridge_server.core.operations import (
 )
 from rankbridge_server.core.refs import Ref
 from rankbridge_server.links import wire
+from rankbridge_server.links.heartbeat import Heartbeat
 from rankbridge_server.links.link import dial
 from rankbridge_server.links.sockets import SocketLinkMaker, SocketLinks
 
@@ -98,6 +100,23 @@ def test_a_closed_link_fails_every_pending_call_at_once_and_names_the_rank(
         assert isinstance(error, BridgeError)
         assert error.failure.code is ErrorCode.PEER_LOST
         assert [(it.rank, it.state) for it in error.failure.ranks] == [(lost, RankState.LOST)]
+
+
+def test_links_that_a_lane_left_alone_are_read_again_when_it_stops_coming(tmp_path: Path) -> None:
+    beats = Heartbeat(interval=0.05)
+    gang = LocalGang(3, links=lambda rank: SocketLinkMaker(f"unix:{tmp_path}/links-{rank}", heartbeat=beats))
+    for _ in range(20):
+        assert works(gang)
+    sidecars = [links_of(gang, rank) for rank in range(3)]
+    links = [link for it in sidecars for link in it._parties["world"].links]
+    # Signs of life are heard on every link for longer than a rank may be silent.
+    heard = [link.heard for link in links]
+    until(lambda: all(it.heard > was + 2 * beats.patience for it, was in zip(links, heard, strict=True)))
+    assert works(gang)
+    links[-1].socket.shutdown(socket.SHUT_RDWR)
+    until(lambda: all(it._closed for it in sidecars))
+    for rank in gang.ranks:
+        rank.close("the test is over")
 
 
 def test_an_abort_reaches_every_rank(gang: LocalGang) -> None:

@@ -5,9 +5,12 @@ A state machine without clocks, threads or sockets; `links` drives it. Times are
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
+from typing import NamedTuple
 
 REMEMBERED_FAILURES = 256
 
@@ -21,8 +24,7 @@ class Ruling(Enum):
     WITHDRAWN = auto()
 
 
-@dataclass(frozen=True, slots=True)
-class Arrival:
+class Arrival(NamedTuple):
     """One member has come for an operation.
 
     `sequence`: GO verdicts of the group that the member has seen. `operation_id`: empty agrees with any.
@@ -57,8 +59,11 @@ class Verdict:
     payloads: tuple[bytes, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Reply:
+GO = Verdict(Ruling.GO)
+"""The verdict when nobody gave a payload."""
+
+
+class Reply(NamedTuple):
     """A verdict for one member, with the arrival that it answers."""
 
     rank_in_group: int
@@ -76,13 +81,15 @@ class Admission:
 
     def __init__(self, size: int) -> None:
         self._size = size
-        self._arrivals: dict[int, tuple[Arrival, float]] = {}
+        self._arrivals: dict[int, Arrival] = {}
+        self._due: dict[int, float] = {}
+        self._deadline = math.inf
         self._failed: OrderedDict[str, Verdict] = OrderedDict()
 
     @property
     def deadline(self) -> float | None:
         """When `expire` has something to do; None: never, as things are."""
-        return min((due for _, due in self._arrivals.values()), default=None)
+        return None if self._deadline == math.inf else self._deadline
 
     def arrive(self, rank_in_group: int, arrival: Arrival, now: float) -> list[Reply]:
         """A member has come; returns the replies that this brings about.
@@ -93,40 +100,41 @@ class Admission:
             raise ValueError(f"rank_in_group {rank_in_group} is not in a group of {self._size}")
         if rank_in_group in self._arrivals:
             raise ValueError(f"rank_in_group {rank_in_group} came twice: {arrival}")
-        failed = self._failed.get(arrival.operation_id) if arrival.operation_id else None
+        failed = self._failed.get(arrival.operation_id) if self._failed and arrival.operation_id else None
         if failed is not None:
             return [Reply(rank_in_group, arrival, failed)]
-        self._arrivals[rank_in_group] = arrival, now + arrival.timeout
-        return self._rule() if len(self._arrivals) == self._size else []
+        self._arrivals[rank_in_group] = arrival
+        if len(self._arrivals) == self._size:
+            return self._rule()
+        due = self._due[rank_in_group] = now + arrival.timeout
+        self._deadline = min(self._deadline, due)
+        return []
 
     def withdraw(self, rank_in_group: int, sequence: int, operation_id: str) -> list[Reply]:
         """A member wants to leave again. Nothing happens when its arrival was ruled on: the verdict is under way."""
-        arrival, _ = self._arrivals.get(rank_in_group, (None, 0.0))
+        arrival = self._arrivals.get(rank_in_group)
         if arrival is None or (arrival.sequence, arrival.operation_id) != (sequence, operation_id):
             return []
-        del self._arrivals[rank_in_group]
+        del self._arrivals[rank_in_group], self._due[rank_in_group]
+        self._deadline = min(self._due.values(), default=math.inf)
         return [Reply(rank_in_group, arrival, Verdict(Ruling.WITHDRAWN))]
 
     def expire(self, now: float) -> list[Reply]:
         """The replies that are due because time has passed."""
-        deadline = self.deadline
-        return [] if deadline is None or now < deadline else self._rule()
+        return self._rule() if now >= self._deadline else []
 
     def _rule(self) -> list[Reply]:
-        arrivals = {rank: arrival for rank, (arrival, _) in self._arrivals.items()}
-        self._arrivals = {}
+        arrivals, self._arrivals, self._due, self._deadline = self._arrivals, {}, {}, math.inf
         verdict = self._verdict(arrivals)
         if verdict.ruling is not Ruling.GO:
             self._remember(arrivals, verdict)
         return [Reply(rank, arrival, verdict) for rank, arrival in arrivals.items()]
 
     def _verdict(self, arrivals: dict[int, Arrival]) -> Verdict:
-        contracts = {(a.sequence, a.contract) for a in arrivals.values()}
-        ids = {a.operation_id for a in arrivals.values() if a.operation_id}
-        agree = len(contracts) == 1 and len(ids) <= 1
+        agree = _agree(arrivals.values())
         if agree and len(arrivals) == self._size:
             payloads = tuple(arrivals[rank].payload for rank in range(self._size))
-            return Verdict(Ruling.GO, payloads=payloads if any(payloads) else ())
+            return Verdict(Ruling.GO, payloads=payloads) if any(payloads) else GO
         members = tuple(
             Member(rank, str(arrivals[rank]) if rank in arrivals else None) for rank in range(self._size)
         )
@@ -138,3 +146,17 @@ class Admission:
                 self._failed[arrival.operation_id] = verdict
         while len(self._failed) > REMEMBERED_FAILURES:
             self._failed.popitem(last=False)
+
+
+def _agree(arrivals: Iterable[Arrival]) -> bool:
+    first, *others = arrivals
+    operation_id = first.operation_id
+    for it in others:
+        if it is first:
+            continue
+        if it.sequence != first.sequence or it.contract != first.contract:
+            return False
+        operation_id = operation_id or it.operation_id
+        if it.operation_id and it.operation_id != operation_id:
+            return False
+    return True

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import socket
 import struct
 import threading
 import time
-from collections.abc import Iterator
-
-from rankbridge.link.v1 import link_pb2 as pb
+from collections.abc import Sequence
 
 from . import wire
 from .wire import Frames
@@ -34,9 +33,11 @@ class Link:
         self._lock = threading.Lock()
         if sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        # Receiving never waits; sending may, but not for ever.
         sock.setblocking(True)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_TIMEOUT_S, 0))
+        # Who sleeps in `recv` on a unix socket is woken whenever the other side reads; who polls is not.
+        self._poll = select.poll()
+        self._poll.register(sock, select.POLLIN)
 
     def fileno(self) -> int:
         """For selectors."""
@@ -47,13 +48,19 @@ class Link:
         with self._lock:
             self.socket.sendall(data)
 
-    def receive(self) -> Iterator[pb.Frame]:
-        """The frames that have come, if any. Raises ConnectionError at the end, ValueError for what is no frame."""
+    def wait(self, timeout: float) -> bool:
+        """Wait until there is something to receive, at most `timeout` seconds; tells whether there is."""
+        return bool(self._poll.poll(max(0.0, timeout) * 1000))
+
+    def receive(self) -> Sequence[bytes]:
+        """The frames that have come, if any, without their lengths.
+
+        Raises ConnectionError at the end, ValueError for one that is too long.
+        """
         try:
             data = self.socket.recv(65536, socket.MSG_DONTWAIT)
         except BlockingIOError:
-            # Another thread was quicker.
-            return iter(())
+            return ()
         if not data:
             raise ConnectionError("its link was closed")
         self.heard = time.monotonic()

@@ -16,9 +16,12 @@ from rankbridge.link.v1 import link_pb2 as pb
 from ..core.admission import Arrival, Verdict
 from ..core.links import Ended, Links
 from . import wire
+from .follower import Follower
 from .heartbeat import Heartbeat
+from .leader import Leader
 from .link import Link, dial, listen
-from .party import Follower, Leader, Party
+from .party import Party
+from .readers import Readers
 
 
 class SocketLinkMaker:
@@ -67,7 +70,7 @@ class SocketLinks:
         # Links that have not said hello, or whose group this rank does not lead yet, by file descriptor.
         self._strangers: dict[int, Link] = {}
         self._known: dict[int, tuple[Party, Link]] = {}
-        self._epoll = select.epoll()
+        self._readers = Readers()
         self._wake_out, self._wake_in = socket.socketpair()
         self._heartbeat = heartbeat
         self._next_look = 0.0
@@ -78,8 +81,8 @@ class SocketLinks:
         """Begin to accept links that know the secret."""
         self._addresses, self._secret, self._ended = addresses, secret, ended
         self._listener.setblocking(False)
-        self._epoll.register(self._listener, select.EPOLLIN)
-        self._epoll.register(self._wake_out, select.EPOLLIN)
+        self._readers.add(self._listener.fileno())
+        self._readers.add(self._wake_out.fileno())
         self._thread = threading.Thread(target=self._run, name=f"links:{self._generation}", daemon=True)
         self._thread.start()
 
@@ -96,9 +99,9 @@ class SocketLinks:
                 party.dispose()
                 raise ConnectionError("the generation is over")
             self._parties[group] = party
-            for link in party.links:
-                self._watch(party, link)
+            self._known.update({link.fileno(): (party, link) for link in party.links})
             early = [link for link in self._strangers.values() if link.group == group]
+        self._readers.watch(party)
         for link in early:
             self._welcome(link)
 
@@ -111,8 +114,7 @@ class SocketLinks:
 
     def admit(self, group: str, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
         """Tell the leader, and wait for the verdict."""
-        with self._lock:
-            party = self._parties.get(group)
+        party = self._parties.get(group)
         if party is None:
             raise ConnectionError(f"no links of group {group!r}")
         return party.admit(arrival, arrived, patience)
@@ -147,23 +149,15 @@ class SocketLinks:
 
     # What parties ask of whoever else reads their links.
 
-    def take(self, links: Sequence[Link]) -> None:
-        """Stop reading these links."""
-        self._listen_for(links, 0)
+    def take(self, party: Party) -> None:
+        """Stop reading this party's links."""
+        self._readers.take(party)
 
-    def give_back(self, links: Sequence[Link], due: float | None) -> None:
+    def give_back(self, party: Party, due: float | None) -> None:
         """Read them again, and look at what is due by then."""
-        self._listen_for(links, select.EPOLLIN)
-        if due is not None and due < self._next_look:
+        late = due is not None and due < self._next_look
+        if self._readers.give_back(party) or late:
             self._wake()
-
-    def _listen_for(self, links: Sequence[Link], events: int) -> None:
-        for link in links:
-            try:
-                self._epoll.modify(link.socket, events)
-            except (OSError, ValueError):
-                # It has ended, or all have.
-                continue
 
     def forget(self, link: Link) -> None:
         """This link has ended."""
@@ -198,18 +192,11 @@ class SocketLinks:
     def _come(link: Link, poll: select.poll, deadline: float) -> Sequence[pb.Frame]:
         if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
             raise ConnectionError("it did not answer in time")
-        return list(link.receive())
-
-    def _watch(self, party: Party, link: Link) -> None:
-        self._strangers.pop(link.fileno(), None)
-        self._known[link.fileno()] = party, link
-        with suppress(FileExistsError):
-            self._epoll.register(link, select.EPOLLIN)
+        return [wire.parse(body) for body in link.receive()]
 
     def _unwatch(self, link: Link) -> None:
         self._known.pop(link.fileno(), None)
-        with suppress(OSError, ValueError):
-            self._epoll.unregister(link)
+        self._readers.drop(link.fileno())
 
     def _wake(self) -> None:
         # Closed: the thread has ended, and with it the need to wake it.
@@ -220,7 +207,7 @@ class SocketLinks:
         while not self._closed:
             due = [at for party in list(self._parties.values()) if (at := party.expire()) is not None]
             self._next_look = min([self._next_beat, *due])
-            for fd, _ in self._epoll.poll(max(0.0, self._next_look - time.monotonic())):
+            for fd in self._readers.wait(self._next_look - time.monotonic()):
                 self._look(fd)
             if time.monotonic() >= self._next_beat:
                 self._beat()
@@ -268,11 +255,12 @@ class SocketLinks:
         link = Link(sock)
         with self._lock:
             self._strangers[link.fileno()] = link
-            self._epoll.register(link, select.EPOLLIN)
+        self._readers.add(link.fileno())
 
     def _meet(self, link: Link) -> None:
         try:
-            for frame in link.receive():
+            for body in link.receive():
+                frame = wire.parse(body)
                 if frame.WhichOneof("kind") != "hello" or link.rank is not None:
                     raise ValueError("the first frame, and no other, is a hello")
                 self._greet(link, frame.hello)
@@ -296,9 +284,12 @@ class SocketLinks:
         try:
             if not isinstance(party, Leader):
                 raise ValueError(f"rank {self._rank} does not lead group {link.group!r}")
-            party.attach(link)
+            # A lane that waits already is the one to read it.
+            self._readers.drop(link.fileno())
             with self._lock:
-                self._watch(party, link)
+                self._known[link.fileno()] = party, link
+            party.attach(link)
+            self._readers.watch(party)
             link.send(wire.welcome(self._rank))
         except (OSError, ValueError):
             self._dismiss(link)
@@ -315,7 +306,7 @@ class SocketLinks:
             party.dispose()
         for link in self._strangers.values():
             link.close()
-        self._epoll.close()
+        self._readers.close()
         self._wake_out.close()
         self._wake_in.close()
         if self._unlink:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import math
 
 from google.protobuf.message import DecodeError
 
 from rankbridge.link.v1 import link_pb2 as pb
 
-from ..core.admission import Arrival, Member, Reply, Ruling, Verdict
+from ..core.admission import GO, Arrival, Member, Reply, Ruling, Verdict
 from ..core.links import Ended
 
 MAX_FRAME = 16 * 1024 * 1024
@@ -19,29 +19,52 @@ class Frames:
     """Cuts a stream of bytes into frames."""
 
     def __init__(self) -> None:
-        self._buffer = bytearray()
+        self._rest = bytearray()
+        self._needed = _LENGTH
 
-    def feed(self, data: bytes) -> Iterator[pb.Frame]:
-        """The frames that `data` completes. Raises ValueError on what is not a frame."""
-        self._buffer += data
-        while len(self._buffer) >= _LENGTH:
-            end = _LENGTH + int.from_bytes(self._buffer[:_LENGTH], "big")
-            if end > MAX_FRAME:
-                raise ValueError(f"a frame of {end - _LENGTH} bytes is not one of ours")
-            if len(self._buffer) < end:
-                return
-            body = bytes(self._buffer[_LENGTH:end])
-            del self._buffer[:end]
-            try:
-                yield pb.Frame.FromString(body)
-            except DecodeError as error:
-                raise ValueError(f"not a frame: {error}") from error
+    def feed(self, data: bytes) -> list[bytes]:
+        """The frames that `data` completes, without their lengths. Raises ValueError for one that is too long."""
+        if self._rest:
+            self._rest += data
+            if len(self._rest) < self._needed:
+                return []
+            data = bytes(self._rest)
+            self._rest.clear()
+        frames = []
+        start = 0
+        while len(data) - start >= _LENGTH:
+            body = start + _LENGTH
+            end = body + int.from_bytes(data[start:body], "big")
+            if end - start > MAX_FRAME:
+                raise ValueError(f"a frame of {end - body} bytes is not one of ours")
+            if len(data) < end:
+                self._needed = end - start
+                break
+            frames.append(data[body:end])
+            start = end
+        else:
+            self._needed = _LENGTH
+        if start < len(data):
+            self._rest += data[start:]
+        return frames
 
 
 def pack(frame: pb.Frame) -> bytes:
     """A frame as it goes on the link."""
-    body = frame.SerializeToString()
+    return frame_of(frame.SerializeToString())
+
+
+def frame_of(body: bytes) -> bytes:
+    """A frame that is serialized already, as it goes on the link."""
     return len(body).to_bytes(_LENGTH, "big") + body
+
+
+def parse(body: bytes) -> pb.Frame:
+    """A frame as `Frames` cuts it. Raises ValueError on what is not a frame."""
+    try:
+        return pb.Frame.FromString(body)
+    except DecodeError as error:
+        raise ValueError(f"not a frame: {error}") from error
 
 
 def hello(generation: int, rank: int, secret: bytes, group: str) -> bytes:
@@ -54,20 +77,24 @@ def welcome(rank: int) -> bytes:
     return pack(pb.Frame(welcome=pb.Welcome(rank=rank)))
 
 
-def pack_arrival(group: str, arrival: Arrival) -> bytes:
+def arrival(group: str, it: Arrival) -> bytes:
+    """A member has come: the body of the frame."""
+    # A submessage that is filled in place is not copied.
+    frame = pb.Frame()
+    message = frame.arrival
+    message.group = group
+    message.sequence = it.sequence
+    message.operation_id = it.operation_id
+    message.contract = it.contract
+    # Upwards, so that arrivals of one operation, whose timeouts differ by what each has waited, are mostly alike.
+    message.timeout_ms = max(1, math.ceil(it.timeout * 1000))
+    message.payload = it.payload
+    return frame.SerializeToString()
+
+
+def pack_arrival(group: str, it: Arrival) -> bytes:
     """A member has come."""
-    return pack(
-        pb.Frame(
-            arrival=pb.Arrival(
-                group=group,
-                sequence=arrival.sequence,
-                operation_id=arrival.operation_id,
-                contract=arrival.contract,
-                timeout_ms=max(1, round(arrival.timeout * 1000)),
-                payload=arrival.payload,
-            )
-        )
-    )
+    return frame_of(arrival(group, it))
 
 
 def pack_withdrawal(group: str, arrival: Arrival) -> bytes:
@@ -84,7 +111,7 @@ def pack_withdrawal(group: str, arrival: Arrival) -> bytes:
 BEAT = pack(pb.Frame(beat=pb.Beat()))
 """A sign of life."""
 
-GO = Verdict(Ruling.GO)
+_RULINGS = {ruling: pb.Ruling.Value(f"RULING_{ruling.name}") for ruling in Ruling}
 
 GOODBYE = pack(pb.Frame(goodbye=pb.Goodbye()))
 """This link is closed on purpose."""
@@ -103,26 +130,22 @@ def arrival_of(message: pb.Arrival) -> Arrival:
 
 def pack_reply(group: str, reply: Reply) -> bytes:
     """A verdict for one member."""
-    verdict = reply.verdict
-    return pack(
-        pb.Frame(
-            verdict=pb.Verdict(
-                group=group,
-                sequence=reply.arrival.sequence,
-                operation_id=reply.arrival.operation_id,
-                ruling=pb.Ruling.Value(f"RULING_{verdict.ruling.name}"),
-                members=[
-                    pb.Member(
-                        rank_in_group=member.rank_in_group,
-                        arrived=member.arrival is not None,
-                        contract=member.arrival or "",
-                    )
-                    for member in verdict.members
-                ],
-                payloads=verdict.payloads,
-            )
+    verdict, arrival = reply.verdict, reply.arrival
+    frame = pb.Frame()
+    message = frame.verdict
+    message.group = group
+    message.sequence = arrival.sequence
+    message.operation_id = arrival.operation_id
+    message.ruling = _RULINGS[verdict.ruling]
+    if verdict.payloads:
+        message.payloads.extend(verdict.payloads)
+    for member in verdict.members:
+        message.members.add(
+            rank_in_group=member.rank_in_group,
+            arrived=member.arrival is not None,
+            contract=member.arrival or "",
         )
-    )
+    return pack(frame)
 
 
 def verdict_of(message: pb.Verdict) -> Verdict:

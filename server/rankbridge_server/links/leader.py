@@ -1,0 +1,148 @@
+"""The member of a group that rules on its admissions."""
+
+from __future__ import annotations
+
+import select
+import socket
+import time
+from collections.abc import Sequence
+
+from rankbridge.link.v1 import link_pb2 as pb
+
+from ..core.admission import GO, Admission, Arrival, Reply
+from . import wire
+from .link import Link
+from .party import Party, Switch
+
+
+class Leader(Party):
+    """Has a link from every other member. Its lane polls them all."""
+
+    def __init__(self, group: str, switch: Switch, ranks: Sequence[int]) -> None:
+        super().__init__(group, switch)
+        self.ranks = tuple(ranks)
+        self._admission = Admission(len(ranks))
+        self._members: dict[int, Link] = {}
+        self._places: dict[Link, int] = {}
+        # This rank's last arrival as a frame, and as it is.
+        self._mine: tuple[bytes, Arrival] | None = None
+        # The last GO as a message, and the sequence number and operation id that it is for.
+        self._go: tuple[tuple[object, ...], bytes] = (), b""
+        self._poll = select.poll()
+        self._wake_out, self._wake_in = socket.socketpair()
+        self._poll.register(self._wake_out, select.POLLIN)
+
+    def attach(self, link: Link) -> None:
+        """Use a member's link. Raises ValueError when it is no member's, or a second one's."""
+        place = self.ranks.index(link.rank) if link.rank in self.ranks[1:] else None
+        if place is None or place in self._members:
+            raise ValueError(f"rank {link.rank} has no place in group {self.group!r} to link for")
+        with self.lock:
+            self._members[place] = link
+            self._places[link] = place
+            self._poll.register(link, select.POLLIN)
+            super().attach(link)
+        # A lane that is polling does not see it yet.
+        self._rouse()
+
+    def expire(self) -> float | None:
+        """Rule on what is overdue."""
+        with self.lock:
+            self._send(self._admission.expire(time.monotonic()))
+            return self._admission.deadline
+
+    def due(self) -> float | None:
+        """When the round that is under way is overdue."""
+        return self._admission.deadline
+
+    def withdraw(self, arrival: Arrival) -> None:
+        """Let this rank leave its own round."""
+        with self.lock:
+            self._send(self._admission.withdraw(0, arrival.sequence, arrival.operation_id))
+
+    def dispose(self) -> None:
+        """Give all sockets back, once the lane is out."""
+        super().dispose()
+        self._wake_out.close()
+        self._wake_in.close()
+
+    def _announce(self, arrival: Arrival) -> None:
+        replies = self._admission.arrive(0, arrival, time.monotonic())
+        if replies:
+            self._send(replies)
+        else:
+            # What the others will most likely say and be told is packed while they are on their way.
+            self._mine = wire.arrival(self.group, arrival), arrival
+            self._go = arrival[:2], wire.pack_reply(self.group, Reply(0, arrival, GO))
+
+    def _wait(self, end: float) -> None:
+        due = self._admission.deadline
+        left = (end if due is None else min(end, due)) - time.monotonic()
+        events = self._poll.poll(max(0.0, left) * 1000)
+        for fileno, _ in events:
+            link = self._alive.get(fileno)
+            if link is not None:
+                self.receive(link)
+            elif fileno == self._wake_out.fileno():
+                self._wake_out.recv(64)
+        if not events:
+            self.expire()
+            if self._verdict is None and time.monotonic() >= end:
+                raise TimeoutError(f"no verdict on {self._expected}")
+
+    def _rouse(self) -> None:
+        try:
+            self._wake_in.send(b"x")
+        except OSError:
+            # Disposed of: there is no lane to wake.
+            return
+
+    def _lost(self, link: Link, reason: str) -> None:
+        with self.lock:
+            if link.fileno() in self._alive:
+                self._poll.unregister(link)
+        super()._lost(link, reason)
+
+    def _take(self, link: Link, body: bytes) -> None:
+        if self._mine is not None and body == self._mine[0]:
+            self._arrive(link, self._mine[1])
+        else:
+            super()._take(link, body)
+
+    def _arrive(self, link: Link, arrival: Arrival) -> None:
+        if replies := self._admission.arrive(self._places[link], arrival, time.monotonic()):
+            self._send(replies)
+
+    def _handle(self, link: Link, frame: pb.Frame) -> None:
+        kind = frame.WhichOneof("kind")
+        if kind == "arrival":
+            self._arrive(link, wire.arrival_of(frame.arrival))
+        elif kind == "withdrawal":
+            it = frame.withdrawal
+            self._send(self._admission.withdraw(self._places[link], it.sequence, it.operation_id))
+        else:
+            super()._handle(link, frame)
+
+    def _send(self, replies: Sequence[Reply]) -> None:
+        # The others first: this rank's lane needs no message.
+        for reply in replies:
+            link = self._members.get(reply.rank_in_group)
+            if link is not None:
+                try:
+                    link.send(self._pack(reply))
+                except OSError as error:
+                    self._broken(link, error)
+        for reply in replies:
+            if reply.rank_in_group == 0:
+                arrival = reply.arrival
+                settled = self._settle(arrival.sequence, arrival.operation_id, reply.verdict)
+                if settled and not self.turn.is_mine():
+                    self._rouse()
+
+    def _pack(self, reply: Reply) -> bytes:
+        if reply.verdict is not GO:
+            return wire.pack_reply(self.group, reply)
+        # Arrivals that agree are alike, and one message answers all of them.
+        if self._go[0] != reply.arrival[:2]:
+            self._go = reply.arrival[:2], wire.pack_reply(self.group, reply)
+        return self._go[1]
