@@ -99,8 +99,9 @@ def error_from_rpc(
     """
     cls = _STATUS_CLASSES.get(status, errors.TransportError)
     never_sent = status is grpc.StatusCode.UNAVAILABLE and _never_sent(details)
+    hint = "; does it speak TLS, or demand a certificate?" if never_sent and _hung_up(details) else ""
     return cls(
-        f"gRPC {status.name} from {target}: {details or 'no details'}",
+        f"gRPC {status.name} from {target}: {details or 'no details'}{hint}",
         indefinite=begun or not (never_sent or status in _REFUSED),
         rank=rank,
         group=group,
@@ -113,6 +114,11 @@ def _never_sent(details: str) -> bool:
     # gRPC's status does not tell a call that found no connection from one that lost it. These are the words
     # of its channel for the former; should they change, the error becomes indefinite, which is never wrong.
     return details.startswith(("failed to connect to all addresses", "DNS resolution failed"))
+
+
+def _hung_up(details: str) -> bool:
+    # How it looks when a server accepts the connection and then shows this client out.
+    return "Socket closed" in details or "Connection reset" in details
 
 
 def _short(enum: Iterable[tuple[str, int]], number: int) -> str:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Iterator
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,7 @@ from rankbridge_server.core.refs import Ref
 from rankbridge_server.links import wire
 from rankbridge_server.links.heartbeat import Heartbeat
 from rankbridge_server.links.link import dial
+from rankbridge_server.links.readers import Readers
 from rankbridge_server.links.sockets import SocketLinkMaker, SocketLinks
 
 TIMEOUT_S = 10
@@ -117,6 +119,25 @@ def test_links_that_a_lane_left_alone_are_read_again_when_it_stops_coming(tmp_pa
     until(lambda: all(it._closed for it in sidecars))
     for rank in gang.ranks:
         rank.close("the test is over")
+
+
+def test_lanes_go_on_while_no_links_thread_gets_to_run(
+    gang: LocalGang, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held, wait, waits = threading.Event(), Readers.wait, []
+
+    def late(self: Readers, timeout: float) -> Sequence[int]:
+        waits.append(threading.get_ident())
+        held.wait(TIMEOUT_S)
+        return wait(self, timeout)
+
+    monkeypatch.setattr(Readers, "wait", late)
+    until(lambda: len(set(waits)) == 3)
+    # More operations than a socket holds words of one byte.
+    for _ in range(400):
+        assert works(gang)
+    held.set()
+    assert works(gang)
 
 
 def test_an_abort_reaches_every_rank(gang: LocalGang) -> None:

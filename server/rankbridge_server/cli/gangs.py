@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    import grpc
+
     from rankbridge import Gang
 
 VARIABLE = "RANKBRIDGE_ENDPOINTS"
@@ -29,6 +31,16 @@ def add_endpoints(parser: argparse.ArgumentParser) -> None:
         help="the file that `up --endpoints-file` wrote, or gRPC targets by rank, separated by commas "
         f"(default: ${VARIABLE})",
     )
+    parser.add_argument(
+        "--tls-ca",
+        type=Path,
+        metavar="FILE",
+        help="speak TLS with the ranks, over TCP; FILE, PEM, vouches for them",
+    )
+    parser.add_argument(
+        "--tls-cert", type=Path, metavar="FILE", help="certificate to show to ranks that demand one, PEM"
+    )
+    parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key, PEM")
     parser.add_argument(
         "--timeout",
         type=float,
@@ -49,11 +61,22 @@ def connected(options: argparse.Namespace) -> Iterator[Gang]:
     is_file = Path(options.endpoints).exists()
     target = options.endpoints if is_file else options.endpoints.split(",")
     try:
-        gang = rankbridge.connect(target, session=False, timeout=options.timeout)
+        gang = rankbridge.connect(target, session=False, timeout=options.timeout, tls=_credentials(options))
     except (OSError, ValueError) as error:
         raise NoGang(f"{options.endpoints}: {error}") from error
     with gang:
         yield gang
+
+
+def _credentials(options: argparse.Namespace) -> grpc.ChannelCredentials | None:
+    import grpc
+
+    given = (options.tls_ca, options.tls_key, options.tls_cert)
+    if (options.tls_key is None) != (options.tls_cert is None) or (options.tls_key and not options.tls_ca):
+        raise NoGang("--tls-cert goes with --tls-key, and both with --tls-ca")
+    if options.tls_ca is None:
+        return None
+    return grpc.ssl_channel_credentials(*(None if it is None else it.read_bytes() for it in given))
 
 
 def complain(command: str, error: Exception) -> int:

@@ -9,6 +9,7 @@ import signal
 import socket
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ..core.errors import BridgeError
 from ..core.rank import Identity
@@ -16,6 +17,10 @@ from . import endpoints
 from .environment import Launched, LaunchError
 from .progress import progress
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
+from .tls import Tls, TlsError, add_tls, tls_of
+
+if TYPE_CHECKING:
+    from .sidecar import Sidecar
 
 MEET_TIMEOUT_S = 60.0
 
@@ -49,6 +54,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="rank 0 writes where the ranks serve to FILE, as JSON",
     )
     add_limits(parser)
+    add_tls(parser)
     parser.set_defaults(run=run)
 
 
@@ -56,37 +62,44 @@ def run(options: argparse.Namespace) -> int:
     """Run the command; returns the exit status."""
     try:
         launched = Launched.read(os.environ, options.rank, options.size)
+        host = _host(launched, options)
+        tls = tls_of(options, host)
         # Before any thread is there, so that every thread leaves these to the wait at the end.
         signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
-        return _serve(launched, options)
+        return _serve(launched, host, tls, options)
+    except TlsError as error:
+        print(f"rankbridge rank: {error}", file=sys.stderr)
+        return 2
     except (LaunchError, OSError, BridgeError) as error:
         print(f"rankbridge rank: {error}", file=sys.stderr)
         return 1
 
 
-def _serve(launched: Launched, options: argparse.Namespace) -> int:
+def _serve(launched: Launched, host: str, tls: Tls | None, options: argparse.Namespace) -> int:
     with progress("importing torch"):
         from ..backends.gloo import GlooBackend
     from ..links.sockets import SocketLinkMaker
     from .sidecar import Sidecar
 
-    host = _host(launched, options)
     settings = RankSettings(
         listen=(options.listen or f"{host}:0",),
         links=f"{options.listen.rpartition(':')[0] if options.listen else host}:0",
         advertise=host,
+        tls=tls,
         limits=limits_of(options),
         heartbeat=heartbeat_of(options),
         default_timeout=options.default_timeout,
         data_timeout=options.data_timeout,
     )
     identity = Identity(rank=launched.rank, world_size=launched.world_size, local_rank=launched.local_rank)
-    links = SocketLinkMaker(settings.links, settings.advertise, settings.heartbeat)
+    links = SocketLinkMaker(
+        settings.links, settings.advertise, settings.heartbeat, tls.links if tls else None
+    )
     sidecar = Sidecar(identity, GlooBackend(host), links, settings)
     target = _advertised(options.advertise, sidecar.endpoints[0])
     print(f"rank {launched.rank}  pid {os.getpid()}  {target}", flush=True)
     if launched.master is not None:
-        _meet_and_form(launched, launched.master, target, options)
+        _meet_and_form(launched, launched.master, sidecar, target, options)
     signum = signal.sigwait((signal.SIGTERM, signal.SIGINT))
     sidecar.stop()
     if options.endpoints_file and launched.rank == 0:
@@ -97,10 +110,9 @@ def _serve(launched: Launched, options: argparse.Namespace) -> int:
 
 
 def _meet_and_form(
-    launched: Launched, master: tuple[str, int], target: str, options: argparse.Namespace
+    launched: Launched, master: tuple[str, int], sidecar: Sidecar, target: str, options: argparse.Namespace
 ) -> None:
     from ..backends.rendezvous import exchange
-    from ..service.gang import form_gang
 
     with progress("meeting the other ranks"):
         given = exchange(
@@ -117,7 +129,7 @@ def _meet_and_form(
         return
     pids, targets = zip(*map(json.loads, given), strict=True)
     with progress("forming the first generation"):
-        formed = form_gang(list(targets), (), MEET_TIMEOUT_S)
+        formed = sidecar.form(list(targets), MEET_TIMEOUT_S)
     if options.endpoints_file:
         gang = endpoints.describe(
             options.name, "gloo", formed.generation, list(pids), [[one] for one in targets]

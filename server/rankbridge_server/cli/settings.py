@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from ..core.limits import Limits
 from ..links.heartbeat import Heartbeat
+from .tls import Tls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -14,12 +15,14 @@ class RankSettings:
     """Settings of one rank's sidecar.
 
     `listen`: addresses for gRPC, the one for this host first. `links`: address for control links. `advertise`: host
-    name that other hosts reach this one by; empty on one host. Timeouts in seconds.
+    name that other hosts reach this one by; empty on one host. `tls`: spoken on TCP; None: plain text there too.
+    Timeouts in seconds.
     """
 
     listen: tuple[str, ...]
     links: str
     advertise: str = ""
+    tls: Tls | None = None
     limits: Limits
     heartbeat: Heartbeat
     default_timeout: float = 30.0

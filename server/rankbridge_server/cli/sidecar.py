@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..agent.messages import Failed, Form, Formed, Line, Ping, Pong, Ready
+from ..core import forming
 from ..core.coordinator import Backend
 from ..core.errors import BridgeError
 from ..core.links import LinkMaker
@@ -34,13 +35,22 @@ class Sidecar:
             data_timeout=settings.data_timeout,
             lost=lost,
         )
-        self._server = Server(self._rank, settings.listen, settings.limits.max_pending)
+        tls = settings.tls
+        self._dialling = tls.dialling() if tls else None
+        serving = tls.serving() if tls else None
+        self._server = Server(
+            self._rank, settings.listen, settings.limits.max_pending, serving=serving, dialling=self._dialling
+        )
         self._server.start()
 
     @property
     def endpoints(self) -> list[str]:
         """GRPC targets at which it serves."""
         return list(self._server.endpoints)
+
+    def form(self, targets: Sequence[str], timeout: float) -> forming.Formed:
+        """Form the next generation of the ranks behind `targets`, in `timeout` seconds. Raises BridgeError."""
+        return form_gang(targets, (), timeout, credentials=self._dialling)
 
     def stop(self) -> None:
         """End the generation, answer what is pending, and stop serving."""
@@ -58,7 +68,7 @@ def obey(sidecars: Sequence[Sidecar], line: Line) -> None:
         # A process that serves several ranks forms them all: the agent knows of one.
         targets = message.endpoints if len(sidecars) == 1 else [it.endpoints[0] for it in sidecars]
         try:
-            formed = form_gang(targets, (), message.timeout)
+            formed = sidecars[0].form(targets, message.timeout)
             line.send(Formed(formed.generation, formed.took))
         except BridgeError as error:
             line.send(Failed(str(error)))

@@ -18,6 +18,7 @@ from . import endpoints
 from .progress import progress
 from .runtime_dir import runtime_dir
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
+from .tls import Tls, TlsError, add_tls, tls_of
 
 START_TIMEOUT_S = 60.0
 
@@ -56,6 +57,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="end when standard input is closed: for programs that start a gang and may die",
     )
     add_limits(parser)
+    add_tls(parser)
     parser.set_defaults(run=run)
 
 
@@ -63,6 +65,11 @@ def run(options: argparse.Namespace) -> int:
     """Run the command; returns the exit status."""
     if options.size < 1:
         print("rankbridge up: --size must be 1 or more", file=sys.stderr)
+        return 2
+    try:
+        tls = tls_of(options)
+    except TlsError as error:
+        print(f"rankbridge up: {error}", file=sys.stderr)
         return 2
     # First of all, so that forked ranks have every module from the start. An interrupt finds nothing to clean up yet,
     # and must not be left to Python: extensions that are being imported swallow its KeyboardInterrupt.
@@ -72,7 +79,7 @@ def run(options: argparse.Namespace) -> int:
         _import_for_ranks(options.backend)
     try:
         with runtime_dir() as directory:
-            return _up(options, directory)
+            return _up(options, tls, directory)
     except StartError as error:
         print(f"rankbridge up: {error}", file=sys.stderr)
         return 1
@@ -81,13 +88,14 @@ def run(options: argparse.Namespace) -> int:
         return 0 if interrupted.signum == signal.SIGTERM else 128 + interrupted.signum
 
 
-def _up(options: argparse.Namespace, directory: Path) -> int:
+def _up(options: argparse.Namespace, tls: Tls | None, directory: Path) -> int:
     limits = limits_of(options)
 
     def settings(rank: int, endpoints: list[str]) -> RankSettings:
         return RankSettings(
             listen=tuple(endpoints) or (f"unix:{directory}/rank-{rank}", "127.0.0.1:0"),
             links=f"unix:{directory}/links-{rank}",
+            tls=tls,
             limits=limits,
             heartbeat=heartbeat_of(options),
             default_timeout=options.default_timeout,

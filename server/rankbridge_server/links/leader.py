@@ -30,6 +30,8 @@ class Leader(Party):
         self._go: tuple[tuple[object, ...], bytes] = (), b""
         self._poll = select.poll()
         self._wake_out, self._wake_in = socket.socketpair()
+        # When it is full, there is word enough for the lane.
+        self._wake_in.setblocking(False)
         self._poll.register(self._wake_out, select.POLLIN)
 
     def attach(self, link: Link) -> None:

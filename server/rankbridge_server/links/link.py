@@ -58,7 +58,7 @@ class Link:
         Raises ConnectionError at the end, ValueError for one that is too long.
         """
         try:
-            data = self.socket.recv(65536, socket.MSG_DONTWAIT)
+            data = self.socket.recv(4096, socket.MSG_DONTWAIT)
         except BlockingIOError:
             return ()
         if not data:
@@ -86,7 +86,7 @@ class Link:
         """
         self.shut()
         with contextlib.suppress(OSError):
-            while self.socket.recv(65536, socket.MSG_DONTWAIT):
+            while self.socket.recv(4096, socket.MSG_DONTWAIT):
                 continue
         self.socket.close()
 

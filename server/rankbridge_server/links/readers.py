@@ -60,7 +60,8 @@ class Readers:
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._left: set[Shared] = set()
-        self._ticking = False
+        # Whether the links thread looks at what is left, or has been woken to.
+        self._asked = False
 
     def add(self, fileno: int) -> None:
         """Tell when there is something to read here."""
@@ -94,14 +95,15 @@ class Readers:
             self._watch(party)
             return False
         self._left.add(party)
-        return not self._ticking
+        asked, self._asked = self._asked, True
+        return not asked
 
     def wait(self, timeout: float) -> Sequence[int]:
         """Where there is something to read; waits `timeout` seconds at most. For the links thread."""
-        # In this order: a lane that leaves its links after the look finds that nobody is ticking.
-        self._ticking = False
+        # In this order: a lane that leaves its links after this look finds that nobody has been asked.
+        self._asked = False
         if self._left:
-            self._ticking = True
+            self._asked = True
             timeout = min(timeout, TICK_S)
         found = self._epoll.poll(max(0.0, timeout))
         for party in list(self._left):
@@ -113,13 +115,18 @@ class Readers:
         self._epoll.close()
 
     def _look_at(self, party: Shared) -> None:
-        with party.lock:
+        # Who holds the lock is busy with the links; there is a next look.
+        if not party.lock.acquire(blocking=False):
+            return
+        try:
             if time.monotonic() - party.turn.ended <= TICK_S:
                 return
             self._left.discard(party)
             # A lane that has been reading for this long gives the links back to the set by itself.
             if not party.turn.lane:
                 self._watch(party)
+        finally:
+            party.lock.release()
 
     def _watch(self, party: Shared) -> None:
         party.turn.watched = True

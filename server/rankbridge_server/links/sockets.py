@@ -22,20 +22,31 @@ from .leader import Leader
 from .link import Link, dial, listen
 from .party import Party
 from .readers import Readers
+from .tls import LinkTls
 
 
 class SocketLinkMaker:
-    """Makes links that listen at `address`: "unix:/dir/links" ("." and generation are added) or "host:port"."""
+    """Makes links that listen at `address`: "unix:/dir/links" ("." and generation are added) or "host:port".
 
-    def __init__(self, address: str, advertise: str = "", heartbeat: Heartbeat | None = None) -> None:
+    With `tls`, those over TCP speak it.
+    """
+
+    def __init__(
+        self,
+        address: str,
+        advertise: str = "",
+        heartbeat: Heartbeat | None = None,
+        tls: LinkTls | None = None,
+    ) -> None:
         self._address = address
         self._advertise = advertise
         self._heartbeat = heartbeat or Heartbeat()
+        self._tls = tls
 
     def __call__(self, generation: int, rank: int) -> Links:
         """Links of one generation, on a listener of their own. Raises OSError."""
         address = f"{self._address}.{generation}" if self._address.startswith("unix:") else self._address
-        return SocketLinks(generation, rank, address, self._advertise, self._heartbeat)
+        return SocketLinks(generation, rank, address, self._advertise, self._heartbeat, self._tls)
 
     def sweep(self) -> None:
         """Remove sockets that a killed process with the same address left behind."""
@@ -53,7 +64,13 @@ class SocketLinks:
     """
 
     def __init__(
-        self, generation: int, rank: int, address: str, advertise: str, heartbeat: Heartbeat
+        self,
+        generation: int,
+        rank: int,
+        address: str,
+        advertise: str,
+        heartbeat: Heartbeat,
+        tls: LinkTls | None = None,
     ) -> None:
         self._generation = generation
         self._rank = rank
@@ -72,7 +89,10 @@ class SocketLinks:
         self._known: dict[int, tuple[Party, Link]] = {}
         self._readers = Readers()
         self._wake_out, self._wake_in = socket.socketpair()
+        # When it is full, there is word enough; who wakes may hold what the links thread waits for.
+        self._wake_in.setblocking(False)
         self._heartbeat = heartbeat
+        self._tls = tls
         self._next_look = 0.0
         self._next_beat = 0.0
         self._thread: threading.Thread | None = None
@@ -171,16 +191,23 @@ class SocketLinks:
 
     def _dial(self, group: str, leader: int, timeout: float) -> Link:
         deadline = time.monotonic() + timeout
-        link = Link(dial(self._addresses[leader], timeout))
+        try:
+            address = self._addresses[leader]
+            sock = dial(address, timeout)
+            if self._tls:
+                sock = self._tls.dialled(sock, address, deadline - time.monotonic())
+            link = Link(sock)
+        except OSError as error:
+            raise ConnectionError(f"no link with rank {leader}: {error}") from error
         try:
             link.send(wire.hello(self._generation, self._rank, self._secret, group))
             poll = select.poll()
             poll.register(link, select.POLLIN)
             while not (frames := list(self._come(link, poll, deadline))):
                 continue
-            if [frame.WhichOneof("kind") for frame in frames] != ["welcome"] or frames[
-                0
-            ].welcome.rank != leader:
+            # A sign of life may follow before the welcome is read.
+            kinds = [kind for frame in frames if (kind := frame.WhichOneof("kind")) != "beat"]
+            if kinds != ["welcome"] or frames[0].welcome.rank != leader:
                 raise ConnectionError(f"rank {leader} did not welcome the link: {frames}")
         except (OSError, ValueError) as error:
             link.close()
@@ -252,14 +279,17 @@ class SocketLinks:
         except OSError:
             # The caller hung up before it was accepted.
             return
-        link = Link(sock)
+        link = Link(self._tls.accepted(sock) if self._tls else sock)
         with self._lock:
             self._strangers[link.fileno()] = link
         self._readers.add(link.fileno())
 
     def _meet(self, link: Link) -> None:
         try:
-            for body in link.receive():
+            bodies = link.receive()
+            # A step of a handshake is a sign of life, too.
+            link.heard = time.monotonic()
+            for body in bodies:
                 frame = wire.parse(body)
                 if frame.WhichOneof("kind") != "hello" or link.rank is not None:
                     raise ValueError("the first frame, and no other, is a hello")

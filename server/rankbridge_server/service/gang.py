@@ -22,6 +22,7 @@ from ..core.regrouping import PeerState
 from . import wire
 from .rank import DEFAULT_FORMING_TIMEOUT_MS
 from .running import answered
+from .targets import is_unix
 
 Reply = TypeVar("Reply")
 
@@ -31,6 +32,10 @@ _RECONNECT = [
     ("grpc.min_reconnect_backoff_ms", 20),
     ("grpc.max_reconnect_backoff_ms", 100),
 ]
+
+
+# What is left of the time to reach a rank when waiting for it is given up.
+_LAST_S = 1.0
 
 
 class GrpcPeer:
@@ -43,7 +48,12 @@ class GrpcPeer:
     def describe(self, timeout: float) -> PeerState:
         """What the rank is; waits for one that has only been started."""
         request = rank_pb.DescribeRankRequest()
-        reply = self._ask(lambda: self._rank.DescribeRank(request, timeout=timeout, wait_for_ready=True))
+        # Who has waited for a connection is told that it was in vain; who does not wait is told why.
+        last = min(_LAST_S, timeout / 4)
+        try:
+            reply = self._rank.DescribeRank(request, timeout=timeout - last, wait_for_ready=True)
+        except grpc.RpcError:
+            reply = self._ask(lambda: self._rank.DescribeRank(request, timeout=last))
         return wire.peer_state(reply)
 
     def prepare(
@@ -96,14 +106,22 @@ def _told(error: grpc.RpcError) -> str:
 
 
 @contextmanager
-def peers(targets: Sequence[str]) -> Iterator[list[GrpcPeer]]:
-    """The ranks behind these targets."""
-    channels = [grpc.insecure_channel(target, _RECONNECT) for target in targets]
+def peers(
+    targets: Sequence[str], credentials: grpc.ChannelCredentials | None = None
+) -> Iterator[list[GrpcPeer]]:
+    """The ranks behind these targets; over TCP with TLS if there are credentials."""
+    channels = [_channel(target, credentials) for target in targets]
     try:
         yield [GrpcPeer(target, channel) for target, channel in zip(targets, channels, strict=True)]
     finally:
         for channel in channels:
             channel.close()
+
+
+def _channel(target: str, credentials: grpc.ChannelCredentials | None) -> grpc.Channel:
+    if credentials is None or is_unix(target):
+        return grpc.insecure_channel(target, _RECONNECT)
+    return grpc.secure_channel(target, credentials, _RECONNECT)
 
 
 def form_gang(
@@ -112,21 +130,26 @@ def form_gang(
     timeout: float,
     *,
     forget_groups: bool = False,
+    credentials: grpc.ChannelCredentials | None = None,
 ) -> Formed:
-    """Form the next generation of the ranks behind `targets`, in order. Raises BridgeError."""
+    """Form the next generation of the ranks behind `targets`, in order. Raises BridgeError.
+
+    `credentials`: for targets on TCP, which are reached with TLS then.
+    """
     if not targets:
         raise invalid("a gang has at least one rank", expected="1 endpoint or more", got="0")
     if len(set(targets)) != len(targets):
         raise invalid("an endpoint is named twice", expected="one for each rank", got=str(list(targets)))
-    with peers(targets) as all_ranks:
+    with peers(targets, credentials) as all_ranks:
         return form(all_ranks, groups, timeout, forget_groups=forget_groups)
 
 
 class GangServicer(stub.GangServiceServicer):
-    """The gang, by way of this sidecar."""
+    """The gang, by way of this sidecar. `credentials`: with which it reaches the others over TCP, if they speak TLS."""
 
-    def __init__(self, rank: Rank) -> None:
+    def __init__(self, rank: Rank, credentials: grpc.ChannelCredentials | None = None) -> None:
         self._rank = rank
+        self._credentials = credentials
 
     def Form(self, request: pb.FormRequest, context: grpc.ServicerContext) -> pb.FormResponse:
         """Form the next generation."""
@@ -137,11 +160,14 @@ class GangServicer(stub.GangServiceServicer):
             lambda error: pb.FormResponse(error=error),
         )
 
-    @staticmethod
-    def _form(request: pb.FormRequest) -> pb.Formed:
+    def _form(self, request: pb.FormRequest) -> pb.Formed:
         timeout = (request.timeout_ms or DEFAULT_FORMING_TIMEOUT_MS) / 1000
         formed = form_gang(
-            request.endpoints, wire.groups(request.groups), timeout, forget_groups=request.forget_groups
+            request.endpoints,
+            wire.groups(request.groups),
+            timeout,
+            forget_groups=request.forget_groups,
+            credentials=self._credentials,
         )
         return pb.Formed(
             generation=formed.generation,

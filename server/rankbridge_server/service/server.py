@@ -29,6 +29,7 @@ from .gang import GangServicer
 from .group import GroupServicer
 from .operation import OperationServicer
 from .rank import RankServicer
+from .targets import is_unix
 
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 # Every pending operation holds a thread, made when it is needed. Above the operations that a rank accepts there
@@ -62,16 +63,25 @@ _SERVICES = [
 class Server:
     """Serves one rank on all `listen` addresses: "unix:/path" or "host:port", port 0 for any.
 
+    With `serving`, what listens on TCP speaks TLS, and nothing else; `dialling`: TLS with other sidecars, to form.
     `endpoints` tells where, after construction. Raises OSError when an address cannot be had.
     """
 
-    def __init__(self, rank: Rank, listen: Sequence[str], max_pending: int) -> None:
+    def __init__(
+        self,
+        rank: Rank,
+        listen: Sequence[str],
+        max_pending: int,
+        *,
+        serving: grpc.ServerCredentials | None = None,
+        dialling: grpc.ChannelCredentials | None = None,
+    ) -> None:
         self._pool = ThreadPoolExecutor(max_pending + SPARE_THREADS, thread_name_prefix="rpc")
         self._server = grpc.server(self._pool, options=_OPTIONS)
         self.endpoints: list[str] = []
-        self._add_services(rank)
+        self._add_services(rank, dialling)
         for address in listen:
-            self.endpoints.append(self._bind(address))
+            self.endpoints.append(self._bind(address, serving))
 
     def start(self) -> None:
         """Begin to serve; health says SERVING."""
@@ -88,7 +98,7 @@ class Server:
         """Return when the server has stopped."""
         self._server.wait_for_termination()
 
-    def _add_services(self, rank: Rank) -> None:
+    def _add_services(self, rank: Rank, dialling: grpc.ChannelCredentials | None) -> None:
         server = self._server
         self._health = health.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
@@ -96,17 +106,20 @@ class Server:
             (*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server
         )
         collective_service_pb2_grpc.add_CollectiveServiceServicer_to_server(collective.servicer(rank), server)
-        gang_service_pb2_grpc.add_GangServiceServicer_to_server(GangServicer(rank), server)
+        gang_service_pb2_grpc.add_GangServiceServicer_to_server(GangServicer(rank, dialling), server)
         group_service_pb2_grpc.add_GroupServiceServicer_to_server(GroupServicer(rank), server)
         operation_service_pb2_grpc.add_OperationServiceServicer_to_server(OperationServicer(rank), server)
         rank_service_pb2_grpc.add_RankServiceServicer_to_server(RankServicer(rank, self.endpoints), server)
         refs.add_to_server(rank, server)
 
-    def _bind(self, address: str) -> str:
+    def _bind(self, address: str, serving: grpc.ServerCredentials | None) -> str:
         try:
-            port = self._server.add_insecure_port(address)
+            if serving is None or is_unix(address):
+                port = self._server.add_insecure_port(address)
+            else:
+                port = self._server.add_secure_port(address, serving)
         except RuntimeError as error:
             raise OSError(f"cannot listen on {address}: {error}") from error
-        if address.startswith("unix:"):
+        if is_unix(address):
             return address
         return f"{address.rpartition(':')[0]}:{port}"

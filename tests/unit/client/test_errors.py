@@ -73,6 +73,21 @@ def test_what_an_earlier_call_began_is_always_indefinite_without_an_answer() -> 
             assert error.indefinite is begun
 
 
+@pytest.mark.parametrize(
+    ("details", "hinted"),
+    [
+        ("failed to connect to all addresses; last error: UNAVAILABLE: ipv4:1.2.3.4:5: Socket closed", True),
+        ("failed to connect to all addresses; last error: UNKNOWN: Connection refused", False),
+        ("Socket closed", False),
+    ],
+)
+def test_a_server_that_shows_its_client_out_may_speak_tls(details: str, hinted: bool) -> None:
+    error = error_from_rpc(
+        grpc.StatusCode.UNAVAILABLE, details, rank=0, target="t:1", group="", operation="", operation_id=""
+    )
+    assert ("does it speak TLS" in error.message) is hinted
+
+
 def _cause(*classes: type[RankBridgeError]) -> type[RankBridgeError]:
     cause = gang_error([Outcome(rank=rank, error=cls("m")) for rank, cls in enumerate(classes)]).__cause__
     assert isinstance(cause, RankBridgeError)

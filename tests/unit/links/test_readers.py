@@ -108,6 +108,13 @@ def test_a_lane_that_comes_again_and_again_is_left_alone_until_it_has_stopped(
     assert them.wait(0) == [party.link.fileno()]
 
 
+def test_the_links_thread_is_woken_once_however_often_a_lane_comes_before_it_looks(
+    them: Readers, party: Party, clock: Clock
+) -> None:
+    operation(them, party)
+    assert [operation(them, party) for _ in range(1000)] == [True] + [False] * 999
+
+
 def test_a_lane_that_waits_for_long_gives_its_links_back_by_itself(
     them: Readers, party: Party, clock: Clock
 ) -> None:

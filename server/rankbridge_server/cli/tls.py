@@ -1,0 +1,172 @@
+"""TLS on what a rank serves over TCP: its options, and their files, read and checked before any rank is there."""
+
+from __future__ import annotations
+
+import argparse
+import ssl
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..links.tls import LinkTls
+
+if TYPE_CHECKING:
+    import grpc
+
+_OPTIONS = ("--tls-cert", "--tls-key", "--tls-client-ca", "--tls-ca")
+
+# X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH.
+_OTHER_HOST = (62, 64)
+
+# How the public key of such a certificate begins, in DER.
+_EDWARDS_KEYS = (bytes.fromhex("302a300506032b6570032100"), bytes.fromhex("3043300506032b6571033a00"))
+
+
+class TlsError(ValueError):
+    """A TLS option makes no sense, or its file is no good; the text names both, and nothing that is secret."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tls:
+    """A rank's certificate and key, and whom it trusts; PEM, as the files had it when the rank was started.
+
+    `ca` vouches for sidecars that this one dials. `client_ca`: if it is there, it must vouch for whoever dials.
+    """
+
+    certificate: bytes = field(repr=False)
+    key: bytes = field(repr=False)
+    ca: bytes = field(repr=False)
+    client_ca: bytes | None = field(repr=False)
+    links: LinkTls = field(repr=False)
+
+    def serving(self) -> grpc.ServerCredentials:
+        """For gRPC listeners on TCP. To be called where gRPC may be started: not before ranks are forked."""
+        import grpc
+
+        demanded = self.client_ca is not None
+        return grpc.ssl_server_credentials([(self.key, self.certificate)], self.client_ca, demanded)
+
+    def dialling(self) -> grpc.ChannelCredentials:
+        """For channels to other sidecars, which are shown this one's certificate if they ask. As `serving`."""
+        import grpc
+
+        return grpc.ssl_channel_credentials(self.ca, self.key, self.certificate)
+
+
+def add_tls(parser: argparse.ArgumentParser) -> None:
+    """Options that `up` and `rank` share."""
+    group = parser.add_argument_group(
+        "TLS",
+        "For gRPC and control links over TCP, which then speak nothing else. Unix sockets are guarded by their "
+        "permissions. The data between ranks is the backend's own, and stays plain.",
+    )
+    group.add_argument(
+        "--tls-cert", type=Path, metavar="FILE", help="certificate of the ranks, PEM, with its chain"
+    )
+    group.add_argument(
+        "--tls-key", type=Path, metavar="FILE", help="its private key, PEM, without passphrase"
+    )
+    group.add_argument(
+        "--tls-client-ca",
+        type=Path,
+        metavar="FILE",
+        help="clients must show a certificate that one of these vouches for; so must ranks, with --tls-cert",
+    )
+    group.add_argument(
+        "--tls-ca",
+        type=Path,
+        metavar="FILE",
+        help="who vouches for the other ranks that a rank connects to (default: the certificate in --tls-cert)",
+    )
+
+
+def tls_of(options: argparse.Namespace, host: str | None = None) -> Tls | None:
+    """What was asked for, or None for plain text. `host`: what the certificate must be valid for. Raises TlsError."""
+    cert, key, client_ca, ca = (getattr(options, it[2:].replace("-", "_")) for it in _OPTIONS)
+    if cert is None and key is None:
+        for option, path in (("--tls-client-ca", client_ca), ("--tls-ca", ca)):
+            if path is not None:
+                raise TlsError(f"{option} {path}: there is no TLS without --tls-cert and --tls-key")
+        return None
+    if cert is None:
+        raise TlsError(f"--tls-key {key}: its certificate is missing, --tls-cert")
+    if key is None:
+        raise TlsError(f"--tls-cert {cert}: its key is missing, --tls-key")
+    tls = Tls(
+        certificate=_certificates("--tls-cert", cert),
+        key=_read("--tls-key", key),
+        ca=_certificates("--tls-cert", cert) if ca is None else _certificates("--tls-ca", ca),
+        client_ca=None if client_ca is None else _certificates("--tls-client-ca", client_ca),
+        links=_links(cert, key, ca, client_ca),
+    )
+    _try(_links(cert, key, ca, client_ca), host, cert, ca, client_ca)
+    return tls
+
+
+def _read(option: str, path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise TlsError(f"{option} {path}: {error.strerror}") from error
+
+
+def _certificates(option: str, path: Path) -> bytes:
+    data = _read(option, path)
+    try:
+        ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT).load_verify_locations(path)
+    except OSError as error:
+        raise TlsError(f"{option} {path}: it holds no certificate in PEM form") from error
+    return data
+
+
+def _links(cert: Path, key: Path, ca: Path | None, client_ca: Path | None) -> LinkTls:
+    # The certificates have been read: what is wrong now is the key, or that the two are no pair.
+    try:
+        return LinkTls.load(cert, key, ca or cert, client_ca)
+    except ssl.SSLError as error:
+        if error.reason == "KEY_VALUES_MISMATCH":
+            raise TlsError(
+                f"--tls-key {key}: it is not the key of the certificate in --tls-cert {cert}"
+            ) from error
+        if error.reason is None:
+            raise TlsError(f"--tls-key {key}: it holds no private key in PEM form") from error
+        raise TlsError(f"--tls-cert {cert}: {error.reason.lower().replace('_', ' ')}") from error
+    except (OSError, ValueError) as error:
+        raise TlsError(f"--tls-key {key}: {error}") from error
+
+
+def _try(links: LinkTls, host: str | None, cert: Path, ca: Path | None, client_ca: Path | None) -> None:
+    """Ranks that share these files must be able to connect to each other, so a rank must be to itself."""
+    links.dialling.check_hostname = host is not None
+    up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
+    try:
+        dialling = links.dialling.wrap_bio(down, up, server_hostname=host)
+    except ValueError as error:
+        raise TlsError(_not_valid_for(host, cert)) from error
+    accepting = links.accepting.wrap_bio(up, down, server_side=True)
+    sides = [dialling, accepting]
+    while sides:
+        side = sides.pop(0)
+        try:
+            side.do_handshake()
+        except ssl.SSLWantReadError:
+            sides.append(side)
+        except ssl.SSLCertVerificationError as error:
+            if error.verify_code in _OTHER_HOST:
+                raise TlsError(_not_valid_for(host, cert)) from error
+            option, path = ("--tls-client-ca", client_ca) if side is accepting else ("--tls-ca", ca)
+            if path is None:
+                raise TlsError(f"--tls-cert {cert}: {error.verify_message}") from error
+            told = f"{option} {path}: it does not vouch for the certificate in --tls-cert {cert}"
+            raise TlsError(f"{told}, which ranks show to each other: {error.verify_message}") from error
+        except ssl.SSLError as error:
+            raise TlsError(f"--tls-cert {cert}: {error.reason or error}") from error
+    shown = dialling.getpeercert(binary_form=True) or b""
+    if any(kind in shown for kind in _EDWARDS_KEYS):
+        raise TlsError(f"--tls-cert {cert}: gRPC takes keys of RSA and ECDSA, not of Ed25519 or Ed448")
+
+
+def _not_valid_for(host: str | None, cert: Path) -> str:
+    return (
+        f"--tls-cert {cert}: it is not valid for {host!r}, where other ranks reach this one (see --advertise)"
+    )

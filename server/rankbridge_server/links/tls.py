@@ -1,0 +1,204 @@
+"""TLS on control links: whom a rank is to the others, whom it trusts, and sockets that seal what they send."""
+
+from __future__ import annotations
+
+import errno
+import select
+import socket
+import ssl
+import threading
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+
+_PIECE = 16384
+
+
+@dataclass(frozen=True, slots=True)
+class LinkTls:
+    """TLS of one rank's links. Both sides are ours: nothing older than TLS 1.3 is spoken.
+
+    `accepting`: for links that others dial; demands a certificate of them if a client CA is given. `dialling`: for
+    links that this rank dials; verifies the other's certificate and the host that was dialled, and shows its own.
+    """
+
+    accepting: ssl.SSLContext
+    dialling: ssl.SSLContext
+
+    @classmethod
+    def load(cls, certificate: Path, key: Path, ca: Path, client_ca: Path | None) -> LinkTls:
+        """From PEM files. `ca`, `client_ca`: who vouches for certificates of those dialled, and of those who dial.
+
+        Raises OSError, of which ssl.SSLError is one, or ValueError for a key with a passphrase.
+        """
+        accepting = _context(ssl.PROTOCOL_TLS_SERVER, certificate, key)
+        # Sessions are not resumed, and the accepting side has nothing to say after the handshake.
+        accepting.num_tickets = 0
+        if client_ca is not None:
+            accepting.verify_mode = ssl.CERT_REQUIRED
+            accepting.load_verify_locations(client_ca)
+        dialling = _context(ssl.PROTOCOL_TLS_CLIENT, certificate, key)
+        dialling.load_verify_locations(ca)
+        return cls(accepting, dialling)
+
+    def accepted(self, sock: socket.socket) -> socket.socket:
+        """Seal a link that somebody dialled; receiving shakes hands, piece by piece. Unix sockets stay plain."""
+        return sock if sock.family == socket.AF_UNIX else TlsSocket(sock, self.accepting, server_side=True)
+
+    def dialled(self, sock: socket.socket, address: str, timeout: float) -> socket.socket:
+        """Seal a link to "host:port" and shake hands, in `timeout` seconds. Unix sockets stay plain.
+
+        Raises ConnectionError, and closes the socket then.
+        """
+        if sock.family == socket.AF_UNIX:
+            return sock
+        host = address.rpartition(":")[0].strip("[]")
+        deadline = time.monotonic() + timeout
+        try:
+            sock = TlsSocket(sock, self.dialling, server_hostname=host)
+            sock.shake_hands(deadline)
+        except (OSError, ValueError) as error:
+            sock.close()
+            raise ConnectionError(f"{address}: {error}") from error
+        return sock
+
+
+class TlsSocket(socket.socket):
+    """A connected socket that seals what it sends and opens what it receives.
+
+    OpenSSL's state has a lock of its own, which nobody holds while waiting for the socket: one thread may receive while
+    others send.
+    """
+
+    def __init__(self, sock: socket.socket, context: ssl.SSLContext, **side: Any) -> None:
+        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+        self._tls = context.wrap_bio(self._incoming, self._outgoing, **side)
+        # What may fail is behind: from here on the other socket is no more.
+        super().__init__(fileno=sock.detach())
+        self.setblocking(True)
+        self._lock = threading.Lock()
+        self._sending = threading.Lock()
+        self._shaken = False
+        self._ended = False
+        self._failure = ""
+
+    def shake_hands(self, deadline: float) -> None:
+        """Wait for the end of the handshake, until `time.monotonic()` is `deadline`. Raises ConnectionError."""
+        poll = select.poll()
+        poll.register(self, select.POLLIN)
+        while not self._shake():
+            if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
+                raise ConnectionError("TLS: no handshake in time")
+            if not self._take_in():
+                raise ConnectionError("TLS: it hung up during the handshake")
+
+    def recv(self, bufsize: int, flags: int = 0, /) -> bytes:
+        """All that can be opened of what has come, however many bytes were asked for; empty at the end. Never waits.
+
+        Nothing stays behind that could be opened: where the socket has nothing to read, neither has this.
+        Raises BlockingIOError when more must come first, ConnectionError for what is not TLS or not trusted.
+        """
+        with self._lock:
+            if not self._take_in():
+                return b""
+            opened = self._open() if self._shaken or self._shake() else b""
+        if not opened and not self._ended:
+            raise BlockingIOError(errno.EAGAIN, "more is to come")
+        return opened
+
+    def sendall(self, data: Any, flags: int = 0, /) -> None:
+        """Seal and send. Raises OSError."""
+        with self._sending:
+            with self._lock:
+                if self._failure or not self._shaken:
+                    raise ConnectionError(self._failure or "TLS: nothing is said before the handshake")
+                left = memoryview(data)
+                while left:
+                    left = left[self._tls.write(left) :]
+                sealed = self._outgoing.read()
+            super().sendall(sealed, flags)
+
+    def send(self, *_: Any) -> int:
+        """Not there: it would send plain text."""
+        raise NotImplementedError("use sendall")
+
+    def recv_into(self, *_: Any) -> int:
+        """Not there: it would receive what is sealed."""
+        raise NotImplementedError("use recv")
+
+    def close(self) -> None:
+        """Give it back, with what has come and cannot be opened: left unread, it would take back what was sent."""
+        with suppress(OSError):
+            while super().recv(_PIECE, socket.MSG_DONTWAIT):
+                continue
+        super().close()
+
+    def _take_in(self) -> bool:
+        """Take what has come; False at the end."""
+        if self._failure:
+            raise ConnectionError(self._failure)
+        sealed = b"" if self._ended else super().recv(_PIECE, socket.MSG_DONTWAIT)
+        self._incoming.write(sealed)
+        return bool(sealed)
+
+    def _shake(self) -> bool:
+        """Go on with the handshake; True when it has ended."""
+        try:
+            self._tls.do_handshake()
+            self._shaken = True
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLError as error:
+            # The other side is told why.
+            with suppress(OSError):
+                self._say()
+            self._fail(error)
+        self._say()
+        return self._shaken
+
+    def _say(self) -> None:
+        said = self._outgoing.read()
+        try:
+            sent = super().send(said, socket.MSG_DONTWAIT) if said else 0
+        except BlockingIOError:
+            sent = 0
+        # What a handshake says fits into the empty buffer of a new socket.
+        if sent < len(said):
+            raise ConnectionError("TLS: it does not take what is said to it")
+
+    def _open(self) -> bytes:
+        opened = b""
+        try:
+            # To ask OpenSSL for what it does not have costs an exception.
+            while self._incoming.pending or self._tls.pending():
+                opened += self._tls.read(_PIECE)
+        except ssl.SSLWantReadError:
+            pass
+        except ssl.SSLZeroReturnError:
+            self._ended = True
+        except ssl.SSLError as error:
+            self._fail(error)
+        return opened
+
+    def _fail(self, error: ssl.SSLError) -> NoReturn:
+        if isinstance(error, ssl.SSLCertVerificationError):
+            reason = error.verify_message
+        else:
+            reason = (error.reason or str(error)).lower().replace("_", " ")
+        self._failure = f"TLS: {reason}"
+        raise ConnectionError(self._failure) from error
+
+
+def _context(protocol: int, certificate: Path, key: Path) -> ssl.SSLContext:
+    context = ssl.SSLContext(protocol)
+    context.minimum_version = ssl.TLSVersion.TLSv1_3
+    # As gRPC has it: who is trusted is trusted, whether or not its own authority is known.
+    context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    context.load_cert_chain(certificate, key, password=_no_passphrase)
+    return context
+
+
+def _no_passphrase() -> str:
+    raise ValueError("it has a passphrase, and nobody to ask for it")
