@@ -34,9 +34,13 @@ class Follower(Party):
         (link,) = self._links
         if not link.wait(end - time.monotonic()):
             raise TimeoutError(f"no verdict on {self._expected}")
-        self.receive(link)
-        if link not in self._alive.values():
-            raise ConnectionError(self._closed or "its link has ended")
+        try:
+            with self.lock:
+                for body in link.receive():
+                    self._take(link, body)
+        except (OSError, ValueError) as error:
+            self._lost(link, str(error))
+            raise ConnectionError(self._closed or str(error)) from error
 
     def _rouse(self) -> None:
         # The lane waits for the link, and sees when it is shut.

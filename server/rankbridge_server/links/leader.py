@@ -13,21 +13,22 @@ from ..core.admission import GO, Admission, Arrival, Reply
 from . import wire
 from .link import Link
 from .party import Party, Switch
+from .readers import Readers
 
 
 class Leader(Party):
     """Has a link from every other member. Its lane polls them all."""
 
-    def __init__(self, group: str, switch: Switch, ranks: Sequence[int]) -> None:
-        super().__init__(group, switch)
+    def __init__(self, group: str, switch: Switch, readers: Readers, ranks: Sequence[int]) -> None:
+        super().__init__(group, switch, readers)
         self.ranks = tuple(ranks)
         self._admission = Admission(len(ranks))
         self._members: dict[int, Link] = {}
         self._places: dict[Link, int] = {}
         # This rank's last arrival as a frame, and as it is.
         self._mine: tuple[bytes, Arrival] | None = None
-        # The last GO as a message, and the sequence number and operation id that it is for.
-        self._go: tuple[tuple[object, ...], bytes] = (), b""
+        # An arrival, and the message that answers it and its like with GO.
+        self._go: tuple[Arrival, bytes] | None = None
         self._poll = select.poll()
         self._wake_out, self._wake_in = socket.socketpair()
         # When it is full, there is word enough for the lane.
@@ -75,7 +76,7 @@ class Leader(Party):
         else:
             # What the others will most likely say and be told is packed while they are on their way.
             self._mine = wire.arrival(self.group, arrival), arrival
-            self._go = arrival[:2], wire.pack_reply(self.group, Reply(0, arrival, GO))
+            self._go = arrival, wire.pack_reply(self.group, Reply(0, arrival, GO))
 
     def _wait(self, end: float) -> None:
         due = self._admission.deadline
@@ -145,6 +146,7 @@ class Leader(Party):
         if reply.verdict is not GO:
             return wire.pack_reply(self.group, reply)
         # Arrivals that agree are alike, and one message answers all of them.
-        if self._go[0] != reply.arrival[:2]:
-            self._go = reply.arrival[:2], wire.pack_reply(self.group, reply)
-        return self._go[1]
+        arrival, go = reply.arrival, self._go
+        if go is None or (arrival is not go[0] and arrival[:2] != go[0][:2]):
+            go = self._go = arrival, wire.pack_reply(self.group, reply)
+        return go[1]

@@ -14,18 +14,14 @@ from ..core.admission import Arrival, Verdict
 from ..core.links import Ended
 from . import wire
 from .link import Link
-from .readers import Turn
+from .readers import Readers, Turn
 
 
 class Switch(Protocol):
-    """Who else reads links: a lane that waits for a verdict reads its group's links itself, without a hand-over."""
+    """Whose parties these are."""
 
-    def take(self, party: Party) -> None:
-        """Stop reading this party's links; the caller holds its lock."""
-        ...
-
-    def give_back(self, party: Party, due: float | None) -> None:
-        """Read them again; something is to be done at `due`, if anything is. The caller holds the party's lock."""
+    def look(self, due: float | None) -> None:
+        """Have the links thread look again, if it would not before `due`; None: at once."""
         ...
 
     def forget(self, link: Link) -> None:
@@ -40,11 +36,12 @@ class Switch(Protocol):
 class Party(ABC):
     """Links that one thread at a time reads, and a lane that waits."""
 
-    def __init__(self, group: str, switch: Switch) -> None:
+    def __init__(self, group: str, switch: Switch, readers: Readers) -> None:
         self.group = group
         self.lock = threading.RLock()
         self.turn = Turn()
         self._switch = switch
+        self._readers = readers
         # Held by the lane while it waits, so that nobody gives back sockets that it reads.
         self._waiting = threading.Lock()
         self._links: list[Link] = []
@@ -75,7 +72,7 @@ class Party(ABC):
         with self._waiting:
             try:
                 with self.lock:
-                    self._switch.take(self)
+                    self._readers.take(self)
                     self._expect(arrival)
                     self._announce(arrival)
                 arrived()
@@ -87,7 +84,10 @@ class Party(ABC):
             finally:
                 with self.lock:
                     self._expected = None
-                    self._switch.give_back(self, self.due())
+                    if self._readers.give_back(self):
+                        self._switch.look(None)
+                    elif (due := self.due()) is not None:
+                        self._switch.look(due)
                 if self._parted:
                     self._give_back()
 

@@ -109,9 +109,9 @@ class SocketLinks:
     def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
         """Lead the group if this is its first rank, else link with its leader. Raises OSError."""
         if ranks[0] == self._rank:
-            party: Party = Leader(group, self, ranks)
+            party: Party = Leader(group, self, self._readers, ranks)
         else:
-            party = Follower(group, self)
+            party = Follower(group, self, self._readers)
             link = self._dial(group, ranks[0], timeout)
             party.attach(link)
         with self._lock:
@@ -169,14 +169,9 @@ class SocketLinks:
 
     # What parties ask of whoever else reads their links.
 
-    def take(self, party: Party) -> None:
-        """Stop reading this party's links."""
-        self._readers.take(party)
-
-    def give_back(self, party: Party, due: float | None) -> None:
-        """Read them again, and look at what is due by then."""
-        late = due is not None and due < self._next_look
-        if self._readers.give_back(party) or late:
+    def look(self, due: float | None) -> None:
+        """Wake the thread, unless it looks before `due` anyway."""
+        if due is None or due < self._next_look:
             self._wake()
 
     def forget(self, link: Link) -> None:

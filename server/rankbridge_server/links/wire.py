@@ -13,6 +13,8 @@ from ..core.links import Ended
 
 MAX_FRAME = 16 * 1024 * 1024
 _LENGTH = 4
+# What a whole number of milliseconds may come to in floating point, above itself.
+_ROUNDING = 1e-3
 
 
 class Frames:
@@ -87,7 +89,7 @@ def arrival(group: str, it: Arrival) -> bytes:
     message.operation_id = it.operation_id
     message.contract = it.contract
     # Upwards, so that arrivals of one operation, whose timeouts differ by what each has waited, are mostly alike.
-    message.timeout_ms = max(1, math.ceil(it.timeout * 1000))
+    message.timeout_ms = max(1, math.ceil(it.timeout * 1000 - _ROUNDING))
     message.payload = it.payload
     return frame.SerializeToString()
 
