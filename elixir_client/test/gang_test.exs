@@ -75,5 +75,7 @@ defmodule RankBridge.GangTest do
     assert Endpoints.choose(["10.0.0.1:1", "unix:#{here}"]) == "unix:#{here}"
     assert Endpoints.choose(["unix:#{here}-not", "10.0.0.1:1"]) == "10.0.0.1:1"
     assert Endpoints.choose(["unix:#{here}-not"]) == "unix:#{here}-not"
+    assert Endpoints.choose(["unix:#{here}", "10.0.0.1:1"], true) == "10.0.0.1:1"
+    assert Endpoints.choose(["unix:#{here}"], true) == "unix:#{here}"
   end
 end

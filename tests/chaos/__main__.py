@@ -8,7 +8,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.chaos.plan import plan
+from tests.chaos.controllers.process import ElixirMissingError
+from tests.chaos.plan import CLIENTS, plan
 from tests.chaos.run import run
 from tests.chaos.table import table
 
@@ -22,12 +23,23 @@ def main(arguments: list[str]) -> int:
     parser.add_argument(
         "--max-bytes", type=int, default=64 << 20, metavar="N", help="largest tensor (default: 64 MiB)"
     )
+    parser.add_argument(
+        "--clients",
+        nargs="+",
+        choices=CLIENTS,
+        default=CLIENTS,
+        help="whose operations rounds have (default: all; the faults and operations of a seed stay the same)",
+    )
     options = parser.parse_args(arguments)
     seed = time.time_ns() % 1_000_000 if options.seed is None else options.seed
-    rounds = plan(options.rounds, seed, options.ranks, options.max_bytes)
+    rounds = plan(options.rounds, seed, options.ranks, options.max_bytes, options.clients)
     print(f"chaos: {len(rounds)} rounds, seed {seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="rankbridge-chaos-") as directory:
-        report = run(rounds, Path(directory), lambda line: print(line, flush=True))
+        try:
+            report = run(rounds, Path(directory), lambda line: print(line, flush=True))
+        except ElixirMissingError as error:
+            print(f"chaos: {error}", file=sys.stderr)
+            return 1
     print(table(report), flush=True)
     return 0 if report.findings.held and report.done == len(rounds) else 1
 

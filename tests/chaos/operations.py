@@ -13,6 +13,7 @@ import numpy.typing as npt
 Values = npt.NDArray[Any]
 
 SMALLEST_BYTES = 4
+_PERIOD = 13
 _KINDS = ("all_reduce", "all_reduce", "all_reduce", "broadcast", "all_gather", "gather")
 _DTYPES = ("float32", "float64", "int32", "int64", "uint8")
 _REDUCTIONS = ("sum", "product", "min", "max")
@@ -48,8 +49,9 @@ class Operation:
 
     def inputs(self, size: int) -> list[Values]:
         """One tensor for each of `size` members. Reductions of them are exact in every dtype."""
-        numbers = np.arange(self.elements, dtype=np.int64)
-        return [((numbers * self.salt + 7 * member) % 13).astype(self.dtype) for member in range(size)]
+        numbers = np.arange(_PERIOD) * self.salt
+        periods = [((numbers + 7 * member) % _PERIOD).astype(self.dtype) for member in range(size)]
+        return [np.tile(it, -(-self.elements // _PERIOD))[: self.elements] for it in periods]
 
     def results(self, inputs: Sequence[Values]) -> list[Values | None]:
         """What each member gets; None: nothing."""

@@ -8,67 +8,113 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from tests.chaos.controllers.held import Held
+from tests.chaos.controllers.process import ElixirProcess, compile_client
 from tests.chaos.findings import Findings
+from tests.chaos.newcomers import count_leaks
+from tests.chaos.pending import GangBrokenError
 from tests.chaos.plan import Round
-from tests.chaos.scene import GangBrokenError, Scene, scene
+from tests.chaos.scene import Scene
+from tests.chaos.stage import scene
 from tests.chaos.usage import Usage
+from tests.chaos.wholeness import make_whole
 
 from rankbridge import RankBridgeError
 
 
 @dataclass
 class Report:
-    """How a run went. `usage`: what each process held when it was new, and at the end."""
+    """How a run went.
+
+    `usage`: what each rank's process held when it was new, and at the end. `held`: what the Elixir controller did.
+    """
 
     findings: Findings = field(default_factory=Findings)
     usage: list[tuple[Usage, Usage]] = field(default_factory=list)
+    held: tuple[Held, Held] | None = None
     formed: int = 0
     retried: int = 0
     done: int = 0
 
 
 def run(rounds: Sequence[Round], directory: Path, say: Callable[[str], None]) -> Report:
-    """Runs all rounds, each on the gang of its size. Ends early when a gang cannot be made whole.
+    """Runs all rounds, each on the gang of its size. Ends early when a gang or a controller cannot go on.
 
     Args:
         rounds: The plan.
         directory: Where gangs write their endpoints.
         say: Gets a line before each round.
+
+    Raises:
+        ElixirMissingError: The plan has operations of the Elixir client, and it is not there.
     """
     report = Report()
-    with ExitStack() as stack:
-        scenes = {
-            size: stack.enter_context(scene(directory, size, report.findings))
-            for size in sorted({it.size for it in rounds})
-        }
-        try:
-            for it in rounds:
-                say(str(it))
-                _round(it, scenes[it.size], report.findings)
-                report.done += 1
-        except GangBrokenError as error:
-            say(f"cannot go on: {error}")
-        else:
-            _count_leaks(scenes.values(), report)
-        report.formed = sum(it.formed for it in scenes.values())
-        report.retried = sum(it.retried for it in scenes.values())
+    elixir: ElixirProcess | None = None
+    if any("elixir" in it.callers for it in rounds):
+        compile_client()
+        elixir = ElixirProcess(directory / "elixir.log")
+    try:
+        with ExitStack() as stack:
+            if elixir is not None:
+                stack.enter_context(elixir)
+            sizes = sorted({it.size for it in rounds})
+            scenes = {
+                size: stack.enter_context(scene(directory, size, report.findings, elixir)) for size in sizes
+            }
+            _rounds(rounds, scenes, elixir, report, say)
+    except TimeoutError as error:
+        # A controller is silent, or gone: what ranks answer, or do not, is another error.
+        report.findings.hang(str(error))
+        say(f"cannot go on: {error}")
+    else:
+        if elixir is not None and elixir.lost:
+            report.findings.hang(
+                "the Elixir controller left something unanswered, or did not end with its input"
+            )
+    if elixir is not None and (logged := elixir.logged()):
+        report.findings.where = "the Elixir controller's log"
+        report.findings.wrong_error(logged)
     return report
 
 
-def _round(it: Round, scene: Scene, findings: Findings) -> None:
-    findings.where, scene.kind = str(it), it.fault.kind
-    for operation, group in it.good:
-        scene.good(operation, group)
-    findings.times[it.fault.kind].rounds += 1
+def _rounds(
+    rounds: Sequence[Round],
+    scenes: dict[int, Scene],
+    elixir: ElixirProcess | None,
+    report: Report,
+    say: Callable[[str], None],
+) -> None:
+    new = Held.by(elixir) if elixir else None
     try:
+        for it in rounds:
+            say(str(it))
+            _round(it, scenes[it.size], report.findings)
+            report.done += 1
+    except GangBrokenError as error:
+        say(f"cannot go on: {error}")
+    else:
+        _count_leaks(scenes.values(), report)
+        if elixir and new:
+            report.held = new, new.count_leaks(elixir, report.findings)
+    finally:
+        report.formed = sum(it.formed for it in scenes.values())
+        report.retried = sum(it.retried for it in scenes.values())
+
+
+def _round(it: Round, scene: Scene, findings: Findings) -> None:
+    findings.begin_round(it.fault.kind, it.client, str(it))
+    scene.callers = it.callers
+    try:
+        for operation, group in it.good:
+            scene.good(operation, group)
         it.fault.happen(scene, it.operation, it.group)
     except RankBridgeError as error:
         # A call that must work did not, whatever the fault was.
         findings.wrong_error(f"{type(error).__name__}: {error}")
-        scene.make_whole(time.monotonic(), 0, replaced={it.fault.victim})
+        make_whole(scene, time.monotonic(), 0, replaced={it.fault.victim})
 
 
 def _count_leaks(scenes: Iterable[Scene], report: Report) -> None:
     for it in scenes:
         report.findings.where = f"{it.size} ranks, after all rounds"
-        report.usage.extend(it.count_leaks().values())
+        report.usage.extend(count_leaks(it).values())

@@ -19,12 +19,12 @@ from pathlib import Path
 from random import Random
 
 import numpy as np
-from tests.chaos.faults import Kill
+from tests.chaos.faults.ranks import Kill
 from tests.chaos.findings import Findings
 from tests.chaos.operations import Operation
 from tests.chaos.plan import Round
 from tests.chaos.run import Report, run
-from tests.chaos.scene import scene
+from tests.chaos.stage import scene
 from tests.chaos.table import milliseconds, percentile
 from tests.chaos.usage import Usage, settled, usage
 
@@ -80,7 +80,15 @@ def kills(number: int, directory: Path, seed: int) -> Report:
     random = Random(seed)
     operation = Operation("all_reduce", "float32", 65536, 3, {"op": "sum", "in_place": True})
     rounds = [
-        Round(count + 1, SIZE, (), operation, "world", Kill(random.randrange(SIZE), True, 0.005))
+        Round(
+            count + 1,
+            SIZE,
+            ("python",) * SIZE,
+            (),
+            operation,
+            "world",
+            Kill(random.randrange(SIZE), True, 0.005),
+        )
         for count in range(number)
     ]
     return run(rounds, directory, lambda line: None)
@@ -124,7 +132,7 @@ def _say_kills(how: str, report: Report) -> bool:
         f"kill -9, {how}: {report.done} kills; to error p50 {milliseconds(percentile(times.to_error, 50))}, max "
         f"{milliseconds(max(times.to_error, default=None))}; to the next good all_reduce p50 "
         f"{milliseconds(percentile(whole, 50))}, p99 {milliseconds(percentile(whole, 99))}",
-        *(f"FOUND: {it}" for it in _found(report.findings)),
+        *(f"FOUND: {it}" for it in report.findings.all),
         sep="\n",
         flush=True,
     )
@@ -136,12 +144,8 @@ def _say_formings(number: int, directory: Path) -> bool:
     grown = formings(number, directory, findings)
     for rank, growth in enumerate(grown):
         print(f"{number} formings, rank {rank}: {growth}", flush=True)
-    print(*(f"FOUND: {it}" for it in _found(findings)), sep="\n", flush=True)
+    print(*(f"FOUND: {it}" for it in findings.all), sep="\n", flush=True)
     return findings.held and all(growth.held() for growth in grown)
-
-
-def _found(findings: Findings) -> list[str]:
-    return [*findings.wrong, *findings.errors, *findings.hangs, *findings.leaks]
 
 
 def _form(gang: Gang, via_rank: int, findings: Findings) -> None:

@@ -42,10 +42,14 @@ defmodule RankBridge.Endpoints do
 
   def check(_other), do: refuse("no endpoints were given")
 
-  @doc "The target to use: a unix socket that exists on this host, else the first that is none."
-  @spec choose([String.t(), ...]) :: String.t()
-  def choose(targets) do
-    Enum.find(targets, &here?/1) || Enum.find(targets, &(not unix?(&1))) || hd(targets)
+  @doc """
+  The target to use: a unix socket that exists on this host, else the first that is none. With `secure?`, for TLS,
+  which ranks speak on TCP, a unix socket is taken only where there is nothing else.
+  """
+  @spec choose([String.t(), ...], boolean()) :: String.t()
+  def choose(targets, secure? \\ false) do
+    here = if secure?, do: nil, else: Enum.find(targets, &here?/1)
+    here || Enum.find(targets, &(not unix?(&1))) || hd(targets)
   end
 
   defp unix?(target), do: String.starts_with?(target, "unix:")

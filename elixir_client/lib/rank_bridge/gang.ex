@@ -18,7 +18,7 @@ defmodule RankBridge.Gang do
 
     * `:name` - atom under which the gang is known; without it, use its pid
     * `:endpoints` - for each rank, in rank order, a gRPC target or a list of targets that lead to it; a unix
-      socket that exists on this host is preferred
+      socket that exists on this host is preferred, but not with `:tls`, which ranks speak on TCP
     * `:endpoints_file` - a file with them, see `RankBridge.Endpoints`
     * `:session` - true (the default): refs are owned by a session of this gang and freed with it; false: they
       are owned by the ranks' shared sessions
@@ -133,7 +133,7 @@ defmodule RankBridge.Gang do
   end
 
   defp connect(endpoints, opts) do
-    targets = Enum.map(endpoints, &Endpoints.choose/1)
+    targets = Enum.map(endpoints, &Endpoints.choose(&1, opts[:tls] != nil))
 
     connect_opts = [
       transport: opts[:transport],

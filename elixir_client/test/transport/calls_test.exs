@@ -136,7 +136,8 @@ defmodule RankBridge.Transport.CallsTest do
       assert {:error, %{code: :unavailable}} =
                Transport.connect(plain.address, opts ++ [connect_timeout: 1_000])
 
-      assert {:error, %{code: :unavailable}} = Transport.connect(target, connect_timeout: 1_000)
+      assert {:error, %{code: :unavailable, message: message}} = Transport.connect(target, [])
+      assert message =~ "does it speak TLS"
     end
   end
 

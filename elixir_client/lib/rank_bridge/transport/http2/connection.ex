@@ -126,7 +126,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
     case Socket.message(state.socket, message) do
       {:data, data} -> step(%{state | heard?: true}, Protocol.receive_bytes(state.protocol, data))
       :passive -> reactivate(state)
-      {:closed, why} -> lost(state, why)
+      {:closed, why} -> lost(state, why <> hint(state))
       nil -> {:noreply, state}
     end
   end
@@ -150,6 +150,10 @@ defmodule RankBridge.Transport.HTTP2.Connection do
       {:error, _closed} -> lost(state, "the server closed the connection")
     end
   end
+
+  # How it looks when a server accepts the connection and then shows this client out.
+  defp hint(%{status: :handshake}), do: "; does it speak TLS, or demand a certificate?"
+  defp hint(_state), do: ""
 
   defp lost(state, why), do: step(state, Protocol.terminate(state.protocol, {:lost, why}))
 
