@@ -1,6 +1,6 @@
 # rankbridge. `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test chaos soak lint proto proto-check clean
+.PHONY: help setup demo test conformance chaos soak lint proto proto-check clean
 # Each recipe is one plain command: make starts it without a shell between, and passes signals on to it.
 
 help: ## List the targets
@@ -14,6 +14,10 @@ demo: setup ## Start a gang of 4 ranks on Gloo; drive it from Elixir, then from 
 
 test: setup ## Run every test, in both languages
 	@scripts/test
+
+conformance: setup ## Replay what other systems were recorded to tell of ranks, groups, meshes and layouts, in both languages
+	@.venv/bin/python -m pytest tests/conformance
+	@env -C elixir_client MIX_ENV=test mix test test/conformance
 
 ROUNDS ?= 100
 SEED ?=

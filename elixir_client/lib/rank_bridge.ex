@@ -23,7 +23,7 @@ defmodule RankBridge do
 
   ## Options of collectives
 
-    * `:group` - name of the group; default "world"
+    * `:group` - the group, or its name; default "world"
     * `:operation_id` - default: a fresh UUID. A repeated id gets the first call's outcome and runs nothing
   """
 
@@ -34,6 +34,9 @@ defmodule RankBridge do
     Gang,
     Group,
     Groups,
+    Layout,
+    ManyGroups,
+    Mesh,
     Operation,
     Operations,
     Ranks,
@@ -153,9 +156,27 @@ defmodule RankBridge do
   def broadcast!(gang, refs, opts \\ []), do: bang(broadcast(gang, refs, opts))
 
   @doc """
+  Gives every member its part of the source's tensor, divided equally in group order: of `[8, 3]` and four members,
+  `[2, 3]` along dimension 0, as `torch.distributed.scatter` of chunks.
+
+  The source's ref is the whole; the others' are of the part's dtype and shape, and say what is expected. They stay
+  as they are. A whole that cannot be divided equally is an `:invalid_argument`, another part than a member expects a
+  `:mismatch`.
+
+  Options: `:src_rank_in_group` (default 0), `:dim` (default 0, the first).
+  """
+  @spec scatter(Gang.gang(), [Ref.t()], keyword()) :: result([Ref.t()])
+  def scatter(gang, refs, opts \\ []), do: collective(gang, :scatter, refs, opts)
+
+  @doc "As `scatter/3`; raises the error."
+  @spec scatter!(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+  def scatter!(gang, refs, opts \\ []), do: bang(scatter(gang, refs, opts))
+
+  @doc """
   Gives the destination the members' tensors, concatenated in group order; nil stands for the others.
 
-  Options: `:dst_rank_in_group` (default 0), `:dim` (default -1, the last).
+  Options: `:dst_rank_in_group` (default 0), `:dim` (default -1, the last), `:sizes` (for tensors that differ along
+  `:dim`: the size of each member's there, in group order; default: all are alike).
   """
   @spec gather(Gang.gang(), [Ref.t()], keyword()) :: result([Ref.t() | nil])
   def gather(gang, refs, opts \\ []), do: collective(gang, :gather, refs, opts)
@@ -167,7 +188,8 @@ defmodule RankBridge do
   @doc """
   Gives every member the element-wise reduction of all members' tensors.
 
-  Options: `:op` (`:sum`, `:product`, `:min`, `:max` or `:avg`; default `:sum`), `:in_place` (default false).
+  Options: `:op` (`:sum`, `:product`, `:min`, `:max`, `:avg`, and of integers and bools the bits' `:band`, `:bor`,
+  `:bxor`; default `:sum`), `:in_place` (default false).
   """
   @spec all_reduce(Gang.gang(), [Ref.t()], keyword()) :: result([Ref.t()])
   def all_reduce(gang, refs, opts \\ []), do: collective(gang, :all_reduce, refs, opts)
@@ -177,9 +199,40 @@ defmodule RankBridge do
   def all_reduce!(gang, refs, opts \\ []), do: bang(all_reduce(gang, refs, opts))
 
   @doc """
+  Gives the destination the element-wise reduction of all members' tensors; nil stands for the others. No input
+  changes, unlike with `torch.distributed.reduce`.
+
+  Options: `:op` (as of `all_reduce/3`; default `:sum`), `:dst_rank_in_group` (default 0).
+  """
+  @spec reduce(Gang.gang(), [Ref.t()], keyword()) :: result([Ref.t() | nil])
+  def reduce(gang, refs, opts \\ []), do: collective(gang, :reduce, refs, opts)
+
+  @doc "As `reduce/3`; raises the error."
+  @spec reduce!(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t() | nil]
+  def reduce!(gang, refs, opts \\ []), do: bang(reduce(gang, refs, opts))
+
+  @doc """
+  Gives every member its part of the element-wise reduction of all members' tensors, divided in group order: of
+  `[4, 8]` on each of four members, `[4, 2]` along the last dimension. As vLLM's `reduce_scatter`, and with `:sizes` its
+  `reduce_scatterv`, but right along every dimension.
+
+  Options: `:op` (as of `all_reduce/3`; default `:sum`), `:dim` (default -1, the last), `:sizes` (of each member's part
+  along `:dim`, in group order; default: equal parts). Tensors that cannot be divided so are an `:invalid_argument`,
+  members that differ in anything a `:mismatch`.
+  """
+  @spec reduce_scatter(Gang.gang(), [Ref.t()], keyword()) :: result([Ref.t()])
+  def reduce_scatter(gang, refs, opts \\ []), do: collective(gang, :reduce_scatter, refs, opts)
+
+  @doc "As `reduce_scatter/3`; raises the error."
+  @spec reduce_scatter!(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+  def reduce_scatter!(gang, refs, opts \\ []), do: bang(reduce_scatter(gang, refs, opts))
+
+  @doc """
   Gives every member the members' tensors, concatenated in group order.
 
-  Options: `:dim` (default -1, the last).
+  As vLLM's `all_gather`, and with `:sizes` its `all_gatherv`, but along every dimension.
+
+  Options: `:dim` (default -1, the last), `:sizes` (as of `gather/3`).
   """
   @spec all_gather(Gang.gang(), [Ref.t()], keyword()) :: result([Ref.t()])
   def all_gather(gang, refs, opts \\ []), do: collective(gang, :all_gather, refs, opts)
@@ -187,6 +240,23 @@ defmodule RankBridge do
   @doc "As `all_gather/3`; raises the error."
   @spec all_gather!(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
   def all_gather!(gang, refs, opts \\ []), do: bang(all_gather(gang, refs, opts))
+
+  @doc """
+  Gives every member its parts of all members' tensors, concatenated in group order, as
+  `torch.distributed.all_to_all_single`, but along any dimension.
+
+  Options: `:dim` (default 0, the first), `:sizes` (a row for each member, in group order, with the size along `:dim` of
+  what it sends to each; default: equal parts). `call_rank/5` and `submit_rank/5` take `:input_sizes` and
+  `:output_sizes` instead, what goes to and what comes from each member. Tensors that cannot be divided so are an
+  `:invalid_argument`; if one member expects something else than another sends, that is a `:mismatch` on all of them,
+  which names both, and nothing has moved.
+  """
+  @spec all_to_all(Gang.gang(), [Ref.t()], keyword()) :: result([Ref.t()])
+  def all_to_all(gang, refs, opts \\ []), do: collective(gang, :all_to_all, refs, opts)
+
+  @doc "As `all_to_all/3`; raises the error."
+  @spec all_to_all!(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+  def all_to_all!(gang, refs, opts \\ []), do: bang(all_to_all(gang, refs, opts))
 
   @doc """
   One rank's part of a collective, for programs in which several drive the gang. Someone must call the other
@@ -305,6 +375,106 @@ defmodule RankBridge do
   @spec groups!(Gang.gang(), keyword()) :: [Group.t()]
   def groups!(gang, opts \\ []), do: bang(groups(gang, opts))
 
+  @doc "The name of each rank's host, by rank."
+  @spec hosts(Gang.gang(), keyword()) :: result([String.t()])
+  def hosts(gang, opts \\ []), do: with_view(gang, &ManyGroups.hosts(&1, opts))
+
+  @doc "As `hosts/2`; raises the error."
+  @spec hosts!(Gang.gang(), keyword()) :: [String.t()]
+  def hosts!(gang, opts \\ []), do: bang(hosts(gang, opts))
+
+  @doc """
+  One group, by its name, with the `places` of its members, as far as ranks answer. `RankBridge.Group` tells what each
+  member is in it: `RankBridge.Group.next_rank(group, rank)`.
+  """
+  @spec group(Gang.gang(), String.t(), keyword()) :: result(Group.t())
+  def group(gang, name, opts \\ []), do: with_view(gang, &ManyGroups.describe(&1, name, opts))
+
+  @doc "As `group/3`; raises the error."
+  @spec group!(Gang.gang(), String.t(), keyword()) :: Group.t()
+  def group!(gang, name, opts \\ []), do: bang(group(gang, name, opts))
+
+  @doc """
+  Makes several groups: all of them, or none. `groups` are `{name, ranks}`, or groups. Call it from one process at a
+  time, as anything on "world".
+
+  They are made one after the other, each on every rank before the next begins. If one fails, those before it are ended
+  again; the message of an error after which some may be left names them. `:group_exists` and malformed descriptions
+  are found before any is made. What a process has made is left if it dies meanwhile.
+
+  Option `:timeout`: for each of them, in milliseconds.
+  """
+  @spec new_groups(Gang.gang(), [ManyGroups.group()], keyword()) :: result([Group.t()])
+  def new_groups(gang, groups, opts \\ []),
+    do: with_view(gang, &ManyGroups.create(&1, groups, opts))
+
+  @doc "As `new_groups/3`; raises the error."
+  @spec new_groups!(Gang.gang(), [ManyGroups.group()], keyword()) :: [Group.t()]
+  def new_groups!(gang, groups, opts \\ []), do: bang(new_groups(gang, groups, opts))
+
+  @doc """
+  Ends those of the groups that exist, each after the calls queued on it, and gives them as they were. `groups` are
+  names or groups: `RankBridge.Mesh.groups(mesh)`. All are tried; the message of an error names those that were not
+  ended.
+
+  Option `:timeout`: for each of them, in milliseconds.
+  """
+  @spec destroy_groups(Gang.gang(), [Group.t() | String.t()], keyword()) :: result([Group.t()])
+  def destroy_groups(gang, groups, opts \\ []),
+    do: with_view(gang, &ManyGroups.destroy(&1, groups, opts))
+
+  @doc "As `destroy_groups/3`; raises the error."
+  @spec destroy_groups!(Gang.gang(), [Group.t() | String.t()], keyword()) :: [Group.t()]
+  def destroy_groups!(gang, groups, opts \\ []), do: bang(destroy_groups(gang, groups, opts))
+
+  @doc """
+  Lays ranks out along named axes, outermost first, and makes a group for each line of each axis, as `new_groups/3`.
+
+      {:ok, mesh} = RankBridge.new_mesh(gang, [dp: -1, tp: 2])
+      RankBridge.all_reduce(gang, refs, group: RankBridge.Mesh.group(mesh, :tp, 3))
+
+  The size of one axis may be -1: what the others leave. Options:
+
+    * `:ranks` - the ranks in row-major order; default: all of the gang
+    * `:name` - what the names of the groups begin with; "mesh"
+    * `:flattened` - the axes that each flattened axis stands for, as `[dp: [:dp_replicate, :dp_shard]]`
+    * `:local` - true: the mesh has the axis `:local`, of the ranks on one host
+    * `:timeout` - for each group, in milliseconds
+  """
+  @spec new_mesh(Gang.gang(), [{Mesh.axis(), integer()}], keyword()) :: result(Mesh.t())
+  def new_mesh(gang, axes, opts \\ []), do: with_view(gang, &ManyGroups.new_mesh(&1, axes, opts))
+
+  @doc "As `new_mesh/3`; raises the error."
+  @spec new_mesh!(Gang.gang(), [{Mesh.axis(), integer()}], keyword()) :: Mesh.t()
+  def new_mesh!(gang, axes, opts \\ []), do: bang(new_mesh(gang, axes, opts))
+
+  @doc """
+  A mesh whose groups are there: made by another program, or again with the current generation. Arguments as of
+  `new_mesh/3`. Groups that are missing are `:unknown_group`; groups that have other members, because the gang has
+  become smaller, `:invalid_argument`.
+  """
+  @spec mesh(Gang.gang(), [{Mesh.axis(), integer()}], keyword()) :: result(Mesh.t())
+  def mesh(gang, axes, opts \\ []), do: with_view(gang, &ManyGroups.mesh(&1, axes, opts))
+
+  @doc "As `mesh/3`; raises the error."
+  @spec mesh!(Gang.gang(), [{Mesh.axis(), integer()}], keyword()) :: Mesh.t()
+  def mesh!(gang, axes, opts \\ []), do: bang(mesh(gang, axes, opts))
+
+  @doc """
+  Makes the groups of a role layout, as `new_groups/3`.
+
+      {:ok, hosts} = RankBridge.hosts(gang)
+      {:ok, layout} = RankBridge.Layout.by_host(hosts, buffers: 2)
+      {:ok, layout} = RankBridge.new_layout(gang, layout)
+  """
+  @spec new_layout(Gang.gang(), Layout.t(), keyword()) :: result(Layout.t())
+  def new_layout(gang, layout, opts \\ []),
+    do: with_view(gang, &ManyGroups.new_layout(&1, layout, opts))
+
+  @doc "As `new_layout/3`; raises the error."
+  @spec new_layout!(Gang.gang(), Layout.t(), keyword()) :: Layout.t()
+  def new_layout!(gang, layout, opts \\ []), do: bang(new_layout(gang, layout, opts))
+
   @doc "What each rank is doing. A rank that cannot be asked is in the list, with an `error`."
   @spec status(Gang.gang(), keyword()) :: result([RankStatus.t()])
   def status(gang, opts \\ []), do: with_view(gang, &Ranks.status(&1, opts))
@@ -317,7 +487,7 @@ defmodule RankBridge do
   Forms the next generation of all ranks: either every rank has it, or none. Opens the gang's session on ranks that
   are new in it. Waits for ranks that cannot be reached yet, as those that are being replaced.
 
-  Options: `:groups` (a list of `{name, ranks}` beside "world"), `:endpoints` (a target for each rank as the
+  Options: `:groups` (a list of `{name, ranks}`, or of groups, beside "world"), `:endpoints` (a target for each rank as the
   sidecars can reach each other; default: those that this gang uses). The default timeout is 10,000.
   """
   @spec form(Gang.gang(), keyword()) :: result(Ranks.formed())

@@ -16,11 +16,14 @@ from rankbridge._async_channels import AsyncPending
 from rankbridge._async_gang import AsyncGang, aconnect
 from rankbridge._async_rank import AsyncRank
 from rankbridge._gang import Gang, connect
+from rankbridge._groups import Group, Member, Place
 from rankbridge._inits import Init, arange, full, normal, uniform, zeros
+from rankbridge._layout import Layout
+from rankbridge._mesh import Mesh
 from rankbridge._operations import CallOptions, MemberOptions, ReduceOp
 from rankbridge._rank import Rank
 from rankbridge._ref import Ref
-from rankbridge._status import Formed, Group, OperationState, OperationStatus, RankStatus, SessionUsage
+from rankbridge._status import Abilities, Formed, OperationState, OperationStatus, RankStatus, SessionUsage
 from rankbridge._submitted import AsyncSubmitted, Submitted
 from rankbridge._sync_channels import Pending
 from rankbridge._targets import Target
@@ -30,6 +33,7 @@ from rankbridge.errors import *  # noqa: F403
 from rankbridge.errors import __all__ as _errors
 
 __all__ = [
+    "Abilities",
     "Array",
     "AsyncGang",
     "AsyncPending",
@@ -40,10 +44,14 @@ __all__ = [
     "Gang",
     "Group",
     "Init",
+    "Layout",
+    "Member",
     "MemberOptions",
+    "Mesh",
     "OperationState",
     "OperationStatus",
     "Pending",
+    "Place",
     "PyValue",
     "Rank",
     "RankStatus",

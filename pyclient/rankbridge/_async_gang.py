@@ -12,11 +12,13 @@ import grpc
 
 from rankbridge import _operations as ops
 from rankbridge._async_channels import AsyncChannels
+from rankbridge._async_gang_collectives import AsyncGangCollectives
+from rankbridge._async_gang_groups import AsyncGangGroups
 from rankbridge._async_rank import AsyncRank
 from rankbridge._calls import Call
-from rankbridge._gang_core import LEASE, GangCore, merge_groups, new_id, of_gang, refused_submit
+from rankbridge._gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
 from rankbridge._inits import Init
-from rankbridge._operations import CallOptions, Form, MemberOptions, ReduceOp
+from rankbridge._operations import CallOptions, Form, MemberOptions
 from rankbridge._ref import Ref
 from rankbridge._renewing import RenewingTask
 from rankbridge._status import Formed, Group, RankStatus
@@ -61,7 +63,7 @@ async def aconnect(
     return gang
 
 
-class AsyncGang(GangCore[AsyncRank]):
+class AsyncGang(AsyncGangCollectives, AsyncGangGroups):
     """All ranks of a job, as ``Gang``: the same methods and arguments, to be awaited, in one event loop.
 
     Attributes:
@@ -211,51 +213,6 @@ class AsyncGang(GangCore[AsyncRank]):
         """As ``Gang.barrier``."""
         members = await self._members(options.get("group", "world"))
         await self._channels.run_all(self._on_members(members, ops.barrier, **options))
-
-    async def broadcast(
-        self,
-        refs: Sequence[Ref],
-        *,
-        src_rank_in_group: int = 0,
-        in_place: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """As ``Gang.broadcast``."""
-        calls = self._on_refs(
-            refs, ops.broadcast, src_rank_in_group=src_rank_in_group, in_place=in_place, **options
-        )
-        return await self._channels.run_all(calls)
-
-    async def gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dst_rank_in_group: int = 0,
-        dim: int = -1,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref | None]:
-        """As ``Gang.gather``."""
-        calls = self._on_refs(refs, ops.gather, dst_rank_in_group=dst_rank_in_group, dim=dim, **options)
-        return await self._channels.run_all(calls)
-
-    async def all_reduce(
-        self,
-        refs: Sequence[Ref],
-        *,
-        op: ReduceOp = "sum",
-        in_place: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """As ``Gang.all_reduce``."""
-        return await self._channels.run_all(
-            self._on_refs(refs, ops.all_reduce, op=op, in_place=in_place, **options)
-        )
-
-    async def all_gather(
-        self, refs: Sequence[Ref], *, dim: int = -1, **options: Unpack[CallOptions]
-    ) -> list[Ref]:
-        """As ``Gang.all_gather``."""
-        return await self._channels.run_all(self._on_refs(refs, ops.all_gather, dim=dim, **options))
 
     # --- operations that go on by themselves ---------------------------------------------------------------
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy.typing as npt
@@ -96,11 +96,38 @@ class AsyncRank:
         )
         return await self._gang._channels.run(call)
 
+    async def scatter(
+        self, ref: Ref, *, src_rank_in_group: int = 0, dim: int = 0, **options: Unpack[CallOptions]
+    ) -> Ref:
+        """As ``Rank.scatter``."""
+        call = ops.scatter(self._scope, ref, src_rank_in_group=src_rank_in_group, dim=dim, **options)
+        return await self._gang._channels.run(call)
+
     async def gather(
-        self, ref: Ref, *, dst_rank_in_group: int = 0, dim: int = -1, **options: Unpack[CallOptions]
+        self,
+        ref: Ref,
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int = -1,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
     ) -> Ref | None:
         """As ``Rank.gather``."""
-        call = ops.gather(self._scope, ref, dst_rank_in_group=dst_rank_in_group, dim=dim, **options)
+        call = ops.gather(
+            self._scope, ref, dst_rank_in_group=dst_rank_in_group, dim=dim, sizes=sizes, **options
+        )
+        return await self._gang._channels.run(call)
+
+    async def reduce(
+        self,
+        ref: Ref,
+        *,
+        op: ReduceOp = "sum",
+        dst_rank_in_group: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> Ref | None:
+        """As ``Rank.reduce``."""
+        call = ops.reduce(self._scope, ref, op=op, dst_rank_in_group=dst_rank_in_group, **options)
         return await self._gang._channels.run(call)
 
     async def all_reduce(
@@ -111,9 +138,41 @@ class AsyncRank:
             ops.all_reduce(self._scope, ref, op=op, in_place=in_place, **options)
         )
 
-    async def all_gather(self, ref: Ref, *, dim: int = -1, **options: Unpack[CallOptions]) -> Ref:
+    async def reduce_scatter(
+        self,
+        ref: Ref,
+        *,
+        op: ReduceOp = "sum",
+        dim: int = -1,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Ref:
+        """As ``Rank.reduce_scatter``."""
+        call = ops.reduce_scatter(self._scope, ref, op=op, dim=dim, sizes=sizes, **options)
+        return await self._gang._channels.run(call)
+
+    async def all_gather(
+        self, ref: Ref, *, dim: int = -1, sizes: Sequence[int] | None = None, **options: Unpack[CallOptions]
+    ) -> Ref:
         """As ``Rank.all_gather``."""
-        return await self._gang._channels.run(ops.all_gather(self._scope, ref, dim=dim, **options))
+        return await self._gang._channels.run(
+            ops.all_gather(self._scope, ref, dim=dim, sizes=sizes, **options)
+        )
+
+    async def all_to_all(
+        self,
+        ref: Ref,
+        *,
+        dim: int = 0,
+        input_sizes: Sequence[int] | None = None,
+        output_sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Ref:
+        """As ``Rank.all_to_all``."""
+        call = ops.all_to_all(
+            self._scope, ref, dim=dim, input_sizes=input_sizes, output_sizes=output_sizes, **options
+        )
+        return await self._gang._channels.run(call)
 
     async def new_group(self, name: str, ranks: Iterable[int], **options: Unpack[CallOptions]) -> Group:
         """As ``Rank.new_group``."""

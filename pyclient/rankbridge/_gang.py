@@ -12,9 +12,11 @@ import grpc
 
 from rankbridge import _operations as ops
 from rankbridge._calls import Call
-from rankbridge._gang_core import LEASE, GangCore, merge_groups, new_id, of_gang, refused_submit
+from rankbridge._gang_collectives import GangCollectives
+from rankbridge._gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
+from rankbridge._gang_groups import GangGroups
 from rankbridge._inits import Init
-from rankbridge._operations import CallOptions, Form, MemberOptions, ReduceOp
+from rankbridge._operations import CallOptions, Form, MemberOptions
 from rankbridge._rank import Rank
 from rankbridge._ref import Ref
 from rankbridge._renewing import RenewingThread
@@ -78,7 +80,7 @@ def connect(
     return gang
 
 
-class Gang(GangCore[Rank]):
+class Gang(GangCollectives, GangGroups):
     """All ranks of a job: ``gang.all_reduce(refs)``, ``gang[2]``, ``len(gang)``.
 
     Lists of refs and values are in group order, one for each member; for "world" that is by rank. A call goes
@@ -263,79 +265,6 @@ class Gang(GangCore[Rank]):
         """Returns when every member has been reached."""
         members = self._members(options.get("group", "world"))
         self._channels.run_all(self._on_members(members, ops.barrier, **options))
-
-    def broadcast(
-        self,
-        refs: Sequence[Ref],
-        *,
-        src_rank_in_group: int = 0,
-        in_place: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member a tensor equal to the source's.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype and shape.
-            src_rank_in_group: Whose tensor is sent.
-            in_place: True: the result takes the input's place under the same ref. False: it gets a new ref.
-            **options: See the class.
-        """
-        calls = self._on_refs(
-            refs, ops.broadcast, src_rank_in_group=src_rank_in_group, in_place=in_place, **options
-        )
-        return self._channels.run_all(calls)
-
-    def gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dst_rank_in_group: int = 0,
-        dim: int = -1,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref | None]:
-        """Gives one member all members' tensors, concatenated in group order.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype and shape, one dimension or more.
-            dst_rank_in_group: Who gets the result.
-            dim: Dimension along which to concatenate; negative counts from the last.
-            **options: See the class.
-
-        Returns:
-            A ref at the destination's place, None at all others.
-        """
-        calls = self._on_refs(refs, ops.gather, dst_rank_in_group=dst_rank_in_group, dim=dim, **options)
-        return self._channels.run_all(calls)
-
-    def all_reduce(
-        self,
-        refs: Sequence[Ref],
-        *,
-        op: ReduceOp = "sum",
-        in_place: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member the element-wise reduction of all members' tensors.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype and shape.
-            op: "sum" (of bool: or), "product" (of bool: and), "min", "max", or "avg" (no integers).
-            in_place: True: the result takes the input's place under the same ref. False: it gets a new ref.
-            **options: See the class.
-        """
-        return self._channels.run_all(
-            self._on_refs(refs, ops.all_reduce, op=op, in_place=in_place, **options)
-        )
-
-    def all_gather(self, refs: Sequence[Ref], *, dim: int = -1, **options: Unpack[CallOptions]) -> list[Ref]:
-        """Gives every member all members' tensors, concatenated in group order.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype and shape, one dimension or more.
-            dim: Dimension along which to concatenate; negative counts from the last.
-            **options: See the class.
-        """
-        return self._channels.run_all(self._on_refs(refs, ops.all_gather, dim=dim, **options))
 
     # --- operations that go on by themselves ---------------------------------------------------------------
 

@@ -182,8 +182,8 @@ class GangCore(Generic[RankT]):
                 expected=f"ranks {list(members)}" if members is not None else "one ref at least",
                 got=f"ranks {list(ranks)}",
             )
-        options = _with_id(options)
-        return [build(self._scope(ref.rank), ref, **options) for ref in refs]
+        each = ops.shares(build.__name__, _with_id(options), len(refs))
+        return [build(self._scope(ref.rank), ref, **mine) for ref, mine in zip(refs, each, strict=True)]
 
     def _paired(self, members: Sequence[int], values: Sequence[T], operation: str) -> list[tuple[Scope, T]]:
         """Gives each member its own value."""

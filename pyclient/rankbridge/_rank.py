@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy.typing as npt
@@ -119,11 +119,38 @@ class Rank:
         )
         return self._gang._channels.run(call)
 
+    def scatter(
+        self, ref: Ref, *, src_rank_in_group: int = 0, dim: int = 0, **options: Unpack[CallOptions]
+    ) -> Ref:
+        """Divides the source's tensor among the members; see ``Gang.scatter``."""
+        call = ops.scatter(self._scope, ref, src_rank_in_group=src_rank_in_group, dim=dim, **options)
+        return self._gang._channels.run(call)
+
     def gather(
-        self, ref: Ref, *, dst_rank_in_group: int = 0, dim: int = -1, **options: Unpack[CallOptions]
+        self,
+        ref: Ref,
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int = -1,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
     ) -> Ref | None:
         """Concatenates the members' tensors at the destination; see ``Gang.gather``."""
-        call = ops.gather(self._scope, ref, dst_rank_in_group=dst_rank_in_group, dim=dim, **options)
+        call = ops.gather(
+            self._scope, ref, dst_rank_in_group=dst_rank_in_group, dim=dim, sizes=sizes, **options
+        )
+        return self._gang._channels.run(call)
+
+    def reduce(
+        self,
+        ref: Ref,
+        *,
+        op: ReduceOp = "sum",
+        dst_rank_in_group: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> Ref | None:
+        """Reduces the members' tensors at the destination; see ``Gang.reduce``."""
+        call = ops.reduce(self._scope, ref, op=op, dst_rank_in_group=dst_rank_in_group, **options)
         return self._gang._channels.run(call)
 
     def all_reduce(
@@ -132,9 +159,53 @@ class Rank:
         """Reduces the members' tensors, element by element; see ``Gang.all_reduce``."""
         return self._gang._channels.run(ops.all_reduce(self._scope, ref, op=op, in_place=in_place, **options))
 
-    def all_gather(self, ref: Ref, *, dim: int = -1, **options: Unpack[CallOptions]) -> Ref:
+    def reduce_scatter(
+        self,
+        ref: Ref,
+        *,
+        op: ReduceOp = "sum",
+        dim: int = -1,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Ref:
+        """Divides the reduction of the members' tensors among them; see ``Gang.reduce_scatter``."""
+        call = ops.reduce_scatter(self._scope, ref, op=op, dim=dim, sizes=sizes, **options)
+        return self._gang._channels.run(call)
+
+    def all_gather(
+        self, ref: Ref, *, dim: int = -1, sizes: Sequence[int] | None = None, **options: Unpack[CallOptions]
+    ) -> Ref:
         """Concatenates the members' tensors at all of them; see ``Gang.all_gather``."""
-        return self._gang._channels.run(ops.all_gather(self._scope, ref, dim=dim, **options))
+        return self._gang._channels.run(ops.all_gather(self._scope, ref, dim=dim, sizes=sizes, **options))
+
+    def all_to_all(
+        self,
+        ref: Ref,
+        *,
+        dim: int = 0,
+        input_sizes: Sequence[int] | None = None,
+        output_sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Ref:
+        """Sends every member its part of every member's tensor; see ``Gang.all_to_all``.
+
+        Args:
+            ref: This member's tensor.
+            dim: Dimension along which to divide and to concatenate; negative counts from the last.
+            input_sizes: Size along `dim` of what goes to each member, by rank in group; they add up to the tensor's.
+                None, as `output_sizes` must be then: equal parts.
+            output_sizes: Size along `dim` of what comes from each member, by rank in group.
+            **options: See the class.
+
+        Raises:
+            InvalidArgumentError: The tensor cannot be divided so, or one of the lists is missing.
+            MismatchError: A member expects something else than another one sends. All members are told which, and
+                nothing has moved.
+        """
+        call = ops.all_to_all(
+            self._scope, ref, dim=dim, input_sizes=input_sizes, output_sizes=output_sizes, **options
+        )
+        return self._gang._channels.run(call)
 
     def new_group(self, name: str, ranks: Iterable[int], **options: Unpack[CallOptions]) -> Group:
         """Makes a group; called on every member of the group in `options` ("world" if not given)."""

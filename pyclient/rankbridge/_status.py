@@ -1,16 +1,26 @@
-"""What ranks tell about themselves: groups, sessions, generations."""
+"""What ranks tell about themselves: sessions, generations, operations; and how it is read from the wire."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal, cast
 
+from rankbridge._dtypes import DTYPES
 from rankbridge._failures import error_from_wire
+from rankbridge._groups import Group
 from rankbridge._ref import Ref
 from rankbridge.errors import RankBridgeError
-from rankbridge.v1 import gang_service_pb2, group_service_pb2, operation_service_pb2, rank_service_pb2
+from rankbridge.v1 import (
+    collective_service_pb2,
+    gang_service_pb2,
+    group_service_pb2,
+    operation_service_pb2,
+    rank_service_pb2,
+)
 
 __all__ = [
+    "Abilities",
     "Formed",
     "Group",
     "OperationState",
@@ -29,37 +39,28 @@ OperationState = Literal["queued", "admission", "data", "done", "unspecified"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """Some ranks of the gang, in order, under a name.
-
-    Attributes:
-        name: Unique in the gang.
-        ranks: Ranks of the gang in group order: the i-th has rank_in_group i.
-        backend: What moves its data: "gloo", "fake".
-        generation: Generation in which it was formed.
-        rank_in_group: Place of the rank that was asked. None: it is not a member, or no one rank was asked.
-        sequence: Operations admitted so far, on the rank that was asked.
-    """
-
-    name: str
-    ranks: tuple[int, ...]
-    backend: str = ""
-    generation: int = 0
-    rank_in_group: int | None = None
-    sequence: int = 0
-
-    def __len__(self) -> int:
-        """Number of members."""
-        return len(self.ranks)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class SessionUsage:
     """What one session owns on one rank: its refs, and the bytes of their tensors."""
 
     session_id: str
     refs: int
     bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Abilities:
+    """What a rank's backend can do, as far as this client knows of it too.
+
+    Attributes:
+        collectives: Those that the rank runs, by the names of ``Gang``'s methods.
+        dtypes: Names of the dtypes that tensors can have there; every collective that does not reduce moves all of
+            them.
+        reductions: For each reduce op, the dtypes that `reduce`, `all_reduce` and `reduce_scatter` do it on.
+    """
+
+    collectives: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    reductions: Mapping[str, tuple[str, ...]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,6 +82,7 @@ class RankStatus:
         pending_operations: Operations accepted and not yet answered.
         endpoints: Where its sidecar serves, as gRPC targets.
         version: Version of rankbridge there.
+        abilities: What its backend can do. None: its version does not tell.
     """
 
     rank: int
@@ -97,6 +99,7 @@ class RankStatus:
     pending_operations: int
     endpoints: tuple[str, ...]
     version: str
+    abilities: Abilities | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,7 +171,30 @@ def status_from_wire(status: rank_service_pb2.DescribeRankResponse) -> RankStatu
         pending_operations=status.pending_operations,
         endpoints=tuple(status.endpoints),
         version=status.version,
+        abilities=abilities_from_wire(status.abilities) if status.HasField("abilities") else None,
     )
+
+
+def abilities_from_wire(abilities: rank_service_pb2.Abilities) -> Abilities:
+    """Reads what a backend can do; what this client does not know is left out."""
+    ops: dict[int, str] = {
+        number: name.removeprefix("REDUCE_OP_").lower()
+        for name, number in collective_service_pb2.ReduceOp.items()
+    }
+    return Abilities(
+        collectives=tuple(
+            name
+            for name in operation_service_pb2.Operation.DESCRIPTOR.fields_by_name
+            if name in abilities.collectives
+        ),
+        dtypes=_dtypes(abilities.dtypes),
+        reductions={ops[it.op]: _dtypes(it.dtypes) for it in abilities.reductions if it.op in ops},
+    )
+
+
+def _dtypes(codes: Iterable[int]) -> tuple[str, ...]:
+    names: dict[int, str] = {dtype.code: name for name, dtype in DTYPES.items()}
+    return tuple(names[code] for code in codes if code in names)
 
 
 def formed_from_wire(formed: gang_service_pb2.Formed) -> Formed:

@@ -11,7 +11,7 @@ from tests.contract import cases, generate
 from tests.support.gangs import RunningGang
 
 import rankbridge
-from rankbridge import Gang, Ref
+from rankbridge import Gang, GangError, Pending, RankBridgeError, Ref
 
 CASES = cases.load()
 
@@ -31,6 +31,23 @@ def test_the_cases_are_what_the_generator_writes(name: str) -> None:
 def test_case_names_are_unique() -> None:
     names = [case["case"] for case in CASES]
     assert len(set(names)) == len(names) > 300
+
+
+def test_ranks_tell_the_reductions_that_the_cases_show(gang: Gang) -> None:
+    abilities = gang[0].status().abilities
+    assert abilities is not None
+    shown = [
+        (case["arguments"]["op"], case["inputs"][0]["dtype"], "error" not in case)
+        for case in CASES
+        if case["operation"] in ("reduce", "all_reduce", "reduce_scatter")
+        and case.get("error", "UNSUPPORTED_DTYPE") == "UNSUPPORTED_DTYPE"
+        and "op" in case["arguments"]
+    ]
+    assert {op for op, _, _ in shown} == set(abilities.reductions)
+    for op, dtype, works in shown:
+        assert (dtype in abilities.reductions[op]) is works, (op, dtype)
+    assert {case["inputs"][0]["dtype"] for case in CASES if case["inputs"]} <= set(abilities.dtypes)
+    assert {case["operation"] for case in CASES} == set(abilities.collectives)
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
@@ -53,10 +70,9 @@ def run(gang: Gang, group: str, members: Sequence[int], case: cases.Json) -> Non
     inputs = case["inputs"] and [cases.tensor(it) for it in case["inputs"]]
     refs = inputs and [gang[rank].put(it) for rank, it in zip(members, inputs, strict=True)]
     if "error" in case:
-        with pytest.raises(rankbridge.RankBridgeError) as error:
-            call(gang, group, members, refs, case)
-        assert error.value.code.name == case["error"]
-        assert not error.value.indefinite
+        errors = failures(gang, group, members, refs, case)
+        assert {error.code.name for error in errors} == {case["error"]}
+        assert not any(error.indefinite for error in errors)
     else:
         check_results(gang, refs, call(gang, group, members, refs, case), case)
         if case["arguments"].get("in_place"):
@@ -68,23 +84,58 @@ def run(gang: Gang, group: str, members: Sequence[int], case: cases.Json) -> Non
 def call(
     gang: Gang, group: str, members: Sequence[int], refs: list[Ref] | None, case: cases.Json
 ) -> list[Any]:
-    operation = case["operation"]
+    if "arguments_by_rank" in case:
+        assert refs is not None
+        return [it.result() for it in started(gang, group, members, refs, case)]
+    arguments = [refs] if refs else []
+    outcomes = getattr(gang, case["operation"])(
+        *arguments, group=group, timeout=timeout(case), **case["arguments"]
+    )
+    return outcomes if outcomes is not None else [None] * len(members)
+
+
+def failures(
+    gang: Gang, group: str, members: Sequence[int], refs: list[Ref] | None, case: cases.Json
+) -> list[RankBridgeError]:
+    """Every called member's error."""
     if "arguments_by_rank" not in case:
-        arguments = [refs] if refs else []
-        outcomes = getattr(gang, operation)(*arguments, group=group, timeout=10, **case["arguments"])
-        return outcomes if outcomes is not None else [None] * len(members)
+        with pytest.raises(RankBridgeError) as raised:
+            call(gang, group, members, refs, case)
+        if not isinstance(raised.value, GangError):
+            # The client itself refused it.
+            return [raised.value]
+        told = [outcome.error for outcome in raised.value.outcomes]
+        assert len(told) == len(members)
+        return [error for error in told if error is not None or pytest.fail(f"{raised.value.outcomes}")]
     assert refs is not None
-    operation_id = uuid.uuid4().hex
-    pending = [
-        gang[rank].start(operation, ref, group=group, operation_id=operation_id, timeout=10, **arguments)
-        for rank, ref, arguments in zip(members, refs, case["arguments_by_rank"], strict=True)
-    ]
-    errors: list[Exception] = []
+    errors: list[RankBridgeError] = []
+    try:
+        pending = started(gang, group, members, refs, case)
+    except RankBridgeError as error:
+        # The client itself refused it.
+        return [error]
     for it in pending:
-        with pytest.raises(rankbridge.RankBridgeError) as error:
+        with pytest.raises(RankBridgeError) as each:
             it.result()
-        errors.append(error.value)
-    raise errors[0]
+        errors.append(each.value)
+    return errors
+
+
+def started(
+    gang: Gang, group: str, members: Sequence[int], refs: list[Ref], case: cases.Json
+) -> list[Pending[Any]]:
+    """The call of each member on its own, all under one id."""
+    common = {"group": group, "operation_id": uuid.uuid4().hex, "timeout": timeout(case)}
+    return [
+        gang[rank].start(case["operation"], ref, **common, **arguments)
+        for rank, ref, arguments in zip(members, refs, case["arguments_by_rank"], strict=True)
+        if arguments is not None
+    ]
+
+
+def timeout(case: cases.Json) -> float:
+    """In seconds."""
+    return float(case.get("timeout", 10))
 
 
 def check_results(gang: Gang, refs: list[Ref] | None, outcomes: list[Ref | None], case: cases.Json) -> None:

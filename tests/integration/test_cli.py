@@ -45,6 +45,17 @@ def test_a_program_of_calls_gives_values(gloo2: RunningGang) -> None:
     assert call(gloo2, "list") == []
 
 
+def test_sizes_are_a_list_or_rows(gloo2: RunningGang) -> None:
+    made = call(gloo2, "put", "value=[1, 2, 3]", "dtype=int64")
+    parts = call(gloo2, "reduce_scatter", ids(made), "sizes=1,2")
+    assert call(gloo2, "get", ids(parts)) == [[2], [4, 6]]
+    joined = call(gloo2, "all_gather", ids(parts), "sizes=1,2")
+    assert call(gloo2, "get", ids(joined)) == [[2, 4, 6]] * 2
+    swapped = call(gloo2, "all_to_all", ids(made), "sizes=1,2/0,3")
+    assert call(gloo2, "get", ids(swapped)) == [[1], [2, 3, 1, 2, 3]]
+    call(gloo2, "release", ids(made + parts + joined + swapped))
+
+
 def test_groups_are_made_used_and_destroyed(gloo2: RunningGang) -> None:
     assert call(gloo2, "new_group", "name=one", "ranks=1")[0]["ranks"] == [1]
     made = call(gloo2, "put", "value=[[1, 2], [3, 4]]", "dtype=int64")

@@ -18,7 +18,7 @@ from rankbridge_server.core.rank import Identity, Rank, State
 from rankbridge_server.core.refs import Ref
 from rankbridge_server.core.regrouping import PeerState
 from rankbridge_server.core.task import Call, Outcome
-from rankbridge_server.core.tensors import Full, TensorSpec
+from rankbridge_server.core.tensors import Arange, Full, Init, TensorSpec
 from rankbridge_server.links.local import LocalHub
 
 Args = TypeVar("Args")
@@ -83,16 +83,22 @@ class LocalGang:
         self, rank: int, value: float, shape: tuple[int, ...] = (2,), dtype: Dtype = Dtype.FLOAT32
     ) -> Ref:
         """A tensor of one value on one rank."""
-        spec = TensorSpec(dtype, shape, "cpu")
-        it = self.ranks[rank]
-        with it.refs.reserved("", spec) as slot:
-            return slot.fill(it.backend.tensors.create(spec, Full(value)))
+        return self._make(rank, TensorSpec(dtype, shape, "cpu"), Full(value))
+
+    def arange_on(self, rank: int, start: float, shape: tuple[int, ...]) -> Ref:
+        """A float32 tensor of start, start + 1, ... on one rank."""
+        return self._make(rank, TensorSpec(Dtype.FLOAT32, shape, "cpu"), Arange(start, 1))
 
     def floats(self, ref: Ref) -> list[float]:
         """The elements of a float32 tensor."""
         rank = self.ranks[ref.rank]
         cell = rank.refs.find(ref.session_id, ref.id)
         return list(rank.backend.tensors.read(cell.tensor).cast("f"))
+
+    def _make(self, rank: int, spec: TensorSpec, init: Init) -> Ref:
+        it = self.ranks[rank]
+        with it.refs.reserved("", spec) as slot:
+            return slot.fill(it.backend.tensors.create(spec, init))
 
     def run(
         self, operation: Operation[Args], args: Sequence[Args | None], **call: Any

@@ -6,6 +6,7 @@ from enum import Enum, auto
 
 from google.protobuf.descriptor_pb2 import DescriptorProto, FieldDescriptorProto
 
+from rankbridge_elixir.layout import indented, updated
 from rankbridge_elixir.names import Unsupported, short_module
 
 VARINT, FIXED64, BYTES, FIXED32 = 0, 1, 2, 5
@@ -36,6 +37,9 @@ class Scalar:
 
 
 _T = FieldDescriptorProto
+
+# Column of what a function of a module does.
+_BODY = 4
 _FLOAT = "RankBridge.Protobuf.float_value()"
 _SCALARS: dict[int, Scalar] = {
     _T.TYPE_DOUBLE: Scalar(name="double", wire_type=FIXED64, elixir=_FLOAT, default="0.0"),
@@ -137,17 +141,19 @@ class Field:
             case Presence.ONEOF if self.module:
                 held = f"held = Decode.held(message.{self.oneof}, :{name})"
                 update = f"{self.oneof}: {{:{name}, {self._decoded('held')}}}"
-                return [self._clause(self.wire_type, [held, _updated(update)])]
+                lines = updated(update, column=_BODY)
+                # `mix format` sets off what takes several lines.
+                return [self._clause(self.wire_type, [held, *([""] if lines[1:] else []), *lines])]
             case Presence.ONEOF:
                 update = f"{self.oneof}: {{:{name}, {self._decoded()}}}"
             case Presence.REPEATED:
                 update = f"{name}: [{self._decoded('nil')} | message.{name}]"
             case _:
                 update = f"{name}: {self._decoded(f'message.{name}')}"
-        clauses = [self._clause(self.wire_type, [_updated(update)])]
+        clauses = [self._clause(self.wire_type, updated(update, column=_BODY))]
         if self.packed:
             packed = f"{name}: Decode.packed({self.type}, raw, message.{name})"
-            clauses.append(self._clause(BYTES, [_updated(packed)]))
+            clauses.append(self._clause(BYTES, updated(packed, column=_BODY)))
         return clauses
 
     def _decoded(self, held: str = "") -> str:
@@ -158,11 +164,7 @@ class Field:
     def _clause(self, wire_type: int, body: list[str]) -> list[str]:
         depth = "depth" if self.module else "_depth"
         head = f"def __put__(message, {self.number}, {wire_type}, raw, {depth}) do"
-        return [head, *(f"  {line}" for line in body), "end"]
-
-
-def _updated(update: str) -> str:
-    return f"%{{message | {update}}}"
+        return [head, *indented(body, 2), "end"]
 
 
 def field_of(

@@ -30,6 +30,14 @@ def union(head: str, members: list[str], *, column: int, nest: int, tail: str = 
     return [head, *(shift + line for line in broken[:-1]), shift + broken[-1] + tail]
 
 
+def updated(update: str, *, column: int) -> list[str]:
+    """`%{message | field: value}`, at that column."""
+    one_line = f"%{{message | {update}}}"
+    if column + len(one_line) <= LINE_LENGTH:
+        return [one_line]
+    return ["%{", "  message", f"  | {update}", "}"]
+
+
 def separated(blocks: list[list[str]]) -> list[str]:
     """Blocks with one empty line between any two."""
     lines: list[str] = []

@@ -1,39 +1,12 @@
 defmodule RankBridge.Collectives do
   @moduledoc """
-  The collectives, each declared once: what is called, which options it has, what it takes and gives.
-
-  One operation more is one entry of `declaration/1` and one function in `RankBridge`.
+  Calls of the collectives that `RankBridge.Collectives.Declaration` declares: behind the functions of `RankBridge`.
   """
 
-  alias RankBridge.{Calls, Error, Groups, Id, Options, Ref, Value}
+  alias RankBridge.{Calls, Error, Groups, Id, Ref, Value}
+  alias RankBridge.Collectives.{Arguments, Declaration}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
-  alias RankBridge.Protobuf.Rpc
-
-  @enforce_keys [:rpc, :takes, :gives]
-  defstruct [:rpc, :takes, :gives, options: []]
-
-  @typedoc """
-  * `takes` - whether each member's request names a ref
-  * `options` - name, kind and default of what the request says beside `call` and `ref_id`
-  * `gives` - `:refs`: a list with a ref or nil for each member; `:nothing`: nil
-  """
-  @type t :: %__MODULE__{
-          rpc: Rpc.t(),
-          takes: :refs | :nothing,
-          options: [{atom(), {kind(), term()}}],
-          gives: :refs | :nothing
-        }
-
-  @type kind :: :rank_in_group | :dim | :reduce_op | :boolean
-
-  @reduce_ops %{
-    sum: :REDUCE_OP_SUM,
-    product: :REDUCE_OP_PRODUCT,
-    min: :REDUCE_OP_MIN,
-    max: :REDUCE_OP_MAX,
-    avg: :REDUCE_OP_AVG
-  }
 
   @typedoc "One collective on some ranks, before it is sent: a request for each. `timeout` in milliseconds."
   @type plan :: %{
@@ -43,50 +16,6 @@ defmodule RankBridge.Collectives do
           call: Calls.t(),
           requests: [{non_neg_integer(), struct()}]
         }
-
-  # Its name is that of its field in the message `Operation`.
-  @names for {_number, name, _type, _presence} <- V1.Operation.__fields__(), do: name
-
-  @doc "Everything about one collective."
-  @spec declaration(atom()) :: t()
-  def declaration(:barrier),
-    do: %__MODULE__{rpc: V1.CollectiveService.barrier(), takes: :nothing, gives: :nothing}
-
-  def declaration(:broadcast) do
-    %__MODULE__{
-      rpc: V1.CollectiveService.broadcast(),
-      takes: :refs,
-      options: [src_rank_in_group: {:rank_in_group, 0}, in_place: {:boolean, false}],
-      gives: :refs
-    }
-  end
-
-  def declaration(:gather) do
-    %__MODULE__{
-      rpc: V1.CollectiveService.gather(),
-      takes: :refs,
-      options: [dst_rank_in_group: {:rank_in_group, 0}, dim: {:dim, -1}],
-      gives: :refs
-    }
-  end
-
-  def declaration(:all_reduce) do
-    %__MODULE__{
-      rpc: V1.CollectiveService.all_reduce(),
-      takes: :refs,
-      options: [op: {:reduce_op, :sum}, in_place: {:boolean, false}],
-      gives: :refs
-    }
-  end
-
-  def declaration(:all_gather) do
-    %__MODULE__{
-      rpc: V1.CollectiveService.all_gather(),
-      takes: :refs,
-      options: [dim: {:dim, -1}],
-      gives: :refs
-    }
-  end
 
   @doc "Runs a collective on all members of a group at once. `refs` is nil for one that takes none."
   @spec run(View.t(), atom(), [Ref.t()] | nil, keyword()) ::
@@ -98,7 +27,7 @@ defmodule RankBridge.Collectives do
   @doc "What `run/4` sends."
   @spec plan(View.t(), atom(), [Ref.t()] | nil, keyword()) :: {:ok, plan()} | {:error, Error.t()}
   def plan(view, name, refs, opts) do
-    with {:ok, opts, fields} <- options(name, opts),
+    with {:ok, opts, fields} <- Arguments.read(name, :of_gang, opts),
          {:ok, members} <-
            Groups.members(view, opts.group, opts.timeout || view.timeout, "#{name}") do
       plan_members(view, name, members, refs, opts, fields)
@@ -121,31 +50,13 @@ defmodule RankBridge.Collectives do
   @spec plan_on(View.t(), atom(), non_neg_integer(), Ref.t() | nil, keyword()) ::
           {:ok, plan()} | {:error, Error.t()}
   def plan_on(view, name, rank, ref, opts) do
-    with {:ok, opts, fields} <- options(name, opts),
+    with {:ok, opts, fields} <- Arguments.read(name, :of_rank, opts),
          :ok <- View.check_rank(view, rank, "#{name}"),
          do: plan_members(view, name, [rank], ref && [ref], opts, fields)
   end
 
-  defp options(name, _opts) when name not in @names do
-    {:error,
-     Error.refusal(:invalid_argument, "there is no such collective",
-       expected: "one of #{Enum.map_join(@names, ", ", &inspect/1)}",
-       got: inspect(name, limit: 3)
-     )}
-  end
-
-  defp options(name, opts) do
-    declaration = declaration(name)
-    defaults = for {option, {_kind, default}} <- declaration.options, do: {option, default}
-
-    with {:ok, opts} <-
-           Options.read(opts, [group: "world", operation_id: nil] ++ defaults, "#{name}"),
-         {:ok, fields} <- fields(declaration, opts, "#{name}"),
-         do: {:ok, opts, fields}
-  end
-
   defp plan_members(view, name, members, refs, opts, fields) do
-    declaration = declaration(name)
+    declaration = Declaration.of(name)
     timeout = opts.timeout || view.timeout
     id = opts.operation_id || Id.uuid()
 
@@ -157,7 +68,8 @@ defmodule RankBridge.Collectives do
       deadline: Calls.deadline(timeout)
     }
 
-    with {:ok, ref_ids, session_id} <- ref_ids(view, declaration, refs, members, call) do
+    with {:ok, ref_ids, session_id} <- ref_ids(view, declaration, refs, members, call),
+         {:ok, shares} <- Arguments.shares(fields, length(members), call) do
       header = %V1.Call{
         group: opts.group,
         operation_id: id,
@@ -165,10 +77,10 @@ defmodule RankBridge.Collectives do
         session_id: session_id
       }
 
-      request = struct!(declaration.rpc.request, [{:call, header} | fields])
-
       requests =
-        for {rank, ref_id} <- Enum.zip(members, ref_ids), do: {rank, with_ref(request, ref_id)}
+        for {rank, ref_id, share} <- Enum.zip([members, ref_ids, shares]) do
+          {rank, with_ref(struct!(declaration.rpc.request, [{:call, header} | share]), ref_id)}
+        end
 
       {:ok,
        %{name: name, gives: declaration.gives, timeout: timeout, call: call, requests: requests}}
@@ -206,41 +118,6 @@ defmodule RankBridge.Collectives do
 
   defp given(:nothing, _values), do: nil
   defp given(:refs, values), do: values
-
-  defp fields(declaration, opts, operation) do
-    Enum.reduce_while(declaration.options, {:ok, []}, fn {name, {kind, _default}},
-                                                         {:ok, fields} ->
-      case field(kind, Map.fetch!(opts, name)) do
-        {:ok, value} -> {:cont, {:ok, [{name, value} | fields]}}
-        {reason, expected} -> {:halt, wrong(reason, name, expected, opts, operation)}
-      end
-    end)
-  end
-
-  defp field(:rank_in_group, rank) when is_integer(rank) and rank in 0..0xFFFF_FFFF,
-    do: {:ok, rank}
-
-  defp field(:rank_in_group, _other), do: {:rank_out_of_range, "a rank in the group"}
-  defp field(:dim, dim) when is_integer(dim) and dim in -0x8000_0000..0x7FFF_FFFF, do: {:ok, dim}
-  defp field(:dim, _other), do: {:invalid_argument, "a dimension"}
-  defp field(:boolean, value) when is_boolean(value), do: {:ok, value}
-  defp field(:boolean, _other), do: {:invalid_argument, "true or false"}
-
-  defp field(:reduce_op, op) when is_map_key(@reduce_ops, op),
-    do: {:ok, Map.fetch!(@reduce_ops, op)}
-
-  defp field(:reduce_op, _other),
-    do: {:invalid_argument, "one of :sum, :product, :min, :max, :avg"}
-
-  defp wrong(reason, name, expected, opts, operation) do
-    {:error,
-     Error.refusal(reason, "#{name} is wrong",
-       operation: operation,
-       group: opts.group,
-       expected: expected,
-       got: inspect(Map.fetch!(opts, name), limit: 5)
-     )}
-  end
 
   defp ref_ids(view, %{takes: :nothing}, nil, members, _call),
     do: {:ok, Enum.map(members, fn _rank -> nil end), view.session_id}

@@ -64,7 +64,9 @@ defmodule RankBridge.Groups do
 
   defp lookup(view, name), do: in_table([], fn -> :ets.lookup(view.groups, name) end)
 
-  defp remember(view, name, ranks) do
+  @doc "Keeps in mind who is in a group."
+  @spec remember(View.t(), String.t(), [non_neg_integer()]) :: :ok
+  def remember(view, name, ranks) do
     _ = in_table(true, fn -> :ets.insert(view.groups, {name, ranks}) end)
     :ok
   end
@@ -88,7 +90,7 @@ defmodule RankBridge.Groups do
              %V1.NewGroupRequest{call: call, name: name, ranks: ranks}
            end) do
       remember(view, group.name, group.ranks)
-      {:ok, Group.from_proto(group)}
+      {:ok, group |> Group.from_proto() |> Group.of_gang()}
     end
   end
 
@@ -113,7 +115,8 @@ defmodule RankBridge.Groups do
           end
         )
 
-      with {:ok, [group | _same]} <- result, do: {:ok, Group.from_proto(group)}
+      with {:ok, [group | _same]} <- result,
+           do: {:ok, group |> Group.from_proto() |> Group.of_gang()}
     end
   end
 
@@ -140,7 +143,7 @@ defmodule RankBridge.Groups do
     Calls.all(view, for(rank <- members, do: {rank, request}), call)
   end
 
-  @doc "Every group that any rank knows; see `RankBridge.groups/2`."
+  @doc "Every group that any rank is a member of; see `RankBridge.groups/2`."
   @spec list(View.t(), keyword()) :: {:ok, [Group.t()]} | {:error, Error.t()}
   def list(view, opts) do
     with {:ok, opts} <- Options.read(opts, [], "list_groups") do
@@ -154,8 +157,10 @@ defmodule RankBridge.Groups do
       requests = for rank <- View.all_ranks(view), do: {rank, %V1.ListGroupsRequest{}}
 
       with {:ok, responses} <- Calls.all(view, requests, call) do
-        groups = responses |> Enum.flat_map(& &1.groups) |> Enum.uniq_by(& &1.name)
-        {:ok, groups |> Enum.sort_by(& &1.name) |> Enum.map(&Group.from_proto/1)}
+        # Who is no member need not have heard of a group's end.
+        told = for response <- responses, group <- response.groups, group.rank_in_group, do: group
+        groups = told |> Enum.uniq_by(& &1.name) |> Enum.sort_by(& &1.name)
+        {:ok, Enum.map(groups, &(&1 |> Group.from_proto() |> Group.of_gang()))}
       end
     end
   end

@@ -3,10 +3,11 @@ defmodule RankBridge.RankStatus do
   What one rank is doing, as it says itself.
 
   If it could not be asked, `error` says why, and the other fields are empty. `generation_error` says why the
-  generation is over. `sessions` are `{session_id, refs, bytes}`, the shared one (an empty id) first.
+  generation is over. `sessions` are `{session_id, refs, bytes}`, the shared one (an empty id) first. `abilities` is nil
+  where the rank's version does not tell.
   """
 
-  alias RankBridge.{Error, Group}
+  alias RankBridge.{Abilities, Error, Group}
   alias RankBridge.Proto.V1
 
   @type t :: %__MODULE__{
@@ -24,6 +25,7 @@ defmodule RankBridge.RankStatus do
           pending_operations: non_neg_integer(),
           endpoints: [String.t()],
           version: String.t(),
+          abilities: Abilities.t() | nil,
           error: Error.t() | nil
         }
 
@@ -43,6 +45,7 @@ defmodule RankBridge.RankStatus do
     pending_operations: 0,
     endpoints: [],
     version: "",
+    abilities: nil,
     error: nil
   ]
 
@@ -64,7 +67,8 @@ defmodule RankBridge.RankStatus do
       generation_state: Map.get(@states, rank.generation_state, :unspecified),
       generation_error: rank.generation_error && Error.from_proto(rank.generation_error),
       groups: Enum.map(rank.groups, &Group.from_proto/1),
-      sessions: Enum.map(rank.sessions, &{&1.session_id, &1.refs, &1.bytes})
+      sessions: Enum.map(rank.sessions, &{&1.session_id, &1.refs, &1.bytes}),
+      abilities: rank.abilities && Abilities.from_proto(rank.abilities)
     )
   end
 end

@@ -1,7 +1,7 @@
 defmodule RankBridge.Ranks do
   @moduledoc "What the ranks are doing, and forming their generations: behind the functions of `RankBridge`."
 
-  alias RankBridge.{Calls, Error, Groups, Options, RankStatus, Sessions}
+  alias RankBridge.{Calls, Error, Group, Groups, Options, RankStatus, Sessions}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
 
@@ -67,7 +67,8 @@ defmodule RankBridge.Ranks do
     with {:error, %Error{reason: :unavailable}} <- fun.(), do: fun.()
   end
 
-  defp describe_groups(groups) do
-    {:ok, for({name, ranks} <- groups, do: %V1.GroupDescription{name: name, ranks: ranks})}
-  end
+  defp describe_groups(groups), do: {:ok, Enum.map(groups, &describe_group/1)}
+
+  defp describe_group(%Group{name: name, ranks: ranks}), do: describe_group({name, ranks})
+  defp describe_group({name, ranks}), do: %V1.GroupDescription{name: name, ranks: ranks}
 end

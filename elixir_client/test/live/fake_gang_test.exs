@@ -112,6 +112,11 @@ defmodule RankBridge.FakeGangTest do
     assert gang |> RankBridge.get!(gathered) |> Tensor.to_list() ==
              for(rank <- 0..3, do: [1.0 * rank, 2.0])
 
+    assert [nil, nil, nil, %Ref{rank: 3} = reduced] =
+             RankBridge.reduce!(gang, refs, op: :max, dst_rank_in_group: 3)
+
+    assert gang |> RankBridge.get!(reduced) |> Tensor.to_list() == [[3.0, 2.0]]
+
     all = RankBridge.all_gather!(gang, refs)
     assert values(gang, all) == List.duplicate([[0.0, 2.0, 1.0, 2.0, 2.0, 2.0, 3.0, 2.0]], 4)
     assert values(gang, refs) == for(rank <- 0..3, do: [[1.0 * rank, 2.0]])
@@ -208,6 +213,16 @@ defmodule RankBridge.FakeGangTest do
           assert(
             {status.generation_state, status.backend, status.error} == {:formed, "fake", nil}
           )
+
+    for %{abilities: abilities} <- statuses do
+      assert abilities.collectives == RankBridge.Collectives.Declaration.names()
+      assert Enum.sort(abilities.dtypes) == Enum.sort(RankBridge.Dtype.all())
+      assert :bool in abilities.reductions.bxor
+      assert :float32 not in abilities.reductions.bxor
+
+      assert Enum.sort(Map.keys(abilities.reductions)) ==
+               Enum.sort(RankBridge.Collectives.ReduceOp.all())
+    end
   end
 
   test "a generation is formed again, with groups, and refs stay", %{gang: gang} do
@@ -259,6 +274,14 @@ defmodule RankBridge.FakeGangTest do
           invalid_argument: fn -> RankBridge.all_reduce(gang, refs, timeout: 0) end,
           invalid_argument: fn -> RankBridge.all_reduce(gang, refs, group: :world) end,
           invalid_argument: fn -> RankBridge.gather(gang, refs, dim: 1.0) end,
+          invalid_argument: fn -> RankBridge.gather(gang, refs, sizes: 4) end,
+          invalid_argument: fn -> RankBridge.all_gather(gang, refs, sizes: []) end,
+          invalid_argument: fn -> RankBridge.all_gather(gang, refs, sizes: [1, -1, 1, 1]) end,
+          invalid_argument: fn -> RankBridge.reduce_scatter(gang, refs, sizes: [1.0, 1, 1, 1]) end,
+          invalid_argument: fn -> RankBridge.all_to_all(gang, refs, sizes: [1, 1, 1, 1]) end,
+          invalid_argument: fn -> RankBridge.all_to_all(gang, refs, sizes: [[1, 1, 1, 1]]) end,
+          invalid_argument: fn -> RankBridge.all_to_all(gang, refs, input_sizes: [1, 1, 1, 1]) end,
+          invalid_argument: fn -> RankBridge.call_rank(gang, 0, :all_to_all, r0, sizes: [[1]]) end,
           rank_out_of_range: fn -> RankBridge.broadcast(gang, refs, src_rank_in_group: -1) end,
           rank_out_of_range: fn -> RankBridge.broadcast(gang, refs, src_rank_in_group: 4) end,
           rank_out_of_range: fn -> RankBridge.put(gang, 4, [1]) end,

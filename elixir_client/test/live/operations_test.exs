@@ -33,6 +33,27 @@ defmodule RankBridge.OperationsTest do
 
     gather = RankBridge.submit!(gang, :gather, refs, dst_rank_in_group: 1)
     assert [nil, %{rank: 1}, nil] = RankBridge.await!(gang, gather)
+
+    parts =
+      [RankBridge.put!(gang, 0, [1, 2, 3])] ++
+        for(rank <- 1..2, do: RankBridge.put!(gang, rank, [0]))
+
+    scatter = RankBridge.submit!(gang, :scatter, parts)
+    assert values(gang, RankBridge.await!(gang, scatter)) == [[1], [2], [3]]
+    whole = RankBridge.put!(gang, for(rank <- 0..2, do: [rank, 1, 2]))
+    reduce_scatter = RankBridge.submit!(gang, :reduce_scatter, whole, sizes: [2, 0, 1])
+    assert values(gang, RankBridge.await!(gang, reduce_scatter)) == [[3, 3], [], [6]]
+    ragged = RankBridge.put!(gang, for(rank <- 0..2, do: List.duplicate(rank, rank + 1)))
+    all_gather = RankBridge.submit!(gang, :all_gather, ragged, sizes: [1, 2, 3])
+
+    assert values(gang, RankBridge.await!(gang, all_gather)) ==
+             List.duplicate([0, 1, 1, 2, 2, 2], 3)
+
+    sizes = [[0, 0, 1], [1, 1, 0], [0, 3, 0]]
+    all_to_all = RankBridge.submit!(gang, :all_to_all, ragged, sizes: sizes)
+    assert values(gang, RankBridge.await!(gang, all_to_all)) == [[1], [1, 2, 2, 2], [0]]
+    reduce = RankBridge.submit!(gang, :reduce, refs, dst_rank_in_group: 2, op: :max)
+    assert [nil, nil, %{rank: 2}] = RankBridge.await!(gang, reduce)
     assert RankBridge.await(gang, RankBridge.submit!(gang, :barrier, nil)) == {:ok, nil}
   end
 

@@ -53,6 +53,10 @@ defmodule RankBridge.Test.ContractCases do
     end
   end
 
+  @doc "How long a case's call may take, in milliseconds."
+  @spec timeout(json()) :: pos_integer()
+  def timeout(case), do: round(Map.get(case, "timeout", 10) * 1000)
+
   @doc "The reason of the error that a case expects."
   @spec reason(json()) :: Error.reason()
   def reason(case) do

@@ -5,7 +5,18 @@ are what ``Rank.<name>`` and ``AsyncRank.<name>`` take, and ``OPERATIONS`` finds
 meanings are told there.
 """
 
-from rankbridge._operations.collectives import ReduceOp, all_gather, all_reduce, barrier, broadcast, gather
+from rankbridge._operations.collectives import (
+    ReduceOp,
+    all_gather,
+    all_reduce,
+    all_to_all,
+    barrier,
+    broadcast,
+    gather,
+    reduce,
+    reduce_scatter,
+    scatter,
+)
 from rankbridge._operations.declare import (
     OPERATIONS,
     CallOptions,
@@ -13,6 +24,7 @@ from rankbridge._operations.declare import (
     Scope,
     find_operation,
     group_name,
+    shares,
 )
 from rankbridge._operations.groups import describe_group, destroy_group, groups, new_group
 from rankbridge._operations.operations import await_operation, cancel, poll, submit, submitting
@@ -41,6 +53,7 @@ __all__ = [
     "Scope",
     "all_gather",
     "all_reduce",
+    "all_to_all",
     "await_operation",
     "barrier",
     "broadcast",
@@ -61,8 +74,12 @@ __all__ = [
     "open_session",
     "poll",
     "put",
+    "reduce",
+    "reduce_scatter",
     "release",
     "renew_session",
+    "scatter",
+    "shares",
     "status",
     "submit",
     "submitting",

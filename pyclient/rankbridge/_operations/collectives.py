@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Literal, Unpack
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, Unpack
 
 from google.protobuf.message import Message
 
@@ -12,10 +12,12 @@ from rankbridge._operations.declare import (
     CallOptions,
     Scope,
     checked_rank,
+    checked_sizes,
     group_call,
     operation,
     options_of,
     outcome_of,
+    shared_by,
 )
 from rankbridge._ref import Ref
 from rankbridge._values import from_value
@@ -23,9 +25,21 @@ from rankbridge.errors import InvalidArgumentError, ProtocolError
 from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import value_pb2
 
-__all__ = ["ReduceOp", "all_gather", "all_reduce", "barrier", "broadcast", "gather", "ref_or_none"]
+__all__ = [
+    "ReduceOp",
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "barrier",
+    "broadcast",
+    "gather",
+    "reduce",
+    "reduce_scatter",
+    "ref_or_none",
+    "scatter",
+]
 
-ReduceOp = Literal["sum", "product", "min", "max", "avg"]
+ReduceOp = Literal["sum", "product", "min", "max", "avg", "band", "bor", "bxor"]
 """How elements are combined."""
 
 
@@ -60,8 +74,29 @@ def broadcast(
 
 
 @operation
+def scatter(
+    scope: Scope, ref: Ref, *, src_rank_in_group: int = 0, dim: int = 0, **options: Unpack[CallOptions]
+) -> Call[Ref]:
+    """Divides one member's tensor among all."""
+    request = collective_pb.ScatterRequest(
+        call=options_of(scope, ref.session_id, **options),
+        ref_id=ref.id,
+        src_rank_in_group=checked_rank("src_rank_in_group", src_rank_in_group),
+        dim=dim,
+    )
+    read = _value_ref(collective_pb.ScatterResponse)
+    return group_call(scope, "scatter", "CollectiveService/Scatter", request, read)
+
+
+@operation
 def gather(
-    scope: Scope, ref: Ref, *, dst_rank_in_group: int = 0, dim: int = -1, **options: Unpack[CallOptions]
+    scope: Scope,
+    ref: Ref,
+    *,
+    dst_rank_in_group: int = 0,
+    dim: int = -1,
+    sizes: Sequence[int] | None = None,
+    **options: Unpack[CallOptions],
 ) -> Call[Ref | None]:
     """Concatenates all members' tensors at one of them."""
     request = collective_pb.GatherRequest(
@@ -69,9 +104,30 @@ def gather(
         ref_id=ref.id,
         dst_rank_in_group=checked_rank("dst_rank_in_group", dst_rank_in_group),
         dim=dim,
+        sizes=checked_sizes("sizes", sizes),
     )
     read = outcome_of(collective_pb.GatherResponse, ref_or_none)
     return group_call(scope, "gather", "CollectiveService/Gather", request, read)
+
+
+@operation
+def reduce(
+    scope: Scope,
+    ref: Ref,
+    *,
+    op: ReduceOp = "sum",
+    dst_rank_in_group: int = 0,
+    **options: Unpack[CallOptions],
+) -> Call[Ref | None]:
+    """Reduces all members' tensors at one of them, element by element."""
+    request = collective_pb.ReduceRequest(
+        call=options_of(scope, ref.session_id, **options),
+        ref_id=ref.id,
+        op=_reduce_op(op),
+        dst_rank_in_group=checked_rank("dst_rank_in_group", dst_rank_in_group),
+    )
+    read = outcome_of(collective_pb.ReduceResponse, ref_or_none)
+    return group_call(scope, "reduce", "CollectiveService/Reduce", request, read)
 
 
 @operation
@@ -87,12 +143,89 @@ def all_reduce(
 
 
 @operation
-def all_gather(scope: Scope, ref: Ref, *, dim: int = -1, **options: Unpack[CallOptions]) -> Call[Ref]:
+def reduce_scatter(
+    scope: Scope,
+    ref: Ref,
+    *,
+    op: ReduceOp = "sum",
+    dim: int = -1,
+    sizes: Sequence[int] | None = None,
+    **options: Unpack[CallOptions],
+) -> Call[Ref]:
+    """Reduces all members' tensors, and divides the result among them."""
+    request = collective_pb.ReduceScatterRequest(
+        call=options_of(scope, ref.session_id, **options),
+        ref_id=ref.id,
+        op=_reduce_op(op),
+        dim=dim,
+        sizes=checked_sizes("sizes", sizes),
+    )
+    read = _value_ref(collective_pb.ReduceScatterResponse)
+    return group_call(scope, "reduce_scatter", "CollectiveService/ReduceScatter", request, read)
+
+
+@operation
+def all_gather(
+    scope: Scope,
+    ref: Ref,
+    *,
+    dim: int = -1,
+    sizes: Sequence[int] | None = None,
+    **options: Unpack[CallOptions],
+) -> Call[Ref]:
     """Concatenates all members' tensors at all of them."""
-    call = options_of(scope, ref.session_id, **options)
-    request = collective_pb.AllGatherRequest(call=call, ref_id=ref.id, dim=dim)
+    request = collective_pb.AllGatherRequest(
+        call=options_of(scope, ref.session_id, **options),
+        ref_id=ref.id,
+        dim=dim,
+        sizes=checked_sizes("sizes", sizes),
+    )
     read = _value_ref(collective_pb.AllGatherResponse)
     return group_call(scope, "all_gather", "CollectiveService/AllGather", request, read)
+
+
+@operation
+def all_to_all(
+    scope: Scope,
+    ref: Ref,
+    *,
+    dim: int = 0,
+    input_sizes: Sequence[int] | None = None,
+    output_sizes: Sequence[int] | None = None,
+    **options: Unpack[CallOptions],
+) -> Call[Ref]:
+    """Sends every member its part of every member's tensor."""
+    request = collective_pb.AllToAllRequest(
+        call=options_of(scope, ref.session_id, **options),
+        ref_id=ref.id,
+        dim=dim,
+        input_sizes=checked_sizes("input_sizes", input_sizes),
+        output_sizes=checked_sizes("output_sizes", output_sizes),
+    )
+    read = _value_ref(collective_pb.AllToAllResponse)
+    return group_call(scope, "all_to_all", "CollectiveService/AllToAll", request, read)
+
+
+@shared_by("all_to_all")
+def _rows_and_columns(options: dict[str, Any], members: int) -> list[dict[str, Any]]:
+    """Makes of `sizes`, a row for each member, what each sends and gets."""
+    if unknown := options.keys() & {"input_sizes", "output_sizes"}:
+        raise TypeError(f"all_to_all of a gang takes sizes, not {', '.join(sorted(unknown))}")
+    common = {name: value for name, value in options.items() if name != "sizes"}
+    if (sizes := options.get("sizes")) is None:
+        return [common] * members
+    rows = [list(row) for row in sizes]
+    if [len(row) for row in rows] != [members] * members:
+        raise InvalidArgumentError(
+            "sizes do not fit the group",
+            operation="all_to_all",
+            expected=f"{members} rows of {members}, one for each member",
+            got=f"rows of {[len(row) for row in rows]}",
+        )
+    return [
+        {**common, "input_sizes": row, "output_sizes": [other[member] for other in rows]}
+        for member, row in enumerate(rows)
+    ]
 
 
 def _reduce_op(op: str) -> collective_pb.ReduceOp.ValueType:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypedDict, TypeVar
 
@@ -20,6 +20,11 @@ T = TypeVar("T")
 
 OPERATIONS: dict[str, Callable[..., Call[Any]]] = {}
 """Every operation by name."""
+
+Shares = Callable[[dict[str, Any], int], list[dict[str, Any]]]
+"""Makes of the options that a gang's method takes those of each member, by rank in group. Takes their number."""
+
+_SHARES: dict[str, Shares] = {}
 
 
 class MemberOptions(TypedDict, total=False):
@@ -68,6 +73,22 @@ def operation(function: Callable[P, Call[T]]) -> Callable[P, Call[T]]:
     """Enters an operation into the table under its name."""
     OPERATIONS[function.__name__] = function
     return function
+
+
+def shared_by(operation: str) -> Callable[[Shares], Shares]:
+    """Declares how the options of a gang's method are shared among the members, where not all get the same."""
+
+    def declare(function: Shares) -> Shares:
+        _SHARES[operation] = function
+        return function
+
+    return declare
+
+
+def shares(operation: str, options: dict[str, Any], members: int) -> list[dict[str, Any]]:
+    """Gives each member's options of an operation that a gang is asked for, by rank in group."""
+    share = _SHARES.get(operation)
+    return share(options, members) if share else [options] * members
 
 
 def find_operation(name: str) -> Callable[..., Call[Any]]:
@@ -179,6 +200,24 @@ def checked_rank(name: str, rank: int) -> int:
     if not 0 <= rank < 2**32:
         raise RankOutOfRangeError(f"{name} is no rank", expected="0 or more", got=str(rank))
     return rank
+
+
+def checked_sizes(name: str, sizes: Iterable[int] | None) -> Sequence[int]:
+    """Gives sizes that fit on the wire, none for None; whether they fit the group and its tensors, the ranks decide.
+
+    Raises:
+        InvalidArgumentError: There are none, or one is negative or absurd.
+    """
+    if sizes is None:
+        return ()
+    listed = list(sizes)
+    if not listed:
+        raise InvalidArgumentError(f"{name} do not fit the group", expected="one for each member", got="none")
+    if not all(0 <= size < 2**63 for size in listed):
+        raise InvalidArgumentError(
+            f"{name} do not fit the group", expected="0 or more for each member", got=str(listed)
+        )
+    return listed
 
 
 def outcome_of(response: type[Message], convert: Callable[[Any], T]) -> Callable[[bytes], T]:

@@ -4,7 +4,9 @@ isort:skip_file
 """
 
 import builtins
+import collections.abc
 import google.protobuf.descriptor
+import google.protobuf.internal.containers
 import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
 import rankbridge.v1.call_pb2
@@ -38,6 +40,12 @@ class _ReduceOpEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumT
     """Largest. Not of complex."""
     REDUCE_OP_AVG: _ReduceOp.ValueType  # 5
     """Sum divided by the group's size. Of floating-point and complex dtypes only."""
+    REDUCE_OP_BAND: _ReduceOp.ValueType  # 6
+    """Bitwise and. Of integers and bool only."""
+    REDUCE_OP_BOR: _ReduceOp.ValueType  # 7
+    """Bitwise or. Of integers and bool only."""
+    REDUCE_OP_BXOR: _ReduceOp.ValueType  # 8
+    """Bitwise exclusive or. Of integers and bool only."""
 
 class ReduceOp(_ReduceOp, metaclass=_ReduceOpEnumTypeWrapper):
     """How elements are combined."""
@@ -54,6 +62,12 @@ REDUCE_OP_MAX: ReduceOp.ValueType  # 4
 """Largest. Not of complex."""
 REDUCE_OP_AVG: ReduceOp.ValueType  # 5
 """Sum divided by the group's size. Of floating-point and complex dtypes only."""
+REDUCE_OP_BAND: ReduceOp.ValueType  # 6
+"""Bitwise and. Of integers and bool only."""
+REDUCE_OP_BOR: ReduceOp.ValueType  # 7
+"""Bitwise or. Of integers and bool only."""
+REDUCE_OP_BXOR: ReduceOp.ValueType  # 8
+"""Bitwise exclusive or. Of integers and bool only."""
 Global___ReduceOp: typing_extensions.TypeAlias = ReduceOp
 
 @typing.final
@@ -178,8 +192,9 @@ class GatherRequest(google.protobuf.message.Message):
     REF_ID_FIELD_NUMBER: builtins.int
     DST_RANK_IN_GROUP_FIELD_NUMBER: builtins.int
     DIM_FIELD_NUMBER: builtins.int
+    SIZES_FIELD_NUMBER: builtins.int
     ref_id: builtins.str
-    """Id of this rank's tensor; equal dtype and shape on all members, one dimension or more."""
+    """Id of this rank's tensor; equal dtype and shape on all members but for `sizes`, one dimension or more."""
     dst_rank_in_group: builtins.int
     """Rank in the group that receives, 0 to the group's size - 1."""
     dim: builtins.int
@@ -188,6 +203,12 @@ class GatherRequest(google.protobuf.message.Message):
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""
 
+    @property
+    def sizes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Size of every member's tensor along `dim`, by rank in group, each 0 or more; this rank's own is its tensor's. The
+        same on all members. Empty: all tensors are alike.
+        """
+
     def __init__(
         self,
         *,
@@ -195,9 +216,10 @@ class GatherRequest(google.protobuf.message.Message):
         ref_id: builtins.str = ...,
         dst_rank_in_group: builtins.int = ...,
         dim: builtins.int | None = ...,
+        sizes: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_dim", b"_dim", "call", b"call", "dim", b"dim"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_dim", b"_dim", "call", b"call", "dim", b"dim", "dst_rank_in_group", b"dst_rank_in_group", "ref_id", b"ref_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_dim", b"_dim", "call", b"call", "dim", b"dim", "dst_rank_in_group", b"dst_rank_in_group", "ref_id", b"ref_id", "sizes", b"sizes"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_dim", b"_dim"]) -> typing.Literal["dim"] | None: ...
 
 Global___GatherRequest: typing_extensions.TypeAlias = GatherRequest
@@ -300,13 +322,20 @@ class AllGatherRequest(google.protobuf.message.Message):
     CALL_FIELD_NUMBER: builtins.int
     REF_ID_FIELD_NUMBER: builtins.int
     DIM_FIELD_NUMBER: builtins.int
+    SIZES_FIELD_NUMBER: builtins.int
     ref_id: builtins.str
-    """Id of this rank's tensor; equal dtype and shape on all members, one dimension or more."""
+    """Id of this rank's tensor; equal dtype and shape on all members but for `sizes`, one dimension or more."""
     dim: builtins.int
     """Dimension along which to concatenate; negative counts from the last. Absent: -1, the last."""
     @property
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""
+
+    @property
+    def sizes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Size of every member's tensor along `dim`, by rank in group, each 0 or more; this rank's own is its tensor's. The
+        same on all members. Empty: all tensors are alike.
+        """
 
     def __init__(
         self,
@@ -314,9 +343,10 @@ class AllGatherRequest(google.protobuf.message.Message):
         call: rankbridge.v1.call_pb2.Call | None = ...,
         ref_id: builtins.str = ...,
         dim: builtins.int | None = ...,
+        sizes: collections.abc.Iterable[builtins.int] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_dim", b"_dim", "call", b"call", "dim", b"dim"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_dim", b"_dim", "call", b"call", "dim", b"dim", "ref_id", b"ref_id"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_dim", b"_dim", "call", b"call", "dim", b"dim", "ref_id", b"ref_id", "sizes", b"sizes"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_dim", b"_dim"]) -> typing.Literal["dim"] | None: ...
 
 Global___AllGatherRequest: typing_extensions.TypeAlias = AllGatherRequest
@@ -348,3 +378,270 @@ class AllGatherResponse(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["value", "error"] | None: ...
 
 Global___AllGatherResponse: typing_extensions.TypeAlias = AllGatherResponse
+
+@typing.final
+class ReduceRequest(google.protobuf.message.Message):
+    """Reduces all members' tensors at one of them, element by element."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CALL_FIELD_NUMBER: builtins.int
+    REF_ID_FIELD_NUMBER: builtins.int
+    OP_FIELD_NUMBER: builtins.int
+    DST_RANK_IN_GROUP_FIELD_NUMBER: builtins.int
+    ref_id: builtins.str
+    """Id of this rank's tensor; equal dtype and shape on all members."""
+    op: Global___ReduceOp.ValueType
+    """How elements are combined. Unspecified: sum."""
+    dst_rank_in_group: builtins.int
+    """Rank in the group that receives, 0 to the group's size - 1."""
+    @property
+    def call(self) -> rankbridge.v1.call_pb2.Call:
+        """Group, identity, timeout."""
+
+    def __init__(
+        self,
+        *,
+        call: rankbridge.v1.call_pb2.Call | None = ...,
+        ref_id: builtins.str = ...,
+        op: Global___ReduceOp.ValueType = ...,
+        dst_rank_in_group: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["call", b"call"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["call", b"call", "dst_rank_in_group", b"dst_rank_in_group", "op", b"op", "ref_id", b"ref_id"]) -> None: ...
+
+Global___ReduceRequest: typing_extensions.TypeAlias = ReduceRequest
+
+@typing.final
+class ReduceResponse(google.protobuf.message.Message):
+    """Outcome of Reduce."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    @property
+    def value(self) -> rankbridge.v1.value_pb2.Value:
+        """At the destination a ref on the result, elsewhere none."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What failed."""
+
+    def __init__(
+        self,
+        *,
+        value: rankbridge.v1.value_pb2.Value | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "value", b"value"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "value", b"value"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["value", "error"] | None: ...
+
+Global___ReduceResponse: typing_extensions.TypeAlias = ReduceResponse
+
+@typing.final
+class ScatterRequest(google.protobuf.message.Message):
+    """Divides one member's tensor among all."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CALL_FIELD_NUMBER: builtins.int
+    REF_ID_FIELD_NUMBER: builtins.int
+    SRC_RANK_IN_GROUP_FIELD_NUMBER: builtins.int
+    DIM_FIELD_NUMBER: builtins.int
+    ref_id: builtins.str
+    """Id of this rank's tensor. At the source: the whole, whose size along `dim` is a multiple of the group's size.
+    Elsewhere: a tensor of the part's dtype and shape, which says what is expected.
+    """
+    src_rank_in_group: builtins.int
+    """Rank in the group whose tensor is divided, 0 to the group's size - 1."""
+    dim: builtins.int
+    """Dimension along which to divide; negative counts from the last. 0: the first."""
+    @property
+    def call(self) -> rankbridge.v1.call_pb2.Call:
+        """Group, identity, timeout."""
+
+    def __init__(
+        self,
+        *,
+        call: rankbridge.v1.call_pb2.Call | None = ...,
+        ref_id: builtins.str = ...,
+        src_rank_in_group: builtins.int = ...,
+        dim: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["call", b"call"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["call", b"call", "dim", b"dim", "ref_id", b"ref_id", "src_rank_in_group", b"src_rank_in_group"]) -> None: ...
+
+Global___ScatterRequest: typing_extensions.TypeAlias = ScatterRequest
+
+@typing.final
+class ScatterResponse(google.protobuf.message.Message):
+    """Outcome of Scatter."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    @property
+    def value(self) -> rankbridge.v1.value_pb2.Value:
+        """A ref on this rank's part."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What failed."""
+
+    def __init__(
+        self,
+        *,
+        value: rankbridge.v1.value_pb2.Value | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "value", b"value"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "value", b"value"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["value", "error"] | None: ...
+
+Global___ScatterResponse: typing_extensions.TypeAlias = ScatterResponse
+
+@typing.final
+class ReduceScatterRequest(google.protobuf.message.Message):
+    """Reduces all members' tensors, element by element, and divides the result among them."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CALL_FIELD_NUMBER: builtins.int
+    REF_ID_FIELD_NUMBER: builtins.int
+    OP_FIELD_NUMBER: builtins.int
+    DIM_FIELD_NUMBER: builtins.int
+    SIZES_FIELD_NUMBER: builtins.int
+    ref_id: builtins.str
+    """Id of this rank's tensor; equal dtype and shape on all members, one dimension or more."""
+    op: Global___ReduceOp.ValueType
+    """How elements are combined. Unspecified: sum."""
+    dim: builtins.int
+    """Dimension along which to divide; negative counts from the last. Absent: -1, the last."""
+    @property
+    def call(self) -> rankbridge.v1.call_pb2.Call:
+        """Group, identity, timeout."""
+
+    @property
+    def sizes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Size of every member's part along `dim`, by rank in group, each 0 or more; their sum is the tensor's size along
+        `dim`. The same on all members. Empty: equal parts.
+        """
+
+    def __init__(
+        self,
+        *,
+        call: rankbridge.v1.call_pb2.Call | None = ...,
+        ref_id: builtins.str = ...,
+        op: Global___ReduceOp.ValueType = ...,
+        dim: builtins.int | None = ...,
+        sizes: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_dim", b"_dim", "call", b"call", "dim", b"dim"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_dim", b"_dim", "call", b"call", "dim", b"dim", "op", b"op", "ref_id", b"ref_id", "sizes", b"sizes"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_dim", b"_dim"]) -> typing.Literal["dim"] | None: ...
+
+Global___ReduceScatterRequest: typing_extensions.TypeAlias = ReduceScatterRequest
+
+@typing.final
+class ReduceScatterResponse(google.protobuf.message.Message):
+    """Outcome of ReduceScatter."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    @property
+    def value(self) -> rankbridge.v1.value_pb2.Value:
+        """A ref on this rank's part."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What failed."""
+
+    def __init__(
+        self,
+        *,
+        value: rankbridge.v1.value_pb2.Value | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "value", b"value"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "value", b"value"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["value", "error"] | None: ...
+
+Global___ReduceScatterResponse: typing_extensions.TypeAlias = ReduceScatterResponse
+
+@typing.final
+class AllToAllRequest(google.protobuf.message.Message):
+    """Sends every member its part of every member's tensor."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CALL_FIELD_NUMBER: builtins.int
+    REF_ID_FIELD_NUMBER: builtins.int
+    DIM_FIELD_NUMBER: builtins.int
+    INPUT_SIZES_FIELD_NUMBER: builtins.int
+    OUTPUT_SIZES_FIELD_NUMBER: builtins.int
+    ref_id: builtins.str
+    """Id of this rank's tensor, one dimension or more; equal dtype on all members, and equal shape but for the sizes."""
+    dim: builtins.int
+    """Dimension along which to divide and to concatenate; negative counts from the last. 0: the first."""
+    @property
+    def call(self) -> rankbridge.v1.call_pb2.Call:
+        """Group, identity, timeout."""
+
+    @property
+    def input_sizes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Size along `dim` of what this rank sends to each member, by rank in group, each 0 or more; their sum is the
+        tensor's size along `dim`. Empty, as `output_sizes` must be then: equal parts, of tensors that are all alike.
+        """
+
+    @property
+    def output_sizes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
+        """Size along `dim` of what this rank gets from each member, by rank in group, each 0 or more: what that member's
+        `input_sizes` say of this rank. Else the call fails with MISMATCH on every member, and no data has moved.
+        """
+
+    def __init__(
+        self,
+        *,
+        call: rankbridge.v1.call_pb2.Call | None = ...,
+        ref_id: builtins.str = ...,
+        dim: builtins.int = ...,
+        input_sizes: collections.abc.Iterable[builtins.int] | None = ...,
+        output_sizes: collections.abc.Iterable[builtins.int] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["call", b"call"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["call", b"call", "dim", b"dim", "input_sizes", b"input_sizes", "output_sizes", b"output_sizes", "ref_id", b"ref_id"]) -> None: ...
+
+Global___AllToAllRequest: typing_extensions.TypeAlias = AllToAllRequest
+
+@typing.final
+class AllToAllResponse(google.protobuf.message.Message):
+    """Outcome of AllToAll."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    @property
+    def value(self) -> rankbridge.v1.value_pb2.Value:
+        """A ref on what this rank got."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What failed."""
+
+    def __init__(
+        self,
+        *,
+        value: rankbridge.v1.value_pb2.Value | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "value", b"value"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "value", b"value"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["value", "error"] | None: ...
+
+Global___AllToAllResponse: typing_extensions.TypeAlias = AllToAllResponse

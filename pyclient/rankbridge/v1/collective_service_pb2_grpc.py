@@ -63,6 +63,26 @@ class CollectiveServiceStub(object):
                 request_serializer=rankbridge_dot_v1_dot_collective__service__pb2.AllGatherRequest.SerializeToString,
                 response_deserializer=rankbridge_dot_v1_dot_collective__service__pb2.AllGatherResponse.FromString,
                 _registered_method=True)
+        self.Reduce = channel.unary_unary(
+                '/rankbridge.v1.CollectiveService/Reduce',
+                request_serializer=rankbridge_dot_v1_dot_collective__service__pb2.ReduceRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_collective__service__pb2.ReduceResponse.FromString,
+                _registered_method=True)
+        self.Scatter = channel.unary_unary(
+                '/rankbridge.v1.CollectiveService/Scatter',
+                request_serializer=rankbridge_dot_v1_dot_collective__service__pb2.ScatterRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_collective__service__pb2.ScatterResponse.FromString,
+                _registered_method=True)
+        self.ReduceScatter = channel.unary_unary(
+                '/rankbridge.v1.CollectiveService/ReduceScatter',
+                request_serializer=rankbridge_dot_v1_dot_collective__service__pb2.ReduceScatterRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_collective__service__pb2.ReduceScatterResponse.FromString,
+                _registered_method=True)
+        self.AllToAll = channel.unary_unary(
+                '/rankbridge.v1.CollectiveService/AllToAll',
+                request_serializer=rankbridge_dot_v1_dot_collective__service__pb2.AllToAllRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_collective__service__pb2.AllToAllResponse.FromString,
+                _registered_method=True)
 
 
 class CollectiveServiceServicer(object):
@@ -107,6 +127,34 @@ class CollectiveServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Reduce(self, request, context):
+        """Gives the destination the element-wise reduction of all members' tensors; the others none.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def Scatter(self, request, context):
+        """Gives every member its part of the source's tensor, which is divided equally in group order.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ReduceScatter(self, request, context):
+        """Gives every member its part of the element-wise reduction of all members' tensors, divided in group order.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def AllToAll(self, request, context):
+        """Divides every member's tensor, and gives every member its parts of all of them, concatenated in group order.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CollectiveServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -134,6 +182,26 @@ def add_CollectiveServiceServicer_to_server(servicer, server):
                     servicer.AllGather,
                     request_deserializer=rankbridge_dot_v1_dot_collective__service__pb2.AllGatherRequest.FromString,
                     response_serializer=rankbridge_dot_v1_dot_collective__service__pb2.AllGatherResponse.SerializeToString,
+            ),
+            'Reduce': grpc.unary_unary_rpc_method_handler(
+                    servicer.Reduce,
+                    request_deserializer=rankbridge_dot_v1_dot_collective__service__pb2.ReduceRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_collective__service__pb2.ReduceResponse.SerializeToString,
+            ),
+            'Scatter': grpc.unary_unary_rpc_method_handler(
+                    servicer.Scatter,
+                    request_deserializer=rankbridge_dot_v1_dot_collective__service__pb2.ScatterRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_collective__service__pb2.ScatterResponse.SerializeToString,
+            ),
+            'ReduceScatter': grpc.unary_unary_rpc_method_handler(
+                    servicer.ReduceScatter,
+                    request_deserializer=rankbridge_dot_v1_dot_collective__service__pb2.ReduceScatterRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_collective__service__pb2.ReduceScatterResponse.SerializeToString,
+            ),
+            'AllToAll': grpc.unary_unary_rpc_method_handler(
+                    servicer.AllToAll,
+                    request_deserializer=rankbridge_dot_v1_dot_collective__service__pb2.AllToAllRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_collective__service__pb2.AllToAllResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -275,6 +343,114 @@ class CollectiveService(object):
             '/rankbridge.v1.CollectiveService/AllGather',
             rankbridge_dot_v1_dot_collective__service__pb2.AllGatherRequest.SerializeToString,
             rankbridge_dot_v1_dot_collective__service__pb2.AllGatherResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Reduce(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.CollectiveService/Reduce',
+            rankbridge_dot_v1_dot_collective__service__pb2.ReduceRequest.SerializeToString,
+            rankbridge_dot_v1_dot_collective__service__pb2.ReduceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Scatter(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.CollectiveService/Scatter',
+            rankbridge_dot_v1_dot_collective__service__pb2.ScatterRequest.SerializeToString,
+            rankbridge_dot_v1_dot_collective__service__pb2.ScatterResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ReduceScatter(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.CollectiveService/ReduceScatter',
+            rankbridge_dot_v1_dot_collective__service__pb2.ReduceScatterRequest.SerializeToString,
+            rankbridge_dot_v1_dot_collective__service__pb2.ReduceScatterResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def AllToAll(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.CollectiveService/AllToAll',
+            rankbridge_dot_v1_dot_collective__service__pb2.AllToAllRequest.SerializeToString,
+            rankbridge_dot_v1_dot_collective__service__pb2.AllToAllResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -105,7 +105,71 @@ _CollectiveServiceAllGatherType = typing_extensions.TypeVar(
     ],
 )
 
-class CollectiveServiceStub(typing.Generic[_CollectiveServiceBarrierType, _CollectiveServiceBroadcastType, _CollectiveServiceGatherType, _CollectiveServiceAllReduceType, _CollectiveServiceAllGatherType]):
+_CollectiveServiceReduceType = typing_extensions.TypeVar(
+    '_CollectiveServiceReduceType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.ReduceRequest,
+        rankbridge.v1.collective_service_pb2.ReduceResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.ReduceRequest,
+        rankbridge.v1.collective_service_pb2.ReduceResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.ReduceRequest,
+        rankbridge.v1.collective_service_pb2.ReduceResponse,
+    ],
+)
+
+_CollectiveServiceScatterType = typing_extensions.TypeVar(
+    '_CollectiveServiceScatterType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.ScatterRequest,
+        rankbridge.v1.collective_service_pb2.ScatterResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.ScatterRequest,
+        rankbridge.v1.collective_service_pb2.ScatterResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.ScatterRequest,
+        rankbridge.v1.collective_service_pb2.ScatterResponse,
+    ],
+)
+
+_CollectiveServiceReduceScatterType = typing_extensions.TypeVar(
+    '_CollectiveServiceReduceScatterType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.ReduceScatterRequest,
+        rankbridge.v1.collective_service_pb2.ReduceScatterResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.ReduceScatterRequest,
+        rankbridge.v1.collective_service_pb2.ReduceScatterResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.ReduceScatterRequest,
+        rankbridge.v1.collective_service_pb2.ReduceScatterResponse,
+    ],
+)
+
+_CollectiveServiceAllToAllType = typing_extensions.TypeVar(
+    '_CollectiveServiceAllToAllType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.AllToAllRequest,
+        rankbridge.v1.collective_service_pb2.AllToAllResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.AllToAllRequest,
+        rankbridge.v1.collective_service_pb2.AllToAllResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.AllToAllRequest,
+        rankbridge.v1.collective_service_pb2.AllToAllResponse,
+    ],
+)
+
+class CollectiveServiceStub(typing.Generic[_CollectiveServiceBarrierType, _CollectiveServiceBroadcastType, _CollectiveServiceGatherType, _CollectiveServiceAllReduceType, _CollectiveServiceAllGatherType, _CollectiveServiceReduceType, _CollectiveServiceScatterType, _CollectiveServiceReduceScatterType, _CollectiveServiceAllToAllType]):
     """Collectives of a group. Each is called on every member, on all at once; none runs before all members have
     called for the same thing. Inputs are never changed before the operation has succeeded on this rank.
     Whatever fails is told in the response's `error`; a gRPC status other than OK means that the call was not
@@ -134,6 +198,22 @@ class CollectiveServiceStub(typing.Generic[_CollectiveServiceBarrierType, _Colle
             rankbridge.v1.collective_service_pb2.AllGatherRequest,
             rankbridge.v1.collective_service_pb2.AllGatherResponse,
         ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.collective_service_pb2.ReduceRequest,
+            rankbridge.v1.collective_service_pb2.ReduceResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.collective_service_pb2.ScatterRequest,
+            rankbridge.v1.collective_service_pb2.ScatterResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.collective_service_pb2.ReduceScatterRequest,
+            rankbridge.v1.collective_service_pb2.ReduceScatterResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.collective_service_pb2.AllToAllRequest,
+            rankbridge.v1.collective_service_pb2.AllToAllResponse,
+        ],
     ], channel: grpc.Channel) -> None: ...
 
     @typing.overload
@@ -158,6 +238,22 @@ class CollectiveServiceStub(typing.Generic[_CollectiveServiceBarrierType, _Colle
             rankbridge.v1.collective_service_pb2.AllGatherRequest,
             rankbridge.v1.collective_service_pb2.AllGatherResponse,
         ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.collective_service_pb2.ReduceRequest,
+            rankbridge.v1.collective_service_pb2.ReduceResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.collective_service_pb2.ScatterRequest,
+            rankbridge.v1.collective_service_pb2.ScatterResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.collective_service_pb2.ReduceScatterRequest,
+            rankbridge.v1.collective_service_pb2.ReduceScatterResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.collective_service_pb2.AllToAllRequest,
+            rankbridge.v1.collective_service_pb2.AllToAllResponse,
+        ],
     ], channel: grpc.aio.Channel) -> None: ...
 
     Barrier: _CollectiveServiceBarrierType
@@ -174,6 +270,18 @@ class CollectiveServiceStub(typing.Generic[_CollectiveServiceBarrierType, _Colle
 
     AllGather: _CollectiveServiceAllGatherType
     """Gives every member the members' tensors, concatenated in group order."""
+
+    Reduce: _CollectiveServiceReduceType
+    """Gives the destination the element-wise reduction of all members' tensors; the others none."""
+
+    Scatter: _CollectiveServiceScatterType
+    """Gives every member its part of the source's tensor, which is divided equally in group order."""
+
+    ReduceScatter: _CollectiveServiceReduceScatterType
+    """Gives every member its part of the element-wise reduction of all members' tensors, divided in group order."""
+
+    AllToAll: _CollectiveServiceAllToAllType
+    """Divides every member's tensor, and gives every member its parts of all of them, concatenated in group order."""
 
 CollectiveServiceAsyncStub: typing_extensions.TypeAlias = CollectiveServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -195,6 +303,22 @@ CollectiveServiceAsyncStub: typing_extensions.TypeAlias = CollectiveServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.collective_service_pb2.AllGatherRequest,
         rankbridge.v1.collective_service_pb2.AllGatherResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.ReduceRequest,
+        rankbridge.v1.collective_service_pb2.ReduceResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.ScatterRequest,
+        rankbridge.v1.collective_service_pb2.ScatterResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.ReduceScatterRequest,
+        rankbridge.v1.collective_service_pb2.ReduceScatterResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.AllToAllRequest,
+        rankbridge.v1.collective_service_pb2.AllToAllResponse,
     ],
 ]
 
@@ -244,5 +368,37 @@ class CollectiveServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.collective_service_pb2.AllGatherResponse, collections.abc.Awaitable[rankbridge.v1.collective_service_pb2.AllGatherResponse]]:
         """Gives every member the members' tensors, concatenated in group order."""
+
+    @abc.abstractmethod
+    def Reduce(
+        self,
+        request: rankbridge.v1.collective_service_pb2.ReduceRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.collective_service_pb2.ReduceResponse, collections.abc.Awaitable[rankbridge.v1.collective_service_pb2.ReduceResponse]]:
+        """Gives the destination the element-wise reduction of all members' tensors; the others none."""
+
+    @abc.abstractmethod
+    def Scatter(
+        self,
+        request: rankbridge.v1.collective_service_pb2.ScatterRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.collective_service_pb2.ScatterResponse, collections.abc.Awaitable[rankbridge.v1.collective_service_pb2.ScatterResponse]]:
+        """Gives every member its part of the source's tensor, which is divided equally in group order."""
+
+    @abc.abstractmethod
+    def ReduceScatter(
+        self,
+        request: rankbridge.v1.collective_service_pb2.ReduceScatterRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.collective_service_pb2.ReduceScatterResponse, collections.abc.Awaitable[rankbridge.v1.collective_service_pb2.ReduceScatterResponse]]:
+        """Gives every member its part of the element-wise reduction of all members' tensors, divided in group order."""
+
+    @abc.abstractmethod
+    def AllToAll(
+        self,
+        request: rankbridge.v1.collective_service_pb2.AllToAllRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.collective_service_pb2.AllToAllResponse, collections.abc.Awaitable[rankbridge.v1.collective_service_pb2.AllToAllResponse]]:
+        """Divides every member's tensor, and gives every member its parts of all of them, concatenated in group order."""
 
 def add_CollectiveServiceServicer_to_server(servicer: CollectiveServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

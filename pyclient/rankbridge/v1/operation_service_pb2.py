@@ -27,37 +27,37 @@ from rankbridge.v1 import error_pb2 as rankbridge_dot_v1_dot_error__pb2
 from rankbridge.v1 import value_pb2 as rankbridge_dot_v1_dot_value__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%rankbridge/v1/operation_service.proto\x12\rrankbridge.v1\x1a&rankbridge/v1/collective_service.proto\x1a\x19rankbridge/v1/error.proto\x1a\x19rankbridge/v1/value.proto\"\x99\x02\n\tOperation\x12\x30\n\x07\x62\x61rrier\x18\x01 \x01(\x0b\x32\x1d.rankbridge.v1.BarrierRequestH\x00\x12\x34\n\tbroadcast\x18\x02 \x01(\x0b\x32\x1f.rankbridge.v1.BroadcastRequestH\x00\x12.\n\x06gather\x18\x03 \x01(\x0b\x32\x1c.rankbridge.v1.GatherRequestH\x00\x12\x35\n\nall_reduce\x18\x04 \x01(\x0b\x32\x1f.rankbridge.v1.AllReduceRequestH\x00\x12\x35\n\nall_gather\x18\x05 \x01(\x0b\x32\x1f.rankbridge.v1.AllGatherRequestH\x00\x42\x06\n\x04kind\"<\n\rSubmitRequest\x12+\n\toperation\x18\x01 \x01(\x0b\x32\x18.rankbridge.v1.Operation\"Z\n\x0eSubmitResponse\x12\x16\n\x0coperation_id\x18\x01 \x01(\tH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"#\n\x0bPollRequest\x12\x14\n\x0coperation_id\x18\x01 \x01(\t\"o\n\x0fOperationStatus\x12,\n\x05state\x18\x01 \x01(\x0e\x32\x1d.rankbridge.v1.OperationState\x12.\n\x06result\x18\x02 \x01(\x0b\x32\x1e.rankbridge.v1.OperationResult\"j\n\x0fOperationResult\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"r\n\x0cPollResponse\x12\x30\n\x06status\x18\x01 \x01(\x0b\x32\x1e.rankbridge.v1.OperationStatusH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"8\n\x0c\x41waitRequest\x12\x14\n\x0coperation_id\x18\x01 \x01(\t\x12\x12\n\ntimeout_ms\x18\x02 \x01(\r\"h\n\rAwaitResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"%\n\rCancelRequest\x12\x14\n\x0coperation_id\x18\x01 \x01(\t\"W\n\x0e\x43\x61ncelResponse\x12\x13\n\tcancelled\x18\x01 \x01(\x08H\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome*\xa0\x01\n\x0eOperationState\x12\x1f\n\x1bOPERATION_STATE_UNSPECIFIED\x10\x00\x12\x1a\n\x16OPERATION_STATE_QUEUED\x10\x01\x12\x1d\n\x19OPERATION_STATE_ADMISSION\x10\x02\x12\x18\n\x14OPERATION_STATE_DATA\x10\x03\x12\x18\n\x14OPERATION_STATE_DONE\x10\x04\x32\xa5\x02\n\x10OperationService\x12\x45\n\x06Submit\x12\x1c.rankbridge.v1.SubmitRequest\x1a\x1d.rankbridge.v1.SubmitResponse\x12?\n\x04Poll\x12\x1a.rankbridge.v1.PollRequest\x1a\x1b.rankbridge.v1.PollResponse\x12\x42\n\x05\x41wait\x12\x1b.rankbridge.v1.AwaitRequest\x1a\x1c.rankbridge.v1.AwaitResponse\x12\x45\n\x06\x43\x61ncel\x12\x1c.rankbridge.v1.CancelRequest\x1a\x1d.rankbridge.v1.CancelResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n%rankbridge/v1/operation_service.proto\x12\rrankbridge.v1\x1a&rankbridge/v1/collective_service.proto\x1a\x19rankbridge/v1/error.proto\x1a\x19rankbridge/v1/value.proto\"\xf0\x03\n\tOperation\x12\x30\n\x07\x62\x61rrier\x18\x01 \x01(\x0b\x32\x1d.rankbridge.v1.BarrierRequestH\x00\x12\x34\n\tbroadcast\x18\x02 \x01(\x0b\x32\x1f.rankbridge.v1.BroadcastRequestH\x00\x12.\n\x06gather\x18\x03 \x01(\x0b\x32\x1c.rankbridge.v1.GatherRequestH\x00\x12\x35\n\nall_reduce\x18\x04 \x01(\x0b\x32\x1f.rankbridge.v1.AllReduceRequestH\x00\x12\x35\n\nall_gather\x18\x05 \x01(\x0b\x32\x1f.rankbridge.v1.AllGatherRequestH\x00\x12.\n\x06reduce\x18\x06 \x01(\x0b\x32\x1c.rankbridge.v1.ReduceRequestH\x00\x12\x30\n\x07scatter\x18\x07 \x01(\x0b\x32\x1d.rankbridge.v1.ScatterRequestH\x00\x12=\n\x0ereduce_scatter\x18\x08 \x01(\x0b\x32#.rankbridge.v1.ReduceScatterRequestH\x00\x12\x34\n\nall_to_all\x18\t \x01(\x0b\x32\x1e.rankbridge.v1.AllToAllRequestH\x00\x42\x06\n\x04kind\"<\n\rSubmitRequest\x12+\n\toperation\x18\x01 \x01(\x0b\x32\x18.rankbridge.v1.Operation\"Z\n\x0eSubmitResponse\x12\x16\n\x0coperation_id\x18\x01 \x01(\tH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"#\n\x0bPollRequest\x12\x14\n\x0coperation_id\x18\x01 \x01(\t\"o\n\x0fOperationStatus\x12,\n\x05state\x18\x01 \x01(\x0e\x32\x1d.rankbridge.v1.OperationState\x12.\n\x06result\x18\x02 \x01(\x0b\x32\x1e.rankbridge.v1.OperationResult\"j\n\x0fOperationResult\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"r\n\x0cPollResponse\x12\x30\n\x06status\x18\x01 \x01(\x0b\x32\x1e.rankbridge.v1.OperationStatusH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"8\n\x0c\x41waitRequest\x12\x14\n\x0coperation_id\x18\x01 \x01(\t\x12\x12\n\ntimeout_ms\x18\x02 \x01(\r\"h\n\rAwaitResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"%\n\rCancelRequest\x12\x14\n\x0coperation_id\x18\x01 \x01(\t\"W\n\x0e\x43\x61ncelResponse\x12\x13\n\tcancelled\x18\x01 \x01(\x08H\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome*\xa0\x01\n\x0eOperationState\x12\x1f\n\x1bOPERATION_STATE_UNSPECIFIED\x10\x00\x12\x1a\n\x16OPERATION_STATE_QUEUED\x10\x01\x12\x1d\n\x19OPERATION_STATE_ADMISSION\x10\x02\x12\x18\n\x14OPERATION_STATE_DATA\x10\x03\x12\x18\n\x14OPERATION_STATE_DONE\x10\x04\x32\xa5\x02\n\x10OperationService\x12\x45\n\x06Submit\x12\x1c.rankbridge.v1.SubmitRequest\x1a\x1d.rankbridge.v1.SubmitResponse\x12?\n\x04Poll\x12\x1a.rankbridge.v1.PollRequest\x1a\x1b.rankbridge.v1.PollResponse\x12\x42\n\x05\x41wait\x12\x1b.rankbridge.v1.AwaitRequest\x1a\x1c.rankbridge.v1.AwaitResponse\x12\x45\n\x06\x43\x61ncel\x12\x1c.rankbridge.v1.CancelRequest\x1a\x1d.rankbridge.v1.CancelResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rankbridge.v1.operation_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_OPERATIONSTATE']._serialized_start=1255
-  _globals['_OPERATIONSTATE']._serialized_end=1415
+  _globals['_OPERATIONSTATE']._serialized_start=1470
+  _globals['_OPERATIONSTATE']._serialized_end=1630
   _globals['_OPERATION']._serialized_start=151
-  _globals['_OPERATION']._serialized_end=432
-  _globals['_SUBMITREQUEST']._serialized_start=434
-  _globals['_SUBMITREQUEST']._serialized_end=494
-  _globals['_SUBMITRESPONSE']._serialized_start=496
-  _globals['_SUBMITRESPONSE']._serialized_end=586
-  _globals['_POLLREQUEST']._serialized_start=588
-  _globals['_POLLREQUEST']._serialized_end=623
-  _globals['_OPERATIONSTATUS']._serialized_start=625
-  _globals['_OPERATIONSTATUS']._serialized_end=736
-  _globals['_OPERATIONRESULT']._serialized_start=738
-  _globals['_OPERATIONRESULT']._serialized_end=844
-  _globals['_POLLRESPONSE']._serialized_start=846
-  _globals['_POLLRESPONSE']._serialized_end=960
-  _globals['_AWAITREQUEST']._serialized_start=962
-  _globals['_AWAITREQUEST']._serialized_end=1018
-  _globals['_AWAITRESPONSE']._serialized_start=1020
-  _globals['_AWAITRESPONSE']._serialized_end=1124
-  _globals['_CANCELREQUEST']._serialized_start=1126
-  _globals['_CANCELREQUEST']._serialized_end=1163
-  _globals['_CANCELRESPONSE']._serialized_start=1165
-  _globals['_CANCELRESPONSE']._serialized_end=1252
-  _globals['_OPERATIONSERVICE']._serialized_start=1418
-  _globals['_OPERATIONSERVICE']._serialized_end=1711
+  _globals['_OPERATION']._serialized_end=647
+  _globals['_SUBMITREQUEST']._serialized_start=649
+  _globals['_SUBMITREQUEST']._serialized_end=709
+  _globals['_SUBMITRESPONSE']._serialized_start=711
+  _globals['_SUBMITRESPONSE']._serialized_end=801
+  _globals['_POLLREQUEST']._serialized_start=803
+  _globals['_POLLREQUEST']._serialized_end=838
+  _globals['_OPERATIONSTATUS']._serialized_start=840
+  _globals['_OPERATIONSTATUS']._serialized_end=951
+  _globals['_OPERATIONRESULT']._serialized_start=953
+  _globals['_OPERATIONRESULT']._serialized_end=1059
+  _globals['_POLLRESPONSE']._serialized_start=1061
+  _globals['_POLLRESPONSE']._serialized_end=1175
+  _globals['_AWAITREQUEST']._serialized_start=1177
+  _globals['_AWAITREQUEST']._serialized_end=1233
+  _globals['_AWAITRESPONSE']._serialized_start=1235
+  _globals['_AWAITRESPONSE']._serialized_end=1339
+  _globals['_CANCELREQUEST']._serialized_start=1341
+  _globals['_CANCELREQUEST']._serialized_end=1378
+  _globals['_CANCELRESPONSE']._serialized_start=1380
+  _globals['_CANCELRESPONSE']._serialized_end=1467
+  _globals['_OPERATIONSERVICE']._serialized_start=1633
+  _globals['_OPERATIONSERVICE']._serialized_end=1926
 # @@protoc_insertion_point(module_scope)

@@ -63,6 +63,10 @@ class Operation(google.protobuf.message.Message):
     GATHER_FIELD_NUMBER: builtins.int
     ALL_REDUCE_FIELD_NUMBER: builtins.int
     ALL_GATHER_FIELD_NUMBER: builtins.int
+    REDUCE_FIELD_NUMBER: builtins.int
+    SCATTER_FIELD_NUMBER: builtins.int
+    REDUCE_SCATTER_FIELD_NUMBER: builtins.int
+    ALL_TO_ALL_FIELD_NUMBER: builtins.int
     @property
     def barrier(self) -> rankbridge.v1.collective_service_pb2.BarrierRequest:
         """Wait for all members."""
@@ -83,6 +87,22 @@ class Operation(google.protobuf.message.Message):
     def all_gather(self) -> rankbridge.v1.collective_service_pb2.AllGatherRequest:
         """Concatenate all members' tensors at all of them."""
 
+    @property
+    def reduce(self) -> rankbridge.v1.collective_service_pb2.ReduceRequest:
+        """Reduce all members' tensors at one of them."""
+
+    @property
+    def scatter(self) -> rankbridge.v1.collective_service_pb2.ScatterRequest:
+        """Divide one member's tensor among all."""
+
+    @property
+    def reduce_scatter(self) -> rankbridge.v1.collective_service_pb2.ReduceScatterRequest:
+        """Reduce all members' tensors, and divide the result among them."""
+
+    @property
+    def all_to_all(self) -> rankbridge.v1.collective_service_pb2.AllToAllRequest:
+        """Send every member its part of every member's tensor."""
+
     def __init__(
         self,
         *,
@@ -91,10 +111,14 @@ class Operation(google.protobuf.message.Message):
         gather: rankbridge.v1.collective_service_pb2.GatherRequest | None = ...,
         all_reduce: rankbridge.v1.collective_service_pb2.AllReduceRequest | None = ...,
         all_gather: rankbridge.v1.collective_service_pb2.AllGatherRequest | None = ...,
+        reduce: rankbridge.v1.collective_service_pb2.ReduceRequest | None = ...,
+        scatter: rankbridge.v1.collective_service_pb2.ScatterRequest | None = ...,
+        reduce_scatter: rankbridge.v1.collective_service_pb2.ReduceScatterRequest | None = ...,
+        all_to_all: rankbridge.v1.collective_service_pb2.AllToAllRequest | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_reduce", b"all_reduce", "barrier", b"barrier", "broadcast", b"broadcast", "gather", b"gather", "kind", b"kind"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_reduce", b"all_reduce", "barrier", b"barrier", "broadcast", b"broadcast", "gather", b"gather", "kind", b"kind"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["barrier", "broadcast", "gather", "all_reduce", "all_gather"] | None: ...
+    def HasField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_reduce", b"all_reduce", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "gather", b"gather", "kind", b"kind", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "scatter", b"scatter"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_reduce", b"all_reduce", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "gather", b"gather", "kind", b"kind", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "scatter", b"scatter"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["barrier", "broadcast", "gather", "all_reduce", "all_gather", "reduce", "scatter", "reduce_scatter", "all_to_all"] | None: ...
 
 Global___Operation: typing_extensions.TypeAlias = Operation
 

@@ -9,6 +9,8 @@ import google.protobuf.descriptor
 import google.protobuf.internal.containers
 import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
+import rankbridge.v1.collective_service_pb2
+import rankbridge.v1.dtype_pb2
 import rankbridge.v1.error_pb2
 import rankbridge.v1.group_service_pb2
 import sys
@@ -111,6 +113,7 @@ class DescribeRankResponse(google.protobuf.message.Message):
     PENDING_OPERATIONS_FIELD_NUMBER: builtins.int
     ENDPOINTS_FIELD_NUMBER: builtins.int
     VERSION_FIELD_NUMBER: builtins.int
+    ABILITIES_FIELD_NUMBER: builtins.int
     rank: builtins.int
     """Rank in the gang. Before the first forming: what its launcher said."""
     world_size: builtins.int
@@ -147,6 +150,10 @@ class DescribeRankResponse(google.protobuf.message.Message):
     def endpoints(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
         """Endpoints at which this sidecar serves, as gRPC targets: "unix:/run/...", "127.0.0.1:50051"."""
 
+    @property
+    def abilities(self) -> Global___Abilities:
+        """What the backend can do. Absent: the rank's version does not tell."""
+
     def __init__(
         self,
         *,
@@ -164,11 +171,68 @@ class DescribeRankResponse(google.protobuf.message.Message):
         pending_operations: builtins.int = ...,
         endpoints: collections.abc.Iterable[builtins.str] | None = ...,
         version: builtins.str = ...,
+        abilities: Global___Abilities | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["generation_error", b"generation_error"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["backend", b"backend", "endpoints", b"endpoints", "generation", b"generation", "generation_error", b"generation_error", "generation_state", b"generation_state", "groups", b"groups", "host", b"host", "local_rank", b"local_rank", "pending_operations", b"pending_operations", "pid", b"pid", "rank", b"rank", "sessions", b"sessions", "version", b"version", "world_size", b"world_size"]) -> None: ...
+    def HasField(self, field_name: typing.Literal["abilities", b"abilities", "generation_error", b"generation_error"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["abilities", b"abilities", "backend", b"backend", "endpoints", b"endpoints", "generation", b"generation", "generation_error", b"generation_error", "generation_state", b"generation_state", "groups", b"groups", "host", b"host", "local_rank", b"local_rank", "pending_operations", b"pending_operations", "pid", b"pid", "rank", b"rank", "sessions", b"sessions", "version", b"version", "world_size", b"world_size"]) -> None: ...
 
 Global___DescribeRankResponse: typing_extensions.TypeAlias = DescribeRankResponse
+
+@typing.final
+class Abilities(google.protobuf.message.Message):
+    """What a backend can do."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    COLLECTIVES_FIELD_NUMBER: builtins.int
+    DTYPES_FIELD_NUMBER: builtins.int
+    REDUCTIONS_FIELD_NUMBER: builtins.int
+    @property
+    def collectives(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Collectives that the rank runs, by their fields in `Operation`: "all_reduce"."""
+
+    @property
+    def dtypes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[rankbridge.v1.dtype_pb2.Dtype.ValueType]:
+        """Dtypes that tensors can have; every collective that does not reduce moves all of them."""
+
+    @property
+    def reductions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Reduction]:
+        """Reduce ops of reduce, all_reduce and reduce_scatter. One that is not here works on nothing."""
+
+    def __init__(
+        self,
+        *,
+        collectives: collections.abc.Iterable[builtins.str] | None = ...,
+        dtypes: collections.abc.Iterable[rankbridge.v1.dtype_pb2.Dtype.ValueType] | None = ...,
+        reductions: collections.abc.Iterable[Global___Reduction] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["collectives", b"collectives", "dtypes", b"dtypes", "reductions", b"reductions"]) -> None: ...
+
+Global___Abilities: typing_extensions.TypeAlias = Abilities
+
+@typing.final
+class Reduction(google.protobuf.message.Message):
+    """What one reduce op works on."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OP_FIELD_NUMBER: builtins.int
+    DTYPES_FIELD_NUMBER: builtins.int
+    op: rankbridge.v1.collective_service_pb2.ReduceOp.ValueType
+    """How elements are combined."""
+    @property
+    def dtypes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[rankbridge.v1.dtype_pb2.Dtype.ValueType]:
+        """Dtypes of tensors that are combined so."""
+
+    def __init__(
+        self,
+        *,
+        op: rankbridge.v1.collective_service_pb2.ReduceOp.ValueType = ...,
+        dtypes: collections.abc.Iterable[rankbridge.v1.dtype_pb2.Dtype.ValueType] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["dtypes", b"dtypes", "op", b"op"]) -> None: ...
+
+Global___Reduction: typing_extensions.TypeAlias = Reduction
 
 @typing.final
 class GroupDescription(google.protobuf.message.Message):

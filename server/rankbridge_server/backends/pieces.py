@@ -1,20 +1,42 @@
-"""Laying members' tensors side by side."""
+"""Dividing tensors among members, and laying members' tensors side by side."""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+
 import torch
-
-
-def concatenated(pieces: torch.Tensor, members: int, shape: torch.Size, dim: int) -> torch.Tensor:
-    """Turn members' tensors of `shape`, one after another in memory, into their concatenation along `dim`.
-
-    `pieces` is flat, of members * elements; the result is contiguous and shares its memory when it can.
-    """
-    joined = list(shape)
-    joined[dim] *= members
-    return pieces.view(members, *shape).movedim(0, dim).reshape(joined).contiguous()
 
 
 def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
     """A contiguous tensor's memory as flat uint8, so that engines move dtypes that they do not know."""
     return tensor.reshape(-1).view(torch.uint8)
+
+
+def divided(tensor: torch.Tensor, dim: int, sizes: Sequence[int]) -> list[torch.Tensor]:
+    """Contiguous parts of a tensor, of `sizes` along `dim`; they share its memory where they can."""
+    return [part.contiguous() for part in torch.split(tensor, list(sizes), dim)]
+
+
+def side_by_side(tensor: torch.Tensor, dim: int, sizes: Sequence[int]) -> torch.Tensor:
+    """The parts of a tensor, of `sizes` along `dim`, one after another in memory, as flat bytes; maybe its own."""
+    if math.prod(tensor.shape[:dim]) == 1:
+        return as_bytes(tensor.contiguous())
+    return torch.cat([as_bytes(part) for part in divided(tensor, dim, sizes)])
+
+
+def concatenated(pieces: torch.Tensor, shape: Sequence[int], dim: int, sizes: Sequence[int]) -> torch.Tensor:
+    """Turn members' tensors, one after another in memory, into their concatenation along `dim`.
+
+    `pieces` is flat; `shape`: of a member's tensor, whatever its size along `dim`; `sizes`: of each one along `dim`.
+    The result is contiguous and shares the memory of `pieces` when it can.
+    """
+    whole = [*shape[:dim], sum(sizes), *shape[dim + 1 :]]
+    if math.prod(whole[:dim]) == 1:
+        return pieces.view(whole)
+    result = torch.empty(whole, dtype=pieces.dtype)
+    elements = math.prod(whole[:dim]) * math.prod(whole[dim + 1 :])
+    parts = torch.split(pieces, [size * elements for size in sizes])
+    for place, part in zip(torch.split(result, list(sizes), dim), parts, strict=True):
+        place.copy_(part.view(place.shape))
+    return result

@@ -20,6 +20,7 @@ class TorchTensors:
     """CPU tensors, contiguous, one torch.Tensor each. Implements `core.tensors.Tensors`."""
 
     device = "cpu"
+    dtypes = tuple(TORCH)
 
     def create(self, spec: TensorSpec, init: Init) -> object:
         """A new tensor; random ones come from torch's CPU generator with the given seed."""

@@ -25,6 +25,8 @@ examples:
   rankbridge call create dtype=float32 shape=2,3 init=full:1.5
   rankbridge call all_reduce refs=0.5f1e.1,1.77ab.1,2.90c2.1,3.1b0d.1 op=sum
   rankbridge call get refs=2.90c2.2
+  rankbridge call all_gather refs=0.5f1e.1,1.77ab.1 sizes=3,5
+  rankbridge call all_to_all refs=0.5f1e.1,1.77ab.1 sizes=1,2/4,1     (a row for each member)
 
 Refs belong to the ranks' shared sessions: they stay until they are released. Every result is one line of JSON.
 """
@@ -49,9 +51,13 @@ def _method(name: str, *arguments: str, common: tuple[str, ...] = _COMMON) -> Co
 COMMANDS: dict[str, Command] = {
     "barrier": _method("barrier"),
     "broadcast": _method("broadcast", "refs", "src_rank_in_group", "in_place"),
-    "gather": _method("gather", "refs", "dst_rank_in_group", "dim"),
+    "scatter": _method("scatter", "refs", "src_rank_in_group", "dim"),
+    "gather": _method("gather", "refs", "dst_rank_in_group", "dim", "sizes"),
+    "all_gather": _method("all_gather", "refs", "dim", "sizes"),
+    "all_to_all": _method("all_to_all", "refs", "dim", "sizes"),
+    "reduce": _method("reduce", "refs", "op", "dst_rank_in_group"),
     "all_reduce": _method("all_reduce", "refs", "op", "in_place"),
-    "all_gather": _method("all_gather", "refs", "dim"),
+    "reduce_scatter": _method("reduce_scatter", "refs", "op", "dim", "sizes"),
     "new_group": _method("new_group", "name", "ranks"),
     "destroy_group": Command(("name",), lambda gang, given: gang.destroy_group(given["name"])),
     "groups": Command((), lambda gang, given: gang.groups()),
@@ -130,6 +136,10 @@ def _ints(gang: Gang, text: str) -> list[int]:
     return [int(part) for part in text.split(",") if part]
 
 
+def _sizes(gang: Gang, text: str) -> list[int] | list[list[int]]:
+    return [_ints(gang, row) for row in text.split("/") if row] if "/" in text else _ints(gang, text)
+
+
 def _bool(gang: Gang, text: str) -> bool:
     if text not in ("true", "false"):
         raise ValueError("say true or false")
@@ -162,6 +172,7 @@ _PARSERS: dict[str, Callable[[Any, str], Any]] = {
     "refs": _refs,
     "ranks": _ints,
     "shape": _ints,
+    "sizes": _sizes,
     "init": _init,
     "in_place": _bool,
     "value": lambda gang, text: json.loads(text),

@@ -19,6 +19,9 @@ class ReduceOp(Enum):
     MIN = "min"
     MAX = "max"
     AVG = "avg"
+    BAND = "band"
+    BOR = "bor"
+    BXOR = "bxor"
 
     def __str__(self) -> str:
         return self.value
@@ -47,16 +50,48 @@ class Coordinator(Protocol):
         """A copy of the source's tensor; `tensor` has the same dtype and shape on every member."""
         ...
 
-    def gather(self, tensor: object, dst_rank_in_group: int, dim: int, timeout: float) -> object | None:
-        """At the destination the members' tensors concatenated along `dim` (0 or more), elsewhere None."""
+    def scatter(self, tensor: object, src_rank_in_group: int, dim: int, timeout: float) -> object:
+        """This member's part of the source's tensor, which is divided equally along `dim` (0 or more).
+
+        `tensor` is the whole at the source, elsewhere one with the part's dtype and shape.
+        """
+        ...
+
+    def gather(
+        self, tensor: object, dst_rank_in_group: int, dim: int, sizes: Sequence[int], timeout: float
+    ) -> object | None:
+        """At the destination the members' tensors concatenated along `dim` (0 or more), elsewhere None.
+
+        `sizes`: of every member's tensor along `dim`, by rank in group.
+        """
+        ...
+
+    def reduce(self, tensor: object, op: ReduceOp, dst_rank_in_group: int, timeout: float) -> object | None:
+        """At the destination the reduction of all members' tensors, element by element, elsewhere None."""
         ...
 
     def all_reduce(self, tensor: object, op: ReduceOp, timeout: float) -> object:
         """The reduction of all members' tensors, element by element."""
         ...
 
-    def all_gather(self, tensor: object, dim: int, timeout: float) -> object:
-        """The members' tensors concatenated along `dim` (0 or more)."""
+    def reduce_scatter(
+        self, tensor: object, op: ReduceOp, dim: int, sizes: Sequence[int], timeout: float
+    ) -> object:
+        """This member's part of the reduction of all members' tensors.
+
+        `sizes`: of every member's part along `dim` (0 or more), by rank in group; they add up to the tensor's.
+        """
+        ...
+
+    def all_gather(self, tensor: object, dim: int, sizes: Sequence[int], timeout: float) -> object:
+        """The members' tensors concatenated along `dim` (0 or more); `sizes` as of `gather`."""
+        ...
+
+    def all_to_all(self, tensor: object, dim: int, sizes: Sequence[Sequence[int]], timeout: float) -> object:
+        """This member's parts of all members' tensors, concatenated along `dim` (0 or more) in group order.
+
+        `sizes[a][b]`: along `dim`, of what the member of rank a in the group sends that of rank b.
+        """
         ...
 
     def close(self) -> None:
@@ -99,5 +134,5 @@ class Backend(Protocol):
         ...
 
     def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
-        """Whether all_reduce can do `op` on `dtype`."""
+        """Whether reduce, all_reduce and reduce_scatter can do `op` on `dtype`."""
         ...

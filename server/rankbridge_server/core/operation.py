@@ -114,30 +114,32 @@ class TensorPlan:
     """A collective on one tensor of this rank, whose result is one tensor or none.
 
     `enter` calls the coordinator. The result goes to `in_place`'s cell, or to a new ref of the `result` spec;
-    with neither it must be None.
+    with neither it must be None. `payload`: what this rank gives all others with its arrival.
     """
 
     def __init__(
         self,
         site: Site,
         terms: str,
-        enter: Callable[[Coordinator, float], object | None],
+        enter: Callable[[Entry], object | None],
         *,
         result: TensorSpec | None = None,
         in_place: Cell | None = None,
+        payload: bytes = b"",
     ) -> None:
         self.terms = terms
+        self._payload = payload
         self._enter = enter
         self._in_place = in_place
         self._slot: Slot | None = site.refs.reserve(site.session_id, result) if result else None
 
     def payload(self) -> bytes:
-        """Nothing."""
-        return b""
+        """Nothing, but for those that must compare more than a contract."""
+        return self._payload
 
     def run(self, entry: Entry) -> Callable[[], Outcome]:
         """Run the collective."""
-        tensor = self._enter(entry.coordinator, entry.timeout)
+        tensor = self._enter(entry)
         return lambda: self._commit(tensor)
 
     def _commit(self, tensor: object | None) -> Ref | None:

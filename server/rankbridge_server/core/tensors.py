@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -47,17 +48,22 @@ class TensorSpec:
         dims = len(self.shape)
         if not dims:
             raise invalid(
-                "a 0-dimensional tensor cannot be concatenated", expected="1 dimension or more", got="0"
+                "a 0-dimensional tensor cannot be concatenated or divided",
+                expected="1 dimension or more",
+                got="0",
             )
         if not -dims <= dim < dims:
             raise invalid("dim is out of range", expected=f"{-dims} to {dims - 1}", got=str(dim))
         return dim % dims
 
-    def concatenated(self, count: int, dim: int) -> TensorSpec:
-        """What `count` such tensors make when concatenated along `dim` (0 or more)."""
-        shape = list(self.shape)
-        shape[dim] *= count
-        return TensorSpec(self.dtype, tuple(shape), self.device)
+    def resized(self, dim: int, size: int) -> TensorSpec:
+        """The same with another size along `dim` (0 or more)."""
+        shape = (*self.shape[:dim], size, *self.shape[dim + 1 :])
+        return TensorSpec(self.dtype, shape, self.device)
+
+    def shape_without(self, dim: int) -> str:
+        """The shape in words, with "*" for its size along `dim`."""
+        return "[" + ", ".join("*" if at == dim else str(size) for at, size in enumerate(self.shape)) + "]"
 
     def __str__(self) -> str:
         return f"{self.dtype}{list(self.shape)}"
@@ -105,6 +111,11 @@ class Tensors(Protocol):
     @property
     def device(self) -> str:
         """Device of tensors whose spec names none: "cpu", "cuda:0"."""
+        ...
+
+    @property
+    def dtypes(self) -> Sequence[Dtype]:
+        """Dtypes that tensors can have; every collective that does not reduce moves all of them."""
         ...
 
     def create(self, spec: TensorSpec, init: Init) -> object:

@@ -14,6 +14,7 @@ from rankbridge.v1 import rank_service_pb2_grpc as stub
 
 from ..core.rank import Rank
 from . import wire
+from .operations import COLLECTIVES
 from .running import answered
 
 DEFAULT_FORMING_TIMEOUT_MS = 10_000
@@ -27,6 +28,7 @@ class RankServicer(stub.RankServiceServicer):
         self._endpoints = endpoints
         self._host = socket.gethostname()
         self._version = version("rankbridge")
+        self._abilities = wire.pack_abilities(COLLECTIVES, rank.backend)
 
     def DescribeRank(
         self, request: pb.DescribeRankRequest, context: grpc.ServicerContext
@@ -51,6 +53,7 @@ class RankServicer(stub.RankServiceServicer):
             pending_operations=it.pending,
             endpoints=self._endpoints,
             version=self._version,
+            abilities=self._abilities,
         )
 
     def PrepareGeneration(

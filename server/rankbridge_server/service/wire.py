@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from rankbridge.v1 import (
     call_pb2,
@@ -17,7 +17,7 @@ from rankbridge.v1 import (
     value_pb2,
 )
 
-from ..core.coordinator import GroupDescription, ReduceOp
+from ..core.coordinator import Backend, GroupDescription, ReduceOp
 from ..core.dtype import Dtype
 from ..core.errors import ErrorCode, Failure, Phase, Place, RankDetail, RankState, invalid
 from ..core.group import GroupView
@@ -73,11 +73,14 @@ def tensor_spec(message: tensor_pb2.TensorSpec, device: str) -> TensorSpec:
     return spec
 
 
+def pack_dtype(it: Dtype) -> dtype_pb2.Dtype.ValueType:
+    """A dtype for the wire."""
+    return dtype_pb2.Dtype.Value(f"DTYPE_{it.name}")
+
+
 def pack_tensor_spec(spec: TensorSpec) -> tensor_pb2.TensorSpec:
     """A spec for the wire."""
-    return tensor_pb2.TensorSpec(
-        dtype=dtype_pb2.Dtype.Value(f"DTYPE_{spec.dtype.name}"), shape=spec.shape, device=spec.device
-    )
+    return tensor_pb2.TensorSpec(dtype=pack_dtype(spec.dtype), shape=spec.shape, device=spec.device)
 
 
 def init(message: ref_service_pb2.CreateTensorRequest) -> Init:
@@ -168,6 +171,23 @@ def pack_address(it: RankAddress) -> rank_service_pb2.RankAddress:
         rank=it.rank,
         link=it.link,
         groups=[rank_service_pb2.GroupAddress(group=name, address=blob) for name, blob in it.groups.items()],
+    )
+
+
+def pack_abilities(collectives: Iterable[str], backend: Backend) -> rank_service_pb2.Abilities:
+    """What a backend can do, for the wire. `collectives`: those that are served."""
+    dtypes = backend.tensors.dtypes
+    reductions = {op: [pack_dtype(it) for it in dtypes if backend.reduces(op, it)] for op in ReduceOp}
+    return rank_service_pb2.Abilities(
+        collectives=collectives,
+        dtypes=map(pack_dtype, dtypes),
+        reductions=[
+            rank_service_pb2.Reduction(
+                op=collective_service_pb2.ReduceOp.Value(f"REDUCE_OP_{op.name}"), dtypes=those
+            )
+            for op, those in reductions.items()
+            if those
+        ],
     )
 
 

@@ -169,6 +169,29 @@ class _Collectives(_Answering, collective_service_pb2_grpc.CollectiveServiceServ
         value = self._keep(request, every[0].ref.tensor, np.asarray(total, "<f4").tobytes())
         return collective_pb.AllReduceResponse(value=value)
 
+    def Reduce(self, request: Any, context: Any) -> Any:
+        total = self.AllReduce(request, context).value
+        here = self.me.rank == request.dst_rank_in_group
+        return collective_pb.ReduceResponse(value=total if here else _NONE)
+
+    def ReduceScatter(self, request: Any, context: Any) -> Any:
+        every = self._all(request)
+        total = sum(np.frombuffer(held.data, "<f4") for held in every)
+        return collective_pb.ReduceScatterResponse(
+            value=self._part(request, Held(every[0].ref, np.asarray(total, "<f4").tobytes()))
+        )
+
+    def Scatter(self, request: Any, context: Any) -> Any:
+        whole = self._all(request)[request.src_rank_in_group]
+        return collective_pb.ScatterResponse(value=self._part(request, whole))
+
+    def AllToAll(self, request: Any, context: Any) -> Any:
+        every = self._all(request)
+        size = len(every[0].data) // self.me.gang.size
+        parts = [held.data[self.me.rank * size :][:size] for held in every]
+        value = self._keep(request, every[0].ref.tensor, b"".join(parts))
+        return collective_pb.AllToAllResponse(value=value)
+
     def Gather(self, request: Any, context: Any) -> Any:
         every = self._all(request)
         here = self.me.rank == request.dst_rank_in_group
@@ -185,6 +208,13 @@ class _Collectives(_Answering, collective_service_pb2_grpc.CollectiveServiceServ
         spec.CopyFrom(every[0].ref.tensor)
         spec.shape[0] *= len(every)
         return self._keep(request, spec, b"".join(held.data for held in every))
+
+    def _part(self, request: Any, whole: Held) -> value_pb2.Value:
+        spec = type(whole.ref.tensor)()
+        spec.CopyFrom(whole.ref.tensor)
+        spec.shape[0] //= self.me.gang.size
+        size = len(whole.data) // self.me.gang.size
+        return self._keep(request, spec, whole.data[self.me.rank * size :][:size])
 
     def _keep(self, request: Any, spec: Any, data: bytes) -> value_pb2.Value:
         return value_pb2.Value(ref=self.me.hold(request.call.session_id, spec, data))

@@ -11,6 +11,7 @@ from tests.unit.client.sidecars import SidecarGang
 
 import rankbridge
 from rankbridge import ErrorCode
+from rankbridge.v1 import collective_service_pb2, dtype_pb2, rank_service_pb2
 from rankbridge.v1 import ref_service_pb2 as ref_pb
 
 
@@ -214,6 +215,26 @@ def test_status_tells_what_every_rank_says(gang: Any) -> None:
     assert isinstance(told[1].generation_error, rankbridge.PeerLostError)
     assert gang[2].status().sessions == told[2].sessions
     assert [usage.session_id for usage in told[0].sessions] == ["", gang.session_id]
+
+
+def test_a_rank_tells_what_it_can_do_and_the_client_leaves_out_what_it_does_not_know(
+    gang: Any, sidecars: SidecarGang
+) -> None:
+    assert gang[0].status().abilities is None
+    newer = rank_service_pb2.Abilities(
+        collectives=["all_reduce", "teleport", "barrier"],
+        dtypes=[dtype_pb2.DTYPE_BOOL, 999],  # type: ignore[list-item]
+        reductions=[
+            rank_service_pb2.Reduction(
+                op=collective_service_pb2.REDUCE_OP_BXOR, dtypes=[dtype_pb2.DTYPE_BOOL]
+            ),
+            rank_service_pb2.Reduction(op=999, dtypes=[dtype_pb2.DTYPE_BOOL]),  # type: ignore[arg-type]
+        ],
+    )
+    sidecars[0].answers["DescribeRank"] = lambda *_: rank_service_pb2.DescribeRankResponse(abilities=newer)
+    assert gang[0].status().abilities == rankbridge.Abilities(
+        collectives=("barrier", "all_reduce"), dtypes=("bool",), reductions={"bxor": ("bool",)}
+    )
 
 
 def test_form_asks_one_rank_with_every_target_and_opens_the_session_again(

@@ -40,6 +40,25 @@ def test_a_submitted_operation_gives_what_the_direct_call_gives(gang: Any, refs:
         np.testing.assert_array_equal(value, [0, 1, 1, 1, 2, 1, 3, 1])
     gathered = gang.submit("gather", refs, dst_rank_in_group=1).result()
     assert [ref and ref.rank for ref in gathered] == [None, 1, None, None]
+    reduced = gang.submit("reduce", refs, op="max", dst_rank_in_group=3).result()
+    assert [ref and ref.rank for ref in reduced] == [None, None, None, 3]
+    np.testing.assert_array_equal(gang.get(reduced[3]), [3, 1])
+    whole = gang[0].put(np.arange(8, dtype=np.float32))
+    for rank, part in enumerate(gang.get(gang.submit("scatter", [whole, *refs[1:]]).result())):
+        np.testing.assert_array_equal(part, [2 * rank, 2 * rank + 1])
+    whole = gang.put([np.full(6, rank, np.float32) for rank in range(4)])
+    parts = gang.get(gang.submit("reduce_scatter", whole, sizes=[3, 0, 2, 1]).result())
+    assert [part.tolist() for part in parts] == [[6, 6, 6], [], [6, 6], [6]]
+    for value in gang.get(
+        gang.submit("all_gather", gang.put([np.ones(rank) for rank in range(4)]), sizes=range(4)).result()
+    ):
+        np.testing.assert_array_equal(value, np.ones(6))
+    given = gang.put([np.arange(4) + 10 * rank for rank in range(4)])
+    for rank, value in enumerate(gang.get(gang.submit("all_to_all", given).result())):
+        np.testing.assert_array_equal(value, [rank, 10 + rank, 20 + rank, 30 + rank])
+    rows = [[4, 0, 0, 0], [0, 3, 1, 0], [2, 2, 0, 0], [1, 1, 1, 1]]
+    got = gang.get(gang.submit("all_to_all", given, sizes=rows).result())
+    assert [it.tolist() for it in got] == [[0, 1, 2, 3, 20, 21, 30], [10, 11, 12, 22, 23, 31], [13, 32], [33]]
     assert gang.submit("barrier").result() is None
     in_place = gang.submit("all_reduce", refs, in_place=True).result()
     assert [ref.id for ref in in_place] == [ref.id for ref in refs]
@@ -191,6 +210,14 @@ def test_what_cannot_be_submitted_is_refused_before_anything_is_sent(gang: Any, 
         gang.submit("all_reduce", refs, op="mean")
     with pytest.raises(TypeError):
         gang.submit("barrier", refs)
+    with pytest.raises(TypeError, match="takes sizes, not input_sizes"):
+        gang.submit("all_to_all", refs, input_sizes=[2, 0, 0, 0])
+    for rows in ([[1] * 4] * 3, [[1] * 3] * 4):
+        with pytest.raises(rankbridge.InvalidArgumentError, match="sizes do not fit the group"):
+            gang.submit("all_to_all", refs, sizes=rows)
+    for sizes in ([], [1, 1, -1, 1], [2**63, 0, 0, 0]):
+        with pytest.raises(rankbridge.InvalidArgumentError, match="sizes do not fit the group"):
+            gang.submit("reduce_scatter", refs, sizes=sizes)
 
 
 def test_what_was_begun_stays_open_when_its_outcome_cannot_be_asked_for(front: str, tmp_path: Any) -> None:

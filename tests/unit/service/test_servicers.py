@@ -17,10 +17,14 @@ from rankbridge.v1 import (
     error_pb2,
     gang_service_pb2,
     group_service_pb2,
+    operation_service_pb2,
     rank_service_pb2,
     ref_service_pb2,
     tensor_pb2,
 )
+from rankbridge_server.backends.reductions import reduces
+from rankbridge_server.core.coordinator import ReduceOp
+from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.limits import Limits
 from rankbridge_server.service import collective
 from rankbridge_server.service.gang import GangServicer
@@ -262,6 +266,20 @@ def test_a_rank_describes_itself(sidecar: Sidecar) -> None:
     assert (it.rank, it.world_size, it.generation, list(it.endpoints)) == (0, 1, 1, ["unix:/nowhere"])
     assert it.generation_state == rank_service_pb2.GENERATION_STATE_FORMED
     assert [(usage.session_id, usage.refs, usage.bytes) for usage in it.sessions] == [("", 1, 8)]
+
+
+def test_a_rank_tells_what_its_backend_can_do(sidecar: Sidecar) -> None:
+    it = sidecar.unary("RankService", "DescribeRank", rank_service_pb2.DescribeRankRequest()).abilities
+    assert list(it.collectives) == list(operation_service_pb2.Operation.DESCRIPTOR.fields_by_name)
+    assert sorted(it.dtypes) == sorted(set(dtype_pb2.Dtype.values()) - {dtype_pb2.DTYPE_UNSPECIFIED})
+    told = {
+        collective_service_pb2.ReduceOp.Name(each.op): {dtype_pb2.Dtype.Name(dtype) for dtype in each.dtypes}
+        for each in it.reductions
+    }
+    assert told == {
+        f"REDUCE_OP_{op.name}": {f"DTYPE_{dtype.name}" for dtype in Dtype if reduces(op, dtype)}
+        for op in ReduceOp
+    }
 
 
 def test_an_aborted_generation_says_why(sidecar: Sidecar) -> None:

@@ -8,7 +8,7 @@ from typing import cast
 import torch
 
 from ...core.coordinator import ReduceOp
-from ..pieces import as_bytes, concatenated
+from ..pieces import as_bytes, concatenated, divided
 from .meeting import Meeting
 
 _COMBINE: dict[ReduceOp, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
@@ -17,6 +17,9 @@ _COMBINE: dict[ReduceOp, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] =
     ReduceOp.MIN: torch.minimum,
     ReduceOp.MAX: torch.maximum,
     ReduceOp.AVG: torch.add,
+    ReduceOp.BAND: torch.bitwise_and,
+    ReduceOp.BOR: torch.bitwise_or,
+    ReduceOp.BXOR: torch.bitwise_xor,
 }
 
 
@@ -36,23 +39,45 @@ class FakeCoordinator:
         """A copy of what the source gave."""
         return self._exchange(tensor, timeout)[src_rank_in_group].clone()
 
-    def gather(self, tensor: object, dst_rank_in_group: int, dim: int, timeout: float) -> object | None:
+    def scatter(self, tensor: object, src_rank_in_group: int, dim: int, timeout: float) -> object:
+        """A copy of this member's part of what the source gave."""
+        given = self._exchange(tensor, timeout)
+        whole = given[src_rank_in_group]
+        parts = divided(whole, dim, [whole.shape[dim] // len(given)] * len(given))
+        return parts[self._rank_in_group].clone()
+
+    def gather(
+        self, tensor: object, dst_rank_in_group: int, dim: int, sizes: Sequence[int], timeout: float
+    ) -> object | None:
         """What all gave, along `dim`."""
         given = self._exchange(tensor, timeout)
         return _joined(given, dim) if self._rank_in_group == dst_rank_in_group else None
 
-    def all_reduce(self, tensor: object, op: ReduceOp, timeout: float) -> object:
+    def reduce(self, tensor: object, op: ReduceOp, dst_rank_in_group: int, timeout: float) -> object | None:
         """What all gave, combined."""
         given = self._exchange(tensor, timeout)
-        combine = _COMBINE[op]
-        result = given[0].clone()
-        for other in given[1:]:
-            result = combine(result, other)
-        return result / len(given) if op is ReduceOp.AVG else result
+        return _reduced(given, op) if self._rank_in_group == dst_rank_in_group else None
 
-    def all_gather(self, tensor: object, dim: int, timeout: float) -> object:
+    def all_reduce(self, tensor: object, op: ReduceOp, timeout: float) -> object:
+        """What all gave, combined."""
+        return _reduced(self._exchange(tensor, timeout), op)
+
+    def reduce_scatter(
+        self, tensor: object, op: ReduceOp, dim: int, sizes: Sequence[int], timeout: float
+    ) -> object:
+        """This member's part of what all gave, combined."""
+        whole = _reduced(self._exchange(tensor, timeout), op)
+        return divided(whole, dim, sizes)[self._rank_in_group].clone()
+
+    def all_gather(self, tensor: object, dim: int, sizes: Sequence[int], timeout: float) -> object:
         """What all gave, along `dim`."""
         return _joined(self._exchange(tensor, timeout), dim)
+
+    def all_to_all(self, tensor: object, dim: int, sizes: Sequence[Sequence[int]], timeout: float) -> object:
+        """This member's parts of what all gave, along `dim`."""
+        given = self._exchange(tensor, timeout)
+        mine = [divided(it, dim, row)[self._rank_in_group] for it, row in zip(given, sizes, strict=True)]
+        return _joined(mine, dim)
 
     def close(self) -> None:
         """Break the meeting."""
@@ -67,4 +92,12 @@ class FakeCoordinator:
 
 def _joined(given: Sequence[torch.Tensor], dim: int) -> torch.Tensor:
     pieces = torch.cat([as_bytes(piece) for piece in given]).view(given[0].dtype)
-    return concatenated(pieces, len(given), given[0].shape, dim)
+    return concatenated(pieces, given[0].shape, dim, [piece.shape[dim] for piece in given])
+
+
+def _reduced(given: Sequence[torch.Tensor], op: ReduceOp) -> torch.Tensor:
+    combine = _COMBINE[op]
+    result = given[0].clone()
+    for other in given[1:]:
+        result = combine(result, other)
+    return result / len(given) if op is ReduceOp.AVG else result

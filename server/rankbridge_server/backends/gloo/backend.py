@@ -45,7 +45,7 @@ class GlooBackend:
         )
 
     def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
-        """Whether Gloo's all_reduce does `op` on `dtype`."""
+        """Whether Gloo's reductions do `op` on `dtype`."""
         return reduces(op, dtype)
 
 

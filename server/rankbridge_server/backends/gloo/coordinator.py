@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TypeVar, cast
@@ -11,13 +12,16 @@ import torch
 
 from ...core.coordinator import ReduceOp
 from ...core.errors import BridgeError, ErrorCode, Phase
-from ..pieces import as_bytes, concatenated
+from ..pieces import as_bytes, concatenated, divided, side_by_side
 from .raw import (
     AllgatherOptions,
     AllreduceOptions,
+    AllToAllOptions,
     BroadcastOptions,
     GatherOptions,
     GlooGroup,
+    ReduceOptions,
+    ScatterOptions,
     Work,
 )
 from .raw import ReduceOp as TorchReduceOp
@@ -28,9 +32,21 @@ _OPS = {
     ReduceOp.MIN: TorchReduceOp.MIN,
     ReduceOp.MAX: TorchReduceOp.MAX,
     ReduceOp.AVG: TorchReduceOp.AVG,
+    ReduceOp.BAND: TorchReduceOp.BAND,
+    ReduceOp.BOR: TorchReduceOp.BOR,
+    ReduceOp.BXOR: TorchReduceOp.BXOR,
 }
 
-Options = TypeVar("Options", AllgatherOptions, AllreduceOptions, BroadcastOptions, GatherOptions)
+Options = TypeVar(
+    "Options",
+    AllgatherOptions,
+    AllreduceOptions,
+    AllToAllOptions,
+    BroadcastOptions,
+    GatherOptions,
+    ReduceOptions,
+    ScatterOptions,
+)
 
 
 class GlooCoordinator:
@@ -54,60 +70,156 @@ class GlooCoordinator:
         """Gloo's broadcast, in a new tensor."""
         given = cast(torch.Tensor, tensor)
         if self._rank_in_group == src_rank_in_group:
-            result = given.clone(memory_format=torch.contiguous_format)
+            result = _copy(given)
         else:
             result = torch.empty_like(given, memory_format=torch.contiguous_format)
         if result.numel():
-            options = _options(BroadcastOptions, timeout)
-            options.rootRank = src_rank_in_group
-            options.rootTensor = 0
-            self._wait(lambda group: group.broadcast([as_bytes(result)], options))
+            self._wait(lambda group: _broadcast(group, as_bytes(result), src_rank_in_group, timeout))
         return result
 
-    def gather(self, tensor: object, dst_rank_in_group: int, dim: int, timeout: float) -> object | None:
-        """Gloo's gather into one buffer, laid out along `dim` afterwards."""
+    def scatter(self, tensor: object, src_rank_in_group: int, dim: int, timeout: float) -> object:
+        """Gloo's scatter of contiguous parts."""
+        given = cast(torch.Tensor, tensor)
+        inputs: list[list[torch.Tensor]] = []
+        if self._rank_in_group == src_rank_in_group:
+            parts = divided(given, dim, [given.shape[dim] // self._size] * self._size)
+            inputs = [[as_bytes(part) for part in parts]]
+            given = parts[0]
+        result = torch.empty(given.shape, dtype=given.dtype)
+        if result.numel():
+            options = _options(ScatterOptions, timeout)
+            options.rootRank = src_rank_in_group
+            self._wait(lambda group: group.scatter([as_bytes(result)], inputs, options))
+        return result
+
+    def gather(
+        self, tensor: object, dst_rank_in_group: int, dim: int, sizes: Sequence[int], timeout: float
+    ) -> object | None:
+        """Gloo's gather into one buffer, laid out along `dim` afterwards; of different sizes, its all_to_all."""
         given = cast(torch.Tensor, tensor).contiguous()
+        counts = _counts(given, dim, sizes)
         receives = self._rank_in_group == dst_rank_in_group
-        pieces = torch.empty(self._size * given.numel(), dtype=given.dtype) if receives else None
-        if given.numel():
-            outputs = [list(as_bytes(pieces).chunk(self._size))] if pieces is not None else []
+        pieces = torch.empty(sum(counts) // given.itemsize if receives else 0, dtype=given.dtype)
+        if not any(counts):
+            pass
+        elif len(set(counts)) == 1:
             options = _options(GatherOptions, timeout)
             options.rootRank = dst_rank_in_group
+            outputs = [list(as_bytes(pieces).chunk(self._size))] if receives else []
             self._wait(lambda group: group.gather(outputs, [as_bytes(given)], options))
-        return None if pieces is None else concatenated(pieces, self._size, given.shape, dim)
+        else:
+            sent = [given.nbytes if rank == dst_rank_in_group else 0 for rank in range(self._size)]
+            received = counts if receives else [0] * self._size
+            self._exchange(as_bytes(given), as_bytes(pieces), sent, received, timeout)
+        return concatenated(pieces, given.shape, dim, sizes) if receives else None
 
-    def all_reduce(self, tensor: object, op: ReduceOp, timeout: float) -> object:
+    def reduce(self, tensor: object, op: ReduceOp, dst_rank_in_group: int, timeout: float) -> object | None:
+        """Gloo's reduce on a copy: it leaves partial results in the others' tensors."""
+        result = _copy(tensor)
+        if result.numel():
+            options = _options(ReduceOptions, timeout)
+            options.reduceOp = _op(op, result.dtype)
+            options.rootRank = dst_rank_in_group
+            self._wait(lambda group: group.reduce([result], options))
+        return result if self._rank_in_group == dst_rank_in_group else None
+
+    def all_reduce(self, tensor: object, op: ReduceOp, timeout: float) -> torch.Tensor:
         """Gloo's all_reduce on a copy."""
-        result = cast(torch.Tensor, tensor).clone(memory_format=torch.contiguous_format)
+        result = _copy(tensor)
         if result.numel():
             options = _options(AllreduceOptions, timeout)
-            options.reduceOp = TorchReduceOp(_OPS[op])
+            options.reduceOp = _op(op, result.dtype)
             self._wait(lambda group: group.allreduce([result], options))
-        if result.dtype is torch.bool and op is ReduceOp.SUM:
-            # Gloo adds the bytes; a bool that is neither 0 nor 1 is undefined behaviour in torch.
-            return result.view(torch.uint8).ne(0)
         return result
 
-    def all_gather(self, tensor: object, dim: int, timeout: float) -> object:
-        """Gloo's all_gather into one buffer, laid out along `dim` afterwards."""
+    def reduce_scatter(
+        self, tensor: object, op: ReduceOp, dim: int, sizes: Sequence[int], timeout: float
+    ) -> object:
+        """A part of Gloo's all_reduce, which is what its own reduce_scatter is as well."""
+        whole = self.all_reduce(tensor, op, timeout)
+        # A copy, lest the whole is kept for the part.
+        return _copy(torch.split(whole, list(sizes), dim)[self._rank_in_group])
+
+    def all_gather(self, tensor: object, dim: int, sizes: Sequence[int], timeout: float) -> object:
+        """Gloo's all_gather into one buffer, laid out along `dim` afterwards; of different sizes, its broadcasts."""
         given = cast(torch.Tensor, tensor).contiguous()
-        pieces = torch.empty(self._size * given.numel(), dtype=given.dtype)
-        if given.numel():
+        counts = _counts(given, dim, sizes)
+        pieces = torch.empty(sum(counts) // given.itemsize, dtype=given.dtype)
+        parts = torch.split(as_bytes(pieces), counts)
+        if not any(counts):
+            pass
+        elif len(set(counts)) == 1:
             options = _options(AllgatherOptions, timeout)
-            outputs = [list(as_bytes(pieces).chunk(self._size))]
-            self._wait(lambda group: group.allgather(outputs, [as_bytes(given)], options))
-        return concatenated(pieces, self._size, given.shape, dim)
+            self._wait(lambda group: group.allgather([parts], [as_bytes(given)], options))
+        else:
+            parts[self._rank_in_group].copy_(as_bytes(given))
+            sources = [(part, rank) for rank, part in enumerate(parts) if part.numel()]
+            self._wait_all(lambda group: [_broadcast(group, *it, timeout) for it in sources])
+        return concatenated(pieces, given.shape, dim, sizes)
+
+    def all_to_all(self, tensor: object, dim: int, sizes: Sequence[Sequence[int]], timeout: float) -> object:
+        """Gloo's all_to_all of contiguous parts into one buffer, laid out along `dim` afterwards."""
+        given = cast(torch.Tensor, tensor)
+        sent = sizes[self._rank_in_group]
+        received = [row[self._rank_in_group] for row in sizes]
+        counts = _counts(given, dim, received)
+        pieces = torch.empty(sum(counts) // given.itemsize, dtype=given.dtype)
+        # A member that sends and gets nothing enters too, unless nobody does.
+        if any(_counts(given, dim, [size for row in sizes for size in row])):
+            parts = side_by_side(given, dim, sent)
+            self._exchange(parts, as_bytes(pieces), _counts(given, dim, sent), counts, timeout)
+        return concatenated(pieces, given.shape, dim, received)
 
     def close(self) -> None:
         """Let go of the group. Blocks while an operation is in flight."""
         self._group = None
 
+    def _exchange(
+        self,
+        given: torch.Tensor,
+        result: torch.Tensor,
+        sent: Sequence[int],
+        received: Sequence[int],
+        timeout: float,
+    ) -> None:
+        """Send each member its next bytes of `given`, and put those that come side by side into `result`."""
+        options = _options(AllToAllOptions, timeout)
+        self._wait(lambda group: group.alltoall_base(result, given, received, sent, options))
+
     def _wait(self, start: Callable[[GlooGroup], Work]) -> None:
+        self._wait_all(lambda group: [start(group)])
+
+    def _wait_all(self, start: Callable[[GlooGroup], Sequence[Work]]) -> None:
         group = self._group
         if group is None:
             raise _failed("the group was closed")
         with _backend_errors():
-            start(group).wait()
+            for work in start(group):
+                work.wait()
+
+
+def _copy(tensor: object) -> torch.Tensor:
+    return cast(torch.Tensor, tensor).clone(memory_format=torch.contiguous_format)
+
+
+def _counts(given: torch.Tensor, dim: int, sizes: Sequence[int]) -> list[int]:
+    """Bytes of tensors like `given` but for their sizes along `dim`."""
+    others = math.prod(given.shape[:dim]) * math.prod(given.shape[dim + 1 :])
+    return [size * others * given.itemsize for size in sizes]
+
+
+def _broadcast(group: GlooGroup, tensor: torch.Tensor, src_rank_in_group: int, timeout: float) -> Work:
+    options = _options(BroadcastOptions, timeout)
+    options.rootRank = src_rank_in_group
+    options.rootTensor = 0
+    return group.broadcast([tensor], options)
+
+
+def _op(op: ReduceOp, dtype: torch.dtype) -> TorchReduceOp:
+    if dtype is torch.bool and op is ReduceOp.SUM:
+        # Gloo adds the bytes: what comes of it is neither 0 nor 1, and 0 again with 256 members.
+        return TorchReduceOp(TorchReduceOp.BOR)
+    return TorchReduceOp(_OPS[op])
 
 
 def _options(kind: Callable[[], Options], timeout: float) -> Options:

@@ -11,19 +11,25 @@ from torch._C import _distributed_c10d as c10d
 from torch._C._distributed_c10d import (
     AllgatherOptions,
     AllreduceOptions,
+    AllToAllOptions,
     BroadcastOptions,
     GatherOptions,
     ReduceOp,
+    ReduceOptions,
+    ScatterOptions,
     Work,
 )
 
 __all__ = [
+    "AllToAllOptions",
     "AllgatherOptions",
     "AllreduceOptions",
     "BroadcastOptions",
     "GatherOptions",
     "GlooGroup",
     "ReduceOp",
+    "ReduceOptions",
+    "ScatterOptions",
     "Store",
     "Work",
     "make_group",
@@ -40,12 +46,31 @@ class GlooGroup(Protocol):
         """Reduce in place."""
         ...
 
+    def reduce(self, tensors: Tensors, opts: ReduceOptions) -> Work:
+        """Reduce at the root, in place; elsewhere the tensors are left with anything."""
+        ...
+
     def broadcast(self, tensors: Tensors, opts: BroadcastOptions) -> Work:
         """Broadcast in place."""
         ...
 
+    def scatter(self, outputs: Tensors, inputs: Sequence[Tensors], opts: ScatterOptions) -> Work:
+        """Scatter `inputs`, empty except at the root, into `outputs`."""
+        ...
+
     def gather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: GatherOptions) -> Work:
         """Gather into `outputs`, empty except at the root."""
+        ...
+
+    def alltoall_base(
+        self,
+        output: torch.Tensor,
+        input: torch.Tensor,
+        output_split_sizes: Sequence[int],
+        input_split_sizes: Sequence[int],
+        opts: AllToAllOptions,
+    ) -> Work:
+        """Send each member its part of `input`; sizes along dimension 0, empty for equal ones."""
         ...
 
     def allgather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: AllgatherOptions) -> Work:

@@ -14,6 +14,9 @@ defmodule RankBridge.Proto.V1.ReduceOp do
     * `:REDUCE_OP_MIN` - Smallest. Not of complex.
     * `:REDUCE_OP_MAX` - Largest. Not of complex.
     * `:REDUCE_OP_AVG` - Sum divided by the group's size. Of floating-point and complex dtypes only.
+    * `:REDUCE_OP_BAND` - Bitwise and. Of integers and bool only.
+    * `:REDUCE_OP_BOR` - Bitwise or. Of integers and bool only.
+    * `:REDUCE_OP_BXOR` - Bitwise exclusive or. Of integers and bool only.
   """
 
   @type t ::
@@ -23,6 +26,9 @@ defmodule RankBridge.Proto.V1.ReduceOp do
           | :REDUCE_OP_MIN
           | :REDUCE_OP_MAX
           | :REDUCE_OP_AVG
+          | :REDUCE_OP_BAND
+          | :REDUCE_OP_BOR
+          | :REDUCE_OP_BXOR
           | integer()
 
   @doc "The number of each name."
@@ -34,7 +40,10 @@ defmodule RankBridge.Proto.V1.ReduceOp do
       REDUCE_OP_PRODUCT: 2,
       REDUCE_OP_MIN: 3,
       REDUCE_OP_MAX: 4,
-      REDUCE_OP_AVG: 5
+      REDUCE_OP_AVG: 5,
+      REDUCE_OP_BAND: 6,
+      REDUCE_OP_BOR: 7,
+      REDUCE_OP_BXOR: 8
     }
   end
 
@@ -46,6 +55,9 @@ defmodule RankBridge.Proto.V1.ReduceOp do
   def value(:REDUCE_OP_MIN), do: 3
   def value(:REDUCE_OP_MAX), do: 4
   def value(:REDUCE_OP_AVG), do: 5
+  def value(:REDUCE_OP_BAND), do: 6
+  def value(:REDUCE_OP_BOR), do: 7
+  def value(:REDUCE_OP_BXOR), do: 8
   def value(number) when is_integer(number), do: number
 
   @doc "The name of a number, or the number where it has none."
@@ -56,6 +68,9 @@ defmodule RankBridge.Proto.V1.ReduceOp do
   def key(3), do: :REDUCE_OP_MIN
   def key(4), do: :REDUCE_OP_MAX
   def key(5), do: :REDUCE_OP_AVG
+  def key(6), do: :REDUCE_OP_BAND
+  def key(7), do: :REDUCE_OP_BOR
+  def key(8), do: :REDUCE_OP_BXOR
   def key(number) when is_integer(number), do: number
 end
 
@@ -430,9 +445,11 @@ defmodule RankBridge.Proto.V1.GatherRequest do
   ## Fields
 
     * `call` - Group, identity, timeout.
-    * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members, one dimension or more.
+    * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members but for `sizes`, one dimension or more.
     * `dst_rank_in_group` - Rank in the group that receives, 0 to the group's size - 1.
     * `dim` - Dimension along which to concatenate; negative counts from the last. Absent: -1, the last.
+    * `sizes` - Size of every member's tensor along `dim`, by rank in group, each 0 or more; this rank's own is its tensor's. The
+      same on all members. Empty: all tensors are alike.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -445,6 +462,7 @@ defmodule RankBridge.Proto.V1.GatherRequest do
           ref_id: String.t(),
           dst_rank_in_group: non_neg_integer(),
           dim: integer() | nil,
+          sizes: [integer()],
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -452,6 +470,7 @@ defmodule RankBridge.Proto.V1.GatherRequest do
             ref_id: "",
             dst_rank_in_group: 0,
             dim: nil,
+            sizes: [],
             __unknown_fields__: []
 
   @impl true
@@ -468,6 +487,7 @@ defmodule RankBridge.Proto.V1.GatherRequest do
       Encode.implicit(0x12, :string, message.ref_id),
       Encode.implicit(0x18, :uint32, message.dst_rank_in_group),
       Encode.optional(0x20, :sint32, message.dim),
+      Encode.packed(0x2A, :int64, message.sizes),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -497,6 +517,14 @@ defmodule RankBridge.Proto.V1.GatherRequest do
     %{message | dim: Decode.value(:sint32, raw)}
   end
 
+  def __put__(message, 5, 0, raw, _depth) do
+    %{message | sizes: [Decode.value(:int64, raw) | message.sizes]}
+  end
+
+  def __put__(message, 5, 2, raw, _depth) do
+    %{message | sizes: Decode.packed(:int64, raw, message.sizes)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -507,7 +535,8 @@ defmodule RankBridge.Proto.V1.GatherRequest do
   def __flip__(message) do
     %{
       message
-      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+      | sizes: Enum.reverse(message.sizes),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
     }
   end
 
@@ -519,7 +548,8 @@ defmodule RankBridge.Proto.V1.GatherRequest do
       {1, :call, {:message, V1.Call}, :optional},
       {2, :ref_id, :string, :implicit},
       {3, :dst_rank_in_group, :uint32, :implicit},
-      {4, :dim, :sint32, :optional}
+      {4, :dim, :sint32, :optional},
+      {5, :sizes, :int64, :repeated}
     ]
   end
 end
@@ -820,8 +850,10 @@ defmodule RankBridge.Proto.V1.AllGatherRequest do
   ## Fields
 
     * `call` - Group, identity, timeout.
-    * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members, one dimension or more.
+    * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members but for `sizes`, one dimension or more.
     * `dim` - Dimension along which to concatenate; negative counts from the last. Absent: -1, the last.
+    * `sizes` - Size of every member's tensor along `dim`, by rank in group, each 0 or more; this rank's own is its tensor's. The
+      same on all members. Empty: all tensors are alike.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -833,12 +865,14 @@ defmodule RankBridge.Proto.V1.AllGatherRequest do
           call: V1.Call.t() | nil,
           ref_id: String.t(),
           dim: integer() | nil,
+          sizes: [integer()],
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
   defstruct call: nil,
             ref_id: "",
             dim: nil,
+            sizes: [],
             __unknown_fields__: []
 
   @impl true
@@ -854,6 +888,7 @@ defmodule RankBridge.Proto.V1.AllGatherRequest do
       Encode.optional(0x0A, {:message, V1.Call}, message.call),
       Encode.implicit(0x12, :string, message.ref_id),
       Encode.optional(0x18, :sint32, message.dim),
+      Encode.packed(0x22, :int64, message.sizes),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -879,6 +914,210 @@ defmodule RankBridge.Proto.V1.AllGatherRequest do
     %{message | dim: Decode.value(:sint32, raw)}
   end
 
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | sizes: [Decode.value(:int64, raw) | message.sizes]}
+  end
+
+  def __put__(message, 4, 2, raw, _depth) do
+    %{message | sizes: Decode.packed(:int64, raw, message.sizes)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | sizes: Enum.reverse(message.sizes),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :call, {:message, V1.Call}, :optional},
+      {2, :ref_id, :string, :implicit},
+      {3, :dim, :sint32, :optional},
+      {4, :sizes, :int64, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.AllGatherResponse do
+  @moduledoc """
+  Outcome of AllGather.
+
+  ## Fields
+
+    * `value` - A ref on the result.
+    * `error` - What failed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:value, V1.Value.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:value, value}) do
+    Encode.always(0x0A, {:message, V1.Value}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :value)
+    %{message | outcome: {:value, Decode.message(V1.Value, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :value, {:message, V1.Value}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.ReduceRequest do
+  @moduledoc """
+  Reduces all members' tensors at one of them, element by element.
+
+  ## Fields
+
+    * `call` - Group, identity, timeout.
+    * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members.
+    * `op` - How elements are combined. Unspecified: sum.
+    * `dst_rank_in_group` - Rank in the group that receives, 0 to the group's size - 1.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          call: V1.Call.t() | nil,
+          ref_id: String.t(),
+          op: V1.ReduceOp.t(),
+          dst_rank_in_group: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct call: nil,
+            ref_id: "",
+            op: :REDUCE_OP_UNSPECIFIED,
+            dst_rank_in_group: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Call}, message.call),
+      Encode.implicit(0x12, :string, message.ref_id),
+      Encode.implicit(0x18, {:enum, V1.ReduceOp}, message.op),
+      Encode.implicit(0x20, :uint32, message.dst_rank_in_group),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | call: Decode.message(V1.Call, message.call, raw, depth)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | ref_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | op: Decode.value({:enum, V1.ReduceOp}, raw)}
+  end
+
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | dst_rank_in_group: Decode.value(:uint32, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -900,18 +1139,641 @@ defmodule RankBridge.Proto.V1.AllGatherRequest do
     [
       {1, :call, {:message, V1.Call}, :optional},
       {2, :ref_id, :string, :implicit},
-      {3, :dim, :sint32, :optional}
+      {3, :op, {:enum, V1.ReduceOp}, :implicit},
+      {4, :dst_rank_in_group, :uint32, :implicit}
     ]
   end
 end
 
-defmodule RankBridge.Proto.V1.AllGatherResponse do
+defmodule RankBridge.Proto.V1.ReduceResponse do
   @moduledoc """
-  Outcome of AllGather.
+  Outcome of Reduce.
 
   ## Fields
 
-    * `value` - A ref on the result.
+    * `value` - At the destination a ref on the result, elsewhere none.
+    * `error` - What failed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:value, V1.Value.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:value, value}) do
+    Encode.always(0x0A, {:message, V1.Value}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :value)
+    %{message | outcome: {:value, Decode.message(V1.Value, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :value, {:message, V1.Value}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.ScatterRequest do
+  @moduledoc """
+  Divides one member's tensor among all.
+
+  ## Fields
+
+    * `call` - Group, identity, timeout.
+    * `ref_id` - Id of this rank's tensor. At the source: the whole, whose size along `dim` is a multiple of the group's size.
+      Elsewhere: a tensor of the part's dtype and shape, which says what is expected.
+    * `src_rank_in_group` - Rank in the group whose tensor is divided, 0 to the group's size - 1.
+    * `dim` - Dimension along which to divide; negative counts from the last. 0: the first.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          call: V1.Call.t() | nil,
+          ref_id: String.t(),
+          src_rank_in_group: non_neg_integer(),
+          dim: integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct call: nil,
+            ref_id: "",
+            src_rank_in_group: 0,
+            dim: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Call}, message.call),
+      Encode.implicit(0x12, :string, message.ref_id),
+      Encode.implicit(0x18, :uint32, message.src_rank_in_group),
+      Encode.implicit(0x20, :sint32, message.dim),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | call: Decode.message(V1.Call, message.call, raw, depth)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | ref_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | src_rank_in_group: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | dim: Decode.value(:sint32, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :call, {:message, V1.Call}, :optional},
+      {2, :ref_id, :string, :implicit},
+      {3, :src_rank_in_group, :uint32, :implicit},
+      {4, :dim, :sint32, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.ScatterResponse do
+  @moduledoc """
+  Outcome of Scatter.
+
+  ## Fields
+
+    * `value` - A ref on this rank's part.
+    * `error` - What failed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:value, V1.Value.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:value, value}) do
+    Encode.always(0x0A, {:message, V1.Value}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :value)
+    %{message | outcome: {:value, Decode.message(V1.Value, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :value, {:message, V1.Value}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.ReduceScatterRequest do
+  @moduledoc """
+  Reduces all members' tensors, element by element, and divides the result among them.
+
+  ## Fields
+
+    * `call` - Group, identity, timeout.
+    * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members, one dimension or more.
+    * `op` - How elements are combined. Unspecified: sum.
+    * `dim` - Dimension along which to divide; negative counts from the last. Absent: -1, the last.
+    * `sizes` - Size of every member's part along `dim`, by rank in group, each 0 or more; their sum is the tensor's size along
+      `dim`. The same on all members. Empty: equal parts.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          call: V1.Call.t() | nil,
+          ref_id: String.t(),
+          op: V1.ReduceOp.t(),
+          dim: integer() | nil,
+          sizes: [integer()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct call: nil,
+            ref_id: "",
+            op: :REDUCE_OP_UNSPECIFIED,
+            dim: nil,
+            sizes: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Call}, message.call),
+      Encode.implicit(0x12, :string, message.ref_id),
+      Encode.implicit(0x18, {:enum, V1.ReduceOp}, message.op),
+      Encode.optional(0x20, :sint32, message.dim),
+      Encode.packed(0x2A, :int64, message.sizes),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | call: Decode.message(V1.Call, message.call, raw, depth)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | ref_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | op: Decode.value({:enum, V1.ReduceOp}, raw)}
+  end
+
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | dim: Decode.value(:sint32, raw)}
+  end
+
+  def __put__(message, 5, 0, raw, _depth) do
+    %{message | sizes: [Decode.value(:int64, raw) | message.sizes]}
+  end
+
+  def __put__(message, 5, 2, raw, _depth) do
+    %{message | sizes: Decode.packed(:int64, raw, message.sizes)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | sizes: Enum.reverse(message.sizes),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :call, {:message, V1.Call}, :optional},
+      {2, :ref_id, :string, :implicit},
+      {3, :op, {:enum, V1.ReduceOp}, :implicit},
+      {4, :dim, :sint32, :optional},
+      {5, :sizes, :int64, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.ReduceScatterResponse do
+  @moduledoc """
+  Outcome of ReduceScatter.
+
+  ## Fields
+
+    * `value` - A ref on this rank's part.
+    * `error` - What failed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:value, V1.Value.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:value, value}) do
+    Encode.always(0x0A, {:message, V1.Value}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :value)
+    %{message | outcome: {:value, Decode.message(V1.Value, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :value, {:message, V1.Value}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.AllToAllRequest do
+  @moduledoc """
+  Sends every member its part of every member's tensor.
+
+  ## Fields
+
+    * `call` - Group, identity, timeout.
+    * `ref_id` - Id of this rank's tensor, one dimension or more; equal dtype on all members, and equal shape but for the sizes.
+    * `dim` - Dimension along which to divide and to concatenate; negative counts from the last. 0: the first.
+    * `input_sizes` - Size along `dim` of what this rank sends to each member, by rank in group, each 0 or more; their sum is the
+      tensor's size along `dim`. Empty, as `output_sizes` must be then: equal parts, of tensors that are all alike.
+    * `output_sizes` - Size along `dim` of what this rank gets from each member, by rank in group, each 0 or more: what that member's
+      `input_sizes` say of this rank. Else the call fails with MISMATCH on every member, and no data has moved.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          call: V1.Call.t() | nil,
+          ref_id: String.t(),
+          dim: integer(),
+          input_sizes: [integer()],
+          output_sizes: [integer()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct call: nil,
+            ref_id: "",
+            dim: 0,
+            input_sizes: [],
+            output_sizes: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Call}, message.call),
+      Encode.implicit(0x12, :string, message.ref_id),
+      Encode.implicit(0x18, :sint32, message.dim),
+      Encode.packed(0x22, :int64, message.input_sizes),
+      Encode.packed(0x2A, :int64, message.output_sizes),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | call: Decode.message(V1.Call, message.call, raw, depth)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | ref_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | dim: Decode.value(:sint32, raw)}
+  end
+
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | input_sizes: [Decode.value(:int64, raw) | message.input_sizes]}
+  end
+
+  def __put__(message, 4, 2, raw, _depth) do
+    %{message | input_sizes: Decode.packed(:int64, raw, message.input_sizes)}
+  end
+
+  def __put__(message, 5, 0, raw, _depth) do
+    %{message | output_sizes: [Decode.value(:int64, raw) | message.output_sizes]}
+  end
+
+  def __put__(message, 5, 2, raw, _depth) do
+    %{message | output_sizes: Decode.packed(:int64, raw, message.output_sizes)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | input_sizes: Enum.reverse(message.input_sizes),
+        output_sizes: Enum.reverse(message.output_sizes),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :call, {:message, V1.Call}, :optional},
+      {2, :ref_id, :string, :implicit},
+      {3, :dim, :sint32, :implicit},
+      {4, :input_sizes, :int64, :repeated},
+      {5, :output_sizes, :int64, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.AllToAllResponse do
+  @moduledoc """
+  Outcome of AllToAll.
+
+  ## Fields
+
+    * `value` - A ref on what this rank got.
     * `error` - What failed.
   """
 
@@ -1018,7 +1880,11 @@ defmodule RankBridge.Proto.V1.CollectiveService do
       broadcast(),
       gather(),
       all_reduce(),
-      all_gather()
+      all_gather(),
+      reduce(),
+      scatter(),
+      reduce_scatter(),
+      all_to_all()
     ]
   end
 
@@ -1087,6 +1953,62 @@ defmodule RankBridge.Proto.V1.CollectiveService do
       path: "/rankbridge.v1.CollectiveService/AllGather",
       request: V1.AllGatherRequest,
       response: V1.AllGatherResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Gives the destination the element-wise reduction of all members' tensors; the others none.
+  """
+  @spec reduce() :: Rpc.t()
+  def reduce do
+    %Rpc{
+      path: "/rankbridge.v1.CollectiveService/Reduce",
+      request: V1.ReduceRequest,
+      response: V1.ReduceResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Gives every member its part of the source's tensor, which is divided equally in group order.
+  """
+  @spec scatter() :: Rpc.t()
+  def scatter do
+    %Rpc{
+      path: "/rankbridge.v1.CollectiveService/Scatter",
+      request: V1.ScatterRequest,
+      response: V1.ScatterResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Gives every member its part of the element-wise reduction of all members' tensors, divided in group order.
+  """
+  @spec reduce_scatter() :: Rpc.t()
+  def reduce_scatter do
+    %Rpc{
+      path: "/rankbridge.v1.CollectiveService/ReduceScatter",
+      request: V1.ReduceScatterRequest,
+      response: V1.ReduceScatterResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Divides every member's tensor, and gives every member its parts of all of them, concatenated in group order.
+  """
+  @spec all_to_all() :: Rpc.t()
+  def all_to_all do
+    %Rpc{
+      path: "/rankbridge.v1.CollectiveService/AllToAll",
+      request: V1.AllToAllRequest,
+      response: V1.AllToAllResponse,
       client_stream?: false,
       server_stream?: false
     }

@@ -65,6 +65,10 @@ defmodule RankBridge.Proto.V1.Operation do
     * `gather` - Concatenate all members' tensors at one of them.
     * `all_reduce` - Reduce all members' tensors.
     * `all_gather` - Concatenate all members' tensors at all of them.
+    * `reduce` - Reduce all members' tensors at one of them.
+    * `scatter` - Divide one member's tensor among all.
+    * `reduce_scatter` - Reduce all members' tensors, and divide the result among them.
+    * `all_to_all` - Send every member its part of every member's tensor.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -78,6 +82,10 @@ defmodule RankBridge.Proto.V1.Operation do
           | {:gather, V1.GatherRequest.t()}
           | {:all_reduce, V1.AllReduceRequest.t()}
           | {:all_gather, V1.AllGatherRequest.t()}
+          | {:reduce, V1.ReduceRequest.t()}
+          | {:scatter, V1.ScatterRequest.t()}
+          | {:reduce_scatter, V1.ReduceScatterRequest.t()}
+          | {:all_to_all, V1.AllToAllRequest.t()}
 
   @type t :: %__MODULE__{
           kind: kind() | nil,
@@ -124,6 +132,22 @@ defmodule RankBridge.Proto.V1.Operation do
     Encode.always(0x2A, {:message, V1.AllGatherRequest}, value)
   end
 
+  defp encode_kind({:reduce, value}) do
+    Encode.always(0x32, {:message, V1.ReduceRequest}, value)
+  end
+
+  defp encode_kind({:scatter, value}) do
+    Encode.always(0x3A, {:message, V1.ScatterRequest}, value)
+  end
+
+  defp encode_kind({:reduce_scatter, value}) do
+    Encode.always(0x42, {:message, V1.ReduceScatterRequest}, value)
+  end
+
+  defp encode_kind({:all_to_all, value}) do
+    Encode.always(0x4A, {:message, V1.AllToAllRequest}, value)
+  end
+
   @impl true
   @spec decode(binary()) :: t()
   def decode(binary) when is_binary(binary) do
@@ -158,6 +182,30 @@ defmodule RankBridge.Proto.V1.Operation do
     %{message | kind: {:all_gather, Decode.message(V1.AllGatherRequest, held, raw, depth)}}
   end
 
+  def __put__(message, 6, 2, raw, depth) do
+    held = Decode.held(message.kind, :reduce)
+    %{message | kind: {:reduce, Decode.message(V1.ReduceRequest, held, raw, depth)}}
+  end
+
+  def __put__(message, 7, 2, raw, depth) do
+    held = Decode.held(message.kind, :scatter)
+    %{message | kind: {:scatter, Decode.message(V1.ScatterRequest, held, raw, depth)}}
+  end
+
+  def __put__(message, 8, 2, raw, depth) do
+    held = Decode.held(message.kind, :reduce_scatter)
+
+    %{
+      message
+      | kind: {:reduce_scatter, Decode.message(V1.ReduceScatterRequest, held, raw, depth)}
+    }
+  end
+
+  def __put__(message, 9, 2, raw, depth) do
+    held = Decode.held(message.kind, :all_to_all)
+    %{message | kind: {:all_to_all, Decode.message(V1.AllToAllRequest, held, raw, depth)}}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -181,7 +229,11 @@ defmodule RankBridge.Proto.V1.Operation do
       {2, :broadcast, {:message, V1.BroadcastRequest}, {:oneof, :kind}},
       {3, :gather, {:message, V1.GatherRequest}, {:oneof, :kind}},
       {4, :all_reduce, {:message, V1.AllReduceRequest}, {:oneof, :kind}},
-      {5, :all_gather, {:message, V1.AllGatherRequest}, {:oneof, :kind}}
+      {5, :all_gather, {:message, V1.AllGatherRequest}, {:oneof, :kind}},
+      {6, :reduce, {:message, V1.ReduceRequest}, {:oneof, :kind}},
+      {7, :scatter, {:message, V1.ScatterRequest}, {:oneof, :kind}},
+      {8, :reduce_scatter, {:message, V1.ReduceScatterRequest}, {:oneof, :kind}},
+      {9, :all_to_all, {:message, V1.AllToAllRequest}, {:oneof, :kind}}
     ]
   end
 end

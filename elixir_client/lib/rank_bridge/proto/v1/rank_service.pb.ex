@@ -223,6 +223,7 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
     * `pending_operations` - Operations accepted and not yet answered.
     * `endpoints` - Endpoints at which this sidecar serves, as gRPC targets: "unix:/run/...", "127.0.0.1:50051".
     * `version` - Version of rankbridge on the rank.
+    * `abilities` - What the backend can do. Absent: the rank's version does not tell.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -245,6 +246,7 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
           pending_operations: non_neg_integer(),
           endpoints: [String.t()],
           version: String.t(),
+          abilities: V1.Abilities.t() | nil,
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -262,6 +264,7 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
             pending_operations: 0,
             endpoints: [],
             version: "",
+            abilities: nil,
             __unknown_fields__: []
 
   @impl true
@@ -288,6 +291,7 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
       Encode.implicit(0x60, :uint32, message.pending_operations),
       Encode.repeated(0x6A, :string, message.endpoints),
       Encode.implicit(0x72, :string, message.version),
+      Encode.optional(0x7A, {:message, V1.Abilities}, message.abilities),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -357,6 +361,10 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
     %{message | version: Decode.value(:string, raw)}
   end
 
+  def __put__(message, 15, 2, raw, depth) do
+    %{message | abilities: Decode.message(V1.Abilities, message.abilities, raw, depth)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -392,7 +400,195 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
       {11, :sessions, {:message, V1.SessionUsage}, :repeated},
       {12, :pending_operations, :uint32, :implicit},
       {13, :endpoints, :string, :repeated},
-      {14, :version, :string, :implicit}
+      {14, :version, :string, :implicit},
+      {15, :abilities, {:message, V1.Abilities}, :optional}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.Abilities do
+  @moduledoc """
+  What a backend can do.
+
+  ## Fields
+
+    * `collectives` - Collectives that the rank runs, by their fields in `Operation`: "all_reduce".
+    * `dtypes` - Dtypes that tensors can have; every collective that does not reduce moves all of them.
+    * `reductions` - Reduce ops of reduce, all_reduce and reduce_scatter. One that is not here works on nothing.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          collectives: [String.t()],
+          dtypes: [V1.Dtype.t()],
+          reductions: [V1.Reduction.t()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct collectives: [],
+            dtypes: [],
+            reductions: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.repeated(0x0A, :string, message.collectives),
+      Encode.packed(0x12, {:enum, V1.Dtype}, message.dtypes),
+      Encode.repeated(0x1A, {:message, V1.Reduction}, message.reductions),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | collectives: [Decode.value(:string, raw) | message.collectives]}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | dtypes: [Decode.value({:enum, V1.Dtype}, raw) | message.dtypes]}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | dtypes: Decode.packed({:enum, V1.Dtype}, raw, message.dtypes)}
+  end
+
+  def __put__(message, 3, 2, raw, depth) do
+    %{message | reductions: [Decode.message(V1.Reduction, nil, raw, depth) | message.reductions]}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | collectives: Enum.reverse(message.collectives),
+        dtypes: Enum.reverse(message.dtypes),
+        reductions: Enum.reverse(message.reductions),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :collectives, :string, :repeated},
+      {2, :dtypes, {:enum, V1.Dtype}, :repeated},
+      {3, :reductions, {:message, V1.Reduction}, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.Reduction do
+  @moduledoc """
+  What one reduce op works on.
+
+  ## Fields
+
+    * `op` - How elements are combined.
+    * `dtypes` - Dtypes of tensors that are combined so.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          op: V1.ReduceOp.t(),
+          dtypes: [V1.Dtype.t()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct op: :REDUCE_OP_UNSPECIFIED,
+            dtypes: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, {:enum, V1.ReduceOp}, message.op),
+      Encode.packed(0x12, {:enum, V1.Dtype}, message.dtypes),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | op: Decode.value({:enum, V1.ReduceOp}, raw)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | dtypes: [Decode.value({:enum, V1.Dtype}, raw) | message.dtypes]}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | dtypes: Decode.packed({:enum, V1.Dtype}, raw, message.dtypes)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | dtypes: Enum.reverse(message.dtypes),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :op, {:enum, V1.ReduceOp}, :implicit},
+      {2, :dtypes, {:enum, V1.Dtype}, :repeated}
     ]
   end
 end

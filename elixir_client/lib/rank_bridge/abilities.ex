@@ -1,0 +1,40 @@
+defmodule RankBridge.Abilities do
+  @moduledoc """
+  What a rank's backend can do, as far as this client knows of it too.
+
+  * `collectives` - those that the rank runs: names as of `RankBridge.submit/4`
+  * `dtypes` - of the tensors that it can hold; every collective that does not reduce moves all of them
+  * `reductions` - for each reduce op, the dtypes that `reduce`, `all_reduce` and `reduce_scatter` do it on
+  """
+
+  alias RankBridge.Collectives.{Declaration, ReduceOp}
+  alias RankBridge.Dtype
+  alias RankBridge.Proto.V1
+
+  @type t :: %__MODULE__{
+          collectives: [atom()],
+          dtypes: [Dtype.t()],
+          reductions: %{ReduceOp.t() => [Dtype.t()]}
+        }
+
+  @enforce_keys [:collectives, :dtypes, :reductions]
+  defstruct [:collectives, :dtypes, :reductions]
+
+  @doc "The abilities that a rank sent."
+  @spec from_proto(V1.Abilities.t()) :: t()
+  def from_proto(%V1.Abilities{} = abilities) do
+    %__MODULE__{
+      collectives: Enum.filter(Declaration.names(), &("#{&1}" in abilities.collectives)),
+      dtypes: dtypes(abilities.dtypes),
+      reductions:
+        for(
+          %V1.Reduction{op: op, dtypes: dtypes} <- abilities.reductions,
+          {:ok, op} <- [ReduceOp.from_proto(op)],
+          into: %{},
+          do: {op, dtypes(dtypes)}
+        )
+    }
+  end
+
+  defp dtypes(dtypes), do: for(it <- dtypes, {:ok, dtype} <- [Dtype.from_proto(it)], do: dtype)
+end

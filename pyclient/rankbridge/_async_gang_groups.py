@@ -1,0 +1,95 @@
+"""Groups, meshes and layouts of a gang, for asyncio."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeVar
+
+from rankbridge import _group_programs as programs
+from rankbridge._async_channels import AsyncChannels
+from rankbridge._async_rank import AsyncRank
+from rankbridge._gang_core import GangCore
+from rankbridge._group_programs import GroupLike, Program
+from rankbridge._groups import Group
+from rankbridge._layout import Layout
+from rankbridge._mesh import Mesh
+
+T = TypeVar("T")
+
+__all__ = ["AsyncGangGroups"]
+
+
+class AsyncGangGroups(GangCore[AsyncRank]):
+    """What an ``AsyncGang`` does with many groups at once. Use it from one task at a time, as "world" itself."""
+
+    _channels: AsyncChannels
+
+    async def hosts(self) -> tuple[str, ...]:
+        """As ``Gang.hosts``."""
+        return await self._carried_out(programs.hosting(self))
+
+    async def group(self, name: str) -> Group:
+        """As ``Gang.group``."""
+        return await self._carried_out(programs.describing(self, name))
+
+    async def new_groups(
+        self, groups: Iterable[GroupLike], *, timeout: float | None = None, generation: int = 0
+    ) -> list[Group]:
+        """As ``Gang.new_groups``."""
+        return await self._carried_out(programs.making(self, groups, timeout=timeout, generation=generation))
+
+    async def destroy_groups(
+        self, groups: Iterable[str | Group], *, timeout: float | None = None
+    ) -> list[Group]:
+        """As ``Gang.destroy_groups``."""
+        return await self._carried_out(programs.ending(self, groups, timeout=timeout))
+
+    async def new_mesh(
+        self,
+        axes: Mapping[str, int],
+        *,
+        ranks: Iterable[int] | None = None,
+        name: str = "mesh",
+        flattened: Mapping[str, Iterable[str]] | None = None,
+        local: bool = False,
+        timeout: float | None = None,
+        generation: int = 0,
+    ) -> Mesh:
+        """As ``Gang.new_mesh``."""
+        mesh = programs.planned(self, axes, ranks, name, flattened)
+        program = programs.making_mesh(self, mesh, local=local, timeout=timeout, generation=generation)
+        return await self._carried_out(program)
+
+    async def mesh(
+        self,
+        axes: Mapping[str, int],
+        *,
+        ranks: Iterable[int] | None = None,
+        name: str = "mesh",
+        flattened: Mapping[str, Iterable[str]] | None = None,
+        local: bool = False,
+    ) -> Mesh:
+        """As ``Gang.mesh``."""
+        mesh = programs.planned(self, axes, ranks, name, flattened)
+        return await self._carried_out(programs.finding_mesh(self, mesh, local=local))
+
+    async def new_layout(
+        self, layout: Layout, *, timeout: float | None = None, generation: int = 0
+    ) -> Layout:
+        """As ``Gang.new_layout``."""
+        program = programs.making_layout(self, layout, timeout=timeout, generation=generation)
+        return await self._carried_out(program)
+
+    async def _carried_out(self, program: Program[T]) -> T:
+        try:
+            calls = next(program)
+            while True:
+                try:
+                    outcomes = await self._channels.outcomes(calls)
+                except BaseException as error:
+                    calls = program.throw(error)
+                else:
+                    calls = program.send(outcomes)
+        except StopIteration as end:
+            result: T = end.value
+            return result

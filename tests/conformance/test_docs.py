@@ -1,0 +1,33 @@
+"""The documentation's examples do what they say, and its tables name what is here."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.conformance.recorded import SUITES
+from tests.support.gangs import up
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_python_example_prints_what_it_says(tmp_path: Path) -> None:
+    text = (DOCS / "groups_and_meshes.md").read_text()
+    (program,) = re.findall(r"<!-- python example: begin -->\n```python\n(.*?)```", text, re.DOTALL)
+    expected = re.findall(r"print\(.*\)  # (.*)", program)
+    assert len(expected) == program.count("print(") > 5
+    with up(tmp_path, 4, "fake") as gang:
+        gang.endpoints_file.rename(tmp_path / "endpoints.json")
+        done = subprocess.run(
+            [sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True, timeout=120
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == expected
+
+
+def test_every_suite_is_named_in_the_documentation() -> None:
+    text = (DOCS / "conformance.md").read_text()
+    named = re.findall(r"^\| ([a-z_, ]+) \| .* \| .* \|$", text, re.MULTILINE)
+    assert sorted(name for names in named for name in names.split(", ") if name in SUITES) == sorted(SUITES)
