@@ -11,7 +11,8 @@ from pathlib import Path
 
 # gRPC's own pool, which grows and shrinks with the load by itself.
 _ELASTIC = frozenset({"event_engine"})
-SETTLE_S = 5.0
+# Longer than `--data-timeout`: a thread that was in the backend when its generation ended is let go by then.
+SETTLE_S = 40.0
 _LOOK_EVERY_S = 0.05
 
 

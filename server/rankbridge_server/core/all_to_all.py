@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from .errors import BridgeError, ErrorCode, Phase, RankDetail, RankState, invalid
 from .operation import Entry, Plan, Site, TensorPlan
 from .sizes import Sizes, checked_sizes, equal_sizes, sizes_of_whole
+from .tensors import TensorSpec
 
 _SHOWN = 8
 
@@ -41,7 +42,7 @@ def plan_all_to_all(site: Site, args: AllToAll) -> Plan:
             lambda entry: entry.coordinator.all_to_all(cell.tensor, dim, matrix, entry.timeout),
             result=spec,
         )
-    sent, received = _checked(site, args, dim)
+    sent, received = _checked(site, args, spec, dim)
 
     def enter(entry: Entry) -> object:
         sizes = _agreed(site, dim, entry.payloads)
@@ -57,14 +58,14 @@ def plan_all_to_all(site: Site, args: AllToAll) -> Plan:
     )
 
 
-def _checked(site: Site, args: AllToAll, dim: int) -> tuple[Sizes, Sizes]:
+def _checked(site: Site, args: AllToAll, spec: TensorSpec, dim: int) -> tuple[Sizes, Sizes]:
     if not args.input_sizes or not args.output_sizes:
         raise invalid(
             "one of input_sizes and output_sizes is missing",
             expected="both, or neither for equal parts",
             got="input_sizes alone" if args.input_sizes else "output_sizes alone",
         )
-    spec, rank_in_group = site.cell(args.ref_id).ref.spec, site.membership.rank_in_group
+    rank_in_group = site.membership.rank_in_group
     sent = sizes_of_whole("input_sizes", args.input_sizes, spec, dim, site.size)
     received = checked_sizes("output_sizes", args.output_sizes, site.size)
     if sent[rank_in_group] != received[rank_in_group]:
@@ -101,13 +102,15 @@ def _mismatch(
     expects = [f"rank {ranks[b]} expects {told[b][1][a]} from rank {ranks[a]}" for a, b in shown]
     sends = [f"rank {ranks[a]} sends {told[a][0][b]} to rank {ranks[b]}" for a, b in shown]
     pairs = [f"ranks {ranks[a]} and {ranks[b]}" for a, b in shown]
+    at_odds = {place for pair in differing for place in pair}
+    named = {place for pair in shown for place in pair}
     details = tuple(
         RankDetail(
             rank=rank,
             rank_in_group=place,
-            state=RankState.DISAGREES if any(place in pair for pair in differing) else RankState.ARRIVED,
+            state=RankState.DISAGREES if place in at_odds else RankState.ARRIVED,
             detail=f"input_sizes={list(told[place][0])} output_sizes={list(told[place][1])}"
-            if any(place in pair for pair in shown)
+            if place in named
             else "",
         )
         for place, rank in enumerate(ranks)
