@@ -12,6 +12,9 @@ from tests.conformance.recorded import Json, answers, subset, vllm_ranks
 
 from rankbridge import Gang, Group, Ref
 
+PATIENT = ("--heartbeat-misses", "300")
+"""Options of a gang whose ranks are processes: on a busy machine one may be silent for longer than the default."""
+
 
 def floats(gang: Gang, refs: Sequence[Ref]) -> list[list[float]]:
     """The elements of each tensor."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.conformance.checks import assert_groups_work
+from tests.conformance.checks import PATIENT, assert_groups_work
 from tests.support.gangs import up
 from tests.support.processes import watched
 
@@ -64,7 +64,7 @@ def test_a_mesh_is_refused_in_a_smaller_gang(gang: Gang) -> None:
 
 def test_after_a_rank_was_lost_the_mesh_is_whole_again(tmp_path: Path) -> None:
     with (
-        up(tmp_path, 4, "gloo") as running,
+        up(tmp_path, 4, "gloo", PATIENT) as running,
         rankbridge.connect(running.endpoints_file, timeout=60) as gang,
     ):
         mesh = gang.new_mesh(AXES, flattened=DP)

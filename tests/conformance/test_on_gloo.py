@@ -19,7 +19,7 @@ NUMBERS = itertools.count()
 @pytest.fixture(scope="module")
 def running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
     """Four ranks on Gloo."""
-    with up(tmp_path_factory.mktemp("gloo"), 4, "gloo") as gang:
+    with up(tmp_path_factory.mktemp("gloo"), 4, "gloo", checks.PATIENT) as gang:
         yield gang
 
 
