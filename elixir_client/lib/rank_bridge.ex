@@ -230,7 +230,7 @@ defmodule RankBridge do
   @doc """
   Gives every member the members' tensors, concatenated in group order.
 
-  As vLLM's `all_gather`, and with `:sizes` its `all_gatherv`, but along every dimension.
+  As vLLM's `all_gather`, and with `:sizes` its `all_gatherv`, but along every dimension: that knows the first alone.
 
   Options: `:dim` (default -1, the last), `:sizes` (as of `gather/3`).
   """

@@ -195,7 +195,8 @@ class GangCollectives(GangCore[Rank]):
     ) -> list[Ref]:
         """Gives every member all members' tensors, concatenated in group order.
 
-        As vLLM's ``all_gather``, and with `sizes` its ``all_gatherv``, but along every dimension.
+        As vLLM's ``all_gather``, and with `sizes` its ``all_gatherv``, but along every dimension: that knows the first
+        alone.
 
         Args:
             refs: One of each member, in group order, all of equal dtype and shape, one dimension or more.
