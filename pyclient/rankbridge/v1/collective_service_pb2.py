@@ -27,15 +27,17 @@ from rankbridge.v1 import error_pb2 as rankbridge_dot_v1_dot_error__pb2
 from rankbridge.v1 import value_pb2 as rankbridge_dot_v1_dot_value__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&rankbridge/v1/collective_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a\x19rankbridge/v1/error.proto\x1a\x19rankbridge/v1/value.proto\"3\n\x0e\x42\x61rrierRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\"j\n\x0f\x42\x61rrierResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"r\n\x10\x42roadcastRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12\x19\n\x11src_rank_in_group\x18\x03 \x01(\r\x12\x10\n\x08in_place\x18\x04 \x01(\x08\"l\n\x11\x42roadcastResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x86\x01\n\rGatherRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12\x19\n\x11\x64st_rank_in_group\x18\x03 \x01(\r\x12\x10\n\x03\x64im\x18\x04 \x01(\x11H\x00\x88\x01\x01\x12\r\n\x05sizes\x18\x05 \x03(\x03\x42\x06\n\x04_dim\"i\n\x0eGatherResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"|\n\x10\x41llReduceRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12#\n\x02op\x18\x03 \x01(\x0e\x32\x17.rankbridge.v1.ReduceOp\x12\x10\n\x08in_place\x18\x04 \x01(\x08\"l\n\x11\x41llReduceResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"n\n\x10\x41llGatherRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12\x10\n\x03\x64im\x18\x03 \x01(\x11H\x00\x88\x01\x01\x12\r\n\x05sizes\x18\x04 \x03(\x03\x42\x06\n\x04_dim\"l\n\x11\x41llGatherResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x82\x01\n\rReduceRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12#\n\x02op\x18\x03 \x01(\x0e\x32\x17.rankbridge.v1.ReduceOp\x12\x19\n\x11\x64st_rank_in_group\x18\x04 \x01(\r\"i\n\x0eReduceResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"k\n\x0eScatterRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12\x19\n\x11src_rank_in_group\x18\x03 \x01(\r\x12\x0b\n\x03\x64im\x18\x04 \x01(\x11\"j\n\x0fScatterResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x97\x01\n\x14ReduceScatterRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12#\n\x02op\x18\x03 \x01(\x0e\x32\x17.rankbridge.v1.ReduceOp\x12\x10\n\x03\x64im\x18\x04 \x01(\x11H\x00\x88\x01\x01\x12\r\n\x05sizes\x18\x05 \x03(\x03\x42\x06\n\x04_dim\"p\n\x15ReduceScatterResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"|\n\x0f\x41llToAllRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12\x0b\n\x03\x64im\x18\x03 \x01(\x11\x12\x13\n\x0binput_sizes\x18\x04 \x03(\x03\x12\x14\n\x0coutput_sizes\x18\x05 \x03(\x03\"k\n\x10\x41llToAllResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome*\xc3\x01\n\x08ReduceOp\x12\x19\n\x15REDUCE_OP_UNSPECIFIED\x10\x00\x12\x11\n\rREDUCE_OP_SUM\x10\x01\x12\x15\n\x11REDUCE_OP_PRODUCT\x10\x02\x12\x11\n\rREDUCE_OP_MIN\x10\x03\x12\x11\n\rREDUCE_OP_MAX\x10\x04\x12\x11\n\rREDUCE_OP_AVG\x10\x05\x12\x12\n\x0eREDUCE_OP_BAND\x10\x06\x12\x11\n\rREDUCE_OP_BOR\x10\x07\x12\x12\n\x0eREDUCE_OP_BXOR\x10\x08\x32\xce\x05\n\x11\x43ollectiveService\x12H\n\x07\x42\x61rrier\x12\x1d.rankbridge.v1.BarrierRequest\x1a\x1e.rankbridge.v1.BarrierResponse\x12N\n\tBroadcast\x12\x1f.rankbridge.v1.BroadcastRequest\x1a .rankbridge.v1.BroadcastResponse\x12\x45\n\x06Gather\x12\x1c.rankbridge.v1.GatherRequest\x1a\x1d.rankbridge.v1.GatherResponse\x12N\n\tAllReduce\x12\x1f.rankbridge.v1.AllReduceRequest\x1a .rankbridge.v1.AllReduceResponse\x12N\n\tAllGather\x12\x1f.rankbridge.v1.AllGatherRequest\x1a .rankbridge.v1.AllGatherResponse\x12\x45\n\x06Reduce\x12\x1c.rankbridge.v1.ReduceRequest\x1a\x1d.rankbridge.v1.ReduceResponse\x12H\n\x07Scatter\x12\x1d.rankbridge.v1.ScatterRequest\x1a\x1e.rankbridge.v1.ScatterResponse\x12Z\n\rReduceScatter\x12#.rankbridge.v1.ReduceScatterRequest\x1a$.rankbridge.v1.ReduceScatterResponse\x12K\n\x08\x41llToAll\x12\x1e.rankbridge.v1.AllToAllRequest\x1a\x1f.rankbridge.v1.AllToAllResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n&rankbridge/v1/collective_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a\x19rankbridge/v1/error.proto\x1a\x19rankbridge/v1/value.proto\"3\n\x0e\x42\x61rrierRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\"j\n\x0f\x42\x61rrierResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"r\n\x10\x42roadcastRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12\x19\n\x11src_rank_in_group\x18\x03 \x01(\r\x12\x10\n\x08in_place\x18\x04 \x01(\x08\"l\n\x11\x42roadcastResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xc3\x01\n\rGatherRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12\x19\n\x11\x64st_rank_in_group\x18\x03 \x01(\r\x12\x10\n\x03\x64im\x18\x04 \x01(\x11H\x00\x88\x01\x01\x12\r\n\x05sizes\x18\x05 \x03(\x03\x12+\n\x06layout\x18\x06 \x01(\x0e\x32\x1b.rankbridge.v1.GatherLayout\x12\x0e\n\x06ragged\x18\x07 \x01(\x08\x42\x06\n\x04_dim\"i\n\x0eGatherResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"|\n\x10\x41llReduceRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12#\n\x02op\x18\x03 \x01(\x0e\x32\x17.rankbridge.v1.ReduceOp\x12\x10\n\x08in_place\x18\x04 \x01(\x08\"l\n\x11\x41llReduceResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xab\x01\n\x10\x41llGatherRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12\x10\n\x03\x64im\x18\x03 \x01(\x11H\x00\x88\x01\x01\x12\r\n\x05sizes\x18\x04 \x03(\x03\x12+\n\x06layout\x18\x05 \x01(\x0e\x32\x1b.rankbridge.v1.GatherLayout\x12\x0e\n\x06ragged\x18\x06 \x01(\x08\x42\x06\n\x04_dim\"l\n\x11\x41llGatherResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x82\x01\n\rReduceRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12#\n\x02op\x18\x03 \x01(\x0e\x32\x17.rankbridge.v1.ReduceOp\x12\x19\n\x11\x64st_rank_in_group\x18\x04 \x01(\r\"i\n\x0eReduceResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"k\n\x0eScatterRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12\x19\n\x11src_rank_in_group\x18\x03 \x01(\r\x12\x0b\n\x03\x64im\x18\x04 \x01(\x11\"j\n\x0fScatterResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x97\x01\n\x14ReduceScatterRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12#\n\x02op\x18\x03 \x01(\x0e\x32\x17.rankbridge.v1.ReduceOp\x12\x10\n\x03\x64im\x18\x04 \x01(\x11H\x00\x88\x01\x01\x12\r\n\x05sizes\x18\x05 \x03(\x03\x42\x06\n\x04_dim\"p\n\x15ReduceScatterResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"|\n\x0f\x41llToAllRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12\x0b\n\x03\x64im\x18\x03 \x01(\x11\x12\x13\n\x0binput_sizes\x18\x04 \x03(\x03\x12\x14\n\x0coutput_sizes\x18\x05 \x03(\x03\"k\n\x10\x41llToAllResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"x\n\x0bScanRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12#\n\x02op\x18\x03 \x01(\x0e\x32\x17.rankbridge.v1.ReduceOp\x12\x11\n\texclusive\x18\x04 \x01(\x08\"g\n\x0cScanResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome*\xc3\x01\n\x08ReduceOp\x12\x19\n\x15REDUCE_OP_UNSPECIFIED\x10\x00\x12\x11\n\rREDUCE_OP_SUM\x10\x01\x12\x15\n\x11REDUCE_OP_PRODUCT\x10\x02\x12\x11\n\rREDUCE_OP_MIN\x10\x03\x12\x11\n\rREDUCE_OP_MAX\x10\x04\x12\x11\n\rREDUCE_OP_AVG\x10\x05\x12\x12\n\x0eREDUCE_OP_BAND\x10\x06\x12\x11\n\rREDUCE_OP_BOR\x10\x07\x12\x12\n\x0eREDUCE_OP_BXOR\x10\x08*\x80\x01\n\x0cGatherLayout\x12\x1d\n\x19GATHER_LAYOUT_UNSPECIFIED\x10\x00\x12\x1e\n\x1aGATHER_LAYOUT_CONCATENATED\x10\x01\x12\x19\n\x15GATHER_LAYOUT_STACKED\x10\x02\x12\x16\n\x12GATHER_LAYOUT_LIST\x10\x03\x32\x8f\x06\n\x11\x43ollectiveService\x12H\n\x07\x42\x61rrier\x12\x1d.rankbridge.v1.BarrierRequest\x1a\x1e.rankbridge.v1.BarrierResponse\x12N\n\tBroadcast\x12\x1f.rankbridge.v1.BroadcastRequest\x1a .rankbridge.v1.BroadcastResponse\x12\x45\n\x06Gather\x12\x1c.rankbridge.v1.GatherRequest\x1a\x1d.rankbridge.v1.GatherResponse\x12N\n\tAllReduce\x12\x1f.rankbridge.v1.AllReduceRequest\x1a .rankbridge.v1.AllReduceResponse\x12N\n\tAllGather\x12\x1f.rankbridge.v1.AllGatherRequest\x1a .rankbridge.v1.AllGatherResponse\x12\x45\n\x06Reduce\x12\x1c.rankbridge.v1.ReduceRequest\x1a\x1d.rankbridge.v1.ReduceResponse\x12H\n\x07Scatter\x12\x1d.rankbridge.v1.ScatterRequest\x1a\x1e.rankbridge.v1.ScatterResponse\x12Z\n\rReduceScatter\x12#.rankbridge.v1.ReduceScatterRequest\x1a$.rankbridge.v1.ReduceScatterResponse\x12K\n\x08\x41llToAll\x12\x1e.rankbridge.v1.AllToAllRequest\x1a\x1f.rankbridge.v1.AllToAllResponse\x12?\n\x04Scan\x12\x1a.rankbridge.v1.ScanRequest\x1a\x1b.rankbridge.v1.ScanResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rankbridge.v1.collective_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_REDUCEOP']._serialized_start=2187
-  _globals['_REDUCEOP']._serialized_end=2382
+  _globals['_REDUCEOP']._serialized_start=2537
+  _globals['_REDUCEOP']._serialized_end=2732
+  _globals['_GATHERLAYOUT']._serialized_start=2735
+  _globals['_GATHERLAYOUT']._serialized_end=2863
   _globals['_BARRIERREQUEST']._serialized_start=137
   _globals['_BARRIERREQUEST']._serialized_end=188
   _globals['_BARRIERRESPONSE']._serialized_start=190
@@ -45,33 +47,37 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_BROADCASTRESPONSE']._serialized_start=414
   _globals['_BROADCASTRESPONSE']._serialized_end=522
   _globals['_GATHERREQUEST']._serialized_start=525
-  _globals['_GATHERREQUEST']._serialized_end=659
-  _globals['_GATHERRESPONSE']._serialized_start=661
-  _globals['_GATHERRESPONSE']._serialized_end=766
-  _globals['_ALLREDUCEREQUEST']._serialized_start=768
-  _globals['_ALLREDUCEREQUEST']._serialized_end=892
-  _globals['_ALLREDUCERESPONSE']._serialized_start=894
-  _globals['_ALLREDUCERESPONSE']._serialized_end=1002
-  _globals['_ALLGATHERREQUEST']._serialized_start=1004
-  _globals['_ALLGATHERREQUEST']._serialized_end=1114
-  _globals['_ALLGATHERRESPONSE']._serialized_start=1116
-  _globals['_ALLGATHERRESPONSE']._serialized_end=1224
-  _globals['_REDUCEREQUEST']._serialized_start=1227
-  _globals['_REDUCEREQUEST']._serialized_end=1357
-  _globals['_REDUCERESPONSE']._serialized_start=1359
-  _globals['_REDUCERESPONSE']._serialized_end=1464
-  _globals['_SCATTERREQUEST']._serialized_start=1466
-  _globals['_SCATTERREQUEST']._serialized_end=1573
-  _globals['_SCATTERRESPONSE']._serialized_start=1575
-  _globals['_SCATTERRESPONSE']._serialized_end=1681
-  _globals['_REDUCESCATTERREQUEST']._serialized_start=1684
-  _globals['_REDUCESCATTERREQUEST']._serialized_end=1835
-  _globals['_REDUCESCATTERRESPONSE']._serialized_start=1837
-  _globals['_REDUCESCATTERRESPONSE']._serialized_end=1949
-  _globals['_ALLTOALLREQUEST']._serialized_start=1951
-  _globals['_ALLTOALLREQUEST']._serialized_end=2075
-  _globals['_ALLTOALLRESPONSE']._serialized_start=2077
-  _globals['_ALLTOALLRESPONSE']._serialized_end=2184
-  _globals['_COLLECTIVESERVICE']._serialized_start=2385
-  _globals['_COLLECTIVESERVICE']._serialized_end=3103
+  _globals['_GATHERREQUEST']._serialized_end=720
+  _globals['_GATHERRESPONSE']._serialized_start=722
+  _globals['_GATHERRESPONSE']._serialized_end=827
+  _globals['_ALLREDUCEREQUEST']._serialized_start=829
+  _globals['_ALLREDUCEREQUEST']._serialized_end=953
+  _globals['_ALLREDUCERESPONSE']._serialized_start=955
+  _globals['_ALLREDUCERESPONSE']._serialized_end=1063
+  _globals['_ALLGATHERREQUEST']._serialized_start=1066
+  _globals['_ALLGATHERREQUEST']._serialized_end=1237
+  _globals['_ALLGATHERRESPONSE']._serialized_start=1239
+  _globals['_ALLGATHERRESPONSE']._serialized_end=1347
+  _globals['_REDUCEREQUEST']._serialized_start=1350
+  _globals['_REDUCEREQUEST']._serialized_end=1480
+  _globals['_REDUCERESPONSE']._serialized_start=1482
+  _globals['_REDUCERESPONSE']._serialized_end=1587
+  _globals['_SCATTERREQUEST']._serialized_start=1589
+  _globals['_SCATTERREQUEST']._serialized_end=1696
+  _globals['_SCATTERRESPONSE']._serialized_start=1698
+  _globals['_SCATTERRESPONSE']._serialized_end=1804
+  _globals['_REDUCESCATTERREQUEST']._serialized_start=1807
+  _globals['_REDUCESCATTERREQUEST']._serialized_end=1958
+  _globals['_REDUCESCATTERRESPONSE']._serialized_start=1960
+  _globals['_REDUCESCATTERRESPONSE']._serialized_end=2072
+  _globals['_ALLTOALLREQUEST']._serialized_start=2074
+  _globals['_ALLTOALLREQUEST']._serialized_end=2198
+  _globals['_ALLTOALLRESPONSE']._serialized_start=2200
+  _globals['_ALLTOALLRESPONSE']._serialized_end=2307
+  _globals['_SCANREQUEST']._serialized_start=2309
+  _globals['_SCANREQUEST']._serialized_end=2429
+  _globals['_SCANRESPONSE']._serialized_start=2431
+  _globals['_SCANRESPONSE']._serialized_end=2534
+  _globals['_COLLECTIVESERVICE']._serialized_start=2866
+  _globals['_COLLECTIVESERVICE']._serialized_end=3649
 # @@protoc_insertion_point(module_scope)

@@ -70,6 +70,34 @@ REDUCE_OP_BXOR: ReduceOp.ValueType  # 8
 """Bitwise exclusive or. Of integers and bool only."""
 Global___ReduceOp: typing_extensions.TypeAlias = ReduceOp
 
+class _GatherLayout:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _GatherLayoutEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_GatherLayout.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    GATHER_LAYOUT_UNSPECIFIED: _GatherLayout.ValueType  # 0
+    """Concatenated."""
+    GATHER_LAYOUT_CONCATENATED: _GatherLayout.ValueType  # 1
+    """One tensor: the members' side by side along `dim`, which all of them have."""
+    GATHER_LAYOUT_STACKED: _GatherLayout.ValueType  # 2
+    """One tensor with one dimension more: along it, at place `dim`, the members' one after another."""
+    GATHER_LAYOUT_LIST: _GatherLayout.ValueType  # 3
+    """A tensor for each member."""
+
+class GatherLayout(_GatherLayout, metaclass=_GatherLayoutEnumTypeWrapper):
+    """How gathered tensors are put together."""
+
+GATHER_LAYOUT_UNSPECIFIED: GatherLayout.ValueType  # 0
+"""Concatenated."""
+GATHER_LAYOUT_CONCATENATED: GatherLayout.ValueType  # 1
+"""One tensor: the members' side by side along `dim`, which all of them have."""
+GATHER_LAYOUT_STACKED: GatherLayout.ValueType  # 2
+"""One tensor with one dimension more: along it, at place `dim`, the members' one after another."""
+GATHER_LAYOUT_LIST: GatherLayout.ValueType  # 3
+"""A tensor for each member."""
+Global___GatherLayout: typing_extensions.TypeAlias = GatherLayout
+
 @typing.final
 class BarrierRequest(google.protobuf.message.Message):
     """Waits for all members."""
@@ -193,12 +221,20 @@ class GatherRequest(google.protobuf.message.Message):
     DST_RANK_IN_GROUP_FIELD_NUMBER: builtins.int
     DIM_FIELD_NUMBER: builtins.int
     SIZES_FIELD_NUMBER: builtins.int
+    LAYOUT_FIELD_NUMBER: builtins.int
+    RAGGED_FIELD_NUMBER: builtins.int
     ref_id: builtins.str
     """Id of this rank's tensor; equal dtype and shape on all members but for `sizes`, one dimension or more."""
     dst_rank_in_group: builtins.int
     """Rank in the group that receives, 0 to the group's size - 1."""
     dim: builtins.int
-    """Dimension along which to concatenate; negative counts from the last. Absent: -1, the last."""
+    """Dimension along which to concatenate; negative counts from the last. Absent: -1, the last. Of a stack: the place of
+    the new dimension, 0 if absent. Of a list, nothing is laid out along it.
+    """
+    layout: Global___GatherLayout.ValueType
+    """How the tensors are put together. Unspecified: concatenated."""
+    ragged: builtins.bool
+    """True: shapes may differ, as far as the layout allows, and the members tell each other theirs; `sizes` must be empty."""
     @property
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""
@@ -217,9 +253,11 @@ class GatherRequest(google.protobuf.message.Message):
         dst_rank_in_group: builtins.int = ...,
         dim: builtins.int | None = ...,
         sizes: collections.abc.Iterable[builtins.int] | None = ...,
+        layout: Global___GatherLayout.ValueType = ...,
+        ragged: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_dim", b"_dim", "call", b"call", "dim", b"dim"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_dim", b"_dim", "call", b"call", "dim", b"dim", "dst_rank_in_group", b"dst_rank_in_group", "ref_id", b"ref_id", "sizes", b"sizes"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_dim", b"_dim", "call", b"call", "dim", b"dim", "dst_rank_in_group", b"dst_rank_in_group", "layout", b"layout", "ragged", b"ragged", "ref_id", b"ref_id", "sizes", b"sizes"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_dim", b"_dim"]) -> typing.Literal["dim"] | None: ...
 
 Global___GatherRequest: typing_extensions.TypeAlias = GatherRequest
@@ -234,7 +272,7 @@ class GatherResponse(google.protobuf.message.Message):
     ERROR_FIELD_NUMBER: builtins.int
     @property
     def value(self) -> rankbridge.v1.value_pb2.Value:
-        """At the destination a ref on the result, elsewhere none."""
+        """At the destination a ref on the result, or of a list a list of refs by rank in group; elsewhere none."""
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
@@ -323,10 +361,18 @@ class AllGatherRequest(google.protobuf.message.Message):
     REF_ID_FIELD_NUMBER: builtins.int
     DIM_FIELD_NUMBER: builtins.int
     SIZES_FIELD_NUMBER: builtins.int
+    LAYOUT_FIELD_NUMBER: builtins.int
+    RAGGED_FIELD_NUMBER: builtins.int
     ref_id: builtins.str
     """Id of this rank's tensor; equal dtype and shape on all members but for `sizes`, one dimension or more."""
     dim: builtins.int
-    """Dimension along which to concatenate; negative counts from the last. Absent: -1, the last."""
+    """Dimension along which to concatenate; negative counts from the last. Absent: -1, the last. Of a stack: the place of
+    the new dimension, 0 if absent. Of a list, nothing is laid out along it.
+    """
+    layout: Global___GatherLayout.ValueType
+    """How the tensors are put together. Unspecified: concatenated."""
+    ragged: builtins.bool
+    """True: shapes may differ, as far as the layout allows, and the members tell each other theirs; `sizes` must be empty."""
     @property
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""
@@ -344,9 +390,11 @@ class AllGatherRequest(google.protobuf.message.Message):
         ref_id: builtins.str = ...,
         dim: builtins.int | None = ...,
         sizes: collections.abc.Iterable[builtins.int] | None = ...,
+        layout: Global___GatherLayout.ValueType = ...,
+        ragged: builtins.bool = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_dim", b"_dim", "call", b"call", "dim", b"dim"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_dim", b"_dim", "call", b"call", "dim", b"dim", "ref_id", b"ref_id", "sizes", b"sizes"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_dim", b"_dim", "call", b"call", "dim", b"dim", "layout", b"layout", "ragged", b"ragged", "ref_id", b"ref_id", "sizes", b"sizes"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_dim", b"_dim"]) -> typing.Literal["dim"] | None: ...
 
 Global___AllGatherRequest: typing_extensions.TypeAlias = AllGatherRequest
@@ -361,7 +409,7 @@ class AllGatherResponse(google.protobuf.message.Message):
     ERROR_FIELD_NUMBER: builtins.int
     @property
     def value(self) -> rankbridge.v1.value_pb2.Value:
-        """A ref on the result."""
+        """A ref on the result, or of a list a list of refs by rank in group."""
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
@@ -645,3 +693,64 @@ class AllToAllResponse(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["value", "error"] | None: ...
 
 Global___AllToAllResponse: typing_extensions.TypeAlias = AllToAllResponse
+
+@typing.final
+class ScanRequest(google.protobuf.message.Message):
+    """Reduces the tensors of the members so far, element by element."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CALL_FIELD_NUMBER: builtins.int
+    REF_ID_FIELD_NUMBER: builtins.int
+    OP_FIELD_NUMBER: builtins.int
+    EXCLUSIVE_FIELD_NUMBER: builtins.int
+    ref_id: builtins.str
+    """Id of this rank's tensor; equal dtype and shape on all members."""
+    op: Global___ReduceOp.ValueType
+    """How elements are combined; avg is refused. Unspecified: sum."""
+    exclusive: builtins.bool
+    """True: of members 0 to m - 1, for member 0 zeros; of sums only. False: of members 0 to m."""
+    @property
+    def call(self) -> rankbridge.v1.call_pb2.Call:
+        """Group, identity, timeout."""
+
+    def __init__(
+        self,
+        *,
+        call: rankbridge.v1.call_pb2.Call | None = ...,
+        ref_id: builtins.str = ...,
+        op: Global___ReduceOp.ValueType = ...,
+        exclusive: builtins.bool = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["call", b"call"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["call", b"call", "exclusive", b"exclusive", "op", b"op", "ref_id", b"ref_id"]) -> None: ...
+
+Global___ScanRequest: typing_extensions.TypeAlias = ScanRequest
+
+@typing.final
+class ScanResponse(google.protobuf.message.Message):
+    """Outcome of Scan."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    @property
+    def value(self) -> rankbridge.v1.value_pb2.Value:
+        """A ref on the result."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What failed; UNSUPPORTED_OPERATION on a backend without it."""
+
+    def __init__(
+        self,
+        *,
+        value: rankbridge.v1.value_pb2.Value | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "value", b"value"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "value", b"value"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["value", "error"] | None: ...
+
+Global___ScanResponse: typing_extensions.TypeAlias = ScanResponse

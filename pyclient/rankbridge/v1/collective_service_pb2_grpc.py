@@ -83,6 +83,11 @@ class CollectiveServiceStub(object):
                 request_serializer=rankbridge_dot_v1_dot_collective__service__pb2.AllToAllRequest.SerializeToString,
                 response_deserializer=rankbridge_dot_v1_dot_collective__service__pb2.AllToAllResponse.FromString,
                 _registered_method=True)
+        self.Scan = channel.unary_unary(
+                '/rankbridge.v1.CollectiveService/Scan',
+                request_serializer=rankbridge_dot_v1_dot_collective__service__pb2.ScanRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_collective__service__pb2.ScanResponse.FromString,
+                _registered_method=True)
 
 
 class CollectiveServiceServicer(object):
@@ -155,6 +160,13 @@ class CollectiveServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Scan(self, request, context):
+        """Gives member m the element-wise reduction of the tensors of members 0 to m. Not every backend has it.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_CollectiveServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -202,6 +214,11 @@ def add_CollectiveServiceServicer_to_server(servicer, server):
                     servicer.AllToAll,
                     request_deserializer=rankbridge_dot_v1_dot_collective__service__pb2.AllToAllRequest.FromString,
                     response_serializer=rankbridge_dot_v1_dot_collective__service__pb2.AllToAllResponse.SerializeToString,
+            ),
+            'Scan': grpc.unary_unary_rpc_method_handler(
+                    servicer.Scan,
+                    request_deserializer=rankbridge_dot_v1_dot_collective__service__pb2.ScanRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_collective__service__pb2.ScanResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -451,6 +468,33 @@ class CollectiveService(object):
             '/rankbridge.v1.CollectiveService/AllToAll',
             rankbridge_dot_v1_dot_collective__service__pb2.AllToAllRequest.SerializeToString,
             rankbridge_dot_v1_dot_collective__service__pb2.AllToAllResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Scan(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.CollectiveService/Scan',
+            rankbridge_dot_v1_dot_collective__service__pb2.ScanRequest.SerializeToString,
+            rankbridge_dot_v1_dot_collective__service__pb2.ScanResponse.FromString,
             options,
             channel_credentials,
             insecure,

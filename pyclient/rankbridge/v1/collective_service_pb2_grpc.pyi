@@ -169,7 +169,23 @@ _CollectiveServiceAllToAllType = typing_extensions.TypeVar(
     ],
 )
 
-class CollectiveServiceStub(typing.Generic[_CollectiveServiceBarrierType, _CollectiveServiceBroadcastType, _CollectiveServiceGatherType, _CollectiveServiceAllReduceType, _CollectiveServiceAllGatherType, _CollectiveServiceReduceType, _CollectiveServiceScatterType, _CollectiveServiceReduceScatterType, _CollectiveServiceAllToAllType]):
+_CollectiveServiceScanType = typing_extensions.TypeVar(
+    '_CollectiveServiceScanType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.ScanRequest,
+        rankbridge.v1.collective_service_pb2.ScanResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.ScanRequest,
+        rankbridge.v1.collective_service_pb2.ScanResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.ScanRequest,
+        rankbridge.v1.collective_service_pb2.ScanResponse,
+    ],
+)
+
+class CollectiveServiceStub(typing.Generic[_CollectiveServiceBarrierType, _CollectiveServiceBroadcastType, _CollectiveServiceGatherType, _CollectiveServiceAllReduceType, _CollectiveServiceAllGatherType, _CollectiveServiceReduceType, _CollectiveServiceScatterType, _CollectiveServiceReduceScatterType, _CollectiveServiceAllToAllType, _CollectiveServiceScanType]):
     """Collectives of a group. Each is called on every member, on all at once; none runs before all members have
     called for the same thing. Inputs are never changed before the operation has succeeded on this rank.
     Whatever fails is told in the response's `error`; a gRPC status other than OK means that the call was not
@@ -214,6 +230,10 @@ class CollectiveServiceStub(typing.Generic[_CollectiveServiceBarrierType, _Colle
             rankbridge.v1.collective_service_pb2.AllToAllRequest,
             rankbridge.v1.collective_service_pb2.AllToAllResponse,
         ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.collective_service_pb2.ScanRequest,
+            rankbridge.v1.collective_service_pb2.ScanResponse,
+        ],
     ], channel: grpc.Channel) -> None: ...
 
     @typing.overload
@@ -254,6 +274,10 @@ class CollectiveServiceStub(typing.Generic[_CollectiveServiceBarrierType, _Colle
             rankbridge.v1.collective_service_pb2.AllToAllRequest,
             rankbridge.v1.collective_service_pb2.AllToAllResponse,
         ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.collective_service_pb2.ScanRequest,
+            rankbridge.v1.collective_service_pb2.ScanResponse,
+        ],
     ], channel: grpc.aio.Channel) -> None: ...
 
     Barrier: _CollectiveServiceBarrierType
@@ -282,6 +306,9 @@ class CollectiveServiceStub(typing.Generic[_CollectiveServiceBarrierType, _Colle
 
     AllToAll: _CollectiveServiceAllToAllType
     """Divides every member's tensor, and gives every member its parts of all of them, concatenated in group order."""
+
+    Scan: _CollectiveServiceScanType
+    """Gives member m the element-wise reduction of the tensors of members 0 to m. Not every backend has it."""
 
 CollectiveServiceAsyncStub: typing_extensions.TypeAlias = CollectiveServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -319,6 +346,10 @@ CollectiveServiceAsyncStub: typing_extensions.TypeAlias = CollectiveServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.collective_service_pb2.AllToAllRequest,
         rankbridge.v1.collective_service_pb2.AllToAllResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.collective_service_pb2.ScanRequest,
+        rankbridge.v1.collective_service_pb2.ScanResponse,
     ],
 ]
 
@@ -400,5 +431,13 @@ class CollectiveServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.collective_service_pb2.AllToAllResponse, collections.abc.Awaitable[rankbridge.v1.collective_service_pb2.AllToAllResponse]]:
         """Divides every member's tensor, and gives every member its parts of all of them, concatenated in group order."""
+
+    @abc.abstractmethod
+    def Scan(
+        self,
+        request: rankbridge.v1.collective_service_pb2.ScanRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.collective_service_pb2.ScanResponse, collections.abc.Awaitable[rankbridge.v1.collective_service_pb2.ScanResponse]]:
+        """Gives member m the element-wise reduction of the tensors of members 0 to m. Not every backend has it."""
 
 def add_CollectiveServiceServicer_to_server(servicer: CollectiveServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -71,6 +71,8 @@ class _ErrorCodeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """No operation with this id is known on this rank: it never came, or was forgotten after thousands of others."""
     ERROR_CODE_CANCELLED: _ErrorCode.ValueType  # 22
     """The call was cancelled before any rank did anything."""
+    ERROR_CODE_UNSUPPORTED_OPERATION: _ErrorCode.ValueType  # 23
+    """The backend cannot do this operation at all. `DescribeRank` says what it can."""
 
 class ErrorCode(_ErrorCode, metaclass=_ErrorCodeEnumTypeWrapper):
     """What went wrong. The comment of each says what the caller may do."""
@@ -121,6 +123,8 @@ ERROR_CODE_UNKNOWN_OPERATION: ErrorCode.ValueType  # 21
 """No operation with this id is known on this rank: it never came, or was forgotten after thousands of others."""
 ERROR_CODE_CANCELLED: ErrorCode.ValueType  # 22
 """The call was cancelled before any rank did anything."""
+ERROR_CODE_UNSUPPORTED_OPERATION: ErrorCode.ValueType  # 23
+"""The backend cannot do this operation at all. `DescribeRank` says what it can."""
 Global___ErrorCode: typing_extensions.TypeAlias = ErrorCode
 
 class _Phase:

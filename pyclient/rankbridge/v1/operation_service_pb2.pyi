@@ -4,11 +4,16 @@ isort:skip_file
 """
 
 import builtins
+import collections.abc
 import google.protobuf.descriptor
+import google.protobuf.internal.containers
 import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.message
+import rankbridge.v1.call_pb2
 import rankbridge.v1.collective_service_pb2
 import rankbridge.v1.error_pb2
+import rankbridge.v1.object_service_pb2
+import rankbridge.v1.point_to_point_service_pb2
 import rankbridge.v1.value_pb2
 import sys
 import typing
@@ -54,7 +59,7 @@ Global___OperationState: typing_extensions.TypeAlias = OperationState
 
 @typing.final
 class Operation(google.protobuf.message.Message):
-    """Any collective."""
+    """Any collective or point-to-point operation."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -67,6 +72,20 @@ class Operation(google.protobuf.message.Message):
     SCATTER_FIELD_NUMBER: builtins.int
     REDUCE_SCATTER_FIELD_NUMBER: builtins.int
     ALL_TO_ALL_FIELD_NUMBER: builtins.int
+    SCAN_FIELD_NUMBER: builtins.int
+    BROADCAST_OBJECT_FIELD_NUMBER: builtins.int
+    SCATTER_OBJECT_FIELD_NUMBER: builtins.int
+    GATHER_OBJECT_FIELD_NUMBER: builtins.int
+    ALL_GATHER_OBJECT_FIELD_NUMBER: builtins.int
+    ALL_REDUCE_VALUE_FIELD_NUMBER: builtins.int
+    BROADCAST_TENSOR_DICT_FIELD_NUMBER: builtins.int
+    SEND_FIELD_NUMBER: builtins.int
+    RECV_FIELD_NUMBER: builtins.int
+    SEND_OBJECT_FIELD_NUMBER: builtins.int
+    RECV_OBJECT_FIELD_NUMBER: builtins.int
+    SEND_TENSOR_DICT_FIELD_NUMBER: builtins.int
+    RECV_TENSOR_DICT_FIELD_NUMBER: builtins.int
+    COALESCE_FIELD_NUMBER: builtins.int
     @property
     def barrier(self) -> rankbridge.v1.collective_service_pb2.BarrierRequest:
         """Wait for all members."""
@@ -103,6 +122,62 @@ class Operation(google.protobuf.message.Message):
     def all_to_all(self) -> rankbridge.v1.collective_service_pb2.AllToAllRequest:
         """Send every member its part of every member's tensor."""
 
+    @property
+    def scan(self) -> rankbridge.v1.collective_service_pb2.ScanRequest:
+        """Reduce the tensors of the members so far."""
+
+    @property
+    def broadcast_object(self) -> rankbridge.v1.object_service_pb2.BroadcastObjectRequest:
+        """Send every member the source's value."""
+
+    @property
+    def scatter_object(self) -> rankbridge.v1.object_service_pb2.ScatterObjectRequest:
+        """Send every member its own of the source's values."""
+
+    @property
+    def gather_object(self) -> rankbridge.v1.object_service_pb2.GatherObjectRequest:
+        """Collect all members' values at one of them."""
+
+    @property
+    def all_gather_object(self) -> rankbridge.v1.object_service_pb2.AllGatherObjectRequest:
+        """Collect all members' values at all of them."""
+
+    @property
+    def all_reduce_value(self) -> rankbridge.v1.object_service_pb2.AllReduceValueRequest:
+        """Reduce all members' numbers."""
+
+    @property
+    def broadcast_tensor_dict(self) -> rankbridge.v1.object_service_pb2.BroadcastTensorDictRequest:
+        """Send every member the source's map of tensors."""
+
+    @property
+    def send(self) -> rankbridge.v1.point_to_point_service_pb2.SendRequest:
+        """Send a tensor to one member."""
+
+    @property
+    def recv(self) -> rankbridge.v1.point_to_point_service_pb2.RecvRequest:
+        """Receive a tensor."""
+
+    @property
+    def send_object(self) -> rankbridge.v1.point_to_point_service_pb2.SendObjectRequest:
+        """Send a value to one member."""
+
+    @property
+    def recv_object(self) -> rankbridge.v1.point_to_point_service_pb2.RecvObjectRequest:
+        """Receive a value."""
+
+    @property
+    def send_tensor_dict(self) -> rankbridge.v1.point_to_point_service_pb2.SendTensorDictRequest:
+        """Send a map of tensors to one member."""
+
+    @property
+    def recv_tensor_dict(self) -> rankbridge.v1.point_to_point_service_pb2.RecvTensorDictRequest:
+        """Receive a map of tensors."""
+
+    @property
+    def coalesce(self) -> Global___CoalesceRequest:
+        """Several collectives of one group."""
+
     def __init__(
         self,
         *,
@@ -115,10 +190,24 @@ class Operation(google.protobuf.message.Message):
         scatter: rankbridge.v1.collective_service_pb2.ScatterRequest | None = ...,
         reduce_scatter: rankbridge.v1.collective_service_pb2.ReduceScatterRequest | None = ...,
         all_to_all: rankbridge.v1.collective_service_pb2.AllToAllRequest | None = ...,
+        scan: rankbridge.v1.collective_service_pb2.ScanRequest | None = ...,
+        broadcast_object: rankbridge.v1.object_service_pb2.BroadcastObjectRequest | None = ...,
+        scatter_object: rankbridge.v1.object_service_pb2.ScatterObjectRequest | None = ...,
+        gather_object: rankbridge.v1.object_service_pb2.GatherObjectRequest | None = ...,
+        all_gather_object: rankbridge.v1.object_service_pb2.AllGatherObjectRequest | None = ...,
+        all_reduce_value: rankbridge.v1.object_service_pb2.AllReduceValueRequest | None = ...,
+        broadcast_tensor_dict: rankbridge.v1.object_service_pb2.BroadcastTensorDictRequest | None = ...,
+        send: rankbridge.v1.point_to_point_service_pb2.SendRequest | None = ...,
+        recv: rankbridge.v1.point_to_point_service_pb2.RecvRequest | None = ...,
+        send_object: rankbridge.v1.point_to_point_service_pb2.SendObjectRequest | None = ...,
+        recv_object: rankbridge.v1.point_to_point_service_pb2.RecvObjectRequest | None = ...,
+        send_tensor_dict: rankbridge.v1.point_to_point_service_pb2.SendTensorDictRequest | None = ...,
+        recv_tensor_dict: rankbridge.v1.point_to_point_service_pb2.RecvTensorDictRequest | None = ...,
+        coalesce: Global___CoalesceRequest | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_reduce", b"all_reduce", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "gather", b"gather", "kind", b"kind", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "scatter", b"scatter"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_reduce", b"all_reduce", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "gather", b"gather", "kind", b"kind", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "scatter", b"scatter"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["barrier", "broadcast", "gather", "all_reduce", "all_gather", "reduce", "scatter", "reduce_scatter", "all_to_all"] | None: ...
+    def HasField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "coalesce", b"coalesce", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "coalesce", b"coalesce", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["barrier", "broadcast", "gather", "all_reduce", "all_gather", "reduce", "scatter", "reduce_scatter", "all_to_all", "scan", "broadcast_object", "scatter_object", "gather_object", "all_gather_object", "all_reduce_value", "broadcast_tensor_dict", "send", "recv", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict", "coalesce"] | None: ...
 
 Global___Operation: typing_extensions.TypeAlias = Operation
 
@@ -361,3 +450,60 @@ class CancelResponse(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["cancelled", "error"] | None: ...
 
 Global___CancelResponse: typing_extensions.TypeAlias = CancelResponse
+
+@typing.final
+class CoalesceRequest(google.protobuf.message.Message):
+    """Does several collectives of one group as one operation."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CALL_FIELD_NUMBER: builtins.int
+    OPERATIONS_FIELD_NUMBER: builtins.int
+    @property
+    def call(self) -> rankbridge.v1.call_pb2.Call:
+        """Group, identity, timeout: of all of them."""
+
+    @property
+    def operations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Operation]:
+        """Collectives of CollectiveService, one or more, each without a `call` of its own. None sees what another gives, not
+        even what it did in place: all results are there at once.
+        """
+
+    def __init__(
+        self,
+        *,
+        call: rankbridge.v1.call_pb2.Call | None = ...,
+        operations: collections.abc.Iterable[Global___Operation] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["call", b"call"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["call", b"call", "operations", b"operations"]) -> None: ...
+
+Global___CoalesceRequest: typing_extensions.TypeAlias = CoalesceRequest
+
+@typing.final
+class CoalesceResponse(google.protobuf.message.Message):
+    """Outcome of Coalesce."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    @property
+    def value(self) -> rankbridge.v1.value_pb2.Value:
+        """A list: what each of them gave."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What failed."""
+
+    def __init__(
+        self,
+        *,
+        value: rankbridge.v1.value_pb2.Value | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "value", b"value"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "value", b"value"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["value", "error"] | None: ...
+
+Global___CoalesceResponse: typing_extensions.TypeAlias = CoalesceResponse

@@ -55,6 +55,11 @@ class OperationServiceStub(object):
                 request_serializer=rankbridge_dot_v1_dot_operation__service__pb2.CancelRequest.SerializeToString,
                 response_deserializer=rankbridge_dot_v1_dot_operation__service__pb2.CancelResponse.FromString,
                 _registered_method=True)
+        self.Coalesce = channel.unary_unary(
+                '/rankbridge.v1.OperationService/Coalesce',
+                request_serializer=rankbridge_dot_v1_dot_operation__service__pb2.CoalesceRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_operation__service__pb2.CoalesceResponse.FromString,
+                _registered_method=True)
 
 
 class OperationServiceServicer(object):
@@ -89,6 +94,13 @@ class OperationServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Coalesce(self, request, context):
+        """Does several collectives of one group as one operation: admitted at once, run one after another.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_OperationServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -111,6 +123,11 @@ def add_OperationServiceServicer_to_server(servicer, server):
                     servicer.Cancel,
                     request_deserializer=rankbridge_dot_v1_dot_operation__service__pb2.CancelRequest.FromString,
                     response_serializer=rankbridge_dot_v1_dot_operation__service__pb2.CancelResponse.SerializeToString,
+            ),
+            'Coalesce': grpc.unary_unary_rpc_method_handler(
+                    servicer.Coalesce,
+                    request_deserializer=rankbridge_dot_v1_dot_operation__service__pb2.CoalesceRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_operation__service__pb2.CoalesceResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -222,6 +239,33 @@ class OperationService(object):
             '/rankbridge.v1.OperationService/Cancel',
             rankbridge_dot_v1_dot_operation__service__pb2.CancelRequest.SerializeToString,
             rankbridge_dot_v1_dot_operation__service__pb2.CancelResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Coalesce(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.OperationService/Coalesce',
+            rankbridge_dot_v1_dot_operation__service__pb2.CoalesceRequest.SerializeToString,
+            rankbridge_dot_v1_dot_operation__service__pb2.CoalesceResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -89,7 +89,23 @@ _OperationServiceCancelType = typing_extensions.TypeVar(
     ],
 )
 
-class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _OperationServicePollType, _OperationServiceAwaitType, _OperationServiceCancelType]):
+_OperationServiceCoalesceType = typing_extensions.TypeVar(
+    '_OperationServiceCoalesceType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.operation_service_pb2.CoalesceRequest,
+        rankbridge.v1.operation_service_pb2.CoalesceResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.operation_service_pb2.CoalesceRequest,
+        rankbridge.v1.operation_service_pb2.CoalesceResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.operation_service_pb2.CoalesceRequest,
+        rankbridge.v1.operation_service_pb2.CoalesceResponse,
+    ],
+)
+
+class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _OperationServicePollType, _OperationServiceAwaitType, _OperationServiceCancelType, _OperationServiceCoalesceType]):
     """Operations that the controller does not want to wait for, and the outcomes of any operation by its id."""
 
     @typing.overload
@@ -109,6 +125,10 @@ class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _Operatio
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.operation_service_pb2.CancelRequest,
             rankbridge.v1.operation_service_pb2.CancelResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.operation_service_pb2.CoalesceRequest,
+            rankbridge.v1.operation_service_pb2.CoalesceResponse,
         ],
     ], channel: grpc.Channel) -> None: ...
 
@@ -130,6 +150,10 @@ class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _Operatio
             rankbridge.v1.operation_service_pb2.CancelRequest,
             rankbridge.v1.operation_service_pb2.CancelResponse,
         ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.operation_service_pb2.CoalesceRequest,
+            rankbridge.v1.operation_service_pb2.CoalesceResponse,
+        ],
     ], channel: grpc.aio.Channel) -> None: ...
 
     Submit: _OperationServiceSubmitType
@@ -143,6 +167,9 @@ class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _Operatio
 
     Cancel: _OperationServiceCancelType
     """Withdraws an operation that has not been admitted yet. One that was admitted goes on."""
+
+    Coalesce: _OperationServiceCoalesceType
+    """Does several collectives of one group as one operation: admitted at once, run one after another."""
 
 OperationServiceAsyncStub: typing_extensions.TypeAlias = OperationServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -160,6 +187,10 @@ OperationServiceAsyncStub: typing_extensions.TypeAlias = OperationServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.operation_service_pb2.CancelRequest,
         rankbridge.v1.operation_service_pb2.CancelResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.operation_service_pb2.CoalesceRequest,
+        rankbridge.v1.operation_service_pb2.CoalesceResponse,
     ],
 ]
 
@@ -197,5 +228,13 @@ class OperationServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.operation_service_pb2.CancelResponse, collections.abc.Awaitable[rankbridge.v1.operation_service_pb2.CancelResponse]]:
         """Withdraws an operation that has not been admitted yet. One that was admitted goes on."""
+
+    @abc.abstractmethod
+    def Coalesce(
+        self,
+        request: rankbridge.v1.operation_service_pb2.CoalesceRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.operation_service_pb2.CoalesceResponse, collections.abc.Awaitable[rankbridge.v1.operation_service_pb2.CoalesceResponse]]:
+        """Does several collectives of one group as one operation: admitted at once, run one after another."""
 
 def add_OperationServiceServicer_to_server(servicer: OperationServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

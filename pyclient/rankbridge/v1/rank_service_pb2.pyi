@@ -189,7 +189,7 @@ class Abilities(google.protobuf.message.Message):
     REDUCTIONS_FIELD_NUMBER: builtins.int
     @property
     def collectives(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
-        """Collectives that the rank runs, by their fields in `Operation`: "all_reduce"."""
+        """Operations that the rank runs, by their fields in `Operation`: "all_reduce", "send"."""
 
     @property
     def dtypes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[rankbridge.v1.dtype_pb2.Dtype.ValueType]:

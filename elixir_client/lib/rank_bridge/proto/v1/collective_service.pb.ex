@@ -74,6 +74,55 @@ defmodule RankBridge.Proto.V1.ReduceOp do
   def key(number) when is_integer(number), do: number
 end
 
+defmodule RankBridge.Proto.V1.GatherLayout do
+  @moduledoc """
+  How gathered tensors are put together.
+
+  Numbers without a name stay integers.
+
+  ## Values
+
+    * `:GATHER_LAYOUT_UNSPECIFIED` - Concatenated.
+    * `:GATHER_LAYOUT_CONCATENATED` - One tensor: the members' side by side along `dim`, which all of them have.
+    * `:GATHER_LAYOUT_STACKED` - One tensor with one dimension more: along it, at place `dim`, the members' one after another.
+    * `:GATHER_LAYOUT_LIST` - A tensor for each member.
+  """
+
+  @type t ::
+          :GATHER_LAYOUT_UNSPECIFIED
+          | :GATHER_LAYOUT_CONCATENATED
+          | :GATHER_LAYOUT_STACKED
+          | :GATHER_LAYOUT_LIST
+          | integer()
+
+  @doc "The number of each name."
+  @spec mapping() :: %{atom() => integer()}
+  def mapping do
+    %{
+      GATHER_LAYOUT_UNSPECIFIED: 0,
+      GATHER_LAYOUT_CONCATENATED: 1,
+      GATHER_LAYOUT_STACKED: 2,
+      GATHER_LAYOUT_LIST: 3
+    }
+  end
+
+  @doc "The number of a name; a number is its own."
+  @spec value(t()) :: integer()
+  def value(:GATHER_LAYOUT_UNSPECIFIED), do: 0
+  def value(:GATHER_LAYOUT_CONCATENATED), do: 1
+  def value(:GATHER_LAYOUT_STACKED), do: 2
+  def value(:GATHER_LAYOUT_LIST), do: 3
+  def value(number) when is_integer(number), do: number
+
+  @doc "The name of a number, or the number where it has none."
+  @spec key(integer()) :: t()
+  def key(0), do: :GATHER_LAYOUT_UNSPECIFIED
+  def key(1), do: :GATHER_LAYOUT_CONCATENATED
+  def key(2), do: :GATHER_LAYOUT_STACKED
+  def key(3), do: :GATHER_LAYOUT_LIST
+  def key(number) when is_integer(number), do: number
+end
+
 defmodule RankBridge.Proto.V1.BarrierRequest do
   @moduledoc """
   Waits for all members.
@@ -447,9 +496,12 @@ defmodule RankBridge.Proto.V1.GatherRequest do
     * `call` - Group, identity, timeout.
     * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members but for `sizes`, one dimension or more.
     * `dst_rank_in_group` - Rank in the group that receives, 0 to the group's size - 1.
-    * `dim` - Dimension along which to concatenate; negative counts from the last. Absent: -1, the last.
+    * `dim` - Dimension along which to concatenate; negative counts from the last. Absent: -1, the last. Of a stack: the place of
+      the new dimension, 0 if absent. Of a list, nothing is laid out along it.
     * `sizes` - Size of every member's tensor along `dim`, by rank in group, each 0 or more; this rank's own is its tensor's. The
       same on all members. Empty: all tensors are alike.
+    * `layout` - How the tensors are put together. Unspecified: concatenated.
+    * `ragged` - True: shapes may differ, as far as the layout allows, and the members tell each other theirs; `sizes` must be empty.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -463,6 +515,8 @@ defmodule RankBridge.Proto.V1.GatherRequest do
           dst_rank_in_group: non_neg_integer(),
           dim: integer() | nil,
           sizes: [integer()],
+          layout: V1.GatherLayout.t(),
+          ragged: boolean(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -471,6 +525,8 @@ defmodule RankBridge.Proto.V1.GatherRequest do
             dst_rank_in_group: 0,
             dim: nil,
             sizes: [],
+            layout: :GATHER_LAYOUT_UNSPECIFIED,
+            ragged: false,
             __unknown_fields__: []
 
   @impl true
@@ -488,6 +544,8 @@ defmodule RankBridge.Proto.V1.GatherRequest do
       Encode.implicit(0x18, :uint32, message.dst_rank_in_group),
       Encode.optional(0x20, :sint32, message.dim),
       Encode.packed(0x2A, :int64, message.sizes),
+      Encode.implicit(0x30, {:enum, V1.GatherLayout}, message.layout),
+      Encode.implicit(0x38, :bool, message.ragged),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -525,6 +583,14 @@ defmodule RankBridge.Proto.V1.GatherRequest do
     %{message | sizes: Decode.packed(:int64, raw, message.sizes)}
   end
 
+  def __put__(message, 6, 0, raw, _depth) do
+    %{message | layout: Decode.value({:enum, V1.GatherLayout}, raw)}
+  end
+
+  def __put__(message, 7, 0, raw, _depth) do
+    %{message | ragged: Decode.value(:bool, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -549,7 +615,9 @@ defmodule RankBridge.Proto.V1.GatherRequest do
       {2, :ref_id, :string, :implicit},
       {3, :dst_rank_in_group, :uint32, :implicit},
       {4, :dim, :sint32, :optional},
-      {5, :sizes, :int64, :repeated}
+      {5, :sizes, :int64, :repeated},
+      {6, :layout, {:enum, V1.GatherLayout}, :implicit},
+      {7, :ragged, :bool, :implicit}
     ]
   end
 end
@@ -560,7 +628,7 @@ defmodule RankBridge.Proto.V1.GatherResponse do
 
   ## Fields
 
-    * `value` - At the destination a ref on the result, elsewhere none.
+    * `value` - At the destination a ref on the result, or of a list a list of refs by rank in group; elsewhere none.
     * `error` - What failed.
   """
 
@@ -851,9 +919,12 @@ defmodule RankBridge.Proto.V1.AllGatherRequest do
 
     * `call` - Group, identity, timeout.
     * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members but for `sizes`, one dimension or more.
-    * `dim` - Dimension along which to concatenate; negative counts from the last. Absent: -1, the last.
+    * `dim` - Dimension along which to concatenate; negative counts from the last. Absent: -1, the last. Of a stack: the place of
+      the new dimension, 0 if absent. Of a list, nothing is laid out along it.
     * `sizes` - Size of every member's tensor along `dim`, by rank in group, each 0 or more; this rank's own is its tensor's. The
       same on all members. Empty: all tensors are alike.
+    * `layout` - How the tensors are put together. Unspecified: concatenated.
+    * `ragged` - True: shapes may differ, as far as the layout allows, and the members tell each other theirs; `sizes` must be empty.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -866,6 +937,8 @@ defmodule RankBridge.Proto.V1.AllGatherRequest do
           ref_id: String.t(),
           dim: integer() | nil,
           sizes: [integer()],
+          layout: V1.GatherLayout.t(),
+          ragged: boolean(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -873,6 +946,8 @@ defmodule RankBridge.Proto.V1.AllGatherRequest do
             ref_id: "",
             dim: nil,
             sizes: [],
+            layout: :GATHER_LAYOUT_UNSPECIFIED,
+            ragged: false,
             __unknown_fields__: []
 
   @impl true
@@ -889,6 +964,8 @@ defmodule RankBridge.Proto.V1.AllGatherRequest do
       Encode.implicit(0x12, :string, message.ref_id),
       Encode.optional(0x18, :sint32, message.dim),
       Encode.packed(0x22, :int64, message.sizes),
+      Encode.implicit(0x28, {:enum, V1.GatherLayout}, message.layout),
+      Encode.implicit(0x30, :bool, message.ragged),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -922,6 +999,14 @@ defmodule RankBridge.Proto.V1.AllGatherRequest do
     %{message | sizes: Decode.packed(:int64, raw, message.sizes)}
   end
 
+  def __put__(message, 5, 0, raw, _depth) do
+    %{message | layout: Decode.value({:enum, V1.GatherLayout}, raw)}
+  end
+
+  def __put__(message, 6, 0, raw, _depth) do
+    %{message | ragged: Decode.value(:bool, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -945,7 +1030,9 @@ defmodule RankBridge.Proto.V1.AllGatherRequest do
       {1, :call, {:message, V1.Call}, :optional},
       {2, :ref_id, :string, :implicit},
       {3, :dim, :sint32, :optional},
-      {4, :sizes, :int64, :repeated}
+      {4, :sizes, :int64, :repeated},
+      {5, :layout, {:enum, V1.GatherLayout}, :implicit},
+      {6, :ragged, :bool, :implicit}
     ]
   end
 end
@@ -956,7 +1043,7 @@ defmodule RankBridge.Proto.V1.AllGatherResponse do
 
   ## Fields
 
-    * `value` - A ref on the result.
+    * `value` - A ref on the result, or of a list a list of refs by rank in group.
     * `error` - What failed.
   """
 
@@ -1861,6 +1948,201 @@ defmodule RankBridge.Proto.V1.AllToAllResponse do
   end
 end
 
+defmodule RankBridge.Proto.V1.ScanRequest do
+  @moduledoc """
+  Reduces the tensors of the members so far, element by element.
+
+  ## Fields
+
+    * `call` - Group, identity, timeout.
+    * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members.
+    * `op` - How elements are combined; avg is refused. Unspecified: sum.
+    * `exclusive` - True: of members 0 to m - 1, for member 0 zeros; of sums only. False: of members 0 to m.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          call: V1.Call.t() | nil,
+          ref_id: String.t(),
+          op: V1.ReduceOp.t(),
+          exclusive: boolean(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct call: nil,
+            ref_id: "",
+            op: :REDUCE_OP_UNSPECIFIED,
+            exclusive: false,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Call}, message.call),
+      Encode.implicit(0x12, :string, message.ref_id),
+      Encode.implicit(0x18, {:enum, V1.ReduceOp}, message.op),
+      Encode.implicit(0x20, :bool, message.exclusive),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | call: Decode.message(V1.Call, message.call, raw, depth)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | ref_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | op: Decode.value({:enum, V1.ReduceOp}, raw)}
+  end
+
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | exclusive: Decode.value(:bool, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :call, {:message, V1.Call}, :optional},
+      {2, :ref_id, :string, :implicit},
+      {3, :op, {:enum, V1.ReduceOp}, :implicit},
+      {4, :exclusive, :bool, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.ScanResponse do
+  @moduledoc """
+  Outcome of Scan.
+
+  ## Fields
+
+    * `value` - A ref on the result.
+    * `error` - What failed; UNSUPPORTED_OPERATION on a backend without it.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:value, V1.Value.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:value, value}) do
+    Encode.always(0x0A, {:message, V1.Value}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :value)
+    %{message | outcome: {:value, Decode.message(V1.Value, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :value, {:message, V1.Value}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
 defmodule RankBridge.Proto.V1.CollectiveService do
   @moduledoc """
   Collectives of a group. Each is called on every member, on all at once; none runs before all members have
@@ -1884,7 +2166,8 @@ defmodule RankBridge.Proto.V1.CollectiveService do
       reduce(),
       scatter(),
       reduce_scatter(),
-      all_to_all()
+      all_to_all(),
+      scan()
     ]
   end
 
@@ -2009,6 +2292,20 @@ defmodule RankBridge.Proto.V1.CollectiveService do
       path: "/rankbridge.v1.CollectiveService/AllToAll",
       request: V1.AllToAllRequest,
       response: V1.AllToAllResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Gives member m the element-wise reduction of the tensors of members 0 to m. Not every backend has it.
+  """
+  @spec scan() :: Rpc.t()
+  def scan do
+    %Rpc{
+      path: "/rankbridge.v1.CollectiveService/Scan",
+      request: V1.ScanRequest,
+      response: V1.ScanResponse,
       client_stream?: false,
       server_stream?: false
     }

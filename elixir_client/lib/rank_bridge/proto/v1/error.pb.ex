@@ -31,6 +31,7 @@ defmodule RankBridge.Proto.V1.ErrorCode do
     * `:ERROR_CODE_INTERNAL` - A fault of rankbridge itself. Please report it.
     * `:ERROR_CODE_UNKNOWN_OPERATION` - No operation with this id is known on this rank: it never came, or was forgotten after thousands of others.
     * `:ERROR_CODE_CANCELLED` - The call was cancelled before any rank did anything.
+    * `:ERROR_CODE_UNSUPPORTED_OPERATION` - The backend cannot do this operation at all. `DescribeRank` says what it can.
   """
 
   @type t ::
@@ -57,6 +58,7 @@ defmodule RankBridge.Proto.V1.ErrorCode do
           | :ERROR_CODE_INTERNAL
           | :ERROR_CODE_UNKNOWN_OPERATION
           | :ERROR_CODE_CANCELLED
+          | :ERROR_CODE_UNSUPPORTED_OPERATION
           | integer()
 
   @doc "The number of each name."
@@ -85,7 +87,8 @@ defmodule RankBridge.Proto.V1.ErrorCode do
       ERROR_CODE_FORMING_FAILED: 19,
       ERROR_CODE_INTERNAL: 20,
       ERROR_CODE_UNKNOWN_OPERATION: 21,
-      ERROR_CODE_CANCELLED: 22
+      ERROR_CODE_CANCELLED: 22,
+      ERROR_CODE_UNSUPPORTED_OPERATION: 23
     }
   end
 
@@ -114,6 +117,7 @@ defmodule RankBridge.Proto.V1.ErrorCode do
   def value(:ERROR_CODE_INTERNAL), do: 20
   def value(:ERROR_CODE_UNKNOWN_OPERATION), do: 21
   def value(:ERROR_CODE_CANCELLED), do: 22
+  def value(:ERROR_CODE_UNSUPPORTED_OPERATION), do: 23
   def value(number) when is_integer(number), do: number
 
   @doc "The name of a number, or the number where it has none."
@@ -141,6 +145,7 @@ defmodule RankBridge.Proto.V1.ErrorCode do
   def key(20), do: :ERROR_CODE_INTERNAL
   def key(21), do: :ERROR_CODE_UNKNOWN_OPERATION
   def key(22), do: :ERROR_CODE_CANCELLED
+  def key(23), do: :ERROR_CODE_UNSUPPORTED_OPERATION
   def key(number) when is_integer(number), do: number
 end
 

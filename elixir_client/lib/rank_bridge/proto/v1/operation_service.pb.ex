@@ -56,7 +56,7 @@ end
 
 defmodule RankBridge.Proto.V1.Operation do
   @moduledoc """
-  Any collective.
+  Any collective or point-to-point operation.
 
   ## Fields
 
@@ -69,6 +69,20 @@ defmodule RankBridge.Proto.V1.Operation do
     * `scatter` - Divide one member's tensor among all.
     * `reduce_scatter` - Reduce all members' tensors, and divide the result among them.
     * `all_to_all` - Send every member its part of every member's tensor.
+    * `scan` - Reduce the tensors of the members so far.
+    * `broadcast_object` - Send every member the source's value.
+    * `scatter_object` - Send every member its own of the source's values.
+    * `gather_object` - Collect all members' values at one of them.
+    * `all_gather_object` - Collect all members' values at all of them.
+    * `all_reduce_value` - Reduce all members' numbers.
+    * `broadcast_tensor_dict` - Send every member the source's map of tensors.
+    * `send` - Send a tensor to one member.
+    * `recv` - Receive a tensor.
+    * `send_object` - Send a value to one member.
+    * `recv_object` - Receive a value.
+    * `send_tensor_dict` - Send a map of tensors to one member.
+    * `recv_tensor_dict` - Receive a map of tensors.
+    * `coalesce` - Several collectives of one group.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -86,6 +100,20 @@ defmodule RankBridge.Proto.V1.Operation do
           | {:scatter, V1.ScatterRequest.t()}
           | {:reduce_scatter, V1.ReduceScatterRequest.t()}
           | {:all_to_all, V1.AllToAllRequest.t()}
+          | {:scan, V1.ScanRequest.t()}
+          | {:broadcast_object, V1.BroadcastObjectRequest.t()}
+          | {:scatter_object, V1.ScatterObjectRequest.t()}
+          | {:gather_object, V1.GatherObjectRequest.t()}
+          | {:all_gather_object, V1.AllGatherObjectRequest.t()}
+          | {:all_reduce_value, V1.AllReduceValueRequest.t()}
+          | {:broadcast_tensor_dict, V1.BroadcastTensorDictRequest.t()}
+          | {:send, V1.SendRequest.t()}
+          | {:recv, V1.RecvRequest.t()}
+          | {:send_object, V1.SendObjectRequest.t()}
+          | {:recv_object, V1.RecvObjectRequest.t()}
+          | {:send_tensor_dict, V1.SendTensorDictRequest.t()}
+          | {:recv_tensor_dict, V1.RecvTensorDictRequest.t()}
+          | {:coalesce, V1.CoalesceRequest.t()}
 
   @type t :: %__MODULE__{
           kind: kind() | nil,
@@ -148,6 +176,62 @@ defmodule RankBridge.Proto.V1.Operation do
     Encode.always(0x4A, {:message, V1.AllToAllRequest}, value)
   end
 
+  defp encode_kind({:scan, value}) do
+    Encode.always(0x52, {:message, V1.ScanRequest}, value)
+  end
+
+  defp encode_kind({:broadcast_object, value}) do
+    Encode.always(0x5A, {:message, V1.BroadcastObjectRequest}, value)
+  end
+
+  defp encode_kind({:scatter_object, value}) do
+    Encode.always(0x62, {:message, V1.ScatterObjectRequest}, value)
+  end
+
+  defp encode_kind({:gather_object, value}) do
+    Encode.always(0x6A, {:message, V1.GatherObjectRequest}, value)
+  end
+
+  defp encode_kind({:all_gather_object, value}) do
+    Encode.always(0x72, {:message, V1.AllGatherObjectRequest}, value)
+  end
+
+  defp encode_kind({:all_reduce_value, value}) do
+    Encode.always(0x7A, {:message, V1.AllReduceValueRequest}, value)
+  end
+
+  defp encode_kind({:broadcast_tensor_dict, value}) do
+    Encode.always(0x82, {:message, V1.BroadcastTensorDictRequest}, value)
+  end
+
+  defp encode_kind({:send, value}) do
+    Encode.always(0x8A, {:message, V1.SendRequest}, value)
+  end
+
+  defp encode_kind({:recv, value}) do
+    Encode.always(0x92, {:message, V1.RecvRequest}, value)
+  end
+
+  defp encode_kind({:send_object, value}) do
+    Encode.always(0x9A, {:message, V1.SendObjectRequest}, value)
+  end
+
+  defp encode_kind({:recv_object, value}) do
+    Encode.always(0xA2, {:message, V1.RecvObjectRequest}, value)
+  end
+
+  defp encode_kind({:send_tensor_dict, value}) do
+    Encode.always(0xAA, {:message, V1.SendTensorDictRequest}, value)
+  end
+
+  defp encode_kind({:recv_tensor_dict, value}) do
+    Encode.always(0xB2, {:message, V1.RecvTensorDictRequest}, value)
+  end
+
+  defp encode_kind({:coalesce, value}) do
+    Encode.always(0xBA, {:message, V1.CoalesceRequest}, value)
+  end
+
   @impl true
   @spec decode(binary()) :: t()
   def decode(binary) when is_binary(binary) do
@@ -206,6 +290,104 @@ defmodule RankBridge.Proto.V1.Operation do
     %{message | kind: {:all_to_all, Decode.message(V1.AllToAllRequest, held, raw, depth)}}
   end
 
+  def __put__(message, 10, 2, raw, depth) do
+    held = Decode.held(message.kind, :scan)
+    %{message | kind: {:scan, Decode.message(V1.ScanRequest, held, raw, depth)}}
+  end
+
+  def __put__(message, 11, 2, raw, depth) do
+    held = Decode.held(message.kind, :broadcast_object)
+
+    %{
+      message
+      | kind: {:broadcast_object, Decode.message(V1.BroadcastObjectRequest, held, raw, depth)}
+    }
+  end
+
+  def __put__(message, 12, 2, raw, depth) do
+    held = Decode.held(message.kind, :scatter_object)
+
+    %{
+      message
+      | kind: {:scatter_object, Decode.message(V1.ScatterObjectRequest, held, raw, depth)}
+    }
+  end
+
+  def __put__(message, 13, 2, raw, depth) do
+    held = Decode.held(message.kind, :gather_object)
+    %{message | kind: {:gather_object, Decode.message(V1.GatherObjectRequest, held, raw, depth)}}
+  end
+
+  def __put__(message, 14, 2, raw, depth) do
+    held = Decode.held(message.kind, :all_gather_object)
+
+    %{
+      message
+      | kind: {:all_gather_object, Decode.message(V1.AllGatherObjectRequest, held, raw, depth)}
+    }
+  end
+
+  def __put__(message, 15, 2, raw, depth) do
+    held = Decode.held(message.kind, :all_reduce_value)
+
+    %{
+      message
+      | kind: {:all_reduce_value, Decode.message(V1.AllReduceValueRequest, held, raw, depth)}
+    }
+  end
+
+  def __put__(message, 16, 2, raw, depth) do
+    held = Decode.held(message.kind, :broadcast_tensor_dict)
+
+    %{
+      message
+      | kind: {:broadcast_tensor_dict, Decode.message(V1.BroadcastTensorDictRequest, held, raw, depth)}
+    }
+  end
+
+  def __put__(message, 17, 2, raw, depth) do
+    held = Decode.held(message.kind, :send)
+    %{message | kind: {:send, Decode.message(V1.SendRequest, held, raw, depth)}}
+  end
+
+  def __put__(message, 18, 2, raw, depth) do
+    held = Decode.held(message.kind, :recv)
+    %{message | kind: {:recv, Decode.message(V1.RecvRequest, held, raw, depth)}}
+  end
+
+  def __put__(message, 19, 2, raw, depth) do
+    held = Decode.held(message.kind, :send_object)
+    %{message | kind: {:send_object, Decode.message(V1.SendObjectRequest, held, raw, depth)}}
+  end
+
+  def __put__(message, 20, 2, raw, depth) do
+    held = Decode.held(message.kind, :recv_object)
+    %{message | kind: {:recv_object, Decode.message(V1.RecvObjectRequest, held, raw, depth)}}
+  end
+
+  def __put__(message, 21, 2, raw, depth) do
+    held = Decode.held(message.kind, :send_tensor_dict)
+
+    %{
+      message
+      | kind: {:send_tensor_dict, Decode.message(V1.SendTensorDictRequest, held, raw, depth)}
+    }
+  end
+
+  def __put__(message, 22, 2, raw, depth) do
+    held = Decode.held(message.kind, :recv_tensor_dict)
+
+    %{
+      message
+      | kind: {:recv_tensor_dict, Decode.message(V1.RecvTensorDictRequest, held, raw, depth)}
+    }
+  end
+
+  def __put__(message, 23, 2, raw, depth) do
+    held = Decode.held(message.kind, :coalesce)
+    %{message | kind: {:coalesce, Decode.message(V1.CoalesceRequest, held, raw, depth)}}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -233,7 +415,21 @@ defmodule RankBridge.Proto.V1.Operation do
       {6, :reduce, {:message, V1.ReduceRequest}, {:oneof, :kind}},
       {7, :scatter, {:message, V1.ScatterRequest}, {:oneof, :kind}},
       {8, :reduce_scatter, {:message, V1.ReduceScatterRequest}, {:oneof, :kind}},
-      {9, :all_to_all, {:message, V1.AllToAllRequest}, {:oneof, :kind}}
+      {9, :all_to_all, {:message, V1.AllToAllRequest}, {:oneof, :kind}},
+      {10, :scan, {:message, V1.ScanRequest}, {:oneof, :kind}},
+      {11, :broadcast_object, {:message, V1.BroadcastObjectRequest}, {:oneof, :kind}},
+      {12, :scatter_object, {:message, V1.ScatterObjectRequest}, {:oneof, :kind}},
+      {13, :gather_object, {:message, V1.GatherObjectRequest}, {:oneof, :kind}},
+      {14, :all_gather_object, {:message, V1.AllGatherObjectRequest}, {:oneof, :kind}},
+      {15, :all_reduce_value, {:message, V1.AllReduceValueRequest}, {:oneof, :kind}},
+      {16, :broadcast_tensor_dict, {:message, V1.BroadcastTensorDictRequest}, {:oneof, :kind}},
+      {17, :send, {:message, V1.SendRequest}, {:oneof, :kind}},
+      {18, :recv, {:message, V1.RecvRequest}, {:oneof, :kind}},
+      {19, :send_object, {:message, V1.SendObjectRequest}, {:oneof, :kind}},
+      {20, :recv_object, {:message, V1.RecvObjectRequest}, {:oneof, :kind}},
+      {21, :send_tensor_dict, {:message, V1.SendTensorDictRequest}, {:oneof, :kind}},
+      {22, :recv_tensor_dict, {:message, V1.RecvTensorDictRequest}, {:oneof, :kind}},
+      {23, :coalesce, {:message, V1.CoalesceRequest}, {:oneof, :kind}}
     ]
   end
 end
@@ -1091,6 +1287,185 @@ defmodule RankBridge.Proto.V1.CancelResponse do
   end
 end
 
+defmodule RankBridge.Proto.V1.CoalesceRequest do
+  @moduledoc """
+  Does several collectives of one group as one operation.
+
+  ## Fields
+
+    * `call` - Group, identity, timeout: of all of them.
+    * `operations` - Collectives of CollectiveService, one or more, each without a `call` of its own. None sees what another gives, not
+      even what it did in place: all results are there at once.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          call: V1.Call.t() | nil,
+          operations: [V1.Operation.t()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct call: nil,
+            operations: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Call}, message.call),
+      Encode.repeated(0x12, {:message, V1.Operation}, message.operations),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | call: Decode.message(V1.Call, message.call, raw, depth)}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    %{message | operations: [Decode.message(V1.Operation, nil, raw, depth) | message.operations]}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | operations: Enum.reverse(message.operations),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :call, {:message, V1.Call}, :optional},
+      {2, :operations, {:message, V1.Operation}, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.CoalesceResponse do
+  @moduledoc """
+  Outcome of Coalesce.
+
+  ## Fields
+
+    * `value` - A list: what each of them gave.
+    * `error` - What failed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:value, V1.Value.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:value, value}) do
+    Encode.always(0x0A, {:message, V1.Value}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :value)
+    %{message | outcome: {:value, Decode.message(V1.Value, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :value, {:message, V1.Value}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
 defmodule RankBridge.Proto.V1.OperationService do
   @moduledoc """
   Operations that the controller does not want to wait for, and the outcomes of any operation by its id.
@@ -1106,7 +1481,8 @@ defmodule RankBridge.Proto.V1.OperationService do
       submit(),
       poll(),
       await(),
-      cancel()
+      cancel(),
+      coalesce()
     ]
   end
 
@@ -1161,6 +1537,20 @@ defmodule RankBridge.Proto.V1.OperationService do
       path: "/rankbridge.v1.OperationService/Cancel",
       request: V1.CancelRequest,
       response: V1.CancelResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Does several collectives of one group as one operation: admitted at once, run one after another.
+  """
+  @spec coalesce() :: Rpc.t()
+  def coalesce do
+    %Rpc{
+      path: "/rankbridge.v1.OperationService/Coalesce",
+      request: V1.CoalesceRequest,
+      response: V1.CoalesceResponse,
       client_stream?: false,
       server_stream?: false
     }

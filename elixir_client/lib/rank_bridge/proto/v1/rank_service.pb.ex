@@ -412,7 +412,7 @@ defmodule RankBridge.Proto.V1.Abilities do
 
   ## Fields
 
-    * `collectives` - Collectives that the rank runs, by their fields in `Operation`: "all_reduce".
+    * `collectives` - Operations that the rank runs, by their fields in `Operation`: "all_reduce", "send".
     * `dtypes` - Dtypes that tensors can have; every collective that does not reduce moves all of them.
     * `reductions` - Reduce ops of reduce, all_reduce and reduce_scatter. One that is not here works on nothing.
   """
