@@ -16,10 +16,11 @@ from tests.model.gang import Member
 
 from rankbridge_server.core.coordinator import Coordinator, ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase
-from rankbridge_server.core.operation import Entry, Plan, Site
+from rankbridge_server.core.operation import Entry, Plan, Site, Transfer
 from rankbridge_server.core.operations import ALL_REDUCE, AllReduce, Operation
+from rankbridge_server.core.outcome import Outcome
 from rankbridge_server.core.refs import Ref
-from rankbridge_server.core.task import VERDICT_GRACE, Outcome, Task
+from rankbridge_server.core.task import VERDICT_GRACE, Task
 
 DEFINITE = {ErrorCode.MISMATCH, ErrorCode.PEER_MISSING, ErrorCode.CANCELLED}
 EXPECTED = {
@@ -89,6 +90,7 @@ class History:
 
         def plan(site: Site, args: AllReduce) -> Plan:
             inner = ALL_REDUCE.plan(site, args)
+            assert not isinstance(inner, Transfer)
             call.first = True
             call.generation = site.generation
             call.members = site.size

@@ -146,7 +146,7 @@ class DeskMachine(RuleBasedStateMachine):
         self.tables: dict[str, Table] = {}
         self.early: dict[str, list[tuple[int, Arrival, float]]] = {}
         self.clock = Clock()
-        self.desk = Desk(lambda rank, group, reply: self.sent.append((rank, group, reply)))
+        self.desk = Desk(lambda rank, group, reply: self.sent.append((rank, group, reply)), lambda *_: None)
         self.patch = patch.object(desk, "time", self.clock)
         self.patch.start()
 

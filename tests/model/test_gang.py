@@ -16,6 +16,7 @@ from rankbridge_server.backends.fake import FakeHub
 from rankbridge_server.core.coordinator import GroupDescription, ReduceOp
 from rankbridge_server.core.errors import BridgeError
 from rankbridge_server.core.operations import AllReduce
+from rankbridge_server.core.refs import Ref
 from rankbridge_server.core.task import Call as TaskCall
 
 SESSION = "s"
@@ -326,7 +327,7 @@ class GangMachine(RuleBasedStateMachine):
             return
         try:
             outcome = call.task.wait()
-            call.answer = outcome if outcome is not None and not hasattr(outcome, "ranks") else None
+            call.answer = outcome if isinstance(outcome, Ref) else None
         except BridgeError as error:
             call.answer = error.failure
         call.answered = self.simulation.now

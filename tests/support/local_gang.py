@@ -13,11 +13,12 @@ from rankbridge_server.core.forming import Formed, form
 from rankbridge_server.core.limits import Limits
 from rankbridge_server.core.links import LinkMaker
 from rankbridge_server.core.operations import Operation
+from rankbridge_server.core.outcome import Outcome
 from rankbridge_server.core.preparation import RankAddress
 from rankbridge_server.core.rank import Identity, Rank, State
 from rankbridge_server.core.refs import Ref
 from rankbridge_server.core.regrouping import PeerState
-from rankbridge_server.core.task import Call, Outcome
+from rankbridge_server.core.task import Call
 from rankbridge_server.core.tensors import Arange, Full, Init, TensorSpec
 from rankbridge_server.links.local import LocalHub
 

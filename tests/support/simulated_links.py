@@ -17,6 +17,7 @@ from tests.model.simulation import Process, SimulatedCondition, Simulation
 
 from rankbridge_server.core.admission import Arrival, Reply, Verdict
 from rankbridge_server.core.links import Ended, LinkMaker, Links
+from rankbridge_server.core.matching import Answer, Match, Post
 from rankbridge_server.links.desk import Desk
 from rankbridge_server.links.waiting import Waiting
 
@@ -58,7 +59,31 @@ class Closed:
     """The end of the stream."""
 
 
-Message = Arrived | Withdrawn | Ruled | Over | Closed
+@dataclass(frozen=True, slots=True)
+class Posted:
+    """A member wants to send or to receive."""
+
+    group: str
+    post: Post
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """A member wants its post back."""
+
+    group: str
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Matched:
+    """The leader's answer to a post."""
+
+    group: str
+    answer: Answer
+
+
+Message = Arrived | Withdrawn | Ruled | Posted | Recalled | Matched | Over | Closed
 
 
 @dataclass(eq=False, slots=True)
@@ -187,7 +212,8 @@ class SimulatedLinks:
         self._leaders: dict[str, int] = {}
         self._connections: dict[tuple[str, int], Connection] = {}
         self._waiting = Waiting()
-        self._desk = Desk(self._deliver)
+        self._desk = Desk(self._deliver, self._match)
+        self._posts: dict[tuple[str, int], Callable[[Match | None], None]] = {}
         self._ended: Callable[[Ended], None] | None = None
         self._woken = SimulatedCondition(simulation=network.simulation, shared=True)
         self._inbox: deque[tuple[Half, Message]] = deque()
@@ -226,6 +252,8 @@ class SimulatedLinks:
         self._leaders.pop(group, None)
         self._desk.leave(group)
         self._waiting.forget(group)
+        for key in [key for key in self._posts if key[0] == group]:
+            self._posts.pop(key)(None)
 
     def admit(self, group: str, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
         """Tell the leader, over the link or at the own desk, and wait for the verdict."""
@@ -247,6 +275,26 @@ class SimulatedLinks:
         elif leader is not None:
             with suppress(ConnectionError):
                 self._send(group, leader, Withdrawn(group, arrival.sequence, arrival.operation_id))
+
+    def post(self, group: str, post: Post, answered: Callable[[Match | None], None]) -> None:
+        """Tell the leader, over the link or at the own desk."""
+        leader = self._leaders.get(group)
+        if self.closed or leader is None:
+            raise ConnectionError(f"no links of group {group!r}")
+        self._posts[(group, post.number)] = answered
+        if leader == self.rank:
+            self._look_at(self._desk.post(self.rank, group, post))
+        else:
+            self._send(group, leader, Posted(group, post))
+
+    def recall(self, group: str, number: int) -> None:
+        """Ask the leader, over the link or at the own desk."""
+        leader = self._leaders.get(group)
+        if leader == self.rank:
+            self._desk.recall(self.rank, group, number)
+        elif leader is not None:
+            with suppress(ConnectionError):
+                self._send(group, leader, Recalled(group, number))
 
     def end(self, ended: Ended) -> None:
         """Tell everyone who is linked, and close."""
@@ -296,6 +344,14 @@ class SimulatedLinks:
                 self._desk.withdraw(peer, group, sequence, operation_id)
             case Ruled(group, reply):
                 self._settle(group, reply)
+            case Posted(group, post):
+                # A group that has ended here has ended everywhere, or will.
+                with suppress(ConnectionError):
+                    self._desk.post(peer, group, post)
+            case Recalled(group, number):
+                self._desk.recall(peer, group, number)
+            case Matched(group, answer):
+                self._matched(group, answer)
             case Over(ended):
                 self._over(ended)
             case Closed():
@@ -315,6 +371,18 @@ class SimulatedLinks:
         else:
             with suppress(ConnectionError):
                 self._send(group, rank, Ruled(group, reply))
+
+    def _matched(self, group: str, answer: Answer) -> None:
+        answered = self._posts.pop((group, answer.number), None)
+        if answered is not None:
+            answered(answer.match)
+
+    def _match(self, rank: int, group: str, answer: Answer) -> None:
+        if rank == self.rank:
+            self._matched(group, answer)
+        else:
+            with suppress(ConnectionError):
+                self._send(group, rank, Matched(group, answer))
 
     def _send(self, group: str, rank: int, message: Message) -> None:
         connection = self._connections.get((group, rank))

@@ -262,14 +262,14 @@ class AllReduceValueRequest(google.protobuf.message.Message):
     VALUE_FIELD_NUMBER: builtins.int
     OP_FIELD_NUMBER: builtins.int
     op: rankbridge.v1.collective_service_pb2.ReduceOp.ValueType
-    """How they are combined. Unspecified: sum. Bools know band, bor and bxor only, floats all but those."""
+    """How they are combined. Unspecified: sum. Bools have no avg (their sum is or, product is and), floats no bitwise op."""
     @property
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""
 
     @property
     def value(self) -> rankbridge.v1.value_pb2.Value:
-        """This member's number: a bool, an int of at most 64 bits or a float; the same kind on all members."""
+        """This member's number: a bool, an int of at most 65,536 bits or a float; the same kind on all members."""
 
     def __init__(
         self,
@@ -293,7 +293,7 @@ class AllReduceValueResponse(google.protobuf.message.Message):
     ERROR_FIELD_NUMBER: builtins.int
     @property
     def value(self) -> rankbridge.v1.value_pb2.Value:
-        """A number of the same kind: of floats computed in float64, of ints in int64, but avg, which gives a float."""
+        """A number of the same kind, but of ints' avg, a float: of floats computed in float64, of ints exactly."""
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:

@@ -7,7 +7,7 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -52,6 +52,26 @@ class RunRank(Protocol):
         ...
 
 
+class Helper(Protocol):
+    """What serves the ranks beside the agent, in its process, while they begin and later."""
+
+    def forked(self) -> None:
+        """All ranks are forked."""
+        ...
+
+    def fileno(self) -> int:
+        """Readable when there is something to do."""
+        ...
+
+    def serve(self) -> Sequence[int]:
+        """Do it, without waiting; gives the ranks that will ask for nothing any more."""
+        ...
+
+    def close(self) -> None:
+        """All ranks have ended."""
+        ...
+
+
 class Watcher(Protocol):
     """Who is told what becomes of ranks."""
 
@@ -68,14 +88,18 @@ class Agent:
     """Forks `size` ranks. Use as a context manager: on leaving, every rank has ended.
 
     `replace`: a rank that ends, or that is stopped when others have lost it, is replaced by a new process at the
-    same endpoints. While the agent is entered, SIGINT, SIGTERM and SIGHUP raise Interrupted out of whatever waits here.
+    same endpoints. `helper`: serves the ranks that `start` forks; not their replacements. While the agent is entered,
+    SIGINT, SIGTERM and SIGHUP raise Interrupted out of whatever waits here.
     """
 
-    def __init__(self, size: int, run: RunRank, *, replace: bool, watch_stdin: bool) -> None:
+    def __init__(
+        self, size: int, run: RunRank, *, replace: bool, watch_stdin: bool, helper: Helper | None = None
+    ) -> None:
         self._size = size
         self._run = run
         self._replace = replace
         self._watch_stdin = watch_stdin
+        self._helper = helper
         self._children: list[Child] = []
         self._endpoints: list[list[str]] = []
         self._pinged: dict[int, float] = {}
@@ -91,12 +115,16 @@ class Agent:
         self._selector.register(self._wake_out, selectors.EVENT_READ)
         if self._watch_stdin:
             self._selector.register(0, selectors.EVENT_READ)
+        if self._helper:
+            self._selector.register(self._helper, selectors.EVENT_READ)
         return self
 
     def __exit__(self, *_: object) -> None:
         try:
             self._end_children()
         finally:
+            if self._helper:
+                self._helper.close()
             signal.set_wakeup_fd(-1)
             for signum, handler in self._old_handlers.items():
                 signal.signal(signum, handler)  # type: ignore[arg-type]
@@ -112,6 +140,8 @@ class Agent:
         deadline = time.monotonic() + timeout
         for rank in range(self._size):
             self._children.append(self._fork(rank, []))
+        if self._helper:
+            self._helper.forked()
         for child in self._children:
             self._endpoints.append(self._ready(child, deadline))
         first = self._children[0]
@@ -140,6 +170,8 @@ class Agent:
                         return "standard input was closed"
                 elif key.fileobj is self._wake_out:
                     self._interrupted()
+                elif self._helper and key.fileobj is self._helper:
+                    self._helper.serve()
                 else:
                     self._handle(key.data, watcher)
         return "every rank has exited"
@@ -226,6 +258,10 @@ class Agent:
                     self._interrupted()
                 if 0 in ready and not os.read(0, 65536):
                     raise StartError("standard input was closed")
+                if self._helper and self._helper in ready and (gone := self._helper.serve()):
+                    raise StartError(
+                        f"rank {gone[0]} (pid {self._children[gone[0]].pid}) ended before it served"
+                    )
                 if child.line in ready:
                     message = child.line.receive()
                     if isinstance(message, Failed):
@@ -241,6 +277,8 @@ class Agent:
             selector.register(self._wake_out, selectors.EVENT_READ)
             if self._watch_stdin:
                 selector.register(0, selectors.EVENT_READ)
+            if self._helper:
+                selector.register(self._helper, selectors.EVENT_READ)
             yield selector
 
     def _interrupted(self) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ctypes
+import math
+from collections.abc import Sequence
 from typing import cast
 
 import torch
@@ -11,6 +13,7 @@ from ..core.dtype import Dtype
 from ..core.errors import BridgeError, ErrorCode, invalid
 from ..core.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
 from .dtypes import TORCH
+from .pieces import as_bytes
 
 # Dtypes whose generators and fills torch does in float32 first.
 _NARROW = frozenset(dtype for dtype in Dtype if dtype.torch_name.startswith("float8"))
@@ -37,6 +40,18 @@ class TorchTensors:
         """A new contiguous tensor."""
         self._check_device(spec)
         return torch.empty(spec.shape, dtype=TORCH[spec.dtype])
+
+    def reshaped(self, tensor: object, shape: Sequence[int]) -> object:
+        """A view where that can be."""
+        return cast(torch.Tensor, tensor).reshape(tuple(shape))
+
+    def cut(self, tensor: object, shapes: Sequence[Sequence[int]]) -> Sequence[object]:
+        """Copies: a view would keep the whole for one part."""
+        flat = as_bytes(cast(torch.Tensor, tensor).contiguous())
+        dtype = cast(torch.Tensor, tensor).dtype
+        lengths = [math.prod(shape) * dtype.itemsize for shape in shapes]
+        parts = zip(torch.split(flat, lengths), shapes, strict=True)
+        return [part.clone().view(dtype).reshape(tuple(shape)) for part, shape in parts]
 
     def read(self, tensor: object) -> memoryview:
         """The elements, in place."""

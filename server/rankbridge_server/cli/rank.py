@@ -1,4 +1,4 @@
-"""`rankbridge rank`: one rank, started by torchrun, a container, or by hand."""
+"""`rankbridge rank`: one rank, started by torchrun, mpirun, a container, or by hand."""
 
 from __future__ import annotations
 
@@ -8,18 +8,21 @@ import os
 import signal
 import socket
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ..core.errors import BridgeError
 from ..core.rank import Identity
-from . import endpoints
+from . import endpoints, mpi
 from .environment import Launched, LaunchError
 from .progress import progress
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
 from .tls import Tls, TlsError, add_tls, tls_of
 
 if TYPE_CHECKING:
+    from ..backends.mpi import MpiWorld
+    from ..core.coordinator import Backend
     from .sidecar import Sidecar
 
 MEET_TIMEOUT_S = 60.0
@@ -29,10 +32,16 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     """Declare the command."""
     parser = commands.add_parser(
         "rank",
-        help="be one rank, started by torchrun or in a container",
+        help="be one rank, started by torchrun, mpirun or in a container",
         description="Be one rank. With MASTER_ADDR and MASTER_PORT in the environment, as torchrun sets them, all "
         "ranks meet there and rank 0 forms the first generation; without them the rank waits for a controller to "
-        "form one (GangService.Form).",
+        "form one (GangService.Form). On the backend mpi, ranks meet by MPI, which also says who is which rank.",
+    )
+    parser.add_argument(
+        "--backend",
+        choices=["gloo", "mpi"],
+        default="gloo",
+        help="what moves the data; mpi: the rank was started by mpirun (default: %(default)s)",
     )
     parser.add_argument("--rank", type=int, metavar="N", help="rank in the gang (default: $RANK)")
     parser.add_argument("--size", type=int, metavar="N", help="ranks in the gang (default: $WORLD_SIZE)")
@@ -61,23 +70,36 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(options: argparse.Namespace) -> int:
     """Run the command; returns the exit status."""
     try:
-        launched = Launched.read(os.environ, options.rank, options.size)
-        host = _host(launched, options)
-        tls = tls_of(options, host)
-        # Before any thread is there, so that every thread leaves these to the wait at the end.
-        signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
-        return _serve(launched, host, tls, options)
+        if options.backend == "mpi":
+            _block_signals()
+            with progress("beginning MPI"):
+                world, launched, host = mpi.begin(options.rank, options.size, MEET_TIMEOUT_S)
+            host = _host(launched, options, host)
+            tls = tls_of(options, host)
+        else:
+            world, launched = None, Launched.read(os.environ, options.rank, options.size)
+            host = _host(launched, options)
+            tls = tls_of(options, host)
+            _block_signals()
+        return _serve(launched, world, host, tls, options)
     except TlsError as error:
         print(f"rankbridge rank: {error}", file=sys.stderr)
         return 2
-    except (LaunchError, OSError, BridgeError) as error:
+    except (LaunchError, mpi.NoMpi, OSError, BridgeError) as error:
         print(f"rankbridge rank: {error}", file=sys.stderr)
         return 1
 
 
-def _serve(launched: Launched, host: str, tls: Tls | None, options: argparse.Namespace) -> int:
+def _block_signals() -> None:
+    # Before any thread is there, so that every thread leaves these to the wait at the end.
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
+
+
+def _serve(
+    launched: Launched, world: MpiWorld | None, host: str, tls: Tls | None, options: argparse.Namespace
+) -> int:
     with progress("importing torch"):
-        from ..backends.gloo import GlooBackend
+        backend = _backend(world, host)
     from ..links.sockets import SocketLinkMaker
     from .sidecar import Sidecar
 
@@ -95,11 +117,14 @@ def _serve(launched: Launched, host: str, tls: Tls | None, options: argparse.Nam
     links = SocketLinkMaker(
         settings.links, settings.advertise, settings.heartbeat, tls.links if tls else None
     )
-    sidecar = Sidecar(identity, GlooBackend(host), links, settings)
+    sidecar = Sidecar(identity, backend, links, settings)
     target = _advertised(options.advertise, sidecar.endpoints[0])
     print(f"rank {launched.rank}  pid {os.getpid()}  {target}", flush=True)
-    if launched.master is not None:
-        _meet_and_form(launched, launched.master, sidecar, target, options)
+    mine = json.dumps([os.getpid(), target])
+    if world is not None:
+        _form(launched, world.exchange(mine, MEET_TIMEOUT_S), sidecar, options)
+    elif launched.master is not None:
+        _form(launched, _meet(launched, launched.master, mine), sidecar, options)
     signum = signal.sigwait((signal.SIGTERM, signal.SIGINT))
     sidecar.stop()
     if options.endpoints_file and launched.rank == 0:
@@ -109,22 +134,34 @@ def _serve(launched: Launched, host: str, tls: Tls | None, options: argparse.Nam
     os._exit(0 if signum == signal.SIGTERM else 128 + signum)
 
 
-def _meet_and_form(
-    launched: Launched, master: tuple[str, int], sidecar: Sidecar, target: str, options: argparse.Namespace
-) -> None:
+def _backend(world: MpiWorld | None, host: str) -> Backend:
+    if world is not None:
+        from ..backends.mpi import MpiBackend
+
+        return MpiBackend(world)
+    from ..backends.gloo import GlooBackend
+
+    return GlooBackend(host)
+
+
+def _meet(launched: Launched, master: tuple[str, int], mine: str) -> Sequence[str]:
     from ..backends.rendezvous import exchange
 
     with progress("meeting the other ranks"):
-        given = exchange(
+        return exchange(
             host=master[0],
             port=master[1],
             serve=launched.rank == 0 and not launched.agent_store,
             prefix=f"rankbridge/{launched.attempt}",
             rank=launched.rank,
             world_size=launched.world_size,
-            mine=json.dumps([os.getpid(), target]),
+            mine=mine,
             timeout=MEET_TIMEOUT_S,
         )
+
+
+def _form(launched: Launched, given: Sequence[str], sidecar: Sidecar, options: argparse.Namespace) -> None:
+    """As rank 0, form the first generation of all; `given`: pid and target of each."""
     if launched.rank != 0:
         return
     pids, targets = zip(*map(json.loads, given), strict=True)
@@ -132,20 +169,22 @@ def _meet_and_form(
         formed = sidecar.form(list(targets), MEET_TIMEOUT_S)
     if options.endpoints_file:
         gang = endpoints.describe(
-            options.name, "gloo", formed.generation, list(pids), [[one] for one in targets]
+            options.name, options.backend, formed.generation, list(pids), [[one] for one in targets]
         )
         endpoints.write(options.endpoints_file, gang)
-    print(f"ready: {launched.world_size} ranks on gloo, generation {formed.generation}", flush=True)
+    print(
+        f"ready: {launched.world_size} ranks on {options.backend}, generation {formed.generation}", flush=True
+    )
 
 
-def _host(launched: Launched, options: argparse.Namespace) -> str:
+def _host(launched: Launched, options: argparse.Namespace, default: str = "127.0.0.1") -> str:
     """Host name or address of this rank, as the other ranks reach it."""
     if options.advertise:
         return str(options.advertise).partition(":")[0]
     if options.listen:
         return str(options.listen).rpartition(":")[0]
     if launched.master is None:
-        return "127.0.0.1"
+        return default
     # No packet is sent: the system only says which interface leads there.
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         probe.connect(launched.master)

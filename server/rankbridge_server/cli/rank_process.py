@@ -14,6 +14,8 @@ from ..links.sockets import SocketLinkMaker
 from .settings import RankSettings
 from .sidecar import Sidecar, obey
 
+MPI_TIMEOUT_S = 60.0
+
 
 def run_gloo_rank(identity: Identity, settings: RankSettings, line: Line) -> None:
     """Serve one rank on Gloo until the agent is gone."""
@@ -26,6 +28,20 @@ def run_gloo_rank(identity: Identity, settings: RankSettings, line: Line) -> Non
         line.try_send(Suspect())
 
     _serve(lambda: [Sidecar(identity, GlooBackend(), links, settings, lost=suspect)], line)
+
+
+def run_mpi_rank(identity: Identity, settings: RankSettings, line: Line) -> None:
+    """Serve one rank on MPI, which has its launcher in the environment, until the agent is gone."""
+    from ..backends.mpi import MpiBackend, MpiWorld
+
+    links = SocketLinkMaker(settings.links, heartbeat=settings.heartbeat)
+    links.sweep()
+
+    def sidecar() -> Sidecar:
+        world = MpiWorld.start(one_host=True, timeout=MPI_TIMEOUT_S)
+        return Sidecar(identity, MpiBackend(world), links, settings)
+
+    _serve(lambda: [sidecar()], line)
 
 
 def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line) -> None:

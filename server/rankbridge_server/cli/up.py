@@ -13,8 +13,10 @@ from typing import Any
 
 from ..agent.agent import Agent, Interrupted, StartError
 from ..agent.messages import Line
+from ..agent.pmi import Pmi
 from ..core.rank import Identity
 from . import endpoints
+from .mpi import NoMpi, import_mpi
 from .progress import progress
 from .runtime_dir import runtime_dir
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
@@ -36,9 +38,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument(
         "--backend",
-        choices=["gloo", "fake"],
+        choices=["gloo", "mpi", "fake"],
         default="gloo",
-        help="what moves the data; fake: all ranks in one process, for tests (default: %(default)s)",
+        help="what moves the data; mpi: MPICH, by mpi4py (the extra rankbridge[mpi]); fake: all ranks in one process, "
+        "for tests (default: %(default)s)",
     )
     parser.add_argument("--name", default="gang", help="name of the gang, for people (default: %(default)s)")
     parser.add_argument(
@@ -47,9 +50,9 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument(
         "--on-rank-exit",
         choices=["replace", "leave"],
-        default="replace",
         help="replace: a new process serves at the endpoints of a rank that ended, or that was stopped when others "
-        "lost it, and waits to be formed into a generation; leave: its place stays empty (default: %(default)s)",
+        "lost it, and waits to be formed into a generation; leave: its place stays empty, the others can form a "
+        "smaller gang (default: replace; leave on the backend mpi, which cannot take in new processes)",
     )
     parser.add_argument(
         "--exit-on-stdin-close",
@@ -66,6 +69,13 @@ def run(options: argparse.Namespace) -> int:
     if options.size < 1:
         print("rankbridge up: --size must be 1 or more", file=sys.stderr)
         return 2
+    if options.on_rank_exit == "replace" and options.backend == "mpi":
+        print(
+            "rankbridge up: --on-rank-exit replace cannot be had on the backend mpi: MPI takes in no process that was "
+            "not there when the job began",
+            file=sys.stderr,
+        )
+        return 2
     try:
         tls = tls_of(options)
     except TlsError as error:
@@ -75,8 +85,12 @@ def run(options: argparse.Namespace) -> int:
     # and must not be left to Python: extensions that are being imported swallow its KeyboardInterrupt.
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(signum, _exit_at_once)
-    with progress("importing torch and gRPC" if options.backend == "gloo" else "importing gRPC"):
-        _import_for_ranks(options.backend)
+    try:
+        with progress("importing gRPC" if options.backend == "fake" else "importing torch and gRPC"):
+            _import_for_ranks(options.backend)
+    except NoMpi as error:
+        print(f"rankbridge up: {error}", file=sys.stderr)
+        return 1
     try:
         with runtime_dir() as directory:
             return _up(options, tls, directory)
@@ -103,22 +117,29 @@ def _up(options: argparse.Namespace, tls: Tls | None, directory: Path) -> int:
         )
 
     fake = options.backend == "fake"
+    # Ranks on the fake backend share one process: nobody is left to go on with a replacement.
+    replace = options.on_rank_exit != "leave" and options.backend == "gloo"
+    pmi = Pmi(options.size) if options.backend == "mpi" else None
 
     def run_rank(rank: int, endpoints: list[str], line: Line) -> None:
         from . import rank_process
 
         if fake:
             rank_process.run_fake_gang(options.size, lambda rank: settings(rank, []), line)
+            return
+        identity = Identity(rank=rank, world_size=options.size, local_rank=rank)
+        if pmi is not None:
+            pmi.enter(rank)
+            rank_process.run_mpi_rank(identity, settings(rank, endpoints), line)
         else:
-            identity = Identity(rank=rank, world_size=options.size, local_rank=rank)
             rank_process.run_gloo_rank(identity, settings(rank, endpoints), line)
 
     agent = Agent(
         1 if fake else options.size,
         run_rank,
-        # Ranks on the fake backend share one process: nobody is left to go on with a replacement.
-        replace=options.on_rank_exit == "replace" and not fake,
+        replace=replace,
         watch_stdin=options.exit_on_stdin_close,
+        helper=pmi,
     )
     with agent:
         with progress(f"starting {options.size} ranks"):
@@ -150,6 +171,8 @@ def _import_for_ranks(backend: str) -> None:
 
     if backend == "gloo":
         from ..backends import gloo  # noqa: F401
+    elif backend == "mpi":
+        import_mpi()
     else:
         from ..backends import fake  # noqa: F401
     # What every rank has in common is not looked through by its collector, which would copy the pages of it.

@@ -38,8 +38,9 @@ class GroupDescription:
 class Coordinator(Protocol):
     """One member of a formed group, on one backend. vLLM calls this a GroupCoordinator.
 
-    Every method is called by the group's lane only, after all members agreed to enter; inputs are left as they
-    are and results are new tensors. `timeout` is in seconds. A method that raises leaves the group unusable.
+    Every method but `send` and `recv` is called by the group's lane only, after all members agreed to enter; inputs are
+    left as they are and results are new tensors. `timeout` is in seconds. A method that raises leaves the group
+    unusable.
     """
 
     def barrier(self, timeout: float) -> None:
@@ -94,6 +95,24 @@ class Coordinator(Protocol):
         """
         ...
 
+    def scan(self, tensor: object, op: ReduceOp, exclusive: bool, timeout: float) -> object:
+        """The reduction of the tensors of the members up to this one; `exclusive`: without its own, zeros at the first.
+
+        Called only if the backend `scans`.
+        """
+        ...
+
+    def send(self, tensor: object, dst_rank_in_group: int, tag: int, timeout: float) -> None:
+        """Send a contiguous tensor to another member, which receives it with the same tag (0 to 2**31 - 1).
+
+        Called by the group's courier only, at any time, also while the lane is in a collective.
+        """
+        ...
+
+    def recv(self, tensor: object, src_rank_in_group: int, tag: int, timeout: float) -> None:
+        """Receive into a tensor from `Tensors.empty` that is like the one that is sent; called as `send` is."""
+        ...
+
     def close(self) -> None:
         """Let go of the engine's resources. May block; called outside the lane."""
         ...
@@ -131,6 +150,11 @@ class Backend(Protocol):
 
     def join(self, group: GroupDescription, rank_in_group: int, generation: int) -> Joining:
         """First phase of forming a group. Raises BACKEND_FAILED."""
+        ...
+
+    @property
+    def scans(self) -> bool:
+        """Whether it has scan, of what it reduces."""
         ...
 
     def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:

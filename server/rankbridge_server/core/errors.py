@@ -32,6 +32,7 @@ class ErrorCode(Enum):
     INTERNAL = auto()
     UNKNOWN_OPERATION = auto()
     CANCELLED = auto()
+    UNSUPPORTED_OPERATION = auto()
 
 
 class Phase(Enum):

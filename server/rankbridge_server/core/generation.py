@@ -7,12 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from .admission import Arrival, Ruling, Verdict
-from .coordinator import Backend, Coordinator
+from .coordinator import Backend
 from .errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
 from .group import Group, GroupView, Membership
 from .links import Ended, Links
-from .operation import Entry, Plan
+from .matching import Match, Post
+from .operation import Entry, Meeting, Plan, Transfer
 from .task import VERDICT_GRACE, Task, cancelled
+from .verdicts import disagreement, unmatched
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +25,18 @@ class _Job:
     membership: Membership
     operation: str
     plan: Plan
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
+class _Parcel:
+    """A point-to-point operation whose post is with the leader."""
+
+    group: Group
+    membership: Membership
+    operation: str
+    transfer: Transfer
+    post: Post
     task: Task
 
 
@@ -87,7 +101,7 @@ class Generation:
         with self._lock:
             group = self._groups.pop(name)
         self._links.remove_group(name)
-        _close([group])
+        _close([group], patience=self._data_timeout)
 
     def link(self, name: str, ranks: Sequence[int], timeout: float) -> None:
         """Make the control links of a group that is being formed."""
@@ -107,6 +121,27 @@ class Generation:
             # With the lock held: `end` closes the lane after it, and what comes later would never be let go.
             membership.lane.add(lambda: self._run(job))
         task.future.add_done_callback(lambda _: self._pending.discard(task))
+
+    def post(
+        self, group: Group, membership: Membership, operation: str, transfer: Transfer, task: Task
+    ) -> None:
+        """Tell the group's leader of a point-to-point operation. Raises the generation's error when it is over."""
+        number = membership.next_post()
+        post = transfer.post._replace(number=number, timeout=max(task.remaining, 0.001))
+        parcel = _Parcel(group, membership, operation, transfer, post, task)
+        with self._lock:
+            if self._error is not None:
+                raise BridgeError(self._error.failure)
+            self._pending.add(task)
+        task.future.add_done_callback(lambda _: self._pending.discard(task))
+        task.enter(Phase.ADMISSION)
+        try:
+            self._links.post(group.name, post, lambda match: self._answered(parcel, match))
+        except OSError as error:
+            task.fail(self._error or BridgeError.of(ErrorCode.ABORTED, str(error)))
+            transfer.abandon()
+        else:
+            task.arrived(lambda: self._links.recall(group.name, number))
 
     def cancel_session(self, session_id: str) -> None:
         """Withdraw a session's operations that have not been admitted."""
@@ -144,14 +179,47 @@ class Generation:
         except BridgeError as error:
             job.task.fail(error)
             if error.failure.code is ErrorCode.BACKEND_FAILED:
-                self._break(job, str(error))
+                self._break(job.operation, job.group, str(error))
         except Exception as error:
             job.task.fail(
                 BridgeError.of(ErrorCode.INTERNAL, f"{type(error).__name__}: {error}", indefinite=True)
             )
-            self._break(job, f"{type(error).__name__}: {error}")
+            self._break(job.operation, job.group, f"{type(error).__name__}: {error}")
         finally:
             job.plan.abandon()
+
+    def _answered(self, parcel: _Parcel, match: Match | None) -> None:
+        """The leader's word on a post; None: its group has ended. Called by whoever reads the links: must be quick."""
+        if match is not None and match.ruling is Ruling.GO:
+            # Also when its caller was told meanwhile that it failed: the other end moves data.
+            parcel.task.enter(Phase.DATA)
+            met = match
+            if parcel.membership.courier.add(lambda: self._transfer(parcel, met)):
+                return
+            match = None
+        parcel.task.fail(unmatched(match, parcel.post, parcel.group))
+        parcel.transfer.abandon()
+
+    def _transfer(self, parcel: _Parcel, match: Match) -> None:
+        try:
+            meeting = Meeting(
+                parcel.membership.coordinator, self._data_timeout, match.transfer, match.peer, match.payload
+            )
+            parcel.task.commit(parcel.transfer.run(meeting))
+        except BridgeError as error:
+            parcel.task.fail(error)
+            if error.failure.code is ErrorCode.BACKEND_FAILED:
+                self._break_unless_ended(parcel, str(error))
+        except Exception as error:
+            what = f"{type(error).__name__}: {error}"
+            parcel.task.fail(BridgeError.of(ErrorCode.INTERNAL, what, indefinite=True))
+            self._break_unless_ended(parcel, what)
+        finally:
+            parcel.transfer.abandon()
+
+    def _break_unless_ended(self, parcel: _Parcel, reason: str) -> None:
+        if self.get(parcel.group.name) is parcel.group:
+            self._break(parcel.operation, parcel.group, reason)
 
     def _enter(self, job: _Job) -> None:
         contract = f"{job.operation} {job.plan.terms}".rstrip()
@@ -176,7 +244,7 @@ class Generation:
             return verdict.payloads or (b"",) * len(job.group.description.ranks)
         if verdict.ruling is Ruling.WITHDRAWN:
             raise cancelled("the controller asked for it")
-        raise _disagreement(verdict, arrival, job.group)
+        raise disagreement(verdict, arrival, job.group)
 
     def _verdict(self, job: _Job, arrival: Arrival) -> Verdict:
         def arrived() -> None:
@@ -194,62 +262,26 @@ class Generation:
     def _over(self) -> BridgeError:
         return self._error or BridgeError.of(ErrorCode.INTERNAL, "the generation is not over")
 
-    def _break(self, job: _Job, reason: str) -> None:
-        ended = Ended(self.rank, False, f"{job.operation} on group {job.group.name!r} failed: {reason}")
+    def _break(self, operation: str, group: Group, reason: str) -> None:
+        ended = Ended(self.rank, False, f"{operation} on group {group.name!r} failed: {reason}")
         message = f"generation {self.number} is over: {ended.reason}"
         self.end(BridgeError.of(ErrorCode.BACKEND_FAILED, message), ended)
 
 
-def _disagreement(verdict: Verdict, arrival: Arrival, group: Group) -> BridgeError:
-    ranks = group.description.ranks
-    details: list[RankDetail] = []
-    for member in verdict.members:
-        if member.arrival is None:
-            state = RankState.MISSING
-        else:
-            state = RankState.ARRIVED if member.arrival == str(arrival) else RankState.DISAGREES
-        details.append(
-            RankDetail(
-                rank=ranks[member.rank_in_group],
-                rank_in_group=member.rank_in_group,
-                state=state,
-                detail=member.arrival or "",
-            )
-        )
-    if verdict.ruling is Ruling.PEER_MISSING:
-        missing = [detail.rank for detail in details if detail.state is RankState.MISSING]
-        return BridgeError.of(
-            ErrorCode.PEER_MISSING,
-            f"{len(ranks) - len(missing)} of {len(ranks)} ranks came, missing: {_names(missing)}",
-            expected=str(arrival),
-            got="no call",
-            ranks=tuple(details),
-        )
-    others = [detail for detail in details if detail.state is RankState.DISAGREES]
-    return BridgeError.of(
-        ErrorCode.MISMATCH,
-        f"the members asked for different things, other than this rank: {_names([d.rank for d in others])}",
-        expected=str(arrival),
-        got="; ".join(sorted({detail.detail for detail in others})) or "no call",
-        ranks=tuple(details),
-    )
+def _close(groups: Sequence[Group], patience: float = 0.0) -> None:
+    """Close lanes, couriers and coordinators, when what the couriers have was done, at most `patience` seconds later.
+
+    In the background, because a coordinator may block for its timeout.
+    """
+    members = [group.membership for group in groups if group.membership is not None]
+    for member in members:
+        member.lane.close()
+        member.courier.close()
+    if members:
+        threading.Thread(target=_close_all, args=(members, patience), name="closing", daemon=True).start()
 
 
-def _names(ranks: Sequence[int]) -> str:
-    return "rank" + ("s " if len(ranks) != 1 else " ") + (", ".join(map(str, ranks)) or "none")
-
-
-def _close(groups: Sequence[Group]) -> None:
-    """Close lanes and coordinators. In the background, because a coordinator may block for its timeout."""
-    coordinators: list[Coordinator] = []
-    for group in groups:
-        if group.membership is not None:
-            group.membership.lane.close()
-            coordinators.append(group.membership.coordinator)
-    if coordinators:
-        threading.Thread(target=_close_all, args=(coordinators,), name="closing", daemon=True).start()
-
-
-def _close_all(coordinators: Sequence[Coordinator]) -> None:
-    for coordinator in coordinators:
-        coordinator.close()
+def _close_all(members: Sequence[Membership], patience: float) -> None:
+    for member in members:
+        member.courier.join(patience)
+        member.coordinator.close()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from .coordinator import Coordinator, GroupDescription
-from .lane import Lane
+from .lane import Courier, Lane
 
 WORLD = "world"
 
@@ -23,13 +24,19 @@ class GroupView:
 
 
 class Membership:
-    """This rank's part in a group: its coordinator and its lane. `sequence` counts GO verdicts."""
+    """This rank's part in a group: its coordinator, its lane, and its courier. `sequence` counts GO verdicts."""
 
     def __init__(self, name: str, rank_in_group: int, coordinator: Coordinator) -> None:
         self.rank_in_group = rank_in_group
         self.coordinator = coordinator
         self.lane = Lane(name)
+        self.courier = Courier(name)
         self.sequence = 0
+        self._posts = itertools.count(1)
+
+    def next_post(self) -> int:
+        """A number for a send or a receive, unlike all others of this rank in the group. Thread-safe."""
+        return next(self._posts)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from .admission import Arrival, Verdict
+from .matching import Match, Post
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +49,18 @@ class Links(Protocol):
 
     def withdraw(self, group: str, arrival: Arrival) -> None:
         """Ask the leader to let this rank leave; `admit` gets the verdict, WITHDRAWN or another."""
+        ...
+
+    def post(self, group: str, post: Post, answered: Callable[[Match | None], None]) -> None:
+        """Tell the leader that this rank wants to send or to receive; `answered` gets its word, once, and is quick.
+
+        It gets None when the group has ended here before that. Raises ConnectionError when the links were closed;
+        when they close later, nobody is answered: the generation is over.
+        """
+        ...
+
+    def recall(self, group: str, number: int) -> None:
+        """Ask the leader for a post back; `answered` gets the match, WITHDRAWN or another."""
         ...
 
     def end(self, ended: Ended) -> None:

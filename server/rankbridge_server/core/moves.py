@@ -1,12 +1,11 @@
-"""The collectives that move members' tensors as they are."""
+"""The collectives that move one member's tensor to all."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 from .operation import Plan, Site, TensorPlan
-from .sizes import Sizes, equal_sizes, sizes_around_part
-from .tensors import TensorSpec
+from .sizes import equal_sizes
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,28 +27,6 @@ class Scatter:
     ref_id: str
     src_rank_in_group: int
     dim: int
-
-
-@dataclass(frozen=True, slots=True)
-class Gather:
-    """Give the destination all members' tensors, concatenated along `dim`.
-
-    `sizes` of the members' tensors along `dim`, by rank in group; empty: all are alike.
-    """
-
-    ref_id: str
-    dst_rank_in_group: int
-    dim: int
-    sizes: Sizes = ()
-
-
-@dataclass(frozen=True, slots=True)
-class AllGather:
-    """Give every member all members' tensors, concatenated along `dim`; `sizes` as of `Gather`."""
-
-    ref_id: str
-    dim: int
-    sizes: Sizes = ()
 
 
 def plan_broadcast(site: Site, args: Broadcast) -> Plan:
@@ -80,51 +57,3 @@ def plan_scatter(site: Site, args: Scatter) -> Plan:
         lambda entry: entry.coordinator.scatter(cell.tensor, src, dim, entry.timeout),
         result=spec,
     )
-
-
-def plan_gather(site: Site, args: Gather) -> Plan:
-    """Equal dtypes, shapes but for what `sizes` says, dims, sizes and destinations."""
-    cell = site.cell(args.ref_id)
-    dst = site.member("dst_rank_in_group", args.dst_rank_in_group)
-    parts = _parts(site, cell.ref.spec, args.dim, args.sizes)
-    receives = site.membership.rank_in_group == dst
-    return TensorPlan(
-        site,
-        f"{parts.terms} dst_rank_in_group={dst}",
-        lambda entry: entry.coordinator.gather(cell.tensor, dst, parts.dim, parts.sizes, entry.timeout),
-        result=parts.whole if receives else None,
-    )
-
-
-def plan_all_gather(site: Site, args: AllGather) -> Plan:
-    """Equal dtypes, shapes but for what `sizes` says, dims and sizes."""
-    cell = site.cell(args.ref_id)
-    parts = _parts(site, cell.ref.spec, args.dim, args.sizes)
-    return TensorPlan(
-        site,
-        parts.terms,
-        lambda entry: entry.coordinator.all_gather(cell.tensor, parts.dim, parts.sizes, entry.timeout),
-        result=parts.whole,
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """Members' tensors that are put together along `dim`. `terms`: what members must agree on for it."""
-
-    dim: int
-    sizes: Sizes
-    whole: TensorSpec
-    terms: str
-
-
-def _parts(site: Site, spec: TensorSpec, dim: int, given: Sizes) -> _Parts:
-    dim = spec.dimension(dim)
-    if given:
-        rank_in_group = site.membership.rank_in_group
-        sizes = sizes_around_part("sizes", given, spec, dim, site.size, rank_in_group)
-        terms = f"dtype={spec.dtype} shape={spec.shape_without(dim)} dim={dim} sizes={list(sizes)}"
-    else:
-        sizes = (spec.shape[dim],) * site.size
-        terms = f"dtype={spec.dtype} shape={list(spec.shape)} dim={dim}"
-    return _Parts(dim, sizes, spec.resized(dim, sum(sizes)), terms)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Generic, Protocol, TypeVar
 
 from .coordinator import Backend, Coordinator
 from .errors import BridgeError, ErrorCode, invalid
 from .group import Group, Membership
+from .matching import Post
+from .outcome import Outcome
 from .refs import Cell, Ref, RefStore, Slot
-from .task import Outcome
 from .tensors import TensorSpec
+
+Args = TypeVar("Args")
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +51,46 @@ class Plan(Protocol):
     def abandon(self) -> None:
         """Let go of what was set aside; called exactly once, also after `run`."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """A send and a receive that have found each other, as one of the two members sees it.
+
+    `number`: the same for both, unlike that of any other meeting under way. `peer`: the other's rank in the group.
+    `payload`: the sender's. `timeout`: seconds for the backend.
+    """
+
+    coordinator: Coordinator
+    timeout: float
+    number: int
+    peer: int
+    payload: bytes
+
+
+class Transfer(ABC):
+    """One side of a point-to-point operation that passed the checks of its own rank. `post`: whom it is for, and what.
+
+    `run` is called by the courier.
+    """
+
+    post: Post
+
+    @abstractmethod
+    def run(self, meeting: Meeting) -> Callable[[], Outcome]:
+        """Move the data, in scratch memory; what is returned commits the result, and is quick."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """Let go of what was set aside; called exactly once, also after `run`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[Args]):
+    """One operation. `plan` raises BridgeError when the arguments are wrong; then nothing has happened."""
+
+    name: str
+    plan: Callable[[Site, Args], Plan | Transfer]
 
 
 @dataclass(frozen=True, slots=True)

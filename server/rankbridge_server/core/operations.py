@@ -6,67 +6,106 @@ it below. The wire's side of it is one line in `service/operations.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, TypeVar
 
 from .all_to_all import AllToAll, plan_all_to_all
+from .coalesced import Coalesce, plan_coalesce
+from .gathers import AllGather, Gather, GatherLayout, plan_all_gather, plan_gather
 from .group_operations import DestroyGroup, NewGroup, plan_destroy_group, plan_new_group
-from .moves import (
-    AllGather,
-    Broadcast,
-    Gather,
-    Scatter,
-    plan_all_gather,
-    plan_broadcast,
-    plan_gather,
-    plan_scatter,
+from .moves import Broadcast, Scatter, plan_broadcast, plan_scatter
+from .objects import (
+    AllGatherObject,
+    BroadcastObject,
+    GatherObject,
+    ScatterObject,
+    plan_all_gather_object,
+    plan_broadcast_object,
+    plan_gather_object,
+    plan_scatter_object,
 )
-from .operation import Plan, Site, TensorPlan
+from .operation import Operation, Plan, Site, TensorPlan
+from .point_to_point import (
+    Recv,
+    RecvObject,
+    RecvTensorDict,
+    Send,
+    SendObject,
+    SendTensorDict,
+    plan_recv,
+    plan_recv_object,
+    plan_recv_tensor_dict,
+    plan_send,
+    plan_send_object,
+    plan_send_tensor_dict,
+)
 from .reductions import (
     AllReduce,
     Reduce,
     ReduceScatter,
+    Scan,
     plan_all_reduce,
     plan_reduce,
     plan_reduce_scatter,
+    plan_scan,
 )
+from .tensor_dicts import BroadcastTensorDict, GivenDict, plan_broadcast_tensor_dict
+from .values import AllReduceValue, plan_all_reduce_value
 
 __all__ = [
     "ALL_GATHER",
+    "ALL_GATHER_OBJECT",
     "ALL_REDUCE",
+    "ALL_REDUCE_VALUE",
     "ALL_TO_ALL",
     "BARRIER",
     "BROADCAST",
+    "BROADCAST_OBJECT",
+    "BROADCAST_TENSOR_DICT",
+    "COALESCE",
     "DESTROY_GROUP",
     "GATHER",
+    "GATHER_OBJECT",
     "NEW_GROUP",
+    "RECV",
+    "RECV_OBJECT",
+    "RECV_TENSOR_DICT",
     "REDUCE",
     "REDUCE_SCATTER",
+    "SCAN",
     "SCATTER",
+    "SCATTER_OBJECT",
+    "SEND",
+    "SEND_OBJECT",
+    "SEND_TENSOR_DICT",
     "AllGather",
+    "AllGatherObject",
     "AllReduce",
+    "AllReduceValue",
     "AllToAll",
     "Barrier",
     "Broadcast",
+    "BroadcastObject",
+    "BroadcastTensorDict",
+    "Coalesce",
     "DestroyGroup",
     "Gather",
+    "GatherLayout",
+    "GatherObject",
+    "GivenDict",
     "NewGroup",
     "Operation",
+    "Recv",
+    "RecvObject",
+    "RecvTensorDict",
     "Reduce",
     "ReduceScatter",
+    "Scan",
     "Scatter",
+    "ScatterObject",
+    "Send",
+    "SendObject",
+    "SendTensorDict",
 ]
-
-Args = TypeVar("Args")
-
-
-@dataclass(frozen=True, slots=True)
-class Operation(Generic[Args]):
-    """One operation. `plan` raises BridgeError when the arguments are wrong; then nothing has happened."""
-
-    name: str
-    plan: Callable[[Site, Args], Plan]
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,3 +129,19 @@ ALL_REDUCE: Operation[AllReduce] = Operation("all_reduce", plan_all_reduce)
 REDUCE_SCATTER: Operation[ReduceScatter] = Operation("reduce_scatter", plan_reduce_scatter)
 NEW_GROUP: Operation[NewGroup] = Operation("new_group", plan_new_group)
 DESTROY_GROUP: Operation[DestroyGroup] = Operation("destroy_group", plan_destroy_group)
+SCAN: Operation[Scan] = Operation("scan", plan_scan)
+BROADCAST_OBJECT: Operation[BroadcastObject] = Operation("broadcast_object", plan_broadcast_object)
+SCATTER_OBJECT: Operation[ScatterObject] = Operation("scatter_object", plan_scatter_object)
+GATHER_OBJECT: Operation[GatherObject] = Operation("gather_object", plan_gather_object)
+ALL_GATHER_OBJECT: Operation[AllGatherObject] = Operation("all_gather_object", plan_all_gather_object)
+ALL_REDUCE_VALUE: Operation[AllReduceValue] = Operation("all_reduce_value", plan_all_reduce_value)
+BROADCAST_TENSOR_DICT: Operation[BroadcastTensorDict] = Operation(
+    "broadcast_tensor_dict", plan_broadcast_tensor_dict
+)
+COALESCE: Operation[Coalesce] = Operation("coalesce", plan_coalesce)
+SEND: Operation[Send] = Operation("send", plan_send)
+RECV: Operation[Recv] = Operation("recv", plan_recv)
+SEND_OBJECT: Operation[SendObject] = Operation("send_object", plan_send_object)
+RECV_OBJECT: Operation[RecvObject] = Operation("recv_object", plan_recv_object)
+SEND_TENSOR_DICT: Operation[SendTensorDict] = Operation("send_tensor_dict", plan_send_tensor_dict)
+RECV_TENSOR_DICT: Operation[RecvTensorDict] = Operation("recv_tensor_dict", plan_recv_tensor_dict)

@@ -10,6 +10,8 @@ from .errors import BridgeError, ErrorCode, invalid
 from .task import Task
 
 REMEMBERED = 4096
+# Of a request in an error; one with an object in it may be very long.
+MAX_SHOWN = 500
 
 
 class Outcomes:
@@ -36,8 +38,8 @@ class Outcomes:
         if known[0] != request:
             raise invalid(
                 f"operation id {operation_id!r} was used for another operation",
-                expected=str(known[0]),
-                got=str(request),
+                expected=_shown(known[0]),
+                got=_shown(request),
             )
         return known[1]
 
@@ -57,3 +59,8 @@ class Outcomes:
             if not task.future.done():
                 return
             del self._tasks[oldest]
+
+
+def _shown(request: object) -> str:
+    text = str(request)
+    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}... ({len(text)} characters)"

@@ -14,8 +14,7 @@ from .generation import Generation
 from .group import WORLD, GroupView
 from .limits import Limits
 from .links import Ended, LinkMaker
-from .operation import Site
-from .operations import Operation
+from .operation import Operation, Site, Transfer
 from .outcomes import Outcomes
 from .preparation import Preparation, RankAddress
 from .reaper import Reaper
@@ -253,7 +252,10 @@ class Rank:
         plan = operation.plan(site, args)
         task = Task(place, call.timeout, call.session_id)
         try:
-            generation.start(group, group.membership, operation.name, plan, task)
+            if isinstance(plan, Transfer):
+                generation.post(group, group.membership, operation.name, plan, task)
+            else:
+                generation.start(group, group.membership, operation.name, plan, task)
         except BridgeError:
             plan.abandon()
             raise

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .coordinator import ReduceOp
-from .errors import BridgeError, ErrorCode
+from .errors import BridgeError, ErrorCode, invalid
 from .operation import Plan, Site, TensorPlan
 from .refs import Cell
 from .sizes import Sizes, equal_sizes, sizes_of_whole
@@ -40,6 +40,15 @@ class ReduceScatter:
     op: ReduceOp
     dim: int
     sizes: Sizes
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Give member m the reduction of the tensors of members 0 to m; `exclusive`: to m - 1, and member 0 zeros."""
+
+    ref_id: str
+    op: ReduceOp
+    exclusive: bool = False
 
 
 def plan_reduce(site: Site, args: Reduce) -> Plan:
@@ -85,6 +94,28 @@ def plan_reduce_scatter(site: Site, args: ReduceScatter) -> Plan:
         terms,
         lambda entry: entry.coordinator.reduce_scatter(cell.tensor, args.op, dim, sizes, entry.timeout),
         result=spec.resized(dim, sizes[site.membership.rank_in_group]),
+    )
+
+
+def plan_scan(site: Site, args: Scan) -> Plan:
+    """Equal dtypes, shapes and ops, on a backend that has it."""
+    if not site.backend.scans:
+        raise BridgeError.of(
+            ErrorCode.UNSUPPORTED_OPERATION,
+            f"backend {site.backend.name!r} has no scan",
+            expected="another backend",
+        )
+    if args.op is ReduceOp.AVG or (args.exclusive and args.op is not ReduceOp.SUM):
+        expected = "sum" if args.exclusive else "any but avg"
+        raise invalid("a scan cannot be done with this op", expected=expected, got=str(args.op))
+    cell = _reducible(site, args.ref_id, args.op, "scan")
+    spec = cell.ref.spec
+    return TensorPlan(
+        site,
+        f"dtype={spec.dtype} shape={list(spec.shape)} op={args.op}"
+        + (" exclusive" if args.exclusive else ""),
+        lambda entry: entry.coordinator.scan(cell.tensor, args.op, args.exclusive, entry.timeout),
+        result=spec,
     )
 
 

@@ -10,13 +10,10 @@ from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from .errors import BridgeError, ErrorCode, Failure, Phase, Place
-from .group import GroupView
-from .refs import Ref
+from .outcome import Outcome
 
 # How much longer than its timeout a call waits for a verdict that is on its way from the leader.
 VERDICT_GRACE = 1.0
-
-Outcome = Ref | GroupView | None
 
 
 @dataclass(frozen=True, slots=True)

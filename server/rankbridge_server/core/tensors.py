@@ -126,6 +126,14 @@ class Tensors(Protocol):
         """A new contiguous tensor with elements of no particular value."""
         ...
 
+    def reshaped(self, tensor: object, shape: Sequence[int]) -> object:
+        """The elements in another shape, row-major; maybe in the same memory."""
+        ...
+
+    def cut(self, tensor: object, shapes: Sequence[Sequence[int]]) -> Sequence[object]:
+        """A flat tensor's elements as tensors of these shapes, one after another, each in memory of its own."""
+        ...
+
     def read(self, tensor: object) -> memoryview:
         """The elements, little-endian and row-major, without a copy where that can be."""
         ...

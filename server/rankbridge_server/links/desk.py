@@ -8,22 +8,36 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..core.admission import Admission, Arrival, Reply
+from ..core.matching import Answer, Matching, Post
 
 
 @dataclass(frozen=True, slots=True)
 class _Led:
     ranks: tuple[int, ...]
     admission: Admission
+    matching: Matching
+
+    @property
+    def deadline(self) -> float | None:
+        """When one of them has something to do."""
+        due = [at for at in (self.admission.deadline, self.matching.deadline) if at is not None]
+        return min(due, default=None)
 
 
 class Desk:
-    """Thread-safe. `deliver(rank, group, reply)` sends a reply to a member, own rank included; it must not block.
+    """Thread-safe.
+
+    `deliver(rank, group, reply)` sends a reply to a member, own rank included, and `match` the answer to a post; they
+    must not block. Answers go out with the lock held: their order counts.
 
     Arrivals for a group that is not there yet wait for it: a member may be quicker than its leader in forming.
     """
 
-    def __init__(self, deliver: Callable[[int, str, Reply], None]) -> None:
+    def __init__(
+        self, deliver: Callable[[int, str, Reply], None], match: Callable[[int, str, Answer], None]
+    ) -> None:
         self._deliver = deliver
+        self._match = match
         self._lock = threading.Lock()
         self._led: dict[str, _Led] = {}
         self._early: dict[str, list[tuple[int, Arrival, float]]] = {}
@@ -31,7 +45,7 @@ class Desk:
     def lead(self, group: str, ranks: Sequence[int]) -> None:
         """Begin to admit the members of a group."""
         with self._lock:
-            led = self._led[group] = _Led(tuple(ranks), Admission(len(ranks)))
+            led = self._led[group] = _Led(tuple(ranks), Admission(len(ranks)), Matching(len(ranks)))
             early = self._early.pop(group, [])
             replies = [r for rank, arrival, at in early for r in self._admit(led, rank, arrival, at)]
         self._send(group, led, replies)
@@ -54,7 +68,7 @@ class Desk:
                 self._early.setdefault(group, []).append((rank, arrival, now))
                 return now + arrival.timeout
             replies = self._admit(led, rank, arrival, now)
-            deadline = led.admission.deadline
+            deadline = led.deadline
         self._send(group, led, replies)
         return deadline
 
@@ -67,6 +81,26 @@ class Desk:
             replies = led.admission.withdraw(led.ranks.index(rank), sequence, operation_id)
         self._send(group, led, replies)
 
+    def post(self, rank: int, group: str, post: Post) -> float | None:
+        """A member wants to send or to receive. Returns when the group has something due, if it has.
+
+        Raises ConnectionError when the group is not there.
+        """
+        with self._lock:
+            led = self._led.get(group)
+            if led is None:
+                raise ConnectionError(f"group {group!r} has ended")
+            place = led.ranks.index(rank)
+            self._answer(group, led, led.matching.post(place, post, time.monotonic()))
+            return led.deadline
+
+    def recall(self, rank: int, group: str, number: int) -> None:
+        """A member wants its post back."""
+        with self._lock:
+            led = self._led.get(group)
+            if led is not None and rank in led.ranks:
+                self._answer(group, led, led.matching.recall(led.ranks.index(rank), number))
+
     def expire(self) -> float | None:
         """Rule on what is overdue; returns when the next admission is due, if one is."""
         now = time.monotonic()
@@ -75,7 +109,8 @@ class Desk:
             for group, led in self._led.items():
                 if replies := led.admission.expire(now):
                     due.append((group, led, replies))
-            deadlines = [led.admission.deadline for led in self._led.values()]
+                self._answer(group, led, led.matching.expire(now))
+            deadlines = [led.deadline for led in self._led.values()]
         for group, led, replies in due:
             self._send(group, led, replies)
         return min((deadline for deadline in deadlines if deadline is not None), default=None)
@@ -89,3 +124,7 @@ class Desk:
     def _send(self, group: str, led: _Led, replies: Sequence[Reply]) -> None:
         for reply in replies:
             self._deliver(led.ranks[reply.rank_in_group], group, reply)
+
+    def _answer(self, group: str, led: _Led, answers: Sequence[Answer]) -> None:
+        for answer in answers:
+            self._match(led.ranks[answer.rank_in_group], group, answer)

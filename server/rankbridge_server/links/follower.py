@@ -7,6 +7,7 @@ import time
 from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core.admission import Arrival
+from ..core.matching import Post
 from . import wire
 from .link import Link
 from .party import Party
@@ -21,6 +22,13 @@ class Follower(Party):
 
     def _announce(self, arrival: Arrival) -> None:
         self._tell(wire.pack_arrival(self.group, arrival))
+
+    def recall(self, number: int) -> None:
+        """Ask the leader."""
+        self._tell(wire.pack_recall(number))
+
+    def _announce_post(self, post: Post) -> None:
+        self._tell(wire.pack_post(post))
 
     def _tell(self, data: bytes) -> None:
         (link,) = self._links
@@ -50,5 +58,7 @@ class Follower(Party):
         if frame.HasField("verdict"):
             it = frame.verdict
             self._settle(it.sequence, it.operation_id, wire.verdict_of(it))
+        elif frame.HasField("match"):
+            self._matched(frame.match.number, wire.match_of(frame.match))
         else:
             super()._handle(link, frame)

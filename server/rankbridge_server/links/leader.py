@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core.admission import GO, Admission, Arrival, Reply
+from ..core.matching import Answer, Matching, Post
 from . import wire
 from .link import Link
 from .party import Party, Switch
@@ -23,6 +24,7 @@ class Leader(Party):
         super().__init__(group, switch, readers)
         self.ranks = tuple(ranks)
         self._admission = Admission(len(ranks))
+        self._matching = Matching(len(ranks))
         self._members: dict[int, Link] = {}
         self._places: dict[Link, int] = {}
         # This rank's last arrival as a frame, and as it is.
@@ -51,12 +53,20 @@ class Leader(Party):
     def expire(self) -> float | None:
         """Rule on what is overdue."""
         with self.lock:
-            self._send(self._admission.expire(time.monotonic()))
-            return self._admission.deadline
+            now = time.monotonic()
+            self._send(self._admission.expire(now))
+            self._answer(self._matching.expire(now))
+            return self.due()
 
     def due(self) -> float | None:
-        """When the round that is under way is overdue."""
-        return self._admission.deadline
+        """When the round that is under way is overdue, or a post."""
+        round_, post = self._admission.deadline, self._matching.deadline
+        return post if round_ is None else round_ if post is None else min(round_, post)
+
+    def recall(self, number: int) -> None:
+        """Take this rank's own post back."""
+        with self.lock:
+            self._answer(self._matching.recall(0, number))
 
     def withdraw(self, arrival: Arrival) -> None:
         """Let this rank leave its own round."""
@@ -79,7 +89,7 @@ class Leader(Party):
             self._go = arrival, wire.pack_reply(self.group, Reply(0, arrival, GO))
 
     def _wait(self, end: float) -> None:
-        due = self._admission.deadline
+        due = self.due()
         left = (end if due is None else min(end, due)) - time.monotonic()
         events = self._poll.poll(max(0.0, left) * 1000)
         for fileno, _ in events:
@@ -92,6 +102,29 @@ class Leader(Party):
             self.expire()
             if self._verdict is None and time.monotonic() >= end:
                 raise TimeoutError(f"no verdict on {self._expected}")
+
+    def _announce_post(self, post: Post) -> None:
+        self._post(0, post)
+
+    def _post(self, place: int, post: Post) -> None:
+        before = self.due()
+        self._answer(self._matching.post(place, post, time.monotonic()))
+        due = self.due()
+        # Whoever waits for links has a deadline that was made before this post.
+        if due is not None and (before is None or due < before):
+            self._switch.look(due)
+            if self.turn.lane and not self.turn.is_mine():
+                self._rouse()
+
+    def _answer(self, answers: Sequence[Answer]) -> None:
+        for place, number, match in answers:
+            if place == 0:
+                self._matched(number, match)
+            elif (link := self._members.get(place)) is not None:
+                try:
+                    link.send(wire.pack_match(number, match))
+                except OSError as error:
+                    self._broken(link, error)
 
     def _rouse(self) -> None:
         try:
@@ -123,6 +156,10 @@ class Leader(Party):
         elif kind == "withdrawal":
             it = frame.withdrawal
             self._send(self._admission.withdraw(self._places[link], it.sequence, it.operation_id))
+        elif kind == "post":
+            self._post(self._places[link], wire.post_of(frame.post))
+        elif kind == "recall":
+            self._answer(self._matching.recall(self._places[link], frame.recall.number))
         else:
             super()._handle(link, frame)
 

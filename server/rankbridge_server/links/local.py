@@ -9,6 +9,7 @@ from contextlib import suppress
 
 from ..core.admission import Arrival, Reply, Verdict
 from ..core.links import Ended, Links
+from ..core.matching import Answer, Match, Post
 from .desk import Desk
 from .waiting import Waiting
 
@@ -82,7 +83,8 @@ class LocalLinks:
         self._lock = threading.Lock()
         self._open = True
         self._ended: Callable[[Ended], None] | None = None
-        self.desk = Desk(self._deliver)
+        self._posts: dict[tuple[str, int], Callable[[Match | None], None]] = {}
+        self.desk = Desk(self._deliver, self._match)
 
     @property
     def address(self) -> str:
@@ -105,6 +107,11 @@ class LocalLinks:
         self._leaders.pop(group, None)
         self.desk.leave(group)
         self._waiting.forget(group)
+        with self._lock:
+            gone = [key for key in self._posts if key[0] == group]
+            unanswered = [self._posts.pop(key) for key in gone]
+        for answered in unanswered:
+            answered(None)
 
     def admit(self, group: str, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
         """Tell the leader's desk, and wait."""
@@ -120,6 +127,21 @@ class LocalLinks:
         with suppress(ConnectionError):
             leader = self._hub.peer(self._generation, self._leaders[group])
             leader.desk.withdraw(self._rank, group, arrival.sequence, arrival.operation_id)
+
+    def post(self, group: str, post: Post, answered: Callable[[Match | None], None]) -> None:
+        """Tell the leader's desk."""
+        leader = self._hub.peer(self._generation, self._leaders[group])
+        with self._lock:
+            if not self._open:
+                raise ConnectionError("the generation is over")
+            self._posts[(group, post.number)] = answered
+        self._hub.due(leader.desk.post(self._rank, group, post))
+
+    def recall(self, group: str, number: int) -> None:
+        """Tell the leader's desk."""
+        with suppress(ConnectionError):
+            leader = self._hub.peer(self._generation, self._leaders[group])
+            leader.desk.recall(self._rank, group, number)
 
     def end(self, ended: Ended) -> None:
         """Tell everyone of the generation, and close."""
@@ -146,3 +168,15 @@ class LocalLinks:
         except ConnectionError:
             # The member has left the generation meanwhile; it needs no verdict.
             return
+
+    def matched(self, group: str, answer: Answer) -> None:
+        """The leader's word on a post of this rank."""
+        with self._lock:
+            answered = self._posts.pop((group, answer.number), None)
+        if answered is not None:
+            answered(answer.match)
+
+    def _match(self, rank: int, group: str, answer: Answer) -> None:
+        # A member that has left the generation meanwhile needs no answer.
+        with suppress(ConnectionError):
+            self._hub.peer(self._generation, rank).matched(group, answer)

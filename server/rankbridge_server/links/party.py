@@ -12,6 +12,7 @@ from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core.admission import Arrival, Verdict
 from ..core.links import Ended
+from ..core.matching import Match, Post
 from . import wire
 from .link import Link
 from .readers import Readers, Turn
@@ -50,6 +51,7 @@ class Party(ABC):
         self._verdict: Verdict | None = None
         self._closed = ""
         self._parted = False
+        self._posts: dict[int, Callable[[Match | None], None]] = {}
 
     @property
     def links(self) -> list[Link]:
@@ -91,6 +93,14 @@ class Party(ABC):
                 if self._parted:
                     self._give_back()
 
+    def post(self, post: Post, answered: Callable[[Match | None], None]) -> None:
+        """Tell the leader of a send or a receive. `answered` gets its word; None when the group ends here before."""
+        with self.lock:
+            if self._closed:
+                raise ConnectionError(self._closed)
+            self._posts[post.number] = answered
+            self._announce_post(post)
+
     def receive(self, link: Link) -> None:
         """Read a link and act on what has come, unless another thread reads it.
 
@@ -116,6 +126,10 @@ class Party(ABC):
     def withdraw(self, arrival: Arrival) -> None:
         """Ask that this rank may leave again."""
 
+    @abstractmethod
+    def recall(self, number: int) -> None:
+        """Ask for a post back."""
+
     def close(self, reason: str) -> None:
         """Wake the lane: there will be no verdict. Sockets are only shut, because it may be reading them."""
         self._closed = reason
@@ -132,6 +146,9 @@ class Party(ABC):
                 if self.turn.lane:
                     # Wakes the lane, which then is the one to see the link's end.
                     link.shut()
+            unanswered, self._posts = list(self._posts.values()), {}
+        for answered in unanswered:
+            answered(None)
         self._rouse()
         self._give_back()
 
@@ -147,6 +164,10 @@ class Party(ABC):
     @abstractmethod
     def _announce(self, arrival: Arrival) -> None:
         """Tell the leader that this rank has come; the lock is held."""
+
+    @abstractmethod
+    def _announce_post(self, post: Post) -> None:
+        """Tell the leader of a post; the lock is held."""
 
     @abstractmethod
     def _wait(self, end: float) -> None:
@@ -174,6 +195,12 @@ class Party(ABC):
             return False
         self._verdict = verdict
         return True
+
+    def _matched(self, number: int, match: Match) -> None:
+        """The lock is held, so that matches are acted on in the order in which they come."""
+        answered = self._posts.pop(number, None)
+        if answered is not None:
+            answered(match)
 
     def _lost(self, link: Link, reason: str) -> None:
         with self.lock:

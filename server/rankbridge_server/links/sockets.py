@@ -15,6 +15,7 @@ from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core.admission import Arrival, Verdict
 from ..core.links import Ended, Links
+from ..core.matching import Match, Post
 from . import wire
 from .follower import Follower
 from .heartbeat import Heartbeat
@@ -134,18 +135,21 @@ class SocketLinks:
 
     def admit(self, group: str, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
         """Tell the leader, and wait for the verdict."""
-        party = self._parties.get(group)
-        if party is None:
-            raise ConnectionError(f"no links of group {group!r}")
-        return party.admit(arrival, arrived, patience)
+        return self._party(group).admit(arrival, arrived, patience)
 
     def withdraw(self, group: str, arrival: Arrival) -> None:
         """Ask the leader to let this rank leave."""
-        with self._lock:
-            party = self._parties.get(group)
-        if party is not None:
-            with suppress(ConnectionError):
-                party.withdraw(arrival)
+        with suppress(ConnectionError):
+            self._party(group).withdraw(arrival)
+
+    def post(self, group: str, post: Post, answered: Callable[[Match | None], None]) -> None:
+        """Tell the leader; `answered` gets its word."""
+        self._party(group).post(post, answered)
+
+    def recall(self, group: str, number: int) -> None:
+        """Ask the leader for a post back."""
+        with suppress(ConnectionError):
+            self._party(group).recall(number)
 
     def end(self, ended: Ended) -> None:
         """Tell all linked sidecars, and close."""
@@ -183,6 +187,12 @@ class SocketLinks:
         """The generation is over."""
         if self._ended is not None and not self._closed:
             self._ended(ended)
+
+    def _party(self, group: str) -> Party:
+        party = self._parties.get(group)
+        if party is None:
+            raise ConnectionError(f"no links of group {group!r}")
+        return party
 
     def _dial(self, group: str, leader: int, timeout: float) -> Link:
         deadline = time.monotonic() + timeout

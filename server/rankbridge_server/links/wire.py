@@ -10,6 +10,7 @@ from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core.admission import GO, Arrival, Member, Reply, Ruling, Verdict
 from ..core.links import Ended
+from ..core.matching import Match, Post, Side
 
 MAX_FRAME = 16 * 1024 * 1024
 _LENGTH = 4
@@ -154,14 +155,77 @@ def verdict_of(message: pb.Verdict) -> Verdict:
     """A verdict as the core has it. Raises ValueError for a ruling that is not known."""
     if message.ruling == pb.RULING_GO and not (message.payloads or message.members):
         return GO
-    name = pb.Ruling.Name(message.ruling).removeprefix("RULING_")
-    if name not in Ruling.__members__:
-        raise ValueError(f"not a ruling: {message.ruling}")
     return Verdict(
-        Ruling[name],
+        _ruling(message.ruling),
         tuple(Member(m.rank_in_group, m.contract if m.arrived else None) for m in message.members),
         tuple(message.payloads),
     )
+
+
+def _ruling(value: pb.Ruling.ValueType) -> Ruling:
+    name = pb.Ruling.Name(value).removeprefix("RULING_")
+    if name not in Ruling.__members__:
+        raise ValueError(f"not a ruling: {value}")
+    return Ruling[name]
+
+
+_SIDES = {side: pb.Side.Value(f"SIDE_{side.name}") for side in Side}
+
+
+def pack_post(it: Post) -> bytes:
+    """A member wants to send or to receive."""
+    timeout_ms = max(1, math.ceil(it.timeout * 1000 - _ROUNDING))
+    message = pb.Post(
+        number=it.number,
+        side=_SIDES[it.side],
+        peer=it.peer,
+        tag=it.tag,
+        kind=it.kind,
+        spec=it.spec,
+        timeout_ms=timeout_ms,
+        payload=it.payload,
+    )
+    return pack(pb.Frame(post=message))
+
+
+def post_of(message: pb.Post) -> Post:
+    """A post as the core has it. Raises ValueError for a side that is not known."""
+    name = pb.Side.Name(message.side).removeprefix("SIDE_")
+    if name not in Side.__members__:
+        raise ValueError(f"not a side: {message.side}")
+    return Post(
+        message.number,
+        Side[name],
+        message.peer if message.HasField("peer") else None,
+        message.tag,
+        message.kind,
+        message.spec,
+        message.timeout_ms / 1000,
+        message.payload,
+    )
+
+
+def pack_match(number: int, it: Match) -> bytes:
+    """The answer to a post."""
+    message = pb.Match(
+        number=number,
+        ruling=_RULINGS[it.ruling],
+        transfer=it.transfer,
+        peer=it.peer,
+        theirs=it.theirs,
+        payload=it.payload,
+    )
+    return pack(pb.Frame(match=message))
+
+
+def match_of(message: pb.Match) -> Match:
+    """A match as the core has it. Raises ValueError for a ruling that is not known."""
+    return Match(_ruling(message.ruling), message.transfer, message.peer, message.theirs, message.payload)
+
+
+def pack_recall(number: int) -> bytes:
+    """A member wants its post back."""
+    return pack(pb.Frame(recall=pb.Recall(number=number)))
 
 
 def pack_abort(generation: int, ended: Ended) -> bytes:

@@ -12,8 +12,9 @@ from rankbridge.v1 import group_service_pb2_grpc as stub
 from ..core.group import GroupView
 from ..core.rank import Rank
 from . import wire
-from .operations import DESTROY_GROUP, NEW_GROUP, WireOperation
+from .operations import DESTROY_GROUP, NEW_GROUP
 from .running import answered, run
+from .wire_operation import WireOperation
 
 
 class GroupServicer(stub.GroupServiceServicer):

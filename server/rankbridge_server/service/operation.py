@@ -10,8 +10,8 @@ from rankbridge.v1 import operation_service_pb2_grpc as stub
 from ..core.errors import BridgeError, Phase, invalid
 from ..core.rank import Rank
 from ..core.task import Task
-from . import wire
-from .operations import COLLECTIVES
+from . import typed, values, wire
+from .operations import COALESCE, OPERATIONS
 from .running import answered, submit
 
 _STATES = {
@@ -26,6 +26,7 @@ class OperationServicer(stub.OperationServiceServicer):
 
     def __init__(self, rank: Rank) -> None:
         self._rank = rank
+        self._coalesce = typed.method(rank, pb, "coalesce", COALESCE)
 
     def Submit(self, request: pb.SubmitRequest, context: grpc.ServicerContext) -> pb.SubmitResponse:
         """Begin an operation."""
@@ -52,7 +53,7 @@ class OperationServicer(stub.OperationServiceServicer):
             self._rank,
             "await",
             lambda: pb.AwaitResponse(
-                value=wire.pack_value(self._rank.find(request.operation_id).outcome(timeout))
+                value=values.pack_value(self._rank.find(request.operation_id).outcome(timeout))
             ),
             lambda error: pb.AwaitResponse(error=error),
         )
@@ -66,14 +67,19 @@ class OperationServicer(stub.OperationServiceServicer):
             lambda error: pb.CancelResponse(error=error),
         )
 
+    def Coalesce(self, request: pb.CoalesceRequest, context: grpc.ServicerContext) -> pb.CoalesceResponse:
+        """Do several collectives as one operation."""
+        response: pb.CoalesceResponse = self._coalesce(self, request, context)
+        return response
+
     def _submit(self, operation: pb.Operation) -> str:
         kind = operation.WhichOneof("kind")
         if kind is None:
-            raise invalid("the operation is missing", expected="one of " + ", ".join(COLLECTIVES), got="none")
+            raise invalid("the operation is missing", expected="one of " + ", ".join(OPERATIONS), got="none")
         request = getattr(operation, kind)
         if not request.call.operation_id:
             raise invalid("a submitted operation needs an id", expected="call.operation_id", got="''")
-        submit(self._rank, COLLECTIVES[kind], request)
+        submit(self._rank, OPERATIONS[kind], request)
         return str(request.call.operation_id)
 
 
@@ -81,7 +87,7 @@ def _status(task: Task) -> pb.OperationStatus:
     if not task.done:
         return pb.OperationStatus(state=_STATES[task.phase])
     try:
-        result = pb.OperationResult(value=wire.pack_value(task.outcome()))
+        result = pb.OperationResult(value=values.pack_value(task.outcome()))
     except BridgeError as error:
         result = pb.OperationResult(error=wire.pack_error(error.failure))
     return pb.OperationStatus(state=pb.OPERATION_STATE_DONE, result=result)

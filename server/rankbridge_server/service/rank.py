@@ -14,7 +14,7 @@ from rankbridge.v1 import rank_service_pb2_grpc as stub
 
 from ..core.rank import Rank
 from . import wire
-from .operations import COLLECTIVES
+from .operations import OPERATIONS
 from .running import answered
 
 DEFAULT_FORMING_TIMEOUT_MS = 10_000
@@ -28,7 +28,7 @@ class RankServicer(stub.RankServiceServicer):
         self._endpoints = endpoints
         self._host = socket.gethostname()
         self._version = version("rankbridge")
-        self._abilities = wire.pack_abilities(COLLECTIVES, rank.backend)
+        self._abilities = wire.pack_abilities(OPERATIONS, rank.backend)
 
     def DescribeRank(
         self, request: pb.DescribeRankRequest, context: grpc.ServicerContext

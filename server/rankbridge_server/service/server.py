@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from types import ModuleType
+from typing import Any
 
 import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
@@ -16,20 +18,29 @@ from rankbridge.v1 import (
     gang_service_pb2_grpc,
     group_service_pb2,
     group_service_pb2_grpc,
+    object_service_pb2,
+    object_service_pb2_grpc,
     operation_service_pb2,
     operation_service_pb2_grpc,
+    point_to_point_service_pb2,
+    point_to_point_service_pb2_grpc,
     rank_service_pb2,
     rank_service_pb2_grpc,
     ref_service_pb2,
 )
 
 from ..core.rank import Rank
-from . import collective, refs
+from . import refs
+from .collectives import COLLECTIVES
 from .gang import GangServicer
 from .group import GroupServicer
+from .objects import OBJECTS
 from .operation import OperationServicer
+from .point_to_point import POINT_TO_POINT
 from .rank import RankServicer
 from .targets import is_unix
+from .typed import servicer
+from .wire_operation import WireOperation
 
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 # Every pending operation holds a thread, made when it is needed. Above the operations that a rank accepts there
@@ -53,11 +64,38 @@ _SERVICES = [
         (collective_service_pb2.DESCRIPTOR, "CollectiveService"),
         (gang_service_pb2.DESCRIPTOR, "GangService"),
         (group_service_pb2.DESCRIPTOR, "GroupService"),
+        (object_service_pb2.DESCRIPTOR, "ObjectService"),
         (operation_service_pb2.DESCRIPTOR, "OperationService"),
+        (point_to_point_service_pb2.DESCRIPTOR, "PointToPointService"),
         (rank_service_pb2.DESCRIPTOR, "RankService"),
         (ref_service_pb2.DESCRIPTOR, "RefService"),
     )
 ]
+
+
+_TYPED: list[
+    tuple[type[Any], ModuleType, Mapping[str, WireOperation[Any, Any]], Callable[[Any, grpc.Server], None]]
+] = [
+    (
+        collective_service_pb2_grpc.CollectiveServiceServicer,
+        collective_service_pb2,
+        COLLECTIVES,
+        collective_service_pb2_grpc.add_CollectiveServiceServicer_to_server,
+    ),
+    (
+        object_service_pb2_grpc.ObjectServiceServicer,
+        object_service_pb2,
+        OBJECTS,
+        object_service_pb2_grpc.add_ObjectServiceServicer_to_server,
+    ),
+    (
+        point_to_point_service_pb2_grpc.PointToPointServiceServicer,
+        point_to_point_service_pb2,
+        POINT_TO_POINT,
+        point_to_point_service_pb2_grpc.add_PointToPointServiceServicer_to_server,
+    ),
+]
+"""Services with a call for each operation of a table."""
 
 
 class Server:
@@ -105,7 +143,8 @@ class Server:
         reflection.enable_server_reflection(
             (*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server
         )
-        collective_service_pb2_grpc.add_CollectiveServiceServicer_to_server(collective.servicer(rank), server)
+        for base, messages, table, add in _TYPED:
+            add(servicer(rank, base, messages, table), server)
         gang_service_pb2_grpc.add_GangServiceServicer_to_server(GangServicer(rank, dialling), server)
         group_service_pb2_grpc.add_GroupServiceServicer_to_server(GroupServicer(rank), server)
         operation_service_pb2_grpc.add_OperationServiceServicer_to_server(OperationServicer(rank), server)

@@ -14,17 +14,17 @@ from rankbridge.v1 import (
     ref_pb2,
     ref_service_pb2,
     tensor_pb2,
-    value_pb2,
 )
 
 from ..core.coordinator import Backend, GroupDescription, ReduceOp
 from ..core.dtype import Dtype
 from ..core.errors import ErrorCode, Failure, Phase, Place, RankDetail, RankState, invalid
+from ..core.gathers import GatherLayout
 from ..core.group import GroupView
 from ..core.preparation import RankAddress
 from ..core.refs import Ref
 from ..core.regrouping import PeerState
-from ..core.task import Call, Outcome
+from ..core.task import Call
 from ..core.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
 
 MAX_TIMEOUT_MS = 24 * 3600 * 1000
@@ -54,6 +54,18 @@ def reduce_op(value: collective_service_pb2.ReduceOp.ValueType) -> ReduceOp:
     except ValueError:
         known = ", ".join(str(op) for op in ReduceOp)
         raise invalid("unknown reduce op", expected=known, got=f"number {value}") from None
+
+
+def gather_layout(value: collective_service_pb2.GatherLayout.ValueType) -> GatherLayout:
+    """How gathered tensors are put together; unspecified is concatenated."""
+    if value == collective_service_pb2.GATHER_LAYOUT_UNSPECIFIED:
+        return GatherLayout.CONCATENATED
+    try:
+        name = collective_service_pb2.GatherLayout.Name(value)
+    except ValueError:
+        known = ", ".join(layout.value for layout in GatherLayout)
+        raise invalid("unknown layout", expected=known, got=f"number {value}") from None
+    return GatherLayout[name.removeprefix("GATHER_LAYOUT_")]
 
 
 def dtype(value: dtype_pb2.Dtype.ValueType) -> Dtype:
@@ -118,15 +130,6 @@ def pack_ref(ref: Ref) -> ref_pb2.Ref:
     return ref_pb2.Ref(id=ref.id, rank=ref.rank, session_id=ref.session_id, tensor=pack_tensor_spec(ref.spec))
 
 
-def pack_value(outcome: Outcome) -> value_pb2.Value:
-    """What a collective gave: a ref or none."""
-    if outcome is None:
-        return value_pb2.Value(none=value_pb2.NoneValue())
-    if isinstance(outcome, Ref):
-        return value_pb2.Value(ref=pack_ref(outcome))
-    raise TypeError(f"a collective gives refs and none, not {outcome!r}")
-
-
 def pack_group(group: GroupView) -> group_service_pb2.Group:
     """A group for the wire."""
     return group_service_pb2.Group(
@@ -174,12 +177,12 @@ def pack_address(it: RankAddress) -> rank_service_pb2.RankAddress:
     )
 
 
-def pack_abilities(collectives: Iterable[str], backend: Backend) -> rank_service_pb2.Abilities:
-    """What a backend can do, for the wire. `collectives`: those that are served."""
+def pack_abilities(operations: Iterable[str], backend: Backend) -> rank_service_pb2.Abilities:
+    """What a backend can do, for the wire. `operations`: those that are served."""
     dtypes = backend.tensors.dtypes
     reductions = {op: [pack_dtype(it) for it in dtypes if backend.reduces(op, it)] for op in ReduceOp}
     return rank_service_pb2.Abilities(
-        collectives=collectives,
+        collectives=[it for it in operations if backend.scans or it != "scan"],
         dtypes=map(pack_dtype, dtypes),
         reductions=[
             rank_service_pb2.Reduction(

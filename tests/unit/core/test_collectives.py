@@ -34,8 +34,8 @@ from rankbridge_server.core.operations import (
     ReduceScatter,
     Scatter,
 )
+from rankbridge_server.core.outcome import Outcome
 from rankbridge_server.core.refs import Ref
-from rankbridge_server.core.task import Outcome
 
 SIZE = 3
 SHORT_S = 0.5

@@ -30,9 +30,9 @@ from rankbridge_server.core.operations import (
     Gather,
     NewGroup,
 )
+from rankbridge_server.core.outcome import Outcome
 from rankbridge_server.core.rank import State
 from rankbridge_server.core.refs import Ref
-from rankbridge_server.core.task import Outcome
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ BARRIER = Arrival(0, "", "barrier", 10.0)
 
 def desk() -> tuple[Desk, list[tuple[int, str, Reply]]]:
     sent: list[tuple[int, str, Reply]] = []
-    return Desk(lambda *reply: sent.append(reply)), sent
+    return Desk(lambda *reply: sent.append(reply), lambda *_: None), sent
 
 
 def test_replies_go_to_ranks_of_the_gang() -> None:

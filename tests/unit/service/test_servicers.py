@@ -13,6 +13,7 @@ from tests.support.local_gang import LocalGang
 from rankbridge.v1 import (
     call_pb2,
     collective_service_pb2,
+    collective_service_pb2_grpc,
     dtype_pb2,
     error_pb2,
     gang_service_pb2,
@@ -26,11 +27,12 @@ from rankbridge_server.backends.reductions import reduces
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.limits import Limits
-from rankbridge_server.service import collective
+from rankbridge_server.service.collectives import COLLECTIVES
 from rankbridge_server.service.gang import GangServicer
 from rankbridge_server.service.group import GroupServicer
 from rankbridge_server.service.rank import RankServicer
 from rankbridge_server.service.refs import RefServicer
+from rankbridge_server.service.typed import servicer
 
 FLOAT = tensor_pb2.TensorSpec(dtype=dtype_pb2.DTYPE_FLOAT32, shape=[2])
 FILES = [
@@ -49,7 +51,12 @@ class Sidecar:
     def __init__(self) -> None:
         self.rank = LocalGang(1, Limits(max_bytes=1024)).ranks[0]
         servicers = {
-            "CollectiveService": collective.servicer(self.rank),
+            "CollectiveService": servicer(
+                self.rank,
+                collective_service_pb2_grpc.CollectiveServiceServicer,
+                collective_service_pb2,
+                COLLECTIVES,
+            ),
             "GangService": GangServicer(self.rank),
             "GroupService": GroupServicer(self.rank),
             "RankService": RankServicer(self.rank, ["unix:/nowhere"]),
@@ -270,7 +277,7 @@ def test_a_rank_describes_itself(sidecar: Sidecar) -> None:
 
 def test_a_rank_tells_what_its_backend_can_do(sidecar: Sidecar) -> None:
     it = sidecar.unary("RankService", "DescribeRank", rank_service_pb2.DescribeRankRequest()).abilities
-    assert list(it.collectives) == list(operation_service_pb2.Operation.DESCRIPTOR.fields_by_name)
+    assert sorted(it.collectives) == sorted(operation_service_pb2.Operation.DESCRIPTOR.fields_by_name)
     assert sorted(it.dtypes) == sorted(set(dtype_pb2.Dtype.values()) - {dtype_pb2.DTYPE_UNSPECIFIED})
     told = {
         collective_service_pb2.ReduceOp.Name(each.op): {dtype_pb2.Dtype.Name(dtype) for dtype in each.dtypes}

@@ -53,6 +53,30 @@ RULING_WITHDRAWN: Ruling.ValueType  # 4
 """The member asked to leave, and has left before anyone entered."""
 Global___Ruling: typing_extensions.TypeAlias = Ruling
 
+class _Side:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _SideEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Side.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    SIDE_UNSPECIFIED: _Side.ValueType  # 0
+    """Never sent."""
+    SIDE_SEND: _Side.ValueType  # 1
+    """The one that sends."""
+    SIDE_RECV: _Side.ValueType  # 2
+    """The one that receives."""
+
+class Side(_Side, metaclass=_SideEnumTypeWrapper):
+    """Which end of a transfer."""
+
+SIDE_UNSPECIFIED: Side.ValueType  # 0
+"""Never sent."""
+SIDE_SEND: Side.ValueType  # 1
+"""The one that sends."""
+SIDE_RECV: Side.ValueType  # 2
+"""The one that receives."""
+Global___Side: typing_extensions.TypeAlias = Side
+
 @typing.final
 class Frame(google.protobuf.message.Message):
     """One message on a link."""
@@ -67,6 +91,9 @@ class Frame(google.protobuf.message.Message):
     WITHDRAWAL_FIELD_NUMBER: builtins.int
     BEAT_FIELD_NUMBER: builtins.int
     GOODBYE_FIELD_NUMBER: builtins.int
+    POST_FIELD_NUMBER: builtins.int
+    MATCH_FIELD_NUMBER: builtins.int
+    RECALL_FIELD_NUMBER: builtins.int
     @property
     def hello(self) -> Global___Hello:
         """First on every link, from the connecting side."""
@@ -99,6 +126,18 @@ class Frame(google.protobuf.message.Message):
     def goodbye(self) -> Global___Goodbye:
         """This link is about to be closed, and nothing is wrong: its group ends, the generation does not."""
 
+    @property
+    def post(self) -> Global___Post:
+        """A member wants to send to another, or to receive."""
+
+    @property
+    def match(self) -> Global___Match:
+        """The leader's answer to every post."""
+
+    @property
+    def recall(self) -> Global___Recall:
+        """A member wants its post back."""
+
     def __init__(
         self,
         *,
@@ -110,10 +149,13 @@ class Frame(google.protobuf.message.Message):
         withdrawal: Global___Withdrawal | None = ...,
         beat: Global___Beat | None = ...,
         goodbye: Global___Goodbye | None = ...,
+        post: Global___Post | None = ...,
+        match: Global___Match | None = ...,
+        recall: Global___Recall | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["hello", "welcome", "arrival", "verdict", "abort", "withdrawal", "beat", "goodbye"] | None: ...
+    def HasField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "match", b"match", "post", b"post", "recall", b"recall", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "match", b"match", "post", b"post", "recall", b"recall", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["hello", "welcome", "arrival", "verdict", "abort", "withdrawal", "beat", "goodbye", "post", "match", "recall"] | None: ...
 
 Global___Frame: typing_extensions.TypeAlias = Frame
 
@@ -352,3 +394,107 @@ class Abort(google.protobuf.message.Message):
     def ClearField(self, field_name: typing.Literal["generation", b"generation", "lost", b"lost", "rank", b"rank", "reason", b"reason"]) -> None: ...
 
 Global___Abort: typing_extensions.TypeAlias = Abort
+
+@typing.final
+class Post(google.protobuf.message.Message):
+    """A member wants to send to another, or to receive."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: builtins.int
+    SIDE_FIELD_NUMBER: builtins.int
+    PEER_FIELD_NUMBER: builtins.int
+    TAG_FIELD_NUMBER: builtins.int
+    KIND_FIELD_NUMBER: builtins.int
+    SPEC_FIELD_NUMBER: builtins.int
+    TIMEOUT_MS_FIELD_NUMBER: builtins.int
+    PAYLOAD_FIELD_NUMBER: builtins.int
+    number: builtins.int
+    """Names the post among those of this member in this group."""
+    side: Global___Side.ValueType
+    """Which end this is."""
+    peer: builtins.int
+    """Rank in the group of the other end. Absent, for a receive only: any."""
+    tag: builtins.int
+    """Tells transfers between the same two apart."""
+    kind: builtins.str
+    """What is sent or expected: "tensor", "object", "tensor dict"."""
+    spec: builtins.str
+    """dtype and shape that are sent or expected, in words. Empty: none, or, for a receive, any."""
+    timeout_ms: builtins.int
+    """How long the member waits for the other end, in milliseconds."""
+    payload: builtins.bytes
+    """What a sender gives the receiver."""
+    def __init__(
+        self,
+        *,
+        number: builtins.int = ...,
+        side: Global___Side.ValueType = ...,
+        peer: builtins.int | None = ...,
+        tag: builtins.int = ...,
+        kind: builtins.str = ...,
+        spec: builtins.str = ...,
+        timeout_ms: builtins.int = ...,
+        payload: builtins.bytes = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_peer", b"_peer", "peer", b"peer"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_peer", b"_peer", "kind", b"kind", "number", b"number", "payload", b"payload", "peer", b"peer", "side", b"side", "spec", b"spec", "tag", b"tag", "timeout_ms", b"timeout_ms"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_peer", b"_peer"]) -> typing.Literal["peer"] | None: ...
+
+Global___Post: typing_extensions.TypeAlias = Post
+
+@typing.final
+class Match(google.protobuf.message.Message):
+    """The leader's answer to a post. PEER_MISSING and WITHDRAWN name no other end."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: builtins.int
+    RULING_FIELD_NUMBER: builtins.int
+    TRANSFER_FIELD_NUMBER: builtins.int
+    PEER_FIELD_NUMBER: builtins.int
+    THEIRS_FIELD_NUMBER: builtins.int
+    PAYLOAD_FIELD_NUMBER: builtins.int
+    number: builtins.int
+    """Number of the post."""
+    ruling: Global___Ruling.ValueType
+    """GO, MISMATCH, PEER_MISSING or WITHDRAWN."""
+    transfer: builtins.int
+    """With GO: number of the transfer, the same for both ends, below 2^31."""
+    peer: builtins.int
+    """Rank in the group of the other end."""
+    theirs: builtins.str
+    """What the other end posted, in words."""
+    payload: builtins.bytes
+    """With GO, to the receiver: what the sender gave."""
+    def __init__(
+        self,
+        *,
+        number: builtins.int = ...,
+        ruling: Global___Ruling.ValueType = ...,
+        transfer: builtins.int = ...,
+        peer: builtins.int = ...,
+        theirs: builtins.str = ...,
+        payload: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["number", b"number", "payload", b"payload", "peer", b"peer", "ruling", b"ruling", "theirs", b"theirs", "transfer", b"transfer"]) -> None: ...
+
+Global___Match: typing_extensions.TypeAlias = Match
+
+@typing.final
+class Recall(google.protobuf.message.Message):
+    """A member wants its post back. It is answered by a match: WITHDRAWN, or the one that was already on its way."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: builtins.int
+    number: builtins.int
+    """Number of the post."""
+    def __init__(
+        self,
+        *,
+        number: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["number", b"number"]) -> None: ...
+
+Global___Recall: typing_extensions.TypeAlias = Recall

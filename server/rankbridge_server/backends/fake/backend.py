@@ -45,6 +45,7 @@ class FakeBackend:
     """One rank of a gang that lives in this process; all its ranks share the hub."""
 
     name = "fake"
+    scans = True
 
     def __init__(self, hub: FakeHub) -> None:
         self.tensors = TorchTensors()

@@ -79,6 +79,19 @@ class FakeCoordinator:
         mine = [divided(it, dim, row)[self._rank_in_group] for it, row in zip(given, sizes, strict=True)]
         return _joined(mine, dim)
 
+    def scan(self, tensor: object, op: ReduceOp, exclusive: bool, timeout: float) -> object:
+        """What those up to this one gave, combined."""
+        given = self._exchange(tensor, timeout)[: self._rank_in_group + (not exclusive)]
+        return _reduced(given, op) if given else torch.zeros_like(cast(torch.Tensor, tensor))
+
+    def send(self, tensor: object, dst_rank_in_group: int, tag: int, timeout: float) -> None:
+        """A copy, put where the receiver finds it."""
+        self._meeting.put(dst_rank_in_group, tag, cast(torch.Tensor, tensor).clone())
+
+    def recv(self, tensor: object, src_rank_in_group: int, tag: int, timeout: float) -> None:
+        """Wait for it, and take it."""
+        cast(torch.Tensor, tensor).copy_(self._meeting.take(self._rank_in_group, tag, timeout))
+
     def close(self) -> None:
         """Break the meeting."""
         self._meeting.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import deque
 from collections.abc import Sequence
 
 import torch
@@ -21,6 +22,7 @@ class Meeting:
         self._given: dict[int, torch.Tensor | None] = {}
         self._result: Sequence[torch.Tensor | None] = ()
         self._broken = False
+        self._sent: dict[tuple[int, int], deque[torch.Tensor]] = {}
 
     def exchange(
         self, rank_in_group: int, given: torch.Tensor | None, timeout: float
@@ -44,16 +46,38 @@ class Meeting:
                     break
                 self._changed.wait(left)
             if self._round == mine:
-                raise BridgeError.of(
-                    ErrorCode.BACKEND_FAILED,
-                    f"fake backend: {len(self._given)} of {self._size} members entered",
-                    phase=Phase.DATA,
-                    indefinite=True,
-                )
+                raise _failed(f"{len(self._given)} of {self._size} members entered")
             return self._result
+
+    def put(self, dst_rank_in_group: int, tag: int, tensor: torch.Tensor) -> None:
+        """Send a tensor. Raises BACKEND_FAILED when the meeting is broken."""
+        with self._changed:
+            if self._broken:
+                raise _failed("the group was closed")
+            self._sent.setdefault((dst_rank_in_group, tag), deque()).append(tensor)
+            self._changed.notify_all()
+
+    def take(self, rank_in_group: int, tag: int, timeout: float) -> torch.Tensor:
+        """The next tensor that was sent to this member with this tag. Raises BACKEND_FAILED after `timeout` seconds."""
+        key = (rank_in_group, tag)
+        with self._changed:
+            self._changed.wait_for(lambda: self._broken or key in self._sent, timeout)
+            if key not in self._sent:
+                raise _failed(f"nothing came with tag {tag}")
+            waiting = self._sent[key]
+            tensor = waiting.popleft()
+            if not waiting:
+                del self._sent[key]
+            return tensor
 
     def close(self) -> None:
         """Break it: whoever is inside, or comes, fails."""
         with self._changed:
             self._broken = True
             self._changed.notify_all()
+
+
+def _failed(reason: str) -> BridgeError:
+    return BridgeError.of(
+        ErrorCode.BACKEND_FAILED, f"fake backend: {reason}", phase=Phase.DATA, indefinite=True
+    )

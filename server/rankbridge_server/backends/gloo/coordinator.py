@@ -170,6 +170,22 @@ class GlooCoordinator:
             self._exchange(parts, as_bytes(pieces), _counts(given, dim, sent), counts, timeout)
         return concatenated(pieces, given.shape, dim, received)
 
+    def scan(self, tensor: object, op: ReduceOp, exclusive: bool, timeout: float) -> object:
+        """Gloo has none."""
+        raise _failed("it has no scan")
+
+    def send(self, tensor: object, dst_rank_in_group: int, tag: int, timeout: float) -> None:
+        """Gloo's send: it ends when the receiver has begun to take it."""
+        given = cast(torch.Tensor, tensor).contiguous()
+        if given.numel():
+            self._pass(lambda group: group.send([as_bytes(given)], dst_rank_in_group, tag), timeout)
+
+    def recv(self, tensor: object, src_rank_in_group: int, tag: int, timeout: float) -> None:
+        """Gloo's receive, in place."""
+        into = cast(torch.Tensor, tensor)
+        if into.numel():
+            self._pass(lambda group: group.recv([as_bytes(into)], src_rank_in_group, tag), timeout)
+
     def close(self) -> None:
         """Let go of the group. Blocks while an operation is in flight."""
         self._group = None
@@ -185,6 +201,14 @@ class GlooCoordinator:
         """Send each member its next bytes of `given`, and put those that come side by side into `result`."""
         options = _options(AllToAllOptions, timeout)
         self._wait(lambda group: group.alltoall_base(result, given, received, sent, options))
+
+    def _pass(self, start: Callable[[GlooGroup], Work], timeout: float) -> None:
+        """Wait for a send or a receive: these take their timeout when they are waited for."""
+        group = self._group
+        if group is None:
+            raise _failed("the group was closed")
+        with _backend_errors():
+            start(group).wait(timedelta(seconds=timeout))
 
     def _wait(self, start: Callable[[GlooGroup], Work]) -> None:
         self._wait_all(lambda group: [start(group)])

@@ -73,6 +73,14 @@ class GlooGroup(Protocol):
         """Send each member its part of `input`; sizes along dimension 0, empty for equal ones."""
         ...
 
+    def send(self, tensors: Tensors, dst: int, tag: int) -> Work:
+        """Send one tensor to a member that receives it with the same tag."""
+        ...
+
+    def recv(self, tensors: Tensors, src: int, tag: int) -> Work:
+        """Receive into one tensor."""
+        ...
+
     def allgather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: AllgatherOptions) -> Work:
         """Gather into `outputs` everywhere."""
         ...

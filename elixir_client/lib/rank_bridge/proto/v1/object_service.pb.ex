@@ -742,8 +742,8 @@ defmodule RankBridge.Proto.V1.AllReduceValueRequest do
   ## Fields
 
     * `call` - Group, identity, timeout.
-    * `value` - This member's number: a bool, an int of at most 64 bits or a float; the same kind on all members.
-    * `op` - How they are combined. Unspecified: sum. Bools know band, bor and bxor only, floats all but those.
+    * `value` - This member's number: a bool, an int of at most 65,536 bits or a float; the same kind on all members.
+    * `op` - How they are combined. Unspecified: sum. Bools have no avg (their sum is or, product is and), floats no bitwise op.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -833,7 +833,7 @@ defmodule RankBridge.Proto.V1.AllReduceValueResponse do
 
   ## Fields
 
-    * `value` - A number of the same kind: of floats computed in float64, of ints in int64, but avg, which gives a float.
+    * `value` - A number of the same kind, but of ints' avg, a float: of floats computed in float64, of ints exactly.
     * `error` - What failed.
   """
 

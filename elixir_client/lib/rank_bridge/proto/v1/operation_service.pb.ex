@@ -341,7 +341,9 @@ defmodule RankBridge.Proto.V1.Operation do
 
     %{
       message
-      | kind: {:broadcast_tensor_dict, Decode.message(V1.BroadcastTensorDictRequest, held, raw, depth)}
+      | kind:
+          {:broadcast_tensor_dict,
+           Decode.message(V1.BroadcastTensorDictRequest, held, raw, depth)}
     }
   end
 

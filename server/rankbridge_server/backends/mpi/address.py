@@ -1,0 +1,54 @@
+"""What members of a group tell each other before they have a communicator."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+
+from .channel import Count
+from .errors import forming_failed
+from .retired import Told
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A member: its job, its rank there, and what it tells of retired communicators. `nonce`: no other has it."""
+
+    job: str
+    rank: int
+    nonce: str
+    told: Told
+
+    @classmethod
+    def new(cls, job: str, rank: int, told: Told) -> Address:
+        """An address for one attempt at one group."""
+        return cls(job, rank, secrets.token_hex(8), told)
+
+    def encoded(self) -> bytes:
+        """For the other members."""
+        counts = {key: [it.collectives, it.sent, it.received] for key, it in self.told.items()}
+        return json.dumps([self.job, self.rank, self.nonce, counts]).encode()
+
+    @classmethod
+    def decoded(cls, data: bytes) -> Address:
+        """The other way. Raises BACKEND_FAILED."""
+        try:
+            job, rank, nonce, counts = json.loads(data)
+            return cls(str(job), int(rank), str(nonce), {key: Count(*it) for key, it in counts.items()})
+        except (ValueError, TypeError, AttributeError) as error:
+            raise forming_failed(
+                "a member's address is not one of MPI: are all ranks on the backend mpi?",
+                expected="an address of the backend mpi",
+                got=repr(data[:80]),
+            ) from error
+
+
+def key_of(addresses: Sequence[bytes]) -> str:
+    """A name for the communicator of the members with these addresses, in group order; never the same twice."""
+    digest = blake2b(digest_size=8)
+    for address in addresses:
+        digest.update(len(address).to_bytes(8, "little") + address)
+    return digest.hexdigest()

@@ -1,0 +1,64 @@
+"""Communicators of groups that are over. MPI has some two thousand, and may only have back those that are quiet."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+
+from .channel import Channel, Count
+
+# So many are told with each address.
+_TOLD = 64
+
+Told = Mapping[str, Count]
+"""What one member tells of its retired communicators, by their keys."""
+
+
+class Retired:
+    """This rank's closed channels.
+
+    MPI gives a freed communicator's number to the next one. A message that was still under way would then be taken for
+    one of the new group's; so a communicator is freed when all its members have told of the same collectives, and of
+    as many receives as sends. They tell it with their addresses, when they form another group. Safe to call from any
+    thread.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._channels: dict[str, Channel] = {}
+
+    def add(self, channel: Channel) -> None:
+        """Keep a channel that was closed."""
+        with self._lock:
+            self._channels[channel.key] = channel
+
+    def tell(self) -> Told:
+        """Those that are quiet here. Others come to their turn the next time."""
+        with self._lock:
+            quiet = {key: count for key, it in self._channels.items() if (count := it.quiet()) is not None}
+            told = dict(list(quiet.items())[:_TOLD])
+            for key in told:
+                self._channels[key] = self._channels.pop(key)
+        return told
+
+    def free(self, told: Mapping[int, Told]) -> None:
+        """Free those that are quiet everywhere; `told`: by members of a new group, by their ranks in MPI."""
+        with self._lock:
+            done = [it for it in self._channels.values() if it.quiet() is not None and _is_quiet(it, told)]
+            for it in done:
+                del self._channels[it.key]
+        for it in done:
+            it.free()
+
+    def __len__(self) -> int:
+        return len(self._channels)
+
+
+def _is_quiet(channel: Channel, told: Mapping[int, Told]) -> bool:
+    counts: Sequence[Count | None] = [told.get(rank, {}).get(channel.key) for rank in channel.ranks]
+    known = [count for count in counts if count is not None]
+    return (
+        len(known) == len(counts)
+        and len({count.collectives for count in known}) == 1
+        and sum(count.sent for count in known) == sum(count.received for count in known)
+    )

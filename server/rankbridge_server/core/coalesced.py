@@ -1,0 +1,89 @@
+"""Several collectives of one group as one operation."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from .errors import BridgeError, invalid
+from .operation import Entry, Operation, Plan, Site, Transfer
+from .outcome import Outcome
+
+_LENGTH = struct.Struct("<I")
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce:
+    """Do them in this order, admitted at once; none sees what another gives."""
+
+    operations: tuple[tuple[Operation[Any], Any], ...]
+
+
+def plan_coalesce(site: Site, args: Coalesce) -> Plan:
+    """What each of them agrees on."""
+    if not args.operations:
+        raise invalid("nothing to coalesce", expected="one operation or more", got="none")
+    plans: list[Plan] = []
+    try:
+        for number, (operation, its) in enumerate(args.operations):
+            try:
+                plan = operation.plan(site, its)
+                if isinstance(plan, Transfer):
+                    raise invalid("it is no collective", expected="a collective", got=operation.name)
+                plans.append(plan)
+            except BridgeError as error:
+                failure = error.failure
+                where = f"operation {number}, {operation.name}: {failure.message}"
+                raise BridgeError(replace(failure, message=where)) from error
+    except BridgeError:
+        for plan in plans:
+            plan.abandon()
+        raise
+    return _CoalescedPlan([operation.name for operation, _ in args.operations], plans)
+
+
+class _CoalescedPlan:
+    """Contracts and payloads side by side; results are committed together, when all are there."""
+
+    def __init__(self, names: Sequence[str], plans: Sequence[Plan]) -> None:
+        self._plans = plans
+        both = zip(names, plans, strict=True)
+        self.terms = f"{len(plans)}: " + "; ".join(f"{name} {plan.terms}".rstrip() for name, plan in both)
+
+    def payload(self) -> bytes:
+        """The payloads of all, if any has one."""
+        payloads = [plan.payload() for plan in self._plans]
+        return _joined(payloads) if any(payloads) else b""
+
+    def run(self, entry: Entry) -> Callable[[], Outcome]:
+        """Run each."""
+        apart = [_apart(payload, len(self._plans)) for payload in entry.payloads]
+        commits = [
+            plan.run(replace(entry, payloads=[payloads[number] for payloads in apart]))
+            for number, plan in enumerate(self._plans)
+        ]
+        return lambda: [commit() for commit in commits]
+
+    def abandon(self) -> None:
+        """Let go of what each set aside."""
+        for plan in self._plans:
+            plan.abandon()
+
+
+def _joined(payloads: Sequence[bytes]) -> bytes:
+    return b"".join(_LENGTH.pack(len(payload)) + payload for payload in payloads)
+
+
+def _apart(joined: bytes, count: int) -> list[bytes]:
+    if not joined:
+        return [b""] * count
+    payloads: list[bytes] = []
+    start = 0
+    while start < len(joined):
+        (length,) = _LENGTH.unpack_from(joined, start)
+        start += _LENGTH.size
+        payloads.append(joined[start : start + length])
+        start += length
+    return payloads

@@ -1,0 +1,156 @@
+"""Who sends to whom: the leader of a group brings its members' sends and receives together.
+
+A state machine without clocks, threads or sockets; `links` drives it. Times are seconds of any one clock.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import NamedTuple
+
+from .admission import Ruling
+
+TRANSFERS = 2**31
+"""Numbers of transfers begin again at 0 after so many."""
+
+
+class Side(Enum):
+    """Which end of a transfer."""
+
+    SEND = auto()
+    RECV = auto()
+
+
+class Post(NamedTuple):
+    """One member wants to send or to receive. `number` names it among the member's own.
+
+    `peer`: rank in group of the other; None, for a receive only: any. `kind` and, if said, `spec` must be equal.
+    `timeout`: seconds it waits for the other. `payload`: what a sender gives the receiver.
+    """
+
+    number: int
+    side: Side
+    peer: int | None
+    tag: int
+    kind: str
+    spec: str
+    timeout: float
+    payload: bytes = b""
+
+    def __str__(self) -> str:
+        what = f"{self.kind} {self.spec}".rstrip()
+        if self.side is Side.SEND:
+            return f"send of {what} to rank_in_group {self.peer} tag={self.tag}"
+        source = "any" if self.peer is None else f"rank_in_group {self.peer}"
+        return f"receive of {what} from {source} tag={self.tag}"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The leader's answer to a post.
+
+    With GO, `transfer` numbers it, the same for both ends, and `payload` is the sender's. `peer`: rank in group of the
+    other end, and `theirs` what it posted; with PEER_MISSING and WITHDRAWN there is none.
+    """
+
+    ruling: Ruling
+    transfer: int = 0
+    peer: int = 0
+    theirs: str = ""
+    payload: bytes = b""
+
+
+class Answer(NamedTuple):
+    """A match for one member, by the number of its post."""
+
+    rank_in_group: int
+    number: int
+    match: Match
+
+
+@dataclass(frozen=True, slots=True)
+class _Waiting:
+    rank_in_group: int
+    post: Post
+    due: float
+
+
+class Matching:
+    """The sends and receives of one group that have not met, in the order in which they came.
+
+    Those that fit by source, destination and tag meet, the earliest first. Two that meet and differ in what is sent and
+    expected both fail with MISMATCH; nobody else is touched. Answers are in the order in which both ends must act.
+    """
+
+    def __init__(self, size: int) -> None:
+        self._size = size
+        self._waiting: list[_Waiting] = []
+        self._transfers = 0
+
+    @property
+    def deadline(self) -> float | None:
+        """When `expire` has something to do; None: never, as things are."""
+        due = min((it.due for it in self._waiting), default=math.inf)
+        return None if due == math.inf else due
+
+    def post(self, rank_in_group: int, post: Post, now: float) -> list[Answer]:
+        """A member wants to send or to receive. Raises ValueError when it cannot want that."""
+        if not 0 <= rank_in_group < self._size:
+            raise ValueError(f"rank_in_group {rank_in_group} is not in a group of {self._size}")
+        if post.peer == rank_in_group or (post.peer is None and post.side is Side.SEND):
+            raise ValueError(f"rank_in_group {rank_in_group} cannot post a {post}")
+        mine = _Waiting(rank_in_group, post, now + post.timeout)
+        for at, other in enumerate(self._waiting):
+            if _meet(mine, other):
+                del self._waiting[at]
+                return self._rule(mine, other)
+        self._waiting.append(mine)
+        return []
+
+    def recall(self, rank_in_group: int, number: int) -> list[Answer]:
+        """A member wants its post back. Nothing happens when it has been answered: that is under way."""
+        return self._remove(
+            lambda it: (it.rank_in_group, it.post.number) == (rank_in_group, number), Match(Ruling.WITHDRAWN)
+        )
+
+    def expire(self, now: float) -> list[Answer]:
+        """The answers that are due because time has passed."""
+        return self._remove(lambda it: it.due <= now, Match(Ruling.PEER_MISSING))
+
+    def _remove(self, over: Callable[[_Waiting], bool], match: Match) -> list[Answer]:
+        gone = [it for it in self._waiting if over(it)]
+        if gone:
+            self._waiting = [it for it in self._waiting if not over(it)]
+        return [Answer(it.rank_in_group, it.post.number, match) for it in gone]
+
+    def _rule(self, mine: _Waiting, other: _Waiting) -> list[Answer]:
+        send, recv = (mine, other) if mine.post.side is Side.SEND else (other, mine)
+        agree = send.post.kind == recv.post.kind and recv.post.spec in ("", send.post.spec)
+        ruling, number, payload = Ruling.MISMATCH, 0, b""
+        if agree:
+            ruling, number, payload = Ruling.GO, self._transfers, send.post.payload
+            self._transfers = (self._transfers + 1) % TRANSFERS
+        return [
+            Answer(
+                send.rank_in_group,
+                send.post.number,
+                Match(ruling, number, recv.rank_in_group, str(recv.post)),
+            ),
+            Answer(
+                recv.rank_in_group,
+                recv.post.number,
+                Match(ruling, number, send.rank_in_group, str(send.post), payload),
+            ),
+        ]
+
+
+def _meet(one: _Waiting, other: _Waiting) -> bool:
+    return (
+        one.post.side is not other.post.side
+        and one.post.tag == other.post.tag
+        and one.post.peer in (None, other.rank_in_group)
+        and other.post.peer in (None, one.rank_in_group)
+    )

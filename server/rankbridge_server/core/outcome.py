@@ -1,0 +1,37 @@
+"""What an operation gives its caller on one rank."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from .group import GroupView
+from .refs import Ref
+
+
+@dataclass(frozen=True, slots=True)
+class Packed:
+    """A value of no particular language, as the wire encodes it. Opaque to the core."""
+
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class TensorDict:
+    """A map whose tensors stay on the rank. `skeleton`: the map as the wire encodes it, with places for its refs.
+
+    `refs` in the order of their places.
+    """
+
+    skeleton: bytes
+    refs: tuple[Ref, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Received:
+    """What came from another member, and its rank in the group."""
+
+    outcome: Outcome
+    src_rank_in_group: int
+
+
+Outcome = Ref | GroupView | Packed | TensorDict | Received | bool | int | float | list["Outcome"] | None
