@@ -22,13 +22,16 @@ _LINE_MOST = 4096
 class Pmi:
     """The PMI server of one gang on one host. Implements `agent.Helper`.
 
-    Make it before the ranks are forked; each calls `enter` before it begins MPI.
+    Make it before the ranks are forked; each calls `enter` before it begins MPI. `ends`: the ranks' ends of their
+    socket pairs.
     """
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._name = f"rankbridge_{os.getpid()}_{secrets.token_hex(8)}"
-        self._pairs = [socket.socketpair() for _ in range(size)]
+        pairs = [socket.socketpair() for _ in range(size)]
+        self._ours = [ours for ours, _ in pairs]
+        self.ends = [theirs for _, theirs in pairs]
         self._selector = selectors.EpollSelector()
         self._buffers = [b""] * size
         self._values = {"PMI_process_mapping": f"(vector,(0,1,{size}))"}
@@ -43,27 +46,25 @@ class Pmi:
             "get": self._get,
             "finalize": lambda _: "cmd=finalize_ack rc=0",
         }
-        for rank, (ours, _) in enumerate(self._pairs):
-            ours.setblocking(False)
-            self._selector.register(ours, selectors.EVENT_READ, rank)
+        for rank, end in enumerate(self._ours):
+            end.setblocking(False)
+            self._selector.register(end, selectors.EVENT_READ, rank)
 
     def enter(self, rank: int) -> None:
         """In the process of a rank: tell MPI where this server is, by its environment."""
         self._selector.close()
-        for other, (ours, theirs) in enumerate(self._pairs):
-            ours.close()
-            if other != rank:
-                theirs.close()
+        for end in [*self._ours, *self.ends[:rank], *self.ends[rank + 1 :]]:
+            end.close()
         # Of a launcher that has started the agent.
         for name in [name for name in os.environ if name.startswith(("PMI_", "PMIX_", "HYDI_", "MPI_LOCAL"))]:
             del os.environ[name]
-        fd = str(self._pairs[rank][1].fileno())
+        fd = str(self.ends[rank].fileno())
         os.environ.update(PMI_FD=fd, PMI_RANK=str(rank), PMI_SIZE=str(self._size))
 
     def forked(self) -> None:
         """All ranks are forked: their ends are theirs alone."""
-        for _, theirs in self._pairs:
-            theirs.close()
+        for end in self.ends:
+            end.close()
 
     def fileno(self) -> int:
         """Readable when a rank has asked something."""
@@ -82,15 +83,14 @@ class Pmi:
     def close(self) -> None:
         """Forget everything, once all ranks have ended."""
         self._selector.close()
-        for ours, theirs in self._pairs:
-            ours.close()
-            theirs.close()
+        for end in [*self._ours, *self.ends]:
+            end.close()
         # Ranks that ended while they began MPI leave it behind.
         Path(f"/dev/shm/mpich_shm_{_fnv1a(self._name):x}_0").unlink(missing_ok=True)
 
     def _read(self, rank: int) -> bool:
         try:
-            data = self._pairs[rank][0].recv(65536)
+            data = self._ours[rank].recv(65536)
         except ConnectionError:
             return False
         *lines, rest = (self._buffers[rank] + data).split(b"\n")
@@ -127,7 +127,7 @@ class Pmi:
 
     def _send(self, rank: int, line: str) -> bool:
         try:
-            self._pairs[rank][0].sendall(line.encode() + b"\n")
+            self._ours[rank].sendall(line.encode() + b"\n")
         except OSError:
             # It has ended, which its own end tells, or it reads nothing.
             return False

@@ -39,7 +39,7 @@ def begin(rank: int | None, size: int | None, timeout: float) -> tuple[MpiWorld,
     from ..backends.mpi import MpiWorld
 
     world = MpiWorld.start(one_host=on_one_host(os.environ), timeout=timeout)
-    if (rank, size) != (world.rank if rank is not None else None, world.size if size is not None else None):
+    if rank not in (None, world.rank) or size not in (None, world.size):
         raise LaunchError(
             f"MPI has started this as rank {world.rank} of {world.size}, which --rank and --size cannot change"
         )

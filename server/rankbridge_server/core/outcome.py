@@ -35,3 +35,16 @@ class Received:
 
 
 Outcome = Ref | GroupView | Packed | TensorDict | Received | bool | int | float | list["Outcome"] | None
+
+
+def weight_of(it: object) -> int:
+    """Bytes of the objects in an outcome, or in an operation's arguments."""
+    if isinstance(it, bytes):
+        return len(it)
+    if isinstance(it, (list, tuple)):
+        return sum(map(weight_of, it))
+    return sum(weight_of(getattr(it, part)) for part in _PARTS if hasattr(it, part))
+
+
+_PARTS = ("data", "given", "skeleton", "outcome")
+"""Attributes in which objects are."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any, TypeVar
+from typing import Any
 
 import grpc
 
@@ -13,16 +13,13 @@ from . import values
 from .running import answered, run
 from .wire_operation import WireOperation
 
-Servicer = TypeVar("Servicer")
-
 
 def servicer(
-    rank: Rank, base: type[Servicer], messages: ModuleType, table: Mapping[str, WireOperation[Any, Any]]
-) -> Servicer:
+    rank: Rank, base: type[Any], messages: ModuleType, table: Mapping[str, WireOperation[Any, Any]]
+) -> Any:
     """A servicer with one method for each operation of `table`. `messages`: the module of its responses."""
     methods = {rpc_name(kind): method(rank, messages, kind, it) for kind, it in table.items()}
-    made: type[Servicer] = type(base.__name__, (base,), methods)
-    return made()
+    return type(base.__name__, (base,), methods)()
 
 
 def method(rank: Rank, messages: ModuleType, kind: str, operation: WireOperation[Any, Any]) -> Any:

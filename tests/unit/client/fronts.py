@@ -50,7 +50,7 @@ class Blocking:
                 return await result if inspect.isawaitable(result) else result
 
             result = self._runner.run(run())
-            if isinstance(result, rankbridge.AsyncPending | rankbridge.AsyncSubmitted):
+            if isinstance(result, rankbridge.AsyncPending | rankbridge.AsyncSubmitted | rankbridge.AsyncWork):
                 return Blocking(self._runner, result)
             if isinstance(result, contextlib.AbstractAsyncContextManager):
                 return self._entered(result)
