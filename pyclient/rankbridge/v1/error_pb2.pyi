@@ -73,6 +73,12 @@ class _ErrorCodeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """The call was cancelled before any rank did anything."""
     ERROR_CODE_UNSUPPORTED_OPERATION: _ErrorCode.ValueType  # 23
     """The backend cannot do this operation at all. `DescribeRank` says what it can."""
+    ERROR_CODE_UNKNOWN_QUEUE: _ErrorCode.ValueType  # 24
+    """No such queue in the group on this rank, or it was shut down."""
+    ERROR_CODE_NAME_EXISTS: _ErrorCode.ValueType  # 25
+    """A queue or a graph of that name exists. Choose another name."""
+    ERROR_CODE_UNKNOWN_GRAPH: _ErrorCode.ValueType  # 26
+    """No such graph in the session on this rank, or nothing is being recorded."""
 
 class ErrorCode(_ErrorCode, metaclass=_ErrorCodeEnumTypeWrapper):
     """What went wrong. The comment of each says what the caller may do."""
@@ -125,6 +131,12 @@ ERROR_CODE_CANCELLED: ErrorCode.ValueType  # 22
 """The call was cancelled before any rank did anything."""
 ERROR_CODE_UNSUPPORTED_OPERATION: ErrorCode.ValueType  # 23
 """The backend cannot do this operation at all. `DescribeRank` says what it can."""
+ERROR_CODE_UNKNOWN_QUEUE: ErrorCode.ValueType  # 24
+"""No such queue in the group on this rank, or it was shut down."""
+ERROR_CODE_NAME_EXISTS: ErrorCode.ValueType  # 25
+"""A queue or a graph of that name exists. Choose another name."""
+ERROR_CODE_UNKNOWN_GRAPH: ErrorCode.ValueType  # 26
+"""No such graph in the session on this rank, or nothing is being recorded."""
 Global___ErrorCode: typing_extensions.TypeAlias = ErrorCode
 
 class _Phase:

@@ -12,8 +12,10 @@ import google.protobuf.message
 import rankbridge.v1.call_pb2
 import rankbridge.v1.collective_service_pb2
 import rankbridge.v1.error_pb2
+import rankbridge.v1.graph_service_pb2
 import rankbridge.v1.object_service_pb2
 import rankbridge.v1.point_to_point_service_pb2
+import rankbridge.v1.queue_service_pb2
 import rankbridge.v1.value_pb2
 import sys
 import typing
@@ -86,6 +88,9 @@ class Operation(google.protobuf.message.Message):
     SEND_TENSOR_DICT_FIELD_NUMBER: builtins.int
     RECV_TENSOR_DICT_FIELD_NUMBER: builtins.int
     COALESCE_FIELD_NUMBER: builtins.int
+    REPLAY_FIELD_NUMBER: builtins.int
+    ENQUEUE_FIELD_NUMBER: builtins.int
+    DEQUEUE_FIELD_NUMBER: builtins.int
     @property
     def barrier(self) -> rankbridge.v1.collective_service_pb2.BarrierRequest:
         """Wait for all members."""
@@ -178,6 +183,18 @@ class Operation(google.protobuf.message.Message):
     def coalesce(self) -> Global___CoalesceRequest:
         """Several collectives of one group."""
 
+    @property
+    def replay(self) -> rankbridge.v1.graph_service_pb2.ReplayRequest:
+        """Run a graph again."""
+
+    @property
+    def enqueue(self) -> rankbridge.v1.queue_service_pb2.EnqueueRequest:
+        """Write a value into a queue."""
+
+    @property
+    def dequeue(self) -> rankbridge.v1.queue_service_pb2.DequeueRequest:
+        """Read a value from a queue."""
+
     def __init__(
         self,
         *,
@@ -204,10 +221,13 @@ class Operation(google.protobuf.message.Message):
         send_tensor_dict: rankbridge.v1.point_to_point_service_pb2.SendTensorDictRequest | None = ...,
         recv_tensor_dict: rankbridge.v1.point_to_point_service_pb2.RecvTensorDictRequest | None = ...,
         coalesce: Global___CoalesceRequest | None = ...,
+        replay: rankbridge.v1.graph_service_pb2.ReplayRequest | None = ...,
+        enqueue: rankbridge.v1.queue_service_pb2.EnqueueRequest | None = ...,
+        dequeue: rankbridge.v1.queue_service_pb2.DequeueRequest | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "coalesce", b"coalesce", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "coalesce", b"coalesce", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["barrier", "broadcast", "gather", "all_reduce", "all_gather", "reduce", "scatter", "reduce_scatter", "all_to_all", "scan", "broadcast_object", "scatter_object", "gather_object", "all_gather_object", "all_reduce_value", "broadcast_tensor_dict", "send", "recv", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict", "coalesce"] | None: ...
+    def HasField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "coalesce", b"coalesce", "dequeue", b"dequeue", "enqueue", b"enqueue", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "replay", b"replay", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "coalesce", b"coalesce", "dequeue", b"dequeue", "enqueue", b"enqueue", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "replay", b"replay", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["barrier", "broadcast", "gather", "all_reduce", "all_gather", "reduce", "scatter", "reduce_scatter", "all_to_all", "scan", "broadcast_object", "scatter_object", "gather_object", "all_gather_object", "all_reduce_value", "broadcast_tensor_dict", "send", "recv", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict", "coalesce", "replay", "enqueue", "dequeue"] | None: ...
 
 Global___Operation: typing_extensions.TypeAlias = Operation
 

@@ -33,6 +33,9 @@ class ErrorCode(Enum):
     UNKNOWN_OPERATION = auto()
     CANCELLED = auto()
     UNSUPPORTED_OPERATION = auto()
+    UNKNOWN_QUEUE = auto()
+    NAME_EXISTS = auto()
+    UNKNOWN_GRAPH = auto()
 
 
 class Phase(Enum):

@@ -28,7 +28,8 @@ class Post(NamedTuple):
     """One member wants to send or to receive. `number` names it among the member's own.
 
     `peer`: rank in group of the other; None, for a receive only: any. `kind` and, if said, `spec` must be equal.
-    `timeout`: seconds it waits for the other. `payload`: what a sender gives the receiver.
+    `timeout`: seconds it waits for the other. `payload`: what a sender gives the receiver. Only posts of one `channel`
+    meet; callers' own are of "".
     """
 
     number: int
@@ -39,6 +40,7 @@ class Post(NamedTuple):
     spec: str
     timeout: float
     payload: bytes = b""
+    channel: str = ""
 
     def __str__(self) -> str:
         what = f"{self.kind} {self.spec}".rstrip()
@@ -150,7 +152,7 @@ class Matching:
 def _meet(one: _Waiting, other: _Waiting) -> bool:
     return (
         one.post.side is not other.post.side
-        and one.post.tag == other.post.tag
+        and (one.post.tag, one.post.channel) == (other.post.tag, other.post.channel)
         and one.post.peer in (None, other.rank_in_group)
         and other.post.peer in (None, one.rank_in_group)
     )

@@ -184,6 +184,7 @@ def pack_post(it: Post) -> bytes:
         spec=it.spec,
         timeout_ms=timeout_ms,
         payload=it.payload,
+        channel=it.channel,
     )
     return pack(pb.Frame(post=message))
 
@@ -202,6 +203,7 @@ def post_of(message: pb.Post) -> Post:
         message.spec,
         message.timeout_ms / 1000,
         message.payload,
+        message.channel,
     )
 
 

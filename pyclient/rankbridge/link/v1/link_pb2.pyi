@@ -409,6 +409,7 @@ class Post(google.protobuf.message.Message):
     SPEC_FIELD_NUMBER: builtins.int
     TIMEOUT_MS_FIELD_NUMBER: builtins.int
     PAYLOAD_FIELD_NUMBER: builtins.int
+    CHANNEL_FIELD_NUMBER: builtins.int
     number: builtins.int
     """Names the post among those of this member in this group."""
     side: Global___Side.ValueType
@@ -425,6 +426,8 @@ class Post(google.protobuf.message.Message):
     """How long the member waits for the other end, in milliseconds."""
     payload: builtins.bytes
     """What a sender gives the receiver."""
+    channel: builtins.str
+    """Whose transfers they are, which meet among themselves only: a queue's name. Empty: those of callers."""
     def __init__(
         self,
         *,
@@ -436,9 +439,10 @@ class Post(google.protobuf.message.Message):
         spec: builtins.str = ...,
         timeout_ms: builtins.int = ...,
         payload: builtins.bytes = ...,
+        channel: builtins.str = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["_peer", b"_peer", "peer", b"peer"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["_peer", b"_peer", "kind", b"kind", "number", b"number", "payload", b"payload", "peer", b"peer", "side", b"side", "spec", b"spec", "tag", b"tag", "timeout_ms", b"timeout_ms"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["_peer", b"_peer", "channel", b"channel", "kind", b"kind", "number", b"number", "payload", b"payload", "peer", b"peer", "side", b"side", "spec", b"spec", "tag", b"tag", "timeout_ms", b"timeout_ms"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["_peer", b"_peer"]) -> typing.Literal["peer"] | None: ...
 
 Global___Post: typing_extensions.TypeAlias = Post

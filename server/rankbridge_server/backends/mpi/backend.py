@@ -26,7 +26,10 @@ from .world import MpiWorld
 
 
 class MpiBackend:
-    """One rank of an MPI job. Every group of every generation has a communicator of its own."""
+    """One rank of an MPI job. Every group of every generation has a communicator of its own.
+
+    `retired`: those of groups that are over, and that MPI does not have back yet.
+    """
 
     name = "mpi"
     scans = True
@@ -34,14 +37,14 @@ class MpiBackend:
     def __init__(self, world: MpiWorld) -> None:
         self.tensors = TorchTensors()
         self._world = world
-        self._retired = Retired()
+        self.retired = Retired()
         # Ranks share their host's cores; torch's own pool would make them fight for them.
         torch.set_num_threads(1)
 
     def join(self, group: GroupDescription, rank_in_group: int, generation: int) -> Joining:
         """Tell which rank of which job this is."""
         sweep()
-        return _MpiJoining(self._world, self._retired, rank_in_group)
+        return _MpiJoining(self._world, self.retired, rank_in_group)
 
     def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
         """What Gloo does, so that a program that works on one backend works on the other."""

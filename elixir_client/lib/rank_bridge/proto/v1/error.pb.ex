@@ -32,6 +32,9 @@ defmodule RankBridge.Proto.V1.ErrorCode do
     * `:ERROR_CODE_UNKNOWN_OPERATION` - No operation with this id is known on this rank: it never came, or was forgotten after thousands of others.
     * `:ERROR_CODE_CANCELLED` - The call was cancelled before any rank did anything.
     * `:ERROR_CODE_UNSUPPORTED_OPERATION` - The backend cannot do this operation at all. `DescribeRank` says what it can.
+    * `:ERROR_CODE_UNKNOWN_QUEUE` - No such queue in the group on this rank, or it was shut down.
+    * `:ERROR_CODE_NAME_EXISTS` - A queue or a graph of that name exists. Choose another name.
+    * `:ERROR_CODE_UNKNOWN_GRAPH` - No such graph in the session on this rank, or nothing is being recorded.
   """
 
   @type t ::
@@ -59,6 +62,9 @@ defmodule RankBridge.Proto.V1.ErrorCode do
           | :ERROR_CODE_UNKNOWN_OPERATION
           | :ERROR_CODE_CANCELLED
           | :ERROR_CODE_UNSUPPORTED_OPERATION
+          | :ERROR_CODE_UNKNOWN_QUEUE
+          | :ERROR_CODE_NAME_EXISTS
+          | :ERROR_CODE_UNKNOWN_GRAPH
           | integer()
 
   @doc "The number of each name."
@@ -88,7 +94,10 @@ defmodule RankBridge.Proto.V1.ErrorCode do
       ERROR_CODE_INTERNAL: 20,
       ERROR_CODE_UNKNOWN_OPERATION: 21,
       ERROR_CODE_CANCELLED: 22,
-      ERROR_CODE_UNSUPPORTED_OPERATION: 23
+      ERROR_CODE_UNSUPPORTED_OPERATION: 23,
+      ERROR_CODE_UNKNOWN_QUEUE: 24,
+      ERROR_CODE_NAME_EXISTS: 25,
+      ERROR_CODE_UNKNOWN_GRAPH: 26
     }
   end
 
@@ -118,6 +127,9 @@ defmodule RankBridge.Proto.V1.ErrorCode do
   def value(:ERROR_CODE_UNKNOWN_OPERATION), do: 21
   def value(:ERROR_CODE_CANCELLED), do: 22
   def value(:ERROR_CODE_UNSUPPORTED_OPERATION), do: 23
+  def value(:ERROR_CODE_UNKNOWN_QUEUE), do: 24
+  def value(:ERROR_CODE_NAME_EXISTS), do: 25
+  def value(:ERROR_CODE_UNKNOWN_GRAPH), do: 26
   def value(number) when is_integer(number), do: number
 
   @doc "The name of a number, or the number where it has none."
@@ -146,6 +158,9 @@ defmodule RankBridge.Proto.V1.ErrorCode do
   def key(21), do: :ERROR_CODE_UNKNOWN_OPERATION
   def key(22), do: :ERROR_CODE_CANCELLED
   def key(23), do: :ERROR_CODE_UNSUPPORTED_OPERATION
+  def key(24), do: :ERROR_CODE_UNKNOWN_QUEUE
+  def key(25), do: :ERROR_CODE_NAME_EXISTS
+  def key(26), do: :ERROR_CODE_UNKNOWN_GRAPH
   def key(number) when is_integer(number), do: number
 end
 

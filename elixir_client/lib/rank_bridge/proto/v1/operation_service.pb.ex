@@ -83,6 +83,9 @@ defmodule RankBridge.Proto.V1.Operation do
     * `send_tensor_dict` - Send a map of tensors to one member.
     * `recv_tensor_dict` - Receive a map of tensors.
     * `coalesce` - Several collectives of one group.
+    * `replay` - Run a graph again.
+    * `enqueue` - Write a value into a queue.
+    * `dequeue` - Read a value from a queue.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -114,6 +117,9 @@ defmodule RankBridge.Proto.V1.Operation do
           | {:send_tensor_dict, V1.SendTensorDictRequest.t()}
           | {:recv_tensor_dict, V1.RecvTensorDictRequest.t()}
           | {:coalesce, V1.CoalesceRequest.t()}
+          | {:replay, V1.ReplayRequest.t()}
+          | {:enqueue, V1.EnqueueRequest.t()}
+          | {:dequeue, V1.DequeueRequest.t()}
 
   @type t :: %__MODULE__{
           kind: kind() | nil,
@@ -230,6 +236,18 @@ defmodule RankBridge.Proto.V1.Operation do
 
   defp encode_kind({:coalesce, value}) do
     Encode.always(0xBA, {:message, V1.CoalesceRequest}, value)
+  end
+
+  defp encode_kind({:replay, value}) do
+    Encode.always(0xC2, {:message, V1.ReplayRequest}, value)
+  end
+
+  defp encode_kind({:enqueue, value}) do
+    Encode.always(0xCA, {:message, V1.EnqueueRequest}, value)
+  end
+
+  defp encode_kind({:dequeue, value}) do
+    Encode.always(0xD2, {:message, V1.DequeueRequest}, value)
   end
 
   @impl true
@@ -390,6 +408,21 @@ defmodule RankBridge.Proto.V1.Operation do
     %{message | kind: {:coalesce, Decode.message(V1.CoalesceRequest, held, raw, depth)}}
   end
 
+  def __put__(message, 24, 2, raw, depth) do
+    held = Decode.held(message.kind, :replay)
+    %{message | kind: {:replay, Decode.message(V1.ReplayRequest, held, raw, depth)}}
+  end
+
+  def __put__(message, 25, 2, raw, depth) do
+    held = Decode.held(message.kind, :enqueue)
+    %{message | kind: {:enqueue, Decode.message(V1.EnqueueRequest, held, raw, depth)}}
+  end
+
+  def __put__(message, 26, 2, raw, depth) do
+    held = Decode.held(message.kind, :dequeue)
+    %{message | kind: {:dequeue, Decode.message(V1.DequeueRequest, held, raw, depth)}}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -431,7 +464,10 @@ defmodule RankBridge.Proto.V1.Operation do
       {20, :recv_object, {:message, V1.RecvObjectRequest}, {:oneof, :kind}},
       {21, :send_tensor_dict, {:message, V1.SendTensorDictRequest}, {:oneof, :kind}},
       {22, :recv_tensor_dict, {:message, V1.RecvTensorDictRequest}, {:oneof, :kind}},
-      {23, :coalesce, {:message, V1.CoalesceRequest}, {:oneof, :kind}}
+      {23, :coalesce, {:message, V1.CoalesceRequest}, {:oneof, :kind}},
+      {24, :replay, {:message, V1.ReplayRequest}, {:oneof, :kind}},
+      {25, :enqueue, {:message, V1.EnqueueRequest}, {:oneof, :kind}},
+      {26, :dequeue, {:message, V1.DequeueRequest}, {:oneof, :kind}}
     ]
   end
 end
