@@ -25,32 +25,24 @@ def plan_coalesce(site: Site, args: Coalesce) -> Plan:
     """What each of them agrees on."""
     if not args.operations:
         raise invalid("nothing to coalesce", expected="one operation or more", got="none")
-    plans: list[Plan] = []
-    try:
-        for number, (operation, its) in enumerate(args.operations):
-            try:
-                plan = operation.plan(site, its)
-                if isinstance(plan, Transfer):
-                    raise invalid("it is no collective", expected="a collective", got=operation.name)
-                plans.append(plan)
-            except BridgeError as error:
-                failure = error.failure
-                where = f"operation {number}, {operation.name}: {failure.message}"
-                raise BridgeError(replace(failure, message=where)) from error
-    except BridgeError:
-        for plan in plans:
-            plan.abandon()
-        raise
-    return _CoalescedPlan([operation.name for operation, _ in args.operations], plans)
+    return CoalescedPlan([(site, operation, its) for operation, its in args.operations])
 
 
-class _CoalescedPlan:
+class CoalescedPlan:
     """Contracts and payloads side by side; results are committed together, when all are there."""
 
-    def __init__(self, names: Sequence[str], plans: Sequence[Plan]) -> None:
-        self._plans = plans
-        both = zip(names, plans, strict=True)
-        self.terms = f"{len(plans)}: " + "; ".join(f"{name} {plan.terms}".rstrip() for name, plan in both)
+    def __init__(self, parts: Sequence[tuple[Site, Operation[Any], Any]]) -> None:
+        """Plan each on its site. Raises what a plan raises, and says which it was; none is left then."""
+        self._plans: list[Plan] = []
+        try:
+            for number, part in enumerate(parts):
+                self._plans.append(_planned(number, *part))
+        except BridgeError:
+            self.abandon()
+            raise
+        names = [operation.name for _, operation, _ in parts]
+        both = zip(names, self._plans, strict=True)
+        self.terms = f"{len(names)}: " + "; ".join(f"{name} {plan.terms}".rstrip() for name, plan in both)
 
     def payload(self) -> bytes:
         """The payloads of all, if any has one."""
@@ -70,6 +62,18 @@ class _CoalescedPlan:
         """Let go of what each set aside."""
         for plan in self._plans:
             plan.abandon()
+
+
+def _planned(number: int, site: Site, operation: Operation[Any], args: Any) -> Plan:
+    try:
+        plan = operation.plan(site, args)
+        if isinstance(plan, Transfer):
+            raise invalid("it is no collective", expected="a collective", got=operation.name)
+        return plan
+    except BridgeError as error:
+        failure = error.failure
+        message = f"operation {number}, {operation.name}: {failure.message}"
+        raise BridgeError(replace(failure, message=message)) from error
 
 
 def _joined(payloads: Sequence[bytes]) -> bytes:

@@ -10,7 +10,7 @@ from enum import Enum
 from .errors import BridgeError, ErrorCode, Phase, RankDetail, RankState, invalid
 from .operation import Entry, Plan, Site
 from .outcome import Outcome
-from .refs import Cell, Slot
+from .refs import Cell, Refill, Slot
 from .room import give_back, reserve, reserve_on_all
 from .sizes import Sizes, sizes_around_part
 from .tensors import MAX_DIMENSIONS, TensorSpec
@@ -136,7 +136,7 @@ class _GatherPlan:
         self._shapes = shapes
         self._move = move
         self._receives = receives
-        self._slots: list[Slot] = reserve(site, self._results(shapes)) if shapes is not None else []
+        self._slots: list[Slot | Refill] = reserve(site, self._results(shapes)) if shapes is not None else []
 
     def payload(self) -> bytes:
         """This rank's shape, where they may differ."""

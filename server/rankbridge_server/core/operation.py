@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from .coordinator import Backend, Coordinator
 from .errors import BridgeError, ErrorCode, invalid
 from .group import Group, Membership
 from .matching import Post
 from .outcome import Outcome
-from .refs import Cell, Ref, RefStore, Slot
+from .refs import Cell, Ref, Refill, RefStore, Slot
 from .tensors import TensorSpec
 
 Args = TypeVar("Args")
@@ -87,10 +87,14 @@ class Transfer(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[Args]):
-    """One operation. `plan` raises BridgeError when the arguments are wrong; then nothing has happened."""
+    """One operation. `plan` raises BridgeError when the arguments are wrong; then nothing has happened.
+
+    `recorded`: graphs have it.
+    """
 
     name: str
     plan: Callable[[Site, Args], Plan | Transfer]
+    recorded: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +110,9 @@ class Site:
     backend: Backend
     refs: RefStore
     session_id: str
+    reserve: Callable[[TensorSpec], Slot | Refill]
+    """Where a result goes: room for a new ref, or the ref that it had before. Raises RESOURCE_EXHAUSTED."""
+    graphs: Graphs
 
     @property
     def size(self) -> int:
@@ -128,6 +135,32 @@ class Site:
                 got=str(rank_in_group),
             )
         return rank_in_group
+
+
+class Graphs(Protocol):
+    """The graphs of a rank, as a replay finds them."""
+
+    def find(self, session_id: str, name: str) -> Graph:
+        """A graph that was recorded. Raises UNKNOWN_GRAPH."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One collective of a graph, and the refs that its results were given; they get those of every replay."""
+
+    operation: Operation[Any]
+    args: Any
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Graph:
+    """Collectives that a session has run in a group on this rank, in order."""
+
+    name: str
+    group: str
+    steps: tuple[Step, ...]
 
 
 class GroupTable(Protocol):
@@ -175,7 +208,7 @@ class TensorPlan:
         self._payload = payload
         self._enter = enter
         self._in_place = in_place
-        self._slot: Slot | None = site.refs.reserve(site.session_id, result) if result else None
+        self._slot = site.reserve(result) if result else None
 
     def payload(self) -> bytes:
         """Nothing, but for those that must compare more than a contract."""

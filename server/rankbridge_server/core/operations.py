@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from .all_to_all import AllToAll, plan_all_to_all
 from .coalesced import Coalesce, plan_coalesce
 from .gathers import AllGather, Gather, GatherLayout, plan_all_gather, plan_gather
+from .graphs import Replay, plan_replay
 from .group_operations import DestroyGroup, NewGroup, plan_destroy_group, plan_new_group
 from .moves import Broadcast, Scatter, plan_broadcast, plan_scatter
 from .objects import (
@@ -71,6 +72,7 @@ __all__ = [
     "RECV_TENSOR_DICT",
     "REDUCE",
     "REDUCE_SCATTER",
+    "REPLAY",
     "SCAN",
     "SCATTER",
     "SCATTER_OBJECT",
@@ -99,6 +101,7 @@ __all__ = [
     "RecvTensorDict",
     "Reduce",
     "ReduceScatter",
+    "Replay",
     "Scan",
     "Scatter",
     "ScatterObject",
@@ -118,18 +121,18 @@ def plan_barrier(site: Site, args: Barrier) -> Plan:
     return TensorPlan(site, "", lambda entry: entry.coordinator.barrier(entry.timeout))
 
 
-BARRIER: Operation[Barrier] = Operation("barrier", plan_barrier)
-BROADCAST: Operation[Broadcast] = Operation("broadcast", plan_broadcast)
-SCATTER: Operation[Scatter] = Operation("scatter", plan_scatter)
-GATHER: Operation[Gather] = Operation("gather", plan_gather)
-ALL_GATHER: Operation[AllGather] = Operation("all_gather", plan_all_gather)
-ALL_TO_ALL: Operation[AllToAll] = Operation("all_to_all", plan_all_to_all)
-REDUCE: Operation[Reduce] = Operation("reduce", plan_reduce)
-ALL_REDUCE: Operation[AllReduce] = Operation("all_reduce", plan_all_reduce)
-REDUCE_SCATTER: Operation[ReduceScatter] = Operation("reduce_scatter", plan_reduce_scatter)
+BARRIER: Operation[Barrier] = Operation("barrier", plan_barrier, recorded=True)
+BROADCAST: Operation[Broadcast] = Operation("broadcast", plan_broadcast, recorded=True)
+SCATTER: Operation[Scatter] = Operation("scatter", plan_scatter, recorded=True)
+GATHER: Operation[Gather] = Operation("gather", plan_gather, recorded=True)
+ALL_GATHER: Operation[AllGather] = Operation("all_gather", plan_all_gather, recorded=True)
+ALL_TO_ALL: Operation[AllToAll] = Operation("all_to_all", plan_all_to_all, recorded=True)
+REDUCE: Operation[Reduce] = Operation("reduce", plan_reduce, recorded=True)
+ALL_REDUCE: Operation[AllReduce] = Operation("all_reduce", plan_all_reduce, recorded=True)
+REDUCE_SCATTER: Operation[ReduceScatter] = Operation("reduce_scatter", plan_reduce_scatter, recorded=True)
 NEW_GROUP: Operation[NewGroup] = Operation("new_group", plan_new_group)
 DESTROY_GROUP: Operation[DestroyGroup] = Operation("destroy_group", plan_destroy_group)
-SCAN: Operation[Scan] = Operation("scan", plan_scan)
+SCAN: Operation[Scan] = Operation("scan", plan_scan, recorded=True)
 BROADCAST_OBJECT: Operation[BroadcastObject] = Operation("broadcast_object", plan_broadcast_object)
 SCATTER_OBJECT: Operation[ScatterObject] = Operation("scatter_object", plan_scatter_object)
 GATHER_OBJECT: Operation[GatherObject] = Operation("gather_object", plan_gather_object)
@@ -139,6 +142,7 @@ BROADCAST_TENSOR_DICT: Operation[BroadcastTensorDict] = Operation(
     "broadcast_tensor_dict", plan_broadcast_tensor_dict
 )
 COALESCE: Operation[Coalesce] = Operation("coalesce", plan_coalesce)
+REPLAY: Operation[Replay] = Operation("replay", plan_replay)
 SEND: Operation[Send] = Operation("send", plan_send)
 RECV: Operation[Recv] = Operation("recv", plan_recv)
 SEND_OBJECT: Operation[SendObject] = Operation("send_object", plan_send_object)

@@ -10,7 +10,7 @@ from .errors import BridgeError, invalid
 from .matching import Post, Side
 from .operation import Meeting, Site, Transfer
 from .outcome import Outcome, Packed, Received, TensorDict
-from .refs import Ref, Slot
+from .refs import Ref, Refill, Slot
 from .room import give_back, reserve
 from .tensor_dicts import GivenDict
 from .tensors import TensorSpec
@@ -162,7 +162,7 @@ class _Receive(Transfer):
     """Receives tensor after tensor. `keeps`: makes refs of them; `slots` for those, where they were known before."""
 
     def __init__(
-        self, site: Site, post: Post, take: Take, slots: Sequence[Slot] = (), *, keeps: bool = True
+        self, site: Site, post: Post, take: Take, slots: Sequence[Slot | Refill] = (), *, keeps: bool = True
     ) -> None:
         self.post = post
         self._site = site

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from concurrent.futures import Future
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import TypeVar
@@ -11,10 +12,12 @@ from typing import TypeVar
 from .coordinator import Backend, GroupDescription
 from .errors import BridgeError, ErrorCode, Phase, Place, invalid
 from .generation import Generation
+from .graphs import GraphStore
 from .group import WORLD, GroupView
 from .limits import Limits
 from .links import Ended, LinkMaker
 from .operation import Operation, Site, Transfer
+from .outcome import Outcome
 from .outcomes import Outcomes
 from .preparation import Preparation, RankAddress
 from .reaper import Reaper
@@ -76,6 +79,7 @@ class Rank:
         self.identity = identity
         self.backend = backend
         self.refs = RefStore(limits)
+        self.graphs = GraphStore()
         self.default_timeout = default_timeout
         self.refs.rank = identity.rank
         self._limits = limits
@@ -155,6 +159,7 @@ class Rank:
     def close_session(self, session_id: str) -> int:
         """Close a session, free its refs, withdraw its calls; returns how many refs it had."""
         released = self.refs.close_session(session_id)
+        self.graphs.forget(session_id)
         self._cancel_session(session_id)
         return released
 
@@ -248,9 +253,15 @@ class Rank:
             backend=self.backend,
             refs=self.refs,
             session_id=call.session_id,
+            reserve=lambda spec: self.refs.reserve(call.session_id, spec),
+            graphs=self.graphs,
         )
         plan = operation.plan(site, args)
         task = Task(place, call.timeout, call.session_id)
+        if operation.recorded and self.graphs.recording(call.session_id, group.name):
+            task.future.add_done_callback(
+                lambda it: self._record(call.session_id, group.name, operation, args, it)
+            )
         try:
             if isinstance(plan, Transfer):
                 generation.post(group, group.membership, operation.name, plan, task)
@@ -261,9 +272,16 @@ class Rank:
             raise
         return task
 
+    def _record(
+        self, session_id: str, group: str, operation: Operation[Args], args: Args, done: Future[Outcome]
+    ) -> None:
+        if done.exception() is None:
+            self.graphs.record(session_id, group, operation, args, done.result())
+
     def _expire_sessions(self) -> float | None:
         closed, due = self.refs.expire()
         for session_id in closed:
+            self.graphs.forget(session_id)
             self._cancel_session(session_id)
         return due
 

@@ -86,6 +86,21 @@ class Slot:
             self._store._give_back(self._session, self._spec)
 
 
+class Refill:
+    """A ref that takes the next result of the collective that made it."""
+
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
+
+    def fill(self, tensor: object) -> Ref:
+        """Put `tensor` where the last result is, and give the same ref."""
+        self._cell.tensor = tensor
+        return self._cell.ref
+
+    def give_back(self) -> None:
+        """Nothing was set aside."""
+
+
 class RefStore:
     """All refs of one rank. Safe to call from any thread."""
 

@@ -6,25 +6,25 @@ from collections.abc import Sequence
 
 from .errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
 from .operation import Entry, Site
-from .refs import Slot
+from .refs import Refill, Slot
 from .tensors import TensorSpec
 
 
-def reserve(site: Site, specs: Sequence[TensorSpec]) -> list[Slot]:
+def reserve(site: Site, specs: Sequence[TensorSpec]) -> list[Slot | Refill]:
     """Room for all of them on this rank, or for none. Raises RESOURCE_EXHAUSTED or UNKNOWN_SESSION."""
-    slots: list[Slot] = []
+    slots: list[Slot | Refill] = []
     try:
         for spec in specs:
-            slots.append(site.refs.reserve(site.session_id, spec))
+            slots.append(site.reserve(spec))
     except BridgeError:
         give_back(slots)
         raise
     return slots
 
 
-def reserve_on_all(site: Site, entry: Entry, specs: Sequence[TensorSpec]) -> list[Slot]:
+def reserve_on_all(site: Site, entry: Entry, specs: Sequence[TensorSpec]) -> list[Slot | Refill]:
     """The same on every member, or on none: they agree once more. Raises RESOURCE_EXHAUSTED on all alike."""
-    slots: list[Slot] = []
+    slots: list[Slot | Refill] = []
     trouble = ""
     try:
         slots = reserve(site, specs)
@@ -40,7 +40,7 @@ def reserve_on_all(site: Site, entry: Entry, specs: Sequence[TensorSpec]) -> lis
     return slots
 
 
-def give_back(slots: Sequence[Slot]) -> None:
+def give_back(slots: Sequence[Slot | Refill]) -> None:
     """Free what was not filled."""
     for slot in slots:
         slot.give_back()

@@ -9,7 +9,7 @@ from .cargo import Manifest
 from .errors import invalid
 from .operation import Entry, Plan, Site
 from .outcome import Outcome, TensorDict
-from .refs import Cell, Slot
+from .refs import Cell, Refill, Slot
 from .room import give_back, reserve_on_all
 
 
@@ -51,7 +51,7 @@ class _BroadcastDictPlan:
         self._is_source = site.membership.rank_in_group == src
         self._cells = cells
         self._payload = payload
-        self._slots: list[Slot] = []
+        self._slots: list[Slot | Refill] = []
 
     def payload(self) -> bytes:
         """At the source the manifest."""

@@ -14,6 +14,7 @@ from rankbridge.v1 import operation_service_pb2 as pb
 from ..core import operations as core
 from ..core.errors import invalid
 from .collectives import COLLECTIVES
+from .graphs import REPLAY
 from .objects import OBJECTS
 from .point_to_point import POINT_TO_POINT
 from .wire_operation import WireOperation
@@ -53,5 +54,6 @@ OPERATIONS: dict[str, WireOperation[Any, Any]] = {
     **OBJECTS,
     **POINT_TO_POINT,
     "coalesce": COALESCE,
+    "replay": REPLAY,
 }
 """All that can be submitted."""

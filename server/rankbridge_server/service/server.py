@@ -16,6 +16,8 @@ from rankbridge.v1 import (
     collective_service_pb2_grpc,
     gang_service_pb2,
     gang_service_pb2_grpc,
+    graph_service_pb2,
+    graph_service_pb2_grpc,
     group_service_pb2,
     group_service_pb2_grpc,
     object_service_pb2,
@@ -33,6 +35,7 @@ from ..core.rank import Rank
 from . import refs
 from .collectives import COLLECTIVES
 from .gang import GangServicer
+from .graphs import GraphServicer
 from .group import GroupServicer
 from .objects import OBJECTS
 from .operation import OperationServicer
@@ -63,6 +66,7 @@ _SERVICES = [
     for descriptor, name in (
         (collective_service_pb2.DESCRIPTOR, "CollectiveService"),
         (gang_service_pb2.DESCRIPTOR, "GangService"),
+        (graph_service_pb2.DESCRIPTOR, "GraphService"),
         (group_service_pb2.DESCRIPTOR, "GroupService"),
         (object_service_pb2.DESCRIPTOR, "ObjectService"),
         (operation_service_pb2.DESCRIPTOR, "OperationService"),
@@ -146,6 +150,7 @@ class Server:
         for base, messages, table, add in _TYPED:
             add(servicer(rank, base, messages, table), server)
         gang_service_pb2_grpc.add_GangServiceServicer_to_server(GangServicer(rank, dialling), server)
+        graph_service_pb2_grpc.add_GraphServiceServicer_to_server(GraphServicer(rank), server)
         group_service_pb2_grpc.add_GroupServiceServicer_to_server(GroupServicer(rank), server)
         operation_service_pb2_grpc.add_OperationServiceServicer_to_server(OperationServicer(rank), server)
         rank_service_pb2_grpc.add_RankServiceServicer_to_server(RankServicer(rank, self.endpoints), server)

@@ -1,0 +1,85 @@
+"""GraphService."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import grpc
+
+from rankbridge.v1 import call_pb2
+from rankbridge.v1 import graph_service_pb2 as pb
+from rankbridge.v1 import graph_service_pb2_grpc as stub
+
+from ..core import operations as core
+from ..core.group import WORLD
+from ..core.operation import Graph
+from ..core.rank import Rank
+from . import typed
+from .running import answered
+from .wire_operation import WireOperation
+
+REPLAY: WireOperation[pb.ReplayRequest, core.Replay] = WireOperation(
+    core.REPLAY, lambda r: core.Replay(r.graph)
+)
+
+
+class GraphServicer(stub.GraphServiceServicer):
+    """Graphs of one rank."""
+
+    def __init__(self, rank: Rank) -> None:
+        self._rank = rank
+        self._replay: Any = typed.method(rank, pb, "replay", REPLAY)
+
+    def BeginCapture(
+        self, request: pb.BeginCaptureRequest, context: grpc.ServicerContext
+    ) -> pb.BeginCaptureResponse:
+        """Begin to record."""
+        return answered(
+            self._rank,
+            "begin_capture",
+            lambda: pb.BeginCaptureResponse(graph=_packed(self._begin(request))),
+            lambda error: pb.BeginCaptureResponse(error=error),
+        )
+
+    def EndCapture(
+        self, request: pb.EndCaptureRequest, context: grpc.ServicerContext
+    ) -> pb.EndCaptureResponse:
+        """End a recording."""
+        return answered(
+            self._rank,
+            "end_capture",
+            lambda: pb.EndCaptureResponse(graph=_packed(self._end(request.call))),
+            lambda error: pb.EndCaptureResponse(error=error),
+        )
+
+    def Replay(self, request: pb.ReplayRequest, context: grpc.ServicerContext) -> pb.ReplayResponse:
+        """Run a graph again."""
+        response: pb.ReplayResponse = self._replay(self, request, context)
+        return response
+
+    def ReleaseGraph(
+        self, request: pb.ReleaseGraphRequest, context: grpc.ServicerContext
+    ) -> pb.ReleaseGraphResponse:
+        """Forget a graph."""
+        return answered(
+            self._rank,
+            "release_graph",
+            lambda: pb.ReleaseGraphResponse(
+                graph=_packed(self._rank.graphs.release(request.session_id, request.graph))
+            ),
+            lambda error: pb.ReleaseGraphResponse(error=error),
+        )
+
+    def _begin(self, request: pb.BeginCaptureRequest) -> Graph:
+        group = self._rank.group(request.call.group).name
+        self._rank.refs.renew_session(request.call.session_id)
+        return self._rank.graphs.begin(request.call.session_id, group, request.graph)
+
+    def _end(self, call: call_pb2.Call) -> Graph:
+        return self._rank.graphs.end(call.session_id, call.group or WORLD)
+
+
+def _packed(graph: Graph) -> pb.Graph:
+    return pb.Graph(
+        name=graph.name, group=graph.group, operations=[step.operation.name for step in graph.steps]
+    )
