@@ -114,6 +114,9 @@ class DescribeRankResponse(google.protobuf.message.Message):
     ENDPOINTS_FIELD_NUMBER: builtins.int
     VERSION_FIELD_NUMBER: builtins.int
     ABILITIES_FIELD_NUMBER: builtins.int
+    DEVICE_FIELD_NUMBER: builtins.int
+    FS_LOCAL_RANK_FIELD_NUMBER: builtins.int
+    LOCAL_WORLD_SIZE_FIELD_NUMBER: builtins.int
     rank: builtins.int
     """Rank in the gang. Before the first forming: what its launcher said."""
     world_size: builtins.int
@@ -134,6 +137,12 @@ class DescribeRankResponse(google.protobuf.message.Message):
     """Operations accepted and not yet answered."""
     version: builtins.str
     """Version of rankbridge on the rank."""
+    device: builtins.str
+    """Where tensors live that name no device: "cpu", "cuda:0"."""
+    fs_local_rank: builtins.int
+    """Rank among those that share its file system, as its launcher says: the one of 0 downloads for the others."""
+    local_world_size: builtins.int
+    """Ranks on its host, as its launcher says. 0: not said."""
     @property
     def generation_error(self) -> rankbridge.v1.error_pb2.Error:
         """Why the generation is over. Absent: it is not."""
@@ -172,9 +181,12 @@ class DescribeRankResponse(google.protobuf.message.Message):
         endpoints: collections.abc.Iterable[builtins.str] | None = ...,
         version: builtins.str = ...,
         abilities: Global___Abilities | None = ...,
+        device: builtins.str = ...,
+        fs_local_rank: builtins.int = ...,
+        local_world_size: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["abilities", b"abilities", "generation_error", b"generation_error"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["abilities", b"abilities", "backend", b"backend", "endpoints", b"endpoints", "generation", b"generation", "generation_error", b"generation_error", "generation_state", b"generation_state", "groups", b"groups", "host", b"host", "local_rank", b"local_rank", "pending_operations", b"pending_operations", "pid", b"pid", "rank", b"rank", "sessions", b"sessions", "version", b"version", "world_size", b"world_size"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["abilities", b"abilities", "backend", b"backend", "device", b"device", "endpoints", b"endpoints", "fs_local_rank", b"fs_local_rank", "generation", b"generation", "generation_error", b"generation_error", "generation_state", b"generation_state", "groups", b"groups", "host", b"host", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "pending_operations", b"pending_operations", "pid", b"pid", "rank", b"rank", "sessions", b"sessions", "version", b"version", "world_size", b"world_size"]) -> None: ...
 
 Global___DescribeRankResponse: typing_extensions.TypeAlias = DescribeRankResponse
 

@@ -71,12 +71,13 @@ class Pmi:
         return self._selector.fileno()
 
     def serve(self) -> Sequence[int]:
-        """Answer what was asked; gives the ranks that have closed their ends."""
+        """Answer what was asked; gives the ranks that are gone, or asked what there is not."""
         gone: list[int] = []
         for key, _ in self._selector.select(0):
             rank: int = key.data
             if not self._read(rank):
                 self._selector.unregister(key.fileobj)
+                self._ours[rank].close()
                 gone.append(rank)
         return gone
 

@@ -113,7 +113,13 @@ def _serve(
         default_timeout=options.default_timeout,
         data_timeout=options.data_timeout,
     )
-    identity = Identity(rank=launched.rank, world_size=launched.world_size, local_rank=launched.local_rank)
+    identity = Identity(
+        rank=launched.rank,
+        world_size=launched.world_size,
+        local_rank=launched.local_rank,
+        fs_local_rank=launched.fs_local_rank,
+        local_world_size=launched.local_world_size,
+    )
     links = SocketLinkMaker(
         settings.links, settings.advertise, settings.heartbeat, tls.links if tls else None
     )

@@ -51,7 +51,7 @@ def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line
     hub, links = FakeHub(), LocalHub()
 
     def sidecar(rank: int) -> Sidecar:
-        identity = Identity(rank=rank, world_size=size, local_rank=rank)
+        identity = Identity(rank, size, local_rank=rank, fs_local_rank=rank, local_world_size=size)
         return Sidecar(identity, FakeBackend(hub), links, settings(rank))
 
     _serve(lambda: [sidecar(rank) for rank in range(size)], line)

@@ -127,7 +127,9 @@ def _up(options: argparse.Namespace, tls: Tls | None, directory: Path) -> int:
         if fake:
             rank_process.run_fake_gang(options.size, lambda rank: settings(rank, []), line)
             return
-        identity = Identity(rank=rank, world_size=options.size, local_rank=rank)
+        identity = Identity(
+            rank, options.size, local_rank=rank, fs_local_rank=rank, local_world_size=options.size
+        )
         if pmi is not None:
             pmi.enter(rank)
             rank_process.run_mpi_rank(identity, settings(rank, endpoints), line)

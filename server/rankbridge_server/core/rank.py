@@ -38,11 +38,16 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What the launcher said of a rank: its place in the gang (0 ranks: not known) and on its host."""
+    """What the launcher said of a rank: its place in the gang (0 ranks: not known), on its host, and on its file system.
+
+    `local_world_size`: ranks on its host; 0: not said.
+    """
 
     rank: int
     world_size: int
     local_rank: int
+    fs_local_rank: int = 0
+    local_world_size: int = 0
 
 
 @dataclass(frozen=True, slots=True)

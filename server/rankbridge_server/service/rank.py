@@ -54,6 +54,9 @@ class RankServicer(stub.RankServiceServicer):
             endpoints=self._endpoints,
             version=self._version,
             abilities=self._abilities,
+            device=self._rank.backend.tensors.device,
+            fs_local_rank=self._rank.identity.fs_local_rank,
+            local_world_size=self._rank.identity.local_world_size,
         )
 
     def PrepareGeneration(

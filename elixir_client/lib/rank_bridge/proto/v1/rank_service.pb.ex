@@ -224,6 +224,9 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
     * `endpoints` - Endpoints at which this sidecar serves, as gRPC targets: "unix:/run/...", "127.0.0.1:50051".
     * `version` - Version of rankbridge on the rank.
     * `abilities` - What the backend can do. Absent: the rank's version does not tell.
+    * `device` - Where tensors live that name no device: "cpu", "cuda:0".
+    * `fs_local_rank` - Rank among those that share its file system, as its launcher says: the one of 0 downloads for the others.
+    * `local_world_size` - Ranks on its host, as its launcher says. 0: not said.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -247,6 +250,9 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
           endpoints: [String.t()],
           version: String.t(),
           abilities: V1.Abilities.t() | nil,
+          device: String.t(),
+          fs_local_rank: non_neg_integer(),
+          local_world_size: non_neg_integer(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -265,6 +271,9 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
             endpoints: [],
             version: "",
             abilities: nil,
+            device: "",
+            fs_local_rank: 0,
+            local_world_size: 0,
             __unknown_fields__: []
 
   @impl true
@@ -292,6 +301,9 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
       Encode.repeated(0x6A, :string, message.endpoints),
       Encode.implicit(0x72, :string, message.version),
       Encode.optional(0x7A, {:message, V1.Abilities}, message.abilities),
+      Encode.implicit(0x82, :string, message.device),
+      Encode.implicit(0x88, :uint32, message.fs_local_rank),
+      Encode.implicit(0x90, :uint32, message.local_world_size),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -365,6 +377,18 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
     %{message | abilities: Decode.message(V1.Abilities, message.abilities, raw, depth)}
   end
 
+  def __put__(message, 16, 2, raw, _depth) do
+    %{message | device: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 17, 0, raw, _depth) do
+    %{message | fs_local_rank: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 18, 0, raw, _depth) do
+    %{message | local_world_size: Decode.value(:uint32, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -401,7 +425,10 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
       {12, :pending_operations, :uint32, :implicit},
       {13, :endpoints, :string, :repeated},
       {14, :version, :string, :implicit},
-      {15, :abilities, {:message, V1.Abilities}, :optional}
+      {15, :abilities, {:message, V1.Abilities}, :optional},
+      {16, :device, :string, :implicit},
+      {17, :fs_local_rank, :uint32, :implicit},
+      {18, :local_world_size, :uint32, :implicit}
     ]
   end
 end
