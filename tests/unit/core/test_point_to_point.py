@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -42,15 +43,19 @@ from rankbridge_server.core.outcome import Packed, Received, TensorDict
 from rankbridge_server.core.refs import Ref
 from rankbridge_server.core.task import Task
 from rankbridge_server.core.tensors import TensorSpec
+from rankbridge_server.links.sockets import SocketLinkMaker
 
 PATIENCE_S = 30.0
 SHORT_S = 0.3
 FLOATS = TensorSpec(Dtype.FLOAT32, (2,), "cpu")
 
 
-@pytest.fixture
-def gang() -> Iterator[LocalGang]:
-    it = LocalGang(3)
+@pytest.fixture(params=["local", "sockets"])
+def gang(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalGang]:
+    if request.param == "local":
+        it = LocalGang(3)
+    else:
+        it = LocalGang(3, links=lambda rank: SocketLinkMaker(f"unix:{tmp_path}/links-{rank}"))
     yield it
     for rank in it.ranks:
         rank.close("the test is over")
@@ -228,7 +233,7 @@ def test_a_repeated_id_sends_once(gang: LocalGang) -> None:
     assert failure(begin(gang, 1, RECV_OBJECT, RecvObject(0), timeout=SHORT_S)).code is ErrorCode.PEER_MISSING
 
 
-def test_what_there_is_no_room_for_is_dropped_and_told(gang: LocalGang) -> None:
+def test_what_there_is_no_room_for_is_dropped_and_told() -> None:
     small = LocalGang(2, Limits(max_bytes=16))
     ref = small.full_on(0, 1, (3,))
     small.full_on(1, 1, (2,))
