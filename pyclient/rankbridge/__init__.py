@@ -15,20 +15,31 @@ needs no torch; it takes and gives torch tensors where torch is installed and as
 from rankbridge._async_channels import AsyncPending
 from rankbridge._async_gang import AsyncGang, aconnect
 from rankbridge._async_rank import AsyncRank
+from rankbridge._dividing import get_reduce_divide_factor
 from rankbridge._gang import Gang, connect
 from rankbridge._groups import Group, Member, Place
 from rankbridge._inits import Init, arange, full, normal, uniform, zeros
 from rankbridge._layout import Layout
 from rankbridge._mesh import Mesh
-from rankbridge._operations import CallOptions, MemberOptions, ReduceOp
+from rankbridge._operations import CallOptions, Collective, Expected, GatherLayout, MemberOptions, ReduceOp
 from rankbridge._rank import Rank
 from rankbridge._ref import Ref
+from rankbridge._reports import (
+    ImbalanceReport,
+    StepImbalance,
+    StepTime,
+    TimeReport,
+    report_load_imbalance,
+    report_time_info,
+)
+from rankbridge._rounds import Round, Turn, rounds_of
 from rankbridge._status import Abilities, Formed, OperationState, OperationStatus, RankStatus, SessionUsage
 from rankbridge._submitted import AsyncSubmitted, Submitted
 from rankbridge._sync_channels import Pending
 from rankbridge._targets import Target
 from rankbridge._tensor import Array, Tensor, TensorLike
 from rankbridge._values import PyValue, from_value, to_value
+from rankbridge._work import AsyncWork, Work
 from rankbridge.errors import *  # noqa: F403
 from rankbridge.errors import __all__ as _errors
 
@@ -39,10 +50,15 @@ __all__ = [
     "AsyncPending",
     "AsyncRank",
     "AsyncSubmitted",
+    "AsyncWork",
     "CallOptions",
+    "Collective",
+    "Expected",
     "Formed",
     "Gang",
+    "GatherLayout",
     "Group",
+    "ImbalanceReport",
     "Init",
     "Layout",
     "Member",
@@ -57,17 +73,27 @@ __all__ = [
     "RankStatus",
     "ReduceOp",
     "Ref",
+    "Round",
     "SessionUsage",
+    "StepImbalance",
+    "StepTime",
     "Submitted",
     "Target",
     "Tensor",
     "TensorLike",
+    "TimeReport",
+    "Turn",
+    "Work",
     "aconnect",
     "arange",
     "connect",
     "from_value",
     "full",
+    "get_reduce_divide_factor",
     "normal",
+    "report_load_imbalance",
+    "report_time_info",
+    "rounds_of",
     "to_value",
     "uniform",
     "zeros",

@@ -6,29 +6,31 @@ import contextlib
 from collections.abc import AsyncIterator, Iterable, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
+from typing import Any, Self, TypeVar, Unpack
 
 import grpc
 
 from rankbridge import _operations as ops
+from rankbridge._async_averaging import AsyncGangAveraging
 from rankbridge._async_channels import AsyncChannels
+from rankbridge._async_coalesced import AsyncGangCoalesced
+from rankbridge._async_coordinator import AsyncGangCoordinator
 from rankbridge._async_gang_collectives import AsyncGangCollectives
 from rankbridge._async_gang_groups import AsyncGangGroups
+from rankbridge._async_gang_refs import AsyncGangRefs
+from rankbridge._async_gathers import AsyncGangGathers
+from rankbridge._async_objects import AsyncGangObjects
 from rankbridge._async_rank import AsyncRank
+from rankbridge._async_synchronizing import AsyncGangSynchronizing
 from rankbridge._calls import Call
 from rankbridge._gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
-from rankbridge._inits import Init
-from rankbridge._operations import CallOptions, Form, MemberOptions
-from rankbridge._ref import Ref
+from rankbridge._operations import CallOptions, MemberOptions
+from rankbridge._programs import anything, finishing, member_calls, members_for
 from rankbridge._renewing import RenewingTask
 from rankbridge._status import Formed, Group, RankStatus
 from rankbridge._submitted import AsyncSubmitted
 from rankbridge._targets import Target, resolve
-from rankbridge._tensor import Array, Tensor, TensorLike, as_tensor
 from rankbridge.errors import RankBridgeError, UnavailableError
-
-if TYPE_CHECKING:
-    import torch
 
 T = TypeVar("T")
 
@@ -63,7 +65,17 @@ async def aconnect(
     return gang
 
 
-class AsyncGang(AsyncGangCollectives, AsyncGangGroups):
+class AsyncGang(
+    AsyncGangRefs,
+    AsyncGangCollectives,
+    AsyncGangGathers,
+    AsyncGangObjects,
+    AsyncGangCoalesced,
+    AsyncGangCoordinator,
+    AsyncGangAveraging,
+    AsyncGangSynchronizing,
+    AsyncGangGroups,
+):
     """All ranks of a job, as ``Gang``: the same methods and arguments, to be awaited, in one event loop.
 
     Attributes:
@@ -114,99 +126,6 @@ class AsyncGang(AsyncGangCollectives, AsyncGangGroups):
         finally:
             await self._close_session(session_id)
 
-    # --- tensors -------------------------------------------------------------------------------------------
-
-    async def put(
-        self,
-        values: Sequence[TensorLike],
-        *,
-        group: str | Group = "world",
-        device: str = "",
-        timeout: float | None = None,
-    ) -> list[Ref]:
-        """As ``Gang.put``."""
-        pairs = self._paired(await self._members(group), values, "put")
-        return await self._channels.run_all(
-            [ops.put(scope, value, device=device, timeout=timeout) for scope, value in pairs]
-        )
-
-    async def put_same(
-        self,
-        value: TensorLike,
-        *,
-        group: str | Group = "world",
-        device: str = "",
-        timeout: float | None = None,
-    ) -> list[Ref]:
-        """As ``Gang.put_same``."""
-        tensor = as_tensor(value)
-        calls = self._on(await self._members(group), ops.put, tensor, device=device, timeout=timeout)
-        return await self._channels.run_all(calls)
-
-    @overload
-    async def get(
-        self, refs: Ref, *, to: Literal["numpy"] = "numpy", timeout: float | None = None
-    ) -> Array: ...
-    @overload
-    async def get(self, refs: Ref, *, to: Literal["torch"], timeout: float | None = None) -> torch.Tensor: ...
-    @overload
-    async def get(self, refs: Ref, *, to: Literal["tensor"], timeout: float | None = None) -> Tensor: ...
-    @overload
-    async def get(
-        self, refs: Iterable[Ref], *, to: Literal["numpy"] = "numpy", timeout: float | None = None
-    ) -> list[Array]: ...
-    @overload
-    async def get(
-        self, refs: Iterable[Ref], *, to: Literal["torch"], timeout: float | None = None
-    ) -> list[torch.Tensor]: ...
-    @overload
-    async def get(
-        self, refs: Iterable[Ref], *, to: Literal["tensor"], timeout: float | None = None
-    ) -> list[Tensor]: ...
-
-    async def get(
-        self, refs: Ref | Iterable[Ref], *, to: Form = "numpy", timeout: float | None = None
-    ) -> Any:
-        """As ``Gang.get``."""
-        fetched = await self._channels.run_all(self._on_owners(refs, ops.get, to=to, timeout=timeout))
-        return fetched[0] if isinstance(refs, Ref) else fetched
-
-    async def create(
-        self,
-        dtype: object,
-        shape: Iterable[int] | int,
-        *,
-        init: Init | Sequence[Init] | None = None,
-        group: str | Group = "world",
-        device: str = "",
-    ) -> list[Ref]:
-        """As ``Gang.create``."""
-        return await self._channels.run_all(
-            self._creates(await self._members(group), dtype, shape, init, device)
-        )
-
-    @overload
-    async def describe(self, refs: Ref) -> Ref: ...
-    @overload
-    async def describe(self, refs: Iterable[Ref]) -> list[Ref]: ...
-
-    async def describe(self, refs: Ref | Iterable[Ref]) -> Ref | list[Ref]:
-        """As ``Gang.describe``."""
-        described = await self._channels.run_all(self._on_owners(refs, ops.describe))
-        return described[0] if isinstance(refs, Ref) else described
-
-    async def list_refs(self) -> list[list[Ref]]:
-        """As ``Gang.list_refs``."""
-        pages = await self._channels.run_all(self._on(self._all(), ops.list_refs))
-        return [
-            [*page.refs, *(await rank._more_refs(page.next_page_token) if page.next_page_token else ())]
-            for rank, page in zip(self, pages, strict=True)
-        ]
-
-    async def release(self, refs: Ref | Iterable[Ref]) -> int:
-        """As ``Gang.release``."""
-        return sum(await self._channels.run_all(self._releases(refs)))
-
     # --- collectives ---------------------------------------------------------------------------------------
 
     async def barrier(self, **options: Unpack[CallOptions]) -> None:
@@ -216,22 +135,24 @@ class AsyncGang(AsyncGangCollectives, AsyncGangGroups):
 
     # --- operations that go on by themselves ---------------------------------------------------------------
 
-    async def submit(
-        self, operation: str, refs: Sequence[Ref] | None = None, **options: Any
-    ) -> AsyncSubmitted:
+    async def submit(self, operation: str, given: Any = None, **options: Any) -> AsyncSubmitted:
         """As ``Gang.submit``."""
-        members = await self._members(options.get("group", "world")) if refs is None else ()
-        calls = self._submits(operation, refs, members, options)
+        build, finish = ops.submitting(operation), finishing(operation, given)
+        members = await self._carried_out(members_for(self, operation, given, options))
+        calls = member_calls(self, operation, build, given, members, options)
         operation_id = calls[0].operation_id
         outcomes = await self._channels.outcomes(calls)
         if any(outcome.error is not None for outcome in outcomes):
             withdrawn = await self._channels.outcomes(self._withdraws(operation_id, outcomes))
             raise refused_submit(outcomes, withdrawn)
-        return self._submitted(operation_id, [call.rank for call in calls], options.get("timeout"))
+        timeout = options.get("timeout") or self.timeout
+        ranks = [call.rank for call in calls]
+        return AsyncSubmitted(self._channels, finish, operation_id, ranks, self._scope, timeout)
 
     async def find(self, operation_id: str, *, group: str | Group = "world") -> AsyncSubmitted:
         """As ``Gang.find``."""
-        return self._submitted(operation_id, await self._members(group), None)
+        members = await self._members(group)
+        return AsyncSubmitted(self._channels, anything, operation_id, members, self._scope, self.timeout)
 
     # --- groups and the gang -------------------------------------------------------------------------------
 
@@ -275,13 +196,6 @@ class AsyncGang(AsyncGangCollectives, AsyncGangGroups):
         return formed
 
     # --- inside --------------------------------------------------------------------------------------------
-
-    async def _members(self, group: str | Group) -> tuple[int, ...]:
-        known = self._known_members(group)
-        return (await self._channels.run(self._describe(group))).ranks if known is None else known
-
-    def _submitted(self, operation_id: str, members: Sequence[int], timeout: float | None) -> AsyncSubmitted:
-        return AsyncSubmitted(self._channels, operation_id, members, self._scope, timeout or self.timeout)
 
     async def _run_again(self, calls: Sequence[Call[T]]) -> list[T]:
         # A connection to a rank that died may not be known to be lost yet; the next one leads to the new rank.

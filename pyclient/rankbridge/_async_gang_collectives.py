@@ -6,19 +6,15 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from rankbridge import _operations as ops
-from rankbridge._async_channels import AsyncChannels
-from rankbridge._async_rank import AsyncRank
-from rankbridge._gang_core import GangCore
+from rankbridge._async_front import AsyncGangFront
 from rankbridge._operations import CallOptions, ReduceOp
 from rankbridge._ref import Ref
 
 __all__ = ["AsyncGangCollectives"]
 
 
-class AsyncGangCollectives(GangCore[AsyncRank]):
+class AsyncGangCollectives(AsyncGangFront):
     """What an ``AsyncGang`` does with one tensor of each member: as ``Gang``, to be awaited."""
-
-    _channels: AsyncChannels
 
     async def broadcast(
         self,
@@ -44,21 +40,6 @@ class AsyncGangCollectives(GangCore[AsyncRank]):
     ) -> list[Ref]:
         """As ``Gang.scatter``."""
         calls = self._on_refs(refs, ops.scatter, src_rank_in_group=src_rank_in_group, dim=dim, **options)
-        return await self._channels.run_all(calls)
-
-    async def gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dst_rank_in_group: int = 0,
-        dim: int = -1,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref | None]:
-        """As ``Gang.gather``."""
-        calls = self._on_refs(
-            refs, ops.gather, dst_rank_in_group=dst_rank_in_group, dim=dim, sizes=sizes, **options
-        )
         return await self._channels.run_all(calls)
 
     async def reduce(
@@ -99,19 +80,6 @@ class AsyncGangCollectives(GangCore[AsyncRank]):
         calls = self._on_refs(refs, ops.reduce_scatter, op=op, dim=dim, sizes=sizes, **options)
         return await self._channels.run_all(calls)
 
-    async def all_gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dim: int = -1,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """As ``Gang.all_gather``."""
-        return await self._channels.run_all(
-            self._on_refs(refs, ops.all_gather, dim=dim, sizes=sizes, **options)
-        )
-
     async def all_to_all(
         self,
         refs: Sequence[Ref],
@@ -124,3 +92,14 @@ class AsyncGangCollectives(GangCore[AsyncRank]):
         return await self._channels.run_all(
             self._on_refs(refs, ops.all_to_all, dim=dim, sizes=sizes, **options)
         )
+
+    async def scan(
+        self,
+        refs: Sequence[Ref],
+        *,
+        op: ReduceOp = "sum",
+        exclusive: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """As ``Gang.scan``."""
+        return await self._called("scan", refs, op=op, exclusive=exclusive, **options)

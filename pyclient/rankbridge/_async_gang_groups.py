@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
 
 from rankbridge import _group_programs as programs
-from rankbridge._async_channels import AsyncChannels
-from rankbridge._async_rank import AsyncRank
-from rankbridge._gang_core import GangCore
-from rankbridge._group_programs import GroupLike, Program
+from rankbridge._async_front import AsyncGangFront
+from rankbridge._group_programs import GroupLike
 from rankbridge._groups import Group
 from rankbridge._layout import Layout
 from rankbridge._mesh import Mesh
 
-T = TypeVar("T")
-
 __all__ = ["AsyncGangGroups"]
 
 
-class AsyncGangGroups(GangCore[AsyncRank]):
+class AsyncGangGroups(AsyncGangFront):
     """What an ``AsyncGang`` does with many groups at once. Use it from one task at a time, as "world" itself."""
-
-    _channels: AsyncChannels
 
     async def hosts(self) -> tuple[str, ...]:
         """As ``Gang.hosts``."""
@@ -79,17 +72,3 @@ class AsyncGangGroups(GangCore[AsyncRank]):
         """As ``Gang.new_layout``."""
         program = programs.making_layout(self, layout, timeout=timeout, generation=generation)
         return await self._carried_out(program)
-
-    async def _carried_out(self, program: Program[T]) -> T:
-        try:
-            calls = next(program)
-            while True:
-                try:
-                    outcomes = await self._channels.outcomes(calls)
-                except BaseException as error:
-                    calls = program.throw(error)
-                else:
-                    calls = program.send(outcomes)
-        except StopIteration as end:
-            result: T = end.value
-            return result

@@ -6,29 +6,31 @@ import contextlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
+from typing import Any, Self, TypeVar, Unpack
 
 import grpc
 
 from rankbridge import _operations as ops
+from rankbridge._averaging import GangAveraging
 from rankbridge._calls import Call
+from rankbridge._coalesced import GangCoalesced
+from rankbridge._coordinator import GangCoordinator
 from rankbridge._gang_collectives import GangCollectives
 from rankbridge._gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
 from rankbridge._gang_groups import GangGroups
-from rankbridge._inits import Init
-from rankbridge._operations import CallOptions, Form, MemberOptions
+from rankbridge._gang_refs import GangRefs
+from rankbridge._gathers import GangGathers
+from rankbridge._objects import GangObjects
+from rankbridge._operations import CallOptions, MemberOptions
+from rankbridge._programs import anything, finishing, member_calls, members_for
 from rankbridge._rank import Rank
-from rankbridge._ref import Ref
 from rankbridge._renewing import RenewingThread
 from rankbridge._status import Formed, Group, RankStatus
 from rankbridge._submitted import Submitted
 from rankbridge._sync_channels import SyncChannels
+from rankbridge._synchronizing import GangSynchronizing
 from rankbridge._targets import Target, resolve
-from rankbridge._tensor import Array, Tensor, TensorLike, as_tensor
 from rankbridge.errors import RankBridgeError, UnavailableError
-
-if TYPE_CHECKING:
-    import torch
 
 T = TypeVar("T")
 
@@ -80,7 +82,17 @@ def connect(
     return gang
 
 
-class Gang(GangCollectives, GangGroups):
+class Gang(
+    GangRefs,
+    GangCollectives,
+    GangGathers,
+    GangObjects,
+    GangCoalesced,
+    GangCoordinator,
+    GangAveraging,
+    GangSynchronizing,
+    GangGroups,
+):
     """All ranks of a job: ``gang.all_reduce(refs)``, ``gang[2]``, ``len(gang)``.
 
     Lists of refs and values are in group order, one for each member; for "world" that is by rank. A call goes
@@ -145,120 +157,6 @@ class Gang(GangCollectives, GangGroups):
         finally:
             self._close_session(session_id)
 
-    # --- tensors -------------------------------------------------------------------------------------------
-
-    def put(
-        self,
-        values: Sequence[TensorLike],
-        *,
-        group: str | Group = "world",
-        device: str = "",
-        timeout: float | None = None,
-    ) -> list[Ref]:
-        """Brings one tensor to each rank.
-
-        Args:
-            values: One for each member of `group`, in group order: whatever ``Rank.put`` takes.
-            group: Whose ranks get them.
-            device: "cpu", "cuda:0". Empty: each rank's own.
-            timeout: Seconds for the whole transfer. None: the default.
-        """
-        pairs = self._paired(self._members(group), values, "put")
-        return self._channels.run_all(
-            [ops.put(scope, value, device=device, timeout=timeout) for scope, value in pairs]
-        )
-
-    def put_same(
-        self,
-        value: TensorLike,
-        *,
-        group: str | Group = "world",
-        device: str = "",
-        timeout: float | None = None,
-    ) -> list[Ref]:
-        """Brings the same tensor to each rank; arguments as of `put`."""
-        tensor = as_tensor(value)
-        calls = self._on(self._members(group), ops.put, tensor, device=device, timeout=timeout)
-        return self._channels.run_all(calls)
-
-    @overload
-    def get(self, refs: Ref, *, to: Literal["numpy"] = "numpy", timeout: float | None = None) -> Array: ...
-    @overload
-    def get(self, refs: Ref, *, to: Literal["torch"], timeout: float | None = None) -> torch.Tensor: ...
-    @overload
-    def get(self, refs: Ref, *, to: Literal["tensor"], timeout: float | None = None) -> Tensor: ...
-    @overload
-    def get(
-        self, refs: Iterable[Ref], *, to: Literal["numpy"] = "numpy", timeout: float | None = None
-    ) -> list[Array]: ...
-    @overload
-    def get(
-        self, refs: Iterable[Ref], *, to: Literal["torch"], timeout: float | None = None
-    ) -> list[torch.Tensor]: ...
-    @overload
-    def get(
-        self, refs: Iterable[Ref], *, to: Literal["tensor"], timeout: float | None = None
-    ) -> list[Tensor]: ...
-
-    def get(self, refs: Ref | Iterable[Ref], *, to: Form = "numpy", timeout: float | None = None) -> Any:
-        """Fetches the tensor of one ref, or of each of several, each from its own rank.
-
-        Args:
-            refs: A ref, or several in any order.
-            to: "numpy": numpy arrays, or ``Tensor`` where numpy lacks the dtype. "torch": torch tensors on
-                the CPU. "tensor": ``Tensor``.
-            timeout: Seconds for the whole transfer. None: the default.
-        """
-        fetched = self._channels.run_all(self._on_owners(refs, ops.get, to=to, timeout=timeout))
-        return fetched[0] if isinstance(refs, Ref) else fetched
-
-    def create(
-        self,
-        dtype: object,
-        shape: Iterable[int] | int,
-        *,
-        init: Init | Sequence[Init] | None = None,
-        group: str | Group = "world",
-        device: str = "",
-    ) -> list[Ref]:
-        """Makes a tensor on each rank; nothing but its description travels.
-
-        Args:
-            dtype: Name ("bfloat16"), torch dtype or numpy dtype.
-            shape: Sizes, outermost first; the same on each rank.
-            init: `zeros` (if None), `full`, `arange`, `uniform` or `normal` of this package: one for all, or
-                one for each member.
-            group: Whose ranks get one.
-            device: "cpu", "cuda:0". Empty: each rank's own.
-        """
-        return self._channels.run_all(self._creates(self._members(group), dtype, shape, init, device))
-
-    @overload
-    def describe(self, refs: Ref) -> Ref: ...
-    @overload
-    def describe(self, refs: Iterable[Ref]) -> list[Ref]: ...
-
-    def describe(self, refs: Ref | Iterable[Ref]) -> Ref | list[Ref]:
-        """Asks for dtype, shape and device, as they are now, of one ref or of several in any order."""
-        described = self._channels.run_all(self._on_owners(refs, ops.describe))
-        return described[0] if isinstance(refs, Ref) else described
-
-    def list_refs(self) -> list[list[Ref]]:
-        """Lists, by rank, the refs of the current session, in the order in which they were made."""
-        pages = self._channels.run_all(self._on(self._all(), ops.list_refs))
-        return [
-            [*page.refs, *(rank._more_refs(page.next_page_token) if page.next_page_token else ())]
-            for rank, page in zip(self, pages, strict=True)
-        ]
-
-    def release(self, refs: Ref | Iterable[Ref]) -> int:
-        """Frees refs of any ranks and sessions, and gives their number.
-
-        Those of one rank and session are freed all or none; if one rank refuses, others may have freed
-        theirs.
-        """
-        return sum(self._channels.run_all(self._releases(refs)))
-
     # --- collectives ---------------------------------------------------------------------------------------
 
     def barrier(self, **options: Unpack[CallOptions]) -> None:
@@ -268,15 +166,15 @@ class Gang(GangCollectives, GangGroups):
 
     # --- operations that go on by themselves ---------------------------------------------------------------
 
-    def submit(self, operation: str, refs: Sequence[Ref] | None = None, **options: Any) -> Submitted:
+    def submit(self, operation: str, given: Any = None, **options: Any) -> Submitted:
         """Begins a collective on every member, and returns as soon as they all have it.
 
         If a rank refuses it, it is withdrawn on the others.
 
         Args:
-            operation: Name of the collective, as of this class's method: "all_reduce".
-            refs: What the method takes; None for one that takes none.
-            **options: What the method takes.
+            operation: Name of the collective, as of this class's method: "all_reduce", "broadcast_object".
+            given: What the method takes first: refs, a value, values; None for one that takes nothing.
+            **options: What else the method takes.
 
         Returns:
             The operation, to `poll`, to `cancel`, and to wait for its `result`.
@@ -285,14 +183,17 @@ class Gang(GangCollectives, GangGroups):
             InvalidArgumentError: There is no such collective.
             GangError: A rank refused it.
         """
-        members = self._members(options.get("group", "world")) if refs is None else ()
-        calls = self._submits(operation, refs, members, options)
+        build, finish = ops.submitting(operation), finishing(operation, given)
+        members = self._carried_out(members_for(self, operation, given, options))
+        calls = member_calls(self, operation, build, given, members, options)
         operation_id = calls[0].operation_id
         outcomes = self._channels.outcomes(calls)
         if any(outcome.error is not None for outcome in outcomes):
             withdrawn = self._channels.outcomes(self._withdraws(operation_id, outcomes))
             raise refused_submit(outcomes, withdrawn)
-        return self._submitted(operation_id, [call.rank for call in calls], options.get("timeout"))
+        timeout = options.get("timeout") or self.timeout
+        ranks = [call.rank for call in calls]
+        return Submitted(self._channels, finish, operation_id, ranks, self._scope, timeout)
 
     def find(self, operation_id: str, *, group: str | Group = "world") -> Submitted:
         """Gives any operation by its id: also one whose call was lost, or that another process began.
@@ -304,7 +205,8 @@ class Gang(GangCollectives, GangGroups):
         Returns:
             The operation. Whether the ranks know it shows when they are asked.
         """
-        return self._submitted(operation_id, self._members(group), None)
+        members = self._members(group)
+        return Submitted(self._channels, anything, operation_id, members, self._scope, self.timeout)
 
     # --- groups and the gang -------------------------------------------------------------------------------
 
@@ -367,13 +269,6 @@ class Gang(GangCollectives, GangGroups):
         return formed
 
     # --- inside --------------------------------------------------------------------------------------------
-
-    def _members(self, group: str | Group) -> tuple[int, ...]:
-        known = self._known_members(group)
-        return self._channels.run(self._describe(group)).ranks if known is None else known
-
-    def _submitted(self, operation_id: str, members: Sequence[int], timeout: float | None) -> Submitted:
-        return Submitted(self._channels, operation_id, members, self._scope, timeout or self.timeout)
 
     def _run_again(self, calls: Sequence[Call[T]]) -> list[T]:
         # A connection to a rank that died may not be known to be lost yet; the next one leads to the new rank.

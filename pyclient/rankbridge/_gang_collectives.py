@@ -6,24 +6,20 @@ from collections.abc import Sequence
 from typing import Unpack
 
 from rankbridge import _operations as ops
-from rankbridge._gang_core import GangCore
+from rankbridge._front import GangFront
 from rankbridge._operations import CallOptions, ReduceOp
-from rankbridge._rank import Rank
 from rankbridge._ref import Ref
-from rankbridge._sync_channels import SyncChannels
 
 __all__ = ["GangCollectives"]
 
 
-class GangCollectives(GangCore[Rank]):
+class GangCollectives(GangFront):
     """What a ``Gang`` does with one tensor of each member: refs in group order go in, refs come out.
 
     ``**options`` are ``CallOptions``: `group` (a ``Group`` or its name), `timeout` in seconds, `operation_id`,
     `generation`. What fails raises one ``GangError``, as told at ``Gang``; the causes told at each method are definite:
     nothing has happened on any rank, no input has changed, and the group is as good as before.
     """
-
-    _channels: SyncChannels
 
     def broadcast(
         self,
@@ -72,38 +68,6 @@ class GangCollectives(GangCore[Rank]):
                 dims or sources differ.
         """
         calls = self._on_refs(refs, ops.scatter, src_rank_in_group=src_rank_in_group, dim=dim, **options)
-        return self._channels.run_all(calls)
-
-    def gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dst_rank_in_group: int = 0,
-        dim: int = -1,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref | None]:
-        """Gives one member all members' tensors, concatenated in group order, as vLLM's ``gather``.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype and shape, one dimension or more.
-            dst_rank_in_group: Who gets the result.
-            dim: Dimension along which to concatenate; negative counts from the last.
-            sizes: For tensors that differ along `dim`: the size of each member's there, in group order. None: all are
-                alike.
-            **options: See the class.
-
-        Returns:
-            A ref at the destination's place, None at all others.
-
-        Raises:
-            GangError: ``InvalidArgumentError``: the tensors have no such dimension, or a member's is not of its size;
-                ``RankOutOfRangeError``; ``MismatchError``: the members' dtypes, shapes, dims, sizes or destinations
-                differ.
-        """
-        calls = self._on_refs(
-            refs, ops.gather, dst_rank_in_group=dst_rank_in_group, dim=dim, sizes=sizes, **options
-        )
         return self._channels.run_all(calls)
 
     def reduce(
@@ -185,32 +149,6 @@ class GangCollectives(GangCore[Rank]):
         calls = self._on_refs(refs, ops.reduce_scatter, op=op, dim=dim, sizes=sizes, **options)
         return self._channels.run_all(calls)
 
-    def all_gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dim: int = -1,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member all members' tensors, concatenated in group order.
-
-        As vLLM's ``all_gather``, and with `sizes` its ``all_gatherv``, but along every dimension: that knows the first
-        alone.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype and shape, one dimension or more.
-            dim: Dimension along which to concatenate; negative counts from the last.
-            sizes: For tensors that differ along `dim`: the size of each member's there, in group order. None: all are
-                alike.
-            **options: See the class.
-
-        Raises:
-            GangError: ``InvalidArgumentError``: the tensors have no such dimension, or a member's is not of its size;
-                ``MismatchError``: the members' dtypes, shapes, dims or sizes differ.
-        """
-        return self._channels.run_all(self._on_refs(refs, ops.all_gather, dim=dim, sizes=sizes, **options))
-
     def all_to_all(
         self,
         refs: Sequence[Ref],
@@ -238,3 +176,26 @@ class GangCollectives(GangCore[Rank]):
             InvalidArgumentError: `sizes` are not a row for each member, with a size for each. Nothing was sent.
         """
         return self._channels.run_all(self._on_refs(refs, ops.all_to_all, dim=dim, sizes=sizes, **options))
+
+    def scan(
+        self,
+        refs: Sequence[Ref],
+        *,
+        op: ReduceOp = "sum",
+        exclusive: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives member m the element-wise reduction of the tensors of members 0 to m, as MPI's ``Scan``.
+
+        Args:
+            refs: One of each member, in group order, all of equal dtype and shape.
+            op: As of `all_reduce`, but "avg".
+            exclusive: True: of members 0 to m - 1, as MPI's ``Exscan``, and zeros for member 0; of sums only.
+            **options: See the class.
+
+        Raises:
+            GangError: ``UnsupportedOperationError``: the backend has no scan; ``UnsupportedDtypeError``: it has none
+                of these; ``InvalidArgumentError``: an average, or an exclusive scan of anything but sums;
+                ``MismatchError``: the members' dtypes, shapes or ops differ.
+        """
+        return self._called("scan", refs, op=op, exclusive=exclusive, **options)

@@ -37,6 +37,7 @@ __all__ = [
     "new_id",
     "of_gang",
     "refused_submit",
+    "with_id",
 ]
 
 LEASE = 30.0
@@ -137,26 +138,19 @@ class GangCore(Generic[RankT]):
         timeout = min(self.timeout, CLOSE_TIMEOUT)
         return self._on(self._all(), ops.close_session, session_id, timeout=timeout)
 
-    def _submits(
-        self, operation: str, refs: Sequence[Ref] | None, members: Sequence[int], options: dict[str, Any]
-    ) -> list[Call[str]]:
-        """Begins an operation on every member, under one operation id. `members` are needed without refs."""
-        build = ops.submitting(operation)
-        if refs is None:
-            return self._on_members(members, build, **options)
-        return self._on_refs(refs, build, **options)
-
     def _withdraws(self, operation_id: str, outcomes: Sequence[Outcome[str]]) -> list[Call[bool]]:
         """Withdraws an operation wherever it may have been begun."""
         begun = [each.rank for each in outcomes if each.error is None or each.error.indefinite]
         return self._on(begun, ops.cancel, operation_id)
 
-    def _scope(self, rank: int) -> Scope:
+    def _scope(self, rank: int, session_id: str | None = None) -> Scope:
+        """Gives where a call is made, and for whom: the session given, else the current one."""
         if not 0 <= rank < len(self):
             raise RankOutOfRangeError(
                 "no such rank in this gang", expected=f"0 to {len(self) - 1}", got=str(rank)
             )
-        return Scope(rank=rank, session_id=self.session_id, timeout=self.timeout)
+        owner = self.session_id if session_id is None else session_id
+        return Scope(rank=rank, session_id=owner, timeout=self.timeout)
 
     def _on(
         self, ranks: Iterable[int], build: Callable[..., Call[T]], *args: Any, **options: Any
@@ -168,22 +162,36 @@ class GangCore(Generic[RankT]):
         self, members: Iterable[int], build: Callable[..., Call[T]], *args: Any, **options: Any
     ) -> list[Call[T]]:
         """Makes the same operation of a group for its members, under one operation id."""
-        return self._on(members, build, *args, **_with_id(options))
+        return self._on(members, build, *args, **with_id(options))
 
     def _on_refs(self, refs: Sequence[Ref], build: Callable[..., Call[T]], **options: Any) -> list[Call[T]]:
         """Makes the same operation of a group for its members' refs, under one operation id."""
-        members = self._known_members(options.get("group", "world"))
-        ranks = tuple(ref.rank for ref in refs)
-        if (members is not None and ranks != members) or not refs:
+        self._checked_refs(refs, options.get("group", "world"), build.__name__)
+        each = ops.shares(build.__name__, with_id(options), len(refs))
+        return [build(self._scope(ref.rank), ref, **mine) for ref, mine in zip(refs, each, strict=True)]
+
+    def _checked_refs(self, refs: Any, group: str | Group, operation: str) -> tuple[int, ...]:
+        """Gives the ranks of refs.
+
+        Raises:
+            InvalidArgumentError: They are not one of each member, in group order, as far as the members are known.
+        """
+        members = self._known_members(group)
+        if isinstance(refs, Ref) or not all(isinstance(ref, Ref) for ref in refs or ()):
+            got = "one ref" if isinstance(refs, Ref) else f"a {type(refs).__name__} of other things than refs"
+            ranks: tuple[int, ...] = ()
+        else:
+            ranks = tuple(ref.rank for ref in refs or ())
+            got = f"ranks {list(ranks)}"
+        if not ranks or (members is not None and ranks != members):
             raise InvalidArgumentError(
                 "one ref of each member, in group order",
-                group=group_name(options.get("group", "world")),
-                operation=build.__name__,
+                group=group_name(group),
+                operation=operation,
                 expected=f"ranks {list(members)}" if members is not None else "one ref at least",
-                got=f"ranks {list(ranks)}",
+                got=got,
             )
-        each = ops.shares(build.__name__, _with_id(options), len(refs))
-        return [build(self._scope(ref.rank), ref, **mine) for ref, mine in zip(refs, each, strict=True)]
+        return ranks
 
     def _paired(self, members: Sequence[int], values: Sequence[T], operation: str) -> list[tuple[Scope, T]]:
         """Gives each member its own value."""
@@ -273,5 +281,6 @@ def of_gang(group: Group) -> Group:
     return Group(name=group.name, ranks=group.ranks, backend=group.backend, generation=group.generation)
 
 
-def _with_id(options: dict[str, Any]) -> dict[str, Any]:
+def with_id(options: dict[str, Any]) -> dict[str, Any]:
+    """Gives the options of an operation with a fresh operation id, unless they have one."""
     return options if options.get("operation_id") is not None else {**options, "operation_id": new_id()}

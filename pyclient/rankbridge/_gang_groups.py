@@ -3,26 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
 
 from rankbridge import _group_programs as programs
-from rankbridge._gang_core import GangCore
-from rankbridge._group_programs import GroupLike, Program
+from rankbridge._front import GangFront
+from rankbridge._group_programs import GroupLike
 from rankbridge._groups import Group
 from rankbridge._layout import Layout
 from rankbridge._mesh import Mesh
-from rankbridge._rank import Rank
-from rankbridge._sync_channels import SyncChannels
-
-T = TypeVar("T")
 
 __all__ = ["GangGroups"]
 
 
-class GangGroups(GangCore[Rank]):
+class GangGroups(GangFront):
     """What a ``Gang`` does with many groups at once. Use it from one thread at a time, as "world" itself."""
-
-    _channels: SyncChannels
 
     def hosts(self) -> tuple[str, ...]:
         """Gives the name of each rank's host, by rank.
@@ -156,17 +149,3 @@ class GangGroups(GangCore[Rank]):
         """
         program = programs.making_layout(self, layout, timeout=timeout, generation=generation)
         return self._carried_out(program)
-
-    def _carried_out(self, program: Program[T]) -> T:
-        try:
-            calls = next(program)
-            while True:
-                try:
-                    outcomes = self._channels.outcomes(calls)
-                except BaseException as error:
-                    calls = program.throw(error)
-                else:
-                    calls = program.send(outcomes)
-        except StopIteration as end:
-            result: T = end.value
-            return result

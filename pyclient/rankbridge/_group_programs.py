@@ -1,14 +1,10 @@
-"""What takes several rounds of calls, for the sync and the async front: groups made together, meshes, layouts.
-
-A program is a generator: it yields the calls of a round, which its front sends all at once, gets their outcomes, and
-returns what it is for. It makes no I/O itself.
-"""
+"""The programs of groups made together, of meshes and of layouts."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any
 
 from rankbridge import _operations as ops
 from rankbridge._calls import Call
@@ -16,6 +12,7 @@ from rankbridge._gang_core import CLOSE_TIMEOUT, GangCore, all_values, of_gang
 from rankbridge._groups import Group, Place, listed
 from rankbridge._layout import Layout
 from rankbridge._mesh import Mesh
+from rankbridge._programs import Program
 from rankbridge._status import RankStatus
 from rankbridge.errors import (
     GenerationError,
@@ -29,17 +26,11 @@ from rankbridge.errors import (
     gang_error,
 )
 
-T = TypeVar("T")
-
-Program = Generator[list[Call[Any]], list[Outcome[Any]], T]
-"""Yields the calls of each round, gets their outcomes, returns a result."""
-
 GroupLike = Group | tuple[str, Iterable[int]]
 """A group to make: its description, or its name and ranks."""
 
 __all__ = [
     "GroupLike",
-    "Program",
     "describing",
     "ending",
     "finding_mesh",

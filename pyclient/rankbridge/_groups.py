@@ -172,6 +172,21 @@ class Member:
         return self.rank_in_group == len(self.group) - 1
 
     @property
+    def is_master(self) -> bool:
+        """Whether it is the group's first member, in optimus-dl's word."""
+        return self.is_first_rank
+
+    @property
+    def is_local_master(self) -> bool | None:
+        """Whether it is the group's first member on its host, in optimus-dl's word. None: not known."""
+        if self._place is None:
+            return None
+        hosts = [None if place is None else place.host for place in self.group.places[: self.rank_in_group]]
+        if self._place.host in hosts:
+            return False
+        return None if None in hosts else True
+
+    @property
     def next_rank(self) -> int:
         """Rank in the gang of the member after it; after the last comes the first."""
         return self.group.ranks[(self.rank_in_group + 1) % len(self.group)]

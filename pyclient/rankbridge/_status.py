@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Any, Literal, cast
 
 from rankbridge._dtypes import DTYPES
 from rankbridge._failures import error_from_wire
 from rankbridge._groups import Group
-from rankbridge._ref import Ref
 from rankbridge.errors import RankBridgeError
 from rankbridge.v1 import (
     collective_service_pb2,
@@ -101,6 +100,16 @@ class RankStatus:
     version: str
     abilities: Abilities | None = None
 
+    @property
+    def backend_supports_cuda(self) -> bool:
+        """Whether the backend moves tensors of CUDA devices, as OLMo-core's ``backend_supports_cuda``."""
+        return "nccl" in self.backend
+
+    @property
+    def backend_supports_cpu(self) -> bool:
+        """Whether the backend moves tensors of the CPU, as OLMo-core's ``backend_supports_cpu``."""
+        return any(name in self.backend for name in ("gloo", "mpi", "fake"))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Formed:
@@ -125,13 +134,13 @@ class OperationStatus:
         rank: Rank in the gang.
         state: "queued" (behind others of its group), "admission" (waiting for the other members), "data" (in the
             backend), "done" (its outcome is known), or "unspecified".
-        value: What it gave: a ref, or None.
+        value: What it gave, as the direct call on this rank: a ref, a value, or None.
         error: How it failed. None: it did not, or is not done.
     """
 
     rank: int
     state: OperationState
-    value: Ref | None = None
+    value: Any = None
     error: RankBridgeError | None = None
 
 

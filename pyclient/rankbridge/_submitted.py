@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from rankbridge import _operations as ops
 from rankbridge._async_channels import AsyncChannels
 from rankbridge._calls import MARGIN, Call
-from rankbridge._ref import Ref
+from rankbridge._programs import Finish
 from rankbridge._status import OperationStatus
 from rankbridge._sync_channels import SyncChannels
 
@@ -48,7 +48,7 @@ class SubmittedCore:
     def _on_members(self, build: Callable[..., Call[T]], **options: Any) -> list[Call[T]]:
         return [build(self._scope(rank), self.operation_id, **options) for rank in self.ranks]
 
-    def _awaits(self, timeout: float | None) -> list[Call[Ref | None]]:
+    def _awaits(self, timeout: float | None) -> list[Call[Any]]:
         # The ranks' verdict on a member that does not come is a moment later than the operation's own timeout.
         seconds = self._timeout + MARGIN if timeout is None else timeout
         return self._on_members(ops.await_operation, timeout=seconds)
@@ -62,10 +62,11 @@ class Submitted(SubmittedCore):
         ranks: Ranks of the members, in group order.
     """
 
-    def __init__(self, channels: SyncChannels, *args: Any) -> None:
-        """Made by ``Gang``."""
+    def __init__(self, channels: SyncChannels, finish: Finish, *args: Any) -> None:
+        """Made by ``Gang``. `finish` makes the result of what every member gave."""
         super().__init__(*args)
         self._channels = channels
+        self._finish = finish
 
     def poll(self) -> list[OperationStatus]:
         """Tells how far the operation is on each member, in group order.
@@ -75,7 +76,7 @@ class Submitted(SubmittedCore):
         """
         return self._channels.run_all(self._on_members(ops.poll))
 
-    def result(self, timeout: float | None = None) -> list[Ref | None] | None:
+    def result(self, timeout: float | None = None) -> list[Any] | None:
         """Waits for the outcome on every member. May be called again, also from another process.
 
         Args:
@@ -83,14 +84,14 @@ class Submitted(SubmittedCore):
                 that was found by its id: the gang's), and two seconds more.
 
         Returns:
-            What the direct call gives: a ref or None for each member, in group order; None if no member gets one,
-            as of a barrier.
+            What the direct call gives: a ref, value or None for each member, in group order; None of a barrier. Of
+            an operation that was found by its id: what each member gave, or None if no member got anything.
 
         Raises:
             GangError: The operation failed, as the direct call would; ``DeadlineExceededError`` (a
                 ``TimeoutError``): it is not done yet, and goes on; ``UnknownOperationError``.
         """
-        return result_of(self._channels.run_all(self._awaits(timeout)))
+        return self._finish(self._channels.run_all(self._awaits(timeout)))
 
     def cancel(self) -> list[bool]:
         """Withdraws the operation where it was not admitted yet.
@@ -112,24 +113,20 @@ class AsyncSubmitted(SubmittedCore):
         ranks: Ranks of the members, in group order.
     """
 
-    def __init__(self, channels: AsyncChannels, *args: Any) -> None:
-        """Made by ``AsyncGang``."""
+    def __init__(self, channels: AsyncChannels, finish: Finish, *args: Any) -> None:
+        """Made by ``AsyncGang``. `finish` makes the result of what every member gave."""
         super().__init__(*args)
         self._channels = channels
+        self._finish = finish
 
     async def poll(self) -> list[OperationStatus]:
         """As ``Submitted.poll``."""
         return await self._channels.run_all(self._on_members(ops.poll))
 
-    async def result(self, timeout: float | None = None) -> list[Ref | None] | None:
+    async def result(self, timeout: float | None = None) -> list[Any] | None:
         """As ``Submitted.result``."""
-        return result_of(await self._channels.run_all(self._awaits(timeout)))
+        return self._finish(await self._channels.run_all(self._awaits(timeout)))
 
     async def cancel(self) -> list[bool]:
         """As ``Submitted.cancel``."""
         return await self._channels.run_all(self._on_members(ops.cancel))
-
-
-def result_of(values: list[Ref | None]) -> list[Ref | None] | None:
-    """Gives what the direct call gives: a list, or None where no member got anything."""
-    return values if any(value is not None for value in values) else None

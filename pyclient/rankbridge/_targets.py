@@ -27,8 +27,8 @@ CHANNEL_OPTIONS: list[tuple[str, int]] = [
     # How long one attempt to connect may take, by its misleading name: a rank that is stopped accepts connections
     # and says nothing on them.
     ("grpc.min_reconnect_backoff_ms", 2_000),
-    # Large tensors travel in chunks; a value with small tensors in it may still pass gRPC's usual 4 MiB.
-    ("grpc.max_receive_message_length", 64 << 20),
+    # Large tensors travel in chunks; values do not, and may pass gRPC's usual 4 MiB. A rank takes as much.
+    ("grpc.max_receive_message_length", 256 << 20),
 ]
 """How channels to ranks differ from gRPC's defaults."""
 

@@ -21,13 +21,13 @@ PyValue: TypeAlias = (
 )
 """What can be a value. A numpy scalar is a 0-dimensional tensor."""
 
-MAX_DEPTH = 32
-"""Most containers inside each other: what protobuf's parsers, which stop at 100 messages, can read."""
+MAX_DEPTH = 30
+"""Most containers inside each other: what protobuf's parsers, which stop at 100 messages, can read of any operation."""
 
 _INT64 = range(-(2**63), 2**63)
 
 
-def to_value(value: PyValue) -> value_pb2.Value:
+def to_value(value: object) -> value_pb2.Value:
     """Writes a Python object as a value.
 
     Args:

@@ -15,7 +15,11 @@ The tree, with the ``ErrorCode`` of each leaf::
     │   └── UnknownSessionError              UNKNOWN_SESSION
     ├── GroupError
     │   ├── UnknownGroupError                UNKNOWN_GROUP
-    │   └── GroupExistsError                 GROUP_EXISTS
+    │   ├── GroupExistsError                 GROUP_EXISTS
+    │   └── UnknownQueueError                UNKNOWN_QUEUE
+    ├── UnknownGraphError                    UNKNOWN_GRAPH
+    ├── NameExistsError                      NAME_EXISTS
+    ├── UnsupportedOperationError            UNSUPPORTED_OPERATION
     ├── ResourceExhaustedError               RESOURCE_EXHAUSTED
     ├── MismatchError                        MISMATCH
     ├── PeerMissingError                     PEER_MISSING
@@ -65,6 +69,7 @@ __all__ = [
     "InternalError",
     "InvalidArgumentError",
     "MismatchError",
+    "NameExistsError",
     "NotAllowedError",
     "NotFormedError",
     "Outcome",
@@ -81,11 +86,14 @@ __all__ = [
     "StaleGenerationError",
     "TransportError",
     "UnavailableError",
+    "UnknownGraphError",
     "UnknownGroupError",
     "UnknownOperationError",
+    "UnknownQueueError",
     "UnknownRefError",
     "UnknownSessionError",
     "UnsupportedDtypeError",
+    "UnsupportedOperationError",
     "WrongSessionError",
 ]
 
@@ -104,9 +112,13 @@ class ErrorCode(enum.StrEnum):
     WRONG_SESSION = "WRONG_SESSION"
     UNKNOWN_SESSION = "UNKNOWN_SESSION"
     UNKNOWN_GROUP = "UNKNOWN_GROUP"
+    UNKNOWN_QUEUE = "UNKNOWN_QUEUE"
+    UNKNOWN_GRAPH = "UNKNOWN_GRAPH"
     GROUP_EXISTS = "GROUP_EXISTS"
+    NAME_EXISTS = "NAME_EXISTS"
     RANK_OUT_OF_RANGE = "RANK_OUT_OF_RANGE"
     UNSUPPORTED_DTYPE = "UNSUPPORTED_DTYPE"
+    UNSUPPORTED_OPERATION = "UNSUPPORTED_OPERATION"
     RESOURCE_EXHAUSTED = "RESOURCE_EXHAUSTED"
     MISMATCH = "MISMATCH"
     INTERNAL = "INTERNAL"
@@ -289,7 +301,7 @@ class UnknownSessionError(SessionError):
 
 
 class GroupError(RankBridgeError):
-    """A group's name does not allow the call."""
+    """The name of a group, or of something in it, does not allow the call."""
 
 
 class UnknownGroupError(GroupError):
@@ -298,10 +310,34 @@ class UnknownGroupError(GroupError):
     code = ErrorCode.UNKNOWN_GROUP
 
 
+class UnknownQueueError(GroupError):
+    """No such queue in the group on this rank, or it was shut down."""
+
+    code = ErrorCode.UNKNOWN_QUEUE
+
+
 class GroupExistsError(GroupError):
     """A group of that name exists. Destroy it first, or choose another name."""
 
     code = ErrorCode.GROUP_EXISTS
+
+
+class UnknownGraphError(RankBridgeError):
+    """No such graph in the session on this rank, or nothing is being recorded."""
+
+    code = ErrorCode.UNKNOWN_GRAPH
+
+
+class NameExistsError(RankBridgeError):
+    """A queue or a graph of that name exists. Choose another name."""
+
+    code = ErrorCode.NAME_EXISTS
+
+
+class UnsupportedOperationError(RankBridgeError):
+    """The backend cannot do this operation at all. ``Rank.status`` tells what it can (`abilities`)."""
+
+    code = ErrorCode.UNSUPPORTED_OPERATION
 
 
 class ResourceExhaustedError(RankBridgeError):

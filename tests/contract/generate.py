@@ -6,8 +6,9 @@ with torch: moves are told in random bytes, reductions in small whole numbers th
 A case: `ranks` in the gang; `group`, ranks of a group that is made for it, or null for world; `operation` and
 `arguments`, the same on every member, or `arguments_by_rank`, one for each, null for a member that does not call;
 `inputs`, one tensor for each member, or null; `timeout` in seconds, if it matters; and either `results`, for each
-member a tensor or null, or `error`, the code of the error that the call raises on every member. A tensor is
-`{dtype, shape, data}`, data in base64 of its little-endian bytes.
+member a tensor, a list of tensors or null, or `error`, the code of the error that the call raises on every member;
+`refused_by`, by backend: its error instead. A tensor is `{dtype, shape, data}`, data in base64 of its little-endian
+bytes. Cases with values, messages and several calls in one have other fields: see `families`.
 """
 
 from __future__ import annotations
@@ -17,8 +18,12 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.contract.families.build import Json
+from tests.contract.families.coalesced import coalesced
 from tests.contract.families.groups import groups
+from tests.contract.families.layouts import layouts
+from tests.contract.families.messages import messages
 from tests.contract.families.moves import moves
+from tests.contract.families.objects import objects
 from tests.contract.families.reductions import reductions
 from tests.contract.families.refusals import missing, refusals
 from tests.contract.families.shapes import shapes
@@ -30,6 +35,10 @@ FILES: dict[str, Callable[[], Iterator[Json]]] = {
     "moves": moves,
     "shapes": shapes,
     "sizes": sizes,
+    "layouts": layouts,
+    "objects": objects,
+    "messages": messages,
+    "coalesced": coalesced,
     "reductions": reductions,
     "groups": groups,
     "refusals": refusals,

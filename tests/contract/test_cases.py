@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from tests.contract import cases, generate
+from tests.contract import cases, generate, values
 from tests.support.gangs import RunningGang
 
 import rankbridge
@@ -16,7 +16,7 @@ from rankbridge import Gang, GangError, Pending, RankBridgeError, Ref
 CASES = cases.load()
 
 
-@pytest.fixture(scope="module", params=["fake4", "gloo4"])
+@pytest.fixture(scope="module", params=["fake4", "gloo4", "mpi4"])
 def gang(request: pytest.FixtureRequest) -> Iterator[Gang]:
     running: RunningGang = request.getfixturevalue(request.param)
     with rankbridge.connect(running.description) as it:
@@ -47,11 +47,16 @@ def test_ranks_tell_the_reductions_that_the_cases_show(gang: Gang) -> None:
     for op, dtype, works in shown:
         assert (dtype in abilities.reductions[op]) is works, (op, dtype)
     assert {case["inputs"][0]["dtype"] for case in CASES if case["inputs"]} <= set(abilities.dtypes)
-    assert {case["operation"] for case in CASES} == set(abilities.collectives)
+    called = {case["operation"] for case in CASES} | {case.get("receive") for case in CASES} - {None}
+    assert set(abilities.collectives) - called == {"replay", "enqueue", "dequeue"}
+    refused = {case["operation"] for case in CASES if backend_of(gang) in case.get("refused_by", {})}
+    assert called - set(abilities.collectives) == refused
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
 def test_case(gang: Gang, case: cases.Json) -> None:
+    if refusal := case.get("refused_by", {}).get(backend_of(gang)):
+        case = {**case, "error": refusal}
     members = case["group"] or list(range(case["ranks"]))
     with gang.session():
         group = "world"
@@ -66,9 +71,93 @@ def test_case(gang: Gang, case: cases.Json) -> None:
         gang.barrier(timeout=10)
 
 
+def backend_of(gang: Gang) -> str:
+    return gang[0].status().backend
+
+
 def run(gang: Gang, group: str, members: Sequence[int], case: cases.Json) -> None:
-    inputs = case["inputs"] and [cases.tensor(it) for it in case["inputs"]]
-    refs = inputs and [gang[rank].put(it) for rank, it in zip(members, inputs, strict=True)]
+    if "receive" in case:
+        run_message(gang, group, members, case)
+    elif "calls" in case:
+        run_coalesced(gang, group, members, case)
+    elif "value" in case or "values" in case:
+        run_on_values(gang, group, members, case)
+    else:
+        run_on_tensors(gang, group, members, case)
+
+
+def run_message(gang: Gang, group: str, members: Sequence[int], case: cases.Json) -> None:
+    source, target = gang[members[case["from"]]], gang[members[case["to"]]]
+    options: dict[str, Any] = {"tag": case["tag"], "group": group, "timeout": timeout(case)}
+    receiving = dict(options)
+    if not case["any_source"]:
+        receiving["src_rank_in_group"] = case["from"]
+    if case["expected"]:
+        dtype, shape = case["expected"]
+        receiving["expected"] = (dtype, tuple(shape))
+    value = values.given(case["value"], source)
+    sending = source.start(case["operation"], value, dst_rank_in_group=case["to"], **options)
+    if "error" in case:
+        ends = [lambda: getattr(target, case["receive"])(**receiving), sending.result]
+        errors = [failure_of(end) for end in ends]
+        assert [(it.code.name, it.indefinite) for it in errors] == [(case["error"], False)] * 2
+        return
+    came, origin = getattr(target, case["receive"])(**receiving)
+    assert sending.result() is None
+    assert origin == case["from"]
+    values.assert_is(gang, came, case["value"], target.rank)
+
+
+def run_coalesced(gang: Gang, group: str, members: Sequence[int], case: cases.Json) -> None:
+    calls = [
+        (call["operation"], put(gang, members, call["inputs"]), call["arguments"]) for call in case["calls"]
+    ]
+    if "error" in case:
+        with pytest.raises(GangError) as raised:
+            gang.coalesce(calls, group=group, timeout=timeout(case))
+        errors = [outcome.error for outcome in raised.value.outcomes]
+        assert [error and error.code.name for error in errors] == [case["error"]] * len(members)
+        for (_, refs, _), call in zip(calls, case["calls"], strict=True):
+            assert not refs or [cases.told(it) for it in gang.get(refs, to="tensor")] == call["inputs"]
+        return
+    given = gang.coalesce(calls, group=group, timeout=timeout(case))
+    for outcomes, (_, refs, arguments), expected in zip(given, calls, case["results"], strict=True):
+        outcomes = outcomes if outcomes is not None else [None] * len(members)
+        check_results(gang, refs, outcomes, {"arguments": arguments, "results": expected})
+
+
+def run_on_values(gang: Gang, group: str, members: Sequence[int], case: cases.Json) -> None:
+    if "values" in case:
+        brought = [values.given(it, gang[rank]) for it, rank in zip(case["values"], members, strict=True)]
+    else:
+        source = case["arguments"].get("src_rank_in_group", 0)
+        holder = gang[members[source]] if source < len(members) else None
+        brought = values.given(case["value"], holder)
+    method = getattr(gang, case["operation"])
+    if "error" in case:
+        error = failure_of(lambda: method(brought, group=group, timeout=timeout(case), **case["arguments"]))
+        told = [it.error for it in error.outcomes] if isinstance(error, GangError) else [error]
+        assert {(it.code.name, it.indefinite) for it in told if it is not None} == {(case["error"], False)}
+        return
+    outcomes = method(brought, group=group, timeout=timeout(case), **case["arguments"])
+    for outcome, expected, rank in zip(outcomes, case["results"], members, strict=True):
+        values.assert_is(gang, outcome, expected, rank)
+
+
+def failure_of(call: Callable[[], object]) -> RankBridgeError:
+    with pytest.raises(RankBridgeError) as raised:
+        call()
+    return raised.value
+
+
+def put(gang: Gang, members: Sequence[int], inputs: list[cases.Json] | None) -> list[Ref] | None:
+    if inputs is None:
+        return None
+    return [gang[rank].put(cases.tensor(it)) for rank, it in zip(members, inputs, strict=True)]
+
+
+def run_on_tensors(gang: Gang, group: str, members: Sequence[int], case: cases.Json) -> None:
+    refs = put(gang, members, case["inputs"])
     if "error" in case:
         errors = failures(gang, group, members, refs, case)
         assert {error.code.name for error in errors} == {case["error"]}
@@ -138,13 +227,17 @@ def timeout(case: cases.Json) -> float:
     return float(case.get("timeout", 10))
 
 
-def check_results(gang: Gang, refs: list[Ref] | None, outcomes: list[Ref | None], case: cases.Json) -> None:
+def check_results(gang: Gang, refs: list[Ref] | None, outcomes: list[Any], case: cases.Json) -> None:
     assert len(outcomes) == len(case["results"])
     for outcome, expected in zip(outcomes, case["results"], strict=True):
+        if isinstance(expected, list):
+            assert isinstance(outcome, list)
+            check_results(gang, None, outcome, {"arguments": {}, "results": expected})
+            continue
         if expected is None:
             assert outcome is None
             continue
-        assert outcome is not None
+        assert isinstance(outcome, Ref)
         assert cases.told(gang.get(outcome, to="tensor")) == expected
         assert [outcome.dtype, list(outcome.shape)] == [expected["dtype"], expected["shape"]]
     if case["arguments"].get("in_place"):

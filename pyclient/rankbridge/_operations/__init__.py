@@ -5,16 +5,16 @@ are what ``Rank.<name>`` and ``AsyncRank.<name>`` take, and ``OPERATIONS`` finds
 meanings are told there.
 """
 
+from rankbridge._operations.coalesced import Collective, coalesce, parts_of
 from rankbridge._operations.collectives import (
     ReduceOp,
-    all_gather,
     all_reduce,
     all_to_all,
     barrier,
     broadcast,
-    gather,
     reduce,
     reduce_scatter,
+    scan,
     scatter,
 )
 from rankbridge._operations.declare import (
@@ -24,10 +24,30 @@ from rankbridge._operations.declare import (
     Scope,
     find_operation,
     group_name,
-    shares,
 )
+from rankbridge._operations.gathers import GatherLayout, all_gather, gather
 from rankbridge._operations.groups import describe_group, destroy_group, groups, new_group
+from rankbridge._operations.objects import (
+    all_gather_object,
+    all_reduce_value,
+    broadcast_object,
+    broadcast_tensor_dict,
+    checked_list,
+    checked_tensor_dict,
+    gather_object,
+    refs_in,
+    scatter_object,
+)
 from rankbridge._operations.operations import await_operation, cancel, poll, submit, submitting
+from rankbridge._operations.point_to_point import (
+    Expected,
+    recv,
+    recv_object,
+    recv_tensor_dict,
+    send,
+    send_object,
+    send_tensor_dict,
+)
 from rankbridge._operations.ranks import form, status
 from rankbridge._operations.refs import (
     Form,
@@ -42,23 +62,35 @@ from rankbridge._operations.refs import (
     release,
     renew_session,
 )
+from rankbridge._operations.shares import Given, given, shares
 
 __all__ = [
     "OPERATIONS",
     "CallOptions",
+    "Collective",
+    "Expected",
     "Form",
+    "GatherLayout",
+    "Given",
     "MemberOptions",
     "ReduceOp",
     "RefPage",
     "Scope",
     "all_gather",
+    "all_gather_object",
     "all_reduce",
+    "all_reduce_value",
     "all_to_all",
     "await_operation",
     "barrier",
     "broadcast",
+    "broadcast_object",
+    "broadcast_tensor_dict",
     "cancel",
+    "checked_list",
+    "checked_tensor_dict",
     "close_session",
+    "coalesce",
     "create",
     "describe",
     "describe_group",
@@ -66,19 +98,31 @@ __all__ = [
     "find_operation",
     "form",
     "gather",
+    "gather_object",
     "get",
+    "given",
     "group_name",
     "groups",
     "list_refs",
     "new_group",
     "open_session",
+    "parts_of",
     "poll",
     "put",
+    "recv",
+    "recv_object",
+    "recv_tensor_dict",
     "reduce",
     "reduce_scatter",
+    "refs_in",
     "release",
     "renew_session",
+    "scan",
     "scatter",
+    "scatter_object",
+    "send",
+    "send_object",
+    "send_tensor_dict",
     "shares",
     "status",
     "submit",

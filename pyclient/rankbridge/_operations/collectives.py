@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Literal, Unpack
-
-from google.protobuf.message import Message
 
 from rankbridge._calls import Call
 from rankbridge._operations.declare import (
@@ -17,25 +15,23 @@ from rankbridge._operations.declare import (
     operation,
     options_of,
     outcome_of,
-    shared_by,
 )
+from rankbridge._operations.readers import none_reader, ref_or_none, ref_reader
+from rankbridge._operations.shares import Given, given_to, shared_by
 from rankbridge._ref import Ref
-from rankbridge._values import from_value
-from rankbridge.errors import InvalidArgumentError, ProtocolError
+from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import collective_service_pb2 as collective_pb
-from rankbridge.v1 import value_pb2
 
 __all__ = [
     "ReduceOp",
-    "all_gather",
     "all_reduce",
     "all_to_all",
     "barrier",
     "broadcast",
-    "gather",
     "reduce",
+    "reduce_op",
     "reduce_scatter",
-    "ref_or_none",
+    "scan",
     "scatter",
 ]
 
@@ -43,13 +39,14 @@ ReduceOp = Literal["sum", "product", "min", "max", "avg", "band", "bor", "bxor"]
 """How elements are combined."""
 
 
+@given_to(Given.NOTHING)
 @operation
 def barrier(scope: Scope, **options: Unpack[CallOptions]) -> Call[None]:
     """Waits for all members."""
     call = options_of(scope, scope.session_id, **options)
     request = collective_pb.BarrierRequest(call=call)
     return group_call(
-        scope, "barrier", "CollectiveService/Barrier", request, _none(collective_pb.BarrierResponse)
+        scope, "barrier", "CollectiveService/Barrier", request, none_reader(collective_pb.BarrierResponse)
     )
 
 
@@ -69,7 +66,7 @@ def broadcast(
         src_rank_in_group=checked_rank("src_rank_in_group", src_rank_in_group),
         in_place=in_place,
     )
-    read = _value_ref(collective_pb.BroadcastResponse)
+    read = ref_reader(collective_pb.BroadcastResponse)
     return group_call(scope, "broadcast", "CollectiveService/Broadcast", request, read)
 
 
@@ -84,30 +81,8 @@ def scatter(
         src_rank_in_group=checked_rank("src_rank_in_group", src_rank_in_group),
         dim=dim,
     )
-    read = _value_ref(collective_pb.ScatterResponse)
+    read = ref_reader(collective_pb.ScatterResponse)
     return group_call(scope, "scatter", "CollectiveService/Scatter", request, read)
-
-
-@operation
-def gather(
-    scope: Scope,
-    ref: Ref,
-    *,
-    dst_rank_in_group: int = 0,
-    dim: int = -1,
-    sizes: Sequence[int] | None = None,
-    **options: Unpack[CallOptions],
-) -> Call[Ref | None]:
-    """Concatenates all members' tensors at one of them."""
-    request = collective_pb.GatherRequest(
-        call=options_of(scope, ref.session_id, **options),
-        ref_id=ref.id,
-        dst_rank_in_group=checked_rank("dst_rank_in_group", dst_rank_in_group),
-        dim=dim,
-        sizes=checked_sizes("sizes", sizes),
-    )
-    read = outcome_of(collective_pb.GatherResponse, ref_or_none)
-    return group_call(scope, "gather", "CollectiveService/Gather", request, read)
 
 
 @operation
@@ -123,7 +98,7 @@ def reduce(
     request = collective_pb.ReduceRequest(
         call=options_of(scope, ref.session_id, **options),
         ref_id=ref.id,
-        op=_reduce_op(op),
+        op=reduce_op(op),
         dst_rank_in_group=checked_rank("dst_rank_in_group", dst_rank_in_group),
     )
     read = outcome_of(collective_pb.ReduceResponse, ref_or_none)
@@ -136,9 +111,9 @@ def all_reduce(
 ) -> Call[Ref]:
     """Reduces all members' tensors, element by element."""
     request = collective_pb.AllReduceRequest(
-        call=options_of(scope, ref.session_id, **options), ref_id=ref.id, op=_reduce_op(op), in_place=in_place
+        call=options_of(scope, ref.session_id, **options), ref_id=ref.id, op=reduce_op(op), in_place=in_place
     )
-    read = _value_ref(collective_pb.AllReduceResponse)
+    read = ref_reader(collective_pb.AllReduceResponse)
     return group_call(scope, "all_reduce", "CollectiveService/AllReduce", request, read)
 
 
@@ -156,32 +131,12 @@ def reduce_scatter(
     request = collective_pb.ReduceScatterRequest(
         call=options_of(scope, ref.session_id, **options),
         ref_id=ref.id,
-        op=_reduce_op(op),
+        op=reduce_op(op),
         dim=dim,
         sizes=checked_sizes("sizes", sizes),
     )
-    read = _value_ref(collective_pb.ReduceScatterResponse)
+    read = ref_reader(collective_pb.ReduceScatterResponse)
     return group_call(scope, "reduce_scatter", "CollectiveService/ReduceScatter", request, read)
-
-
-@operation
-def all_gather(
-    scope: Scope,
-    ref: Ref,
-    *,
-    dim: int = -1,
-    sizes: Sequence[int] | None = None,
-    **options: Unpack[CallOptions],
-) -> Call[Ref]:
-    """Concatenates all members' tensors at all of them."""
-    request = collective_pb.AllGatherRequest(
-        call=options_of(scope, ref.session_id, **options),
-        ref_id=ref.id,
-        dim=dim,
-        sizes=checked_sizes("sizes", sizes),
-    )
-    read = _value_ref(collective_pb.AllGatherResponse)
-    return group_call(scope, "all_gather", "CollectiveService/AllGather", request, read)
 
 
 @operation
@@ -202,7 +157,7 @@ def all_to_all(
         input_sizes=checked_sizes("input_sizes", input_sizes),
         output_sizes=checked_sizes("output_sizes", output_sizes),
     )
-    read = _value_ref(collective_pb.AllToAllResponse)
+    read = ref_reader(collective_pb.AllToAllResponse)
     return group_call(scope, "all_to_all", "CollectiveService/AllToAll", request, read)
 
 
@@ -228,7 +183,27 @@ def _rows_and_columns(options: dict[str, Any], members: int) -> list[dict[str, A
     ]
 
 
-def _reduce_op(op: str) -> collective_pb.ReduceOp.ValueType:
+@operation
+def scan(
+    scope: Scope, ref: Ref, *, op: ReduceOp = "sum", exclusive: bool = False, **options: Unpack[CallOptions]
+) -> Call[Ref]:
+    """Reduces the tensors of the members so far, element by element."""
+    request = collective_pb.ScanRequest(
+        call=options_of(scope, ref.session_id, **options),
+        ref_id=ref.id,
+        op=reduce_op(op),
+        exclusive=exclusive,
+    )
+    read = ref_reader(collective_pb.ScanResponse)
+    return group_call(scope, "scan", "CollectiveService/Scan", request, read)
+
+
+def reduce_op(op: str) -> collective_pb.ReduceOp.ValueType:
+    """Finds a reduce op by its name.
+
+    Raises:
+        InvalidArgumentError: There is none.
+    """
     known = {
         name.removeprefix("REDUCE_OP_").lower(): number for name, number in collective_pb.ReduceOp.items()
     }
@@ -238,32 +213,3 @@ def _reduce_op(op: str) -> collective_pb.ReduceOp.ValueType:
             "there is no such reduce op", expected=f"one of {', '.join(known)}", got=str(op)
         )
     return known[op]
-
-
-def _value_ref(response: type[Message]) -> Callable[[bytes], Ref]:
-    return outcome_of(response, _ref)
-
-
-def _none(response: type[Message]) -> Callable[[bytes], None]:
-    return outcome_of(response, _nothing)
-
-
-def _ref(value: value_pb2.Value) -> Ref:
-    result = from_value(value)
-    if not isinstance(result, Ref):
-        raise ProtocolError("the outcome is no ref", expected="a ref", got=str(value.WhichOneof("kind")))
-    return result
-
-
-def ref_or_none(value: value_pb2.Value) -> Ref | None:
-    """Reads the outcome of any collective.
-
-    Raises:
-        ProtocolError: It is neither a ref nor none.
-    """
-    return None if value.WhichOneof("kind") == "none" else _ref(value)
-
-
-def _nothing(value: value_pb2.Value) -> None:
-    if value.WhichOneof("kind") != "none":
-        raise ProtocolError("the outcome is a value", expected="none", got=str(value.WhichOneof("kind")))

@@ -21,11 +21,6 @@ T = TypeVar("T")
 OPERATIONS: dict[str, Callable[..., Call[Any]]] = {}
 """Every operation by name."""
 
-Shares = Callable[[dict[str, Any], int], list[dict[str, Any]]]
-"""Makes of the options that a gang's method takes those of each member, by rank in group. Takes their number."""
-
-_SHARES: dict[str, Shares] = {}
-
 
 class MemberOptions(TypedDict, total=False):
     """What every operation of a group takes beside its own arguments and the group.
@@ -73,22 +68,6 @@ def operation(function: Callable[P, Call[T]]) -> Callable[P, Call[T]]:
     """Enters an operation into the table under its name."""
     OPERATIONS[function.__name__] = function
     return function
-
-
-def shared_by(operation: str) -> Callable[[Shares], Shares]:
-    """Declares how the options of a gang's method are shared among the members, where not all get the same."""
-
-    def declare(function: Shares) -> Shares:
-        _SHARES[operation] = function
-        return function
-
-    return declare
-
-
-def shares(operation: str, options: dict[str, Any], members: int) -> list[dict[str, Any]]:
-    """Gives each member's options of an operation that a gang is asked for, by rank in group."""
-    share = _SHARES.get(operation)
-    return share(options, members) if share else [options] * members
 
 
 def find_operation(name: str) -> Callable[..., Call[Any]]:

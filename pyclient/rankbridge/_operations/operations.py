@@ -8,7 +8,6 @@ from typing import Any
 
 from rankbridge._calls import MARGIN, Call
 from rankbridge._failures import error_from_wire
-from rankbridge._operations.collectives import ref_or_none
 from rankbridge._operations.declare import (
     Scope,
     find_operation,
@@ -19,8 +18,8 @@ from rankbridge._operations.declare import (
     plain_call,
     timeout_of,
 )
-from rankbridge._ref import Ref
 from rankbridge._status import OperationStatus, operation_state
+from rankbridge._values import from_value
 from rankbridge.errors import InvalidArgumentError, RankBridgeError
 from rankbridge.v1 import operation_service_pb2 as operation_pb
 
@@ -81,11 +80,11 @@ def poll(scope: Scope, operation_id: str) -> Call[OperationStatus]:
     """Tells how far an operation is on one rank."""
 
     def read(status: operation_pb.OperationStatus) -> OperationStatus:
-        value: Ref | None = None
+        value: Any = None
         error: RankBridgeError | None = None
         match status.result.WhichOneof("outcome"):
             case "value":
-                value = ref_or_none(status.result.value)
+                value = from_value(status.result.value)
             case "error":
                 error = error_from_wire(status.result.error)
         return OperationStatus(rank=scope.rank, state=operation_state(status.state), value=value, error=error)
@@ -96,7 +95,7 @@ def poll(scope: Scope, operation_id: str) -> Call[OperationStatus]:
 
 
 @operation
-def await_operation(scope: Scope, operation_id: str, *, timeout: float | None = None) -> Call[Ref | None]:
+def await_operation(scope: Scope, operation_id: str, *, timeout: float | None = None) -> Call[Any]:
     """Waits for an operation's outcome on one rank."""
     seconds = timeout_of(scope, timeout)
     request = operation_pb.AwaitRequest(operation_id=operation_id, timeout_ms=milliseconds(seconds))
@@ -108,7 +107,7 @@ def await_operation(scope: Scope, operation_id: str, *, timeout: float | None = 
         deadline=seconds + MARGIN,
         begun=True,
         request=request.SerializeToString(),
-        read=outcome_of(operation_pb.AwaitResponse, ref_or_none),
+        read=outcome_of(operation_pb.AwaitResponse, from_value),
     )
 
 

@@ -37,7 +37,7 @@ class BroadcastObjectRequest(google.protobuf.message.Message):
 
     @property
     def value(self) -> rankbridge.v1.value_pb2.Value:
-        """At the source: what is sent. Elsewhere not looked at."""
+        """At the source: what is sent. Elsewhere: leave it out; it goes nowhere."""
 
     def __init__(
         self,
@@ -96,7 +96,7 @@ class ScatterObjectRequest(google.protobuf.message.Message):
 
     @property
     def values(self) -> rankbridge.v1.value_pb2.Value:
-        """At the source: a list of one value for each member, in group order. Elsewhere not looked at."""
+        """At the source: a list of one value for each member, in group order. Elsewhere: none, or nothing."""
 
     def __init__(
         self,
@@ -328,7 +328,7 @@ class BroadcastTensorDictRequest(google.protobuf.message.Message):
 
     @property
     def dict(self) -> rankbridge.v1.value_pb2.Value:
-        """At the source: a map of values, maps in it included, whose refs are tensors on this rank. Elsewhere not looked at."""
+        """At the source: a map of values, maps in it included, whose refs are tensors on this rank. Elsewhere: none, or nothing."""
 
     def __init__(
         self,

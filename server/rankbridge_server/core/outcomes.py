@@ -65,7 +65,7 @@ class Outcomes:
         return known[1]
 
     def _weigh(self, operation_id: str, request: object, task: Task) -> None:
-        """Of what is large, keep the latest; of the rest, that it was done."""
+        """Of what is large, keep the latest, one at least; of the rest, that it was done."""
         weight = weight_of(request)
         if task.future.exception() is None:
             weight += weight_of(task.future.result())
@@ -73,7 +73,7 @@ class Outcomes:
             return
         with self._lock:
             self._large[operation_id] = weight
-            while sum(self._large.values()) > self._kept_bytes:
+            while len(self._large) > 1 and sum(self._large.values()) > self._kept_bytes:
                 oldest, _ = self._large.popitem(last=False)
                 if oldest in self._tasks:
                     self._tasks[oldest] = (FORGOTTEN, _without_outcome(self._tasks[oldest][1]))

@@ -17,12 +17,12 @@ def _broadcast(request: pb.BroadcastObjectRequest) -> core.BroadcastObject:
 
 
 def _scatter(request: pb.ScatterObjectRequest) -> core.ScatterObject:
-    data = values.packed_items("values", request.values) if request.HasField("values") else None
+    data = values.packed_items("values", request.values) if values.is_given(request.values) else None
     return core.ScatterObject(data, request.src_rank_in_group)
 
 
 def _broadcast_dict(request: pb.BroadcastTensorDictRequest) -> core.BroadcastTensorDict:
-    given = values.given_dict(request.dict) if request.HasField("dict") else None
+    given = values.given_dict(request.dict) if values.is_given(request.dict) else None
     return core.BroadcastTensorDict(given, request.src_rank_in_group)
 
 

@@ -1,6 +1,6 @@
 """Every operation as it comes over the wire, by its field in the `Operation` message.
 
-Tables with a line for each: `collectives.py`, `objects.py`, `point_to_point.py`.
+Tables with a line for each: `collectives.py`, `objects.py`, `point_to_point.py`, `queues.py`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from .collectives import COLLECTIVES
 from .graphs import REPLAY
 from .objects import OBJECTS
 from .point_to_point import POINT_TO_POINT
+from .queues import QUEUES
 from .wire_operation import WireOperation
 
 NEW_GROUP: WireOperation[group.NewGroupRequest, core.NewGroup] = WireOperation(
@@ -53,6 +54,7 @@ OPERATIONS: dict[str, WireOperation[Any, Any]] = {
     **COLLECTIVES,
     **OBJECTS,
     **POINT_TO_POINT,
+    **QUEUES,
     "coalesce": COALESCE,
     "replay": REPLAY,
 }

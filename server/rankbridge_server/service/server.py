@@ -26,6 +26,8 @@ from rankbridge.v1 import (
     operation_service_pb2_grpc,
     point_to_point_service_pb2,
     point_to_point_service_pb2_grpc,
+    queue_service_pb2,
+    queue_service_pb2_grpc,
     rank_service_pb2,
     rank_service_pb2_grpc,
     ref_service_pb2,
@@ -40,6 +42,7 @@ from .group import GroupServicer
 from .objects import OBJECTS
 from .operation import OperationServicer
 from .point_to_point import POINT_TO_POINT
+from .queues import QueueServicer
 from .rank import RankServicer
 from .targets import is_unix
 from .typed import servicer
@@ -71,6 +74,7 @@ _SERVICES = [
         (object_service_pb2.DESCRIPTOR, "ObjectService"),
         (operation_service_pb2.DESCRIPTOR, "OperationService"),
         (point_to_point_service_pb2.DESCRIPTOR, "PointToPointService"),
+        (queue_service_pb2.DESCRIPTOR, "QueueService"),
         (rank_service_pb2.DESCRIPTOR, "RankService"),
         (ref_service_pb2.DESCRIPTOR, "RefService"),
     )
@@ -153,6 +157,7 @@ class Server:
         graph_service_pb2_grpc.add_GraphServiceServicer_to_server(GraphServicer(rank), server)
         group_service_pb2_grpc.add_GroupServiceServicer_to_server(GroupServicer(rank), server)
         operation_service_pb2_grpc.add_OperationServiceServicer_to_server(OperationServicer(rank), server)
+        queue_service_pb2_grpc.add_QueueServiceServicer_to_server(QueueServicer(rank), server)
         rank_service_pb2_grpc.add_RankServiceServicer_to_server(RankServicer(rank, self.endpoints), server)
         refs.add_to_server(rank, server)
 

@@ -14,6 +14,13 @@ from ..core.values import Number
 from . import wire
 
 INT64 = range(-(2**63), 2**63)
+MAX_DEPTH = 30
+"""Of containers within containers: protobuf reads 100 messages deep, of which each takes three, answers a few more."""
+
+
+def is_given(value: value_pb2.Value) -> bool:
+    """Whether there is a value, and not none."""
+    return value.WhichOneof("kind") not in (None, "none")
 
 
 def packed(value: value_pb2.Value) -> Packed:
@@ -84,19 +91,23 @@ def pack_value(outcome: Outcome) -> value_pb2.Value:
             raise TypeError(f"an operation of these gives no {outcome!r}")
 
 
-def check(value: value_pb2.Value) -> None:
-    """Raise INVALID_ARGUMENT for a value, or one within it, that is nothing, or not what it says."""
+def check(value: value_pb2.Value, depth: int = 0) -> None:
+    """Raise INVALID_ARGUMENT for a value, or one within it, that is nothing, too deep, or not what it says."""
+    if depth > MAX_DEPTH:
+        raise invalid(
+            "a value is too deep", expected=f"at most {MAX_DEPTH} containers in each other", got="more"
+        )
     match value.WhichOneof("kind"):
         case None:
             raise invalid("a value is missing", expected="one of Value's kinds", got="nothing")
         case "list":
             for item in value.list.items:
-                check(item)
+                check(item, depth + 1)
         case "tuple":
             for item in value.tuple.items:
-                check(item)
+                check(item, depth + 1)
         case "map":
-            _check_map(value.map)
+            _check_map(value.map, depth + 1)
         case "tensor":
             spec = wire.tensor_spec(value.tensor.spec, "")
             if len(value.tensor.data) != spec.nbytes:
@@ -107,11 +118,11 @@ def check(value: value_pb2.Value) -> None:
                 )
 
 
-def _check_map(it: value_pb2.MapValue) -> None:
+def _check_map(it: value_pb2.MapValue, depth: int) -> None:
     keys: set[bytes] = set()
     for entry in it.entries:
-        check(entry.key)
-        check(entry.value)
+        check(entry.key, depth)
+        check(entry.value, depth)
         key = entry.key.SerializeToString(deterministic=True)
         if key in keys:
             raise invalid("a map has a key twice", expected="different keys", got=str(entry.key).strip())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import inspect
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 import rankbridge
@@ -54,9 +54,18 @@ class Blocking:
                 return Blocking(self._runner, result)
             if isinstance(result, contextlib.AbstractAsyncContextManager):
                 return self._entered(result)
+            if isinstance(result, AsyncIterator):
+                return self._iterated(result)
             return result
 
         return call
+
+    def _iterated(self, items: AsyncIterator[Any]) -> Iterator[Any]:
+        async def following() -> Any:
+            return await anext(items, None)
+
+        while (item := self._runner.run(following())) is not None:
+            yield item
 
     @contextlib.contextmanager
     def _entered(self, manager: Any) -> Iterator[Any]:

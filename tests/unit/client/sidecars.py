@@ -25,12 +25,14 @@ from rankbridge.v1 import (
     gang_service_pb2_grpc,
     group_service_pb2,
     group_service_pb2_grpc,
+    operation_service_pb2_grpc,
     rank_service_pb2,
     rank_service_pb2_grpc,
     ref_pb2,
     ref_service_pb2_grpc,
     value_pb2,
 )
+from rankbridge.v1 import operation_service_pb2 as operation_pb
 from rankbridge.v1 import ref_service_pb2 as ref_pb
 
 WAIT = 20.0
@@ -200,6 +202,12 @@ class _Collectives(_Answering, collective_service_pb2_grpc.CollectiveServiceServ
     def AllGather(self, request: Any, context: Any) -> Any:
         return collective_pb.AllGatherResponse(value=self._joined(request, self._all(request)))
 
+    def Scan(self, request: Any, context: Any) -> Any:
+        every = self._all(request)
+        so_far = sum(np.frombuffer(held.data, "<f4") for held in every[: self.me.rank + 1])
+        value = self._keep(request, every[0].ref.tensor, np.asarray(so_far, "<f4").tobytes())
+        return collective_pb.ScanResponse(value=value)
+
     def _all(self, request: Any) -> list[Held]:
         return self.me.gang.exchange(self.me.rank, self.me.held[request.ref_id])
 
@@ -319,6 +327,25 @@ class _Ranks(_Answering, rank_service_pb2_grpc.RankServiceServicer):
         raise AssertionError("forming is asked of GangService")
 
 
+class _Operations(_Answering, operation_service_pb2_grpc.OperationServiceServicer):
+    def Submit(self, request: Any, context: Any) -> Any:
+        kind = request.operation.WhichOneof("kind")
+        operation_id = getattr(request.operation, kind).call.operation_id
+        return operation_pb.SubmitResponse(operation_id=operation_id)
+
+    def Poll(self, request: Any, context: Any) -> Any:
+        raise AssertionError("a test answers this")
+
+    def Await(self, request: Any, context: Any) -> Any:
+        raise AssertionError("a test answers this")
+
+    def Cancel(self, request: Any, context: Any) -> Any:
+        return operation_pb.CancelResponse(cancelled=True)
+
+    def Coalesce(self, request: Any, context: Any) -> Any:
+        raise AssertionError("a test answers this")
+
+
 class _Gangs(_Answering, gang_service_pb2_grpc.GangServiceServicer):
     def Form(self, request: Any, context: Any) -> Any:
         formed = gang_service_pb2.Formed(generation=2, world_size=len(request.endpoints), took_us=12_500)
@@ -338,6 +365,7 @@ def serve(
     group_service_pb2_grpc.add_GroupServiceServicer_to_server(_Groups(sidecar), server)
     rank_service_pb2_grpc.add_RankServiceServicer_to_server(_Ranks(sidecar), server)
     gang_service_pb2_grpc.add_GangServiceServicer_to_server(_Gangs(sidecar), server)
+    operation_service_pb2_grpc.add_OperationServiceServicer_to_server(_Operations(sidecar), server)
     if credentials is None:
         server.add_insecure_port(unix)
         port = server.add_insecure_port("127.0.0.1:0")

@@ -26,6 +26,7 @@ PAIRS = [
     (rankbridge.Rank, rankbridge.AsyncRank),
     (rankbridge.Pending, rankbridge.AsyncPending),
     (rankbridge.Submitted, rankbridge.AsyncSubmitted),
+    (rankbridge.Work, rankbridge.AsyncWork),
 ]
 
 
@@ -46,12 +47,12 @@ def test_connect_takes_the_same_in_both_fronts() -> None:
 
 @pytest.mark.parametrize(
     "cls",
-    [rankbridge.AsyncGang, rankbridge.AsyncRank, rankbridge.AsyncSubmitted],
+    [rankbridge.AsyncGang, rankbridge.AsyncRank, rankbridge.AsyncSubmitted, rankbridge.AsyncWork],
     ids=lambda cls: cls.__name__,
 )
 def test_everything_that_waits_is_a_coroutine_in_the_asyncio_front(cls: type) -> None:
     at_once = {name for name, method in _methods(cls).items() if not inspect.iscoroutinefunction(method)}
-    assert at_once <= {"session", "start"}
+    assert at_once <= {"session", "start", "do_n_at_a_time"}
 
 
 def test_every_operation_is_a_method_of_a_rank() -> None:

@@ -58,3 +58,13 @@ def test_members_are_sorted_by_host_in_group_order() -> None:
     places = tuple(Place(host=host, local_rank=0) for host in "baab")
     group = Group(name="g", ranks=(3, 1, 0, 2), places=places)
     assert list(group.by_host().items()) == [("b", (3, 2)), ("a", (1, 0))]
+
+
+def test_masters_are_the_first_of_the_group_and_of_each_host() -> None:
+    places = tuple(Place(host=host, local_rank=0) for host in "baab")
+    group = Group(name="g", ranks=(3, 1, 0, 2), places=places)
+    assert [it.is_master for it in group.members] == [True, False, False, False]
+    assert [it.is_local_master for it in group.members] == [True, True, False, False]
+    unknown = Group(name="g", ranks=(3, 1, 0), places=(None, places[1], places[1]))
+    assert [it.is_local_master for it in unknown.members] == [None, None, False]
+    assert Group(name="g", ranks=(3,)).member(3).is_local_master is None

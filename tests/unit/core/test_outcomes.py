@@ -43,3 +43,13 @@ def test_what_is_small_is_kept_whatever_comes() -> None:
     for number in range(10):
         done(outcomes, str(number), ("recv_object", 0), HALF)
     assert outcomes.find("small") is small
+
+
+def test_the_latest_is_kept_however_large() -> None:
+    outcomes = Outcomes(kept_bytes=1000)
+    done(outcomes, "old", ("recv_object", 0), HALF)
+    latest = done(outcomes, "new", ("recv_object", 0), HALF)
+    assert outcomes.find("new") is latest
+    assert outcomes.find("old").done
+    with pytest.raises(BridgeError):
+        outcomes.find("old").outcome()

@@ -7,7 +7,7 @@ defmodule RankBridge.Proto.V1.BroadcastObjectRequest do
   ## Fields
 
     * `call` - Group, identity, timeout.
-    * `value` - At the source: what is sent. Elsewhere not looked at.
+    * `value` - At the source: what is sent. Elsewhere: leave it out; it goes nowhere.
     * `src_rank_in_group` - Rank in the group whose value is sent, 0 to the group's size - 1.
   """
 
@@ -193,7 +193,7 @@ defmodule RankBridge.Proto.V1.ScatterObjectRequest do
   ## Fields
 
     * `call` - Group, identity, timeout.
-    * `values` - At the source: a list of one value for each member, in group order. Elsewhere not looked at.
+    * `values` - At the source: a list of one value for each member, in group order. Elsewhere: none, or nothing.
     * `src_rank_in_group` - Rank in the group whose values are sent, 0 to the group's size - 1.
   """
 
@@ -928,7 +928,7 @@ defmodule RankBridge.Proto.V1.BroadcastTensorDictRequest do
   ## Fields
 
     * `call` - Group, identity, timeout.
-    * `dict` - At the source: a map of values, maps in it included, whose refs are tensors on this rank. Elsewhere not looked at.
+    * `dict` - At the source: a map of values, maps in it included, whose refs are tensors on this rank. Elsewhere: none, or nothing.
     * `src_rank_in_group` - Rank in the group whose map is sent, 0 to the group's size - 1.
   """
 

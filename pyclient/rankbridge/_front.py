@@ -1,0 +1,76 @@
+"""What every part of the blocking front stands on: a gang's calls and one rank's, over its channels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from rankbridge import _operations as ops
+from rankbridge._calls import Call
+from rankbridge._gang_core import GangCore
+from rankbridge._groups import Group
+from rankbridge._programs import Program, calling, members_of
+from rankbridge._sync_channels import SyncChannels
+
+if TYPE_CHECKING:
+    from rankbridge._rank import Rank
+
+    Core = GangCore[Rank]
+else:
+    # A rank has its parts from here: at run time it cannot be named yet.
+    Core = GangCore
+
+T = TypeVar("T")
+
+__all__ = ["GangFront", "RankFront"]
+
+
+class GangFront(Core):
+    """A gang whose calls block."""
+
+    _channels: SyncChannels
+
+    def _members(self, group: str | Group) -> tuple[int, ...]:
+        return self._carried_out(members_of(self, group))
+
+    def _called(self, operation: str, given: Any = None, /, **options: Any) -> list[Any]:
+        return self._carried_out(calling(self, operation, given, options))
+
+    def _carried_out(self, program: Program[T]) -> T:
+        try:
+            calls = next(program)
+            while True:
+                try:
+                    outcomes = self._channels.outcomes(calls)
+                except BaseException as error:
+                    calls = program.throw(error)
+                else:
+                    calls = program.send(outcomes)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
+
+class RankFront:
+    """A rank whose calls block.
+
+    Attributes:
+        rank: Rank in the gang.
+        target: Its gRPC target.
+    """
+
+    def __init__(self, gang: GangFront, rank: int) -> None:
+        """Made by the gang."""
+        self._gang = gang
+        self.rank = rank
+        self.target = gang.targets[rank]
+
+    def __repr__(self) -> str:
+        """Gives number and target."""
+        return f"{type(self).__name__}({self.rank}, {self.target!r})"
+
+    @property
+    def _scope(self) -> ops.Scope:
+        return self._gang._scope(self.rank)
+
+    def _run(self, call: Call[T]) -> T:
+        return self._gang._channels.run(call)

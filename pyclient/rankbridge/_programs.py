@@ -1,0 +1,242 @@
+"""Calls of several ranks that belong together, for the sync and the async front.
+
+A program is a generator: it yields the calls of a round, which its front sends all at once, gets their outcomes, and
+returns what it is for. It makes no I/O itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping, Sequence
+from typing import Any, TypeVar
+
+from rankbridge import _operations as ops
+from rankbridge._calls import Call
+from rankbridge._gang_core import GangCore, all_values, with_id
+from rankbridge._groups import Group, listed
+from rankbridge._operations import Given, group_name
+from rankbridge.errors import InvalidArgumentError, Outcome, RankOutOfRangeError
+
+T = TypeVar("T")
+
+Program = Generator[list[Call[Any]], list[Outcome[Any]], T]
+"""Yields the calls of each round, gets their outcomes, returns a result."""
+
+Finish = Callable[[list[Any]], list[Any] | None]
+"""Makes a result of what every member gave, in group order."""
+
+__all__ = [
+    "Finish",
+    "Program",
+    "anything",
+    "broadcasting_tensor_dict",
+    "calling",
+    "coalescing",
+    "finishing",
+    "member_calls",
+    "members_for",
+    "members_of",
+]
+
+
+def calling(gang: GangCore[Any], operation: str, given: Any, options: dict[str, Any]) -> Program[list[Any]]:
+    """Calls an operation on every member of its group, and gives their results in group order."""
+    members = yield from members_for(gang, operation, given, options)
+    build = ops.find_operation(operation)
+    return all_values((yield member_calls(gang, operation, build, given, members, options)))
+
+
+def members_of(gang: GangCore[Any], group: str | Group) -> Program[tuple[int, ...]]:
+    """Gives a group's ranks in group order; asks a rank where only that one knows them."""
+    known = gang._known_members(group)
+    if known is not None:
+        return known
+    (outcome,) = yield [gang._describe(group)]
+    if outcome.error is not None:
+        raise outcome.error
+    described: Any = outcome.value
+    return tuple(described.ranks)
+
+
+def members_for(
+    gang: GangCore[Any], operation: str, given: Any, options: Mapping[str, Any]
+) -> Program[tuple[int, ...]]:
+    """Gives the members that an operation is called on, or nobody where what is given names them."""
+    if _names_members(operation, given):
+        return ()
+    return (yield from members_of(gang, options.get("group", "world")))
+
+
+def member_calls(
+    gang: GangCore[Any],
+    operation: str,
+    build: Callable[..., Call[T]],
+    given: Any,
+    members: Sequence[int],
+    options: dict[str, Any],
+) -> list[Call[T]]:
+    """Makes the calls of an operation on all members, under one operation id.
+
+    Args:
+        gang: The gang.
+        operation: Name of the operation.
+        build: Its declaration, or one with the same arguments.
+        given: What the gang's method of it is given first. None: nothing.
+        members: What `members_for` gave.
+        options: The other arguments of the gang's method.
+
+    Raises:
+        InvalidArgumentError: What is given is not what the operation takes, or does not fit the members.
+    """
+    match ops.given(operation):
+        case Given.NOTHING:
+            if given is not None:
+                raise TypeError(f"{operation} takes options alone")
+            return gang._on_members(members, build, **options)
+        case Given.REFS:
+            return gang._on_refs(given, build, **options)
+        case Given.EACH:
+            options = with_id(options)
+            pairs = gang._paired(members, ops.checked_list(operation, given), operation)
+            return [build(scope, value, **options) for scope, value in pairs]
+        case Given.SOURCE:
+            return _from_source(gang, operation, build, given, members, with_id(options))
+        case Given.CALLS:
+            return _coalesced(gang, build, given, members, with_id(options))
+        case Given.NEVER:
+            raise InvalidArgumentError(
+                "this is an operation of one rank",
+                operation=operation,
+                expected="a call of each rank on its own: gang[0]",
+                got="a call of the gang",
+            )
+
+
+def _names_members(operation: str, given: Any) -> bool:
+    kind = ops.given(operation)
+    if kind is Given.CALLS:
+        return any(ops.given(name) is Given.REFS for name, _, _ in ops.parts_of(given))
+    return kind in (Given.REFS, Given.NEVER)
+
+
+def _from_source(
+    gang: GangCore[Any],
+    operation: str,
+    build: Callable[..., Call[T]],
+    given: Any,
+    members: Sequence[int],
+    options: dict[str, Any],
+) -> list[Call[T]]:
+    source: int = options.get("src_rank_in_group", 0)
+    if not 0 <= source < len(members):
+        raise RankOutOfRangeError(
+            "src_rank_in_group is not in the group",
+            group=group_name(options.get("group", "world")),
+            operation=operation,
+            expected=f"0 to {len(members) - 1}",
+            got=str(source),
+        )
+    if operation == "scatter_object":
+        given = ops.checked_list(operation, given)
+        gang._paired(members, given, operation)
+    elif operation == "broadcast_tensor_dict":
+        given = ops.checked_tensor_dict(operation, given)
+    ref = next(ops.refs_in(given), None) if operation == "broadcast_tensor_dict" else None
+    if ref is not None and ref.rank != members[source]:
+        raise InvalidArgumentError(
+            "the refs are not the source's",
+            group=group_name(options.get("group", "world")),
+            operation=operation,
+            expected=f"refs of rank {members[source]}",
+            got=f"refs of rank {ref.rank}",
+        )
+    # What comes of refs belongs to their session, on the other members too.
+    scopes = [gang._scope(rank, None if ref is None else ref.session_id) for rank in members]
+    return [
+        build(scope, given, **options) if place == source else build(scope, **options)
+        for place, scope in enumerate(scopes)
+    ]
+
+
+def _coalesced(
+    gang: GangCore[Any],
+    build: Callable[..., Call[T]],
+    given: Any,
+    members: Sequence[int],
+    options: dict[str, Any],
+) -> list[Call[T]]:
+    parts = ops.parts_of(given)
+    group = options.get("group", "world")
+    with_refs = [refs for name, refs, _ in parts if ops.given(name) is Given.REFS]
+    if with_refs:
+        members, *_ = [gang._checked_refs(refs, group, "coalesce") for refs in with_refs]
+    if any(len(refs) != len(members) for refs in with_refs):
+        raise InvalidArgumentError(
+            "one ref of each member for each collective",
+            group=group_name(group),
+            operation="coalesce",
+            expected=f"{len(members)} of each",
+            got=str([len(refs) for refs in with_refs]),
+        )
+    shared = [ops.shares(name, own, len(members)) for name, _, own in parts]
+    return [
+        build(
+            gang._scope(rank),
+            [
+                (name, None if refs is None else refs[place], shares[place])
+                for (name, refs, _), shares in zip(parts, shared, strict=True)
+            ],
+            **options,
+        )
+        for place, rank in enumerate(members)
+    ]
+
+
+def coalescing(gang: GangCore[Any], collectives: Any, options: dict[str, Any]) -> Program[list[Any]]:
+    """Does several collectives as one, and gives for each what its method gives."""
+    by_member = yield from calling(gang, "coalesce", collectives, options)
+    return finishing("coalesce", collectives)(by_member) or []
+
+
+def finishing(operation: str, given: Any) -> Finish:
+    """Gives what makes, of the members' results, what the gang's method of an operation gives."""
+    if ops.given(operation) is Given.NOTHING:
+        return _nothing
+    if ops.given(operation) is not Given.CALLS:
+        return _as_they_are
+    kinds = [finishing(name, refs) for name, refs, _ in ops.parts_of(given)]
+
+    def by_collective(by_member: list[Any]) -> list[Any]:
+        return [kind([results[place] for results in by_member]) for place, kind in enumerate(kinds)]
+
+    return by_collective
+
+
+def anything(results: list[Any]) -> list[Any] | None:
+    """Gives the members' results of an operation that is not known, None where no member got anything."""
+    return results if any(result is not None for result in results) else None
+
+
+def _nothing(_: list[Any]) -> None:
+    return None
+
+
+def _as_they_are(results: list[Any]) -> list[Any]:
+    return results
+
+
+def broadcasting_tensor_dict(
+    gang: GangCore[Any], tensors: Any, metadata_group: str | Group | None, options: dict[str, Any]
+) -> Program[list[Any]]:
+    """Broadcasts a tensor dict, once the group of its metadata is known to have the same members."""
+    if metadata_group is not None:
+        members = yield from members_of(gang, options.get("group", "world"))
+        others = yield from members_of(gang, metadata_group)
+        if set(members) != set(others):
+            raise InvalidArgumentError(
+                "the metadata's group has other members",
+                group=group_name(options.get("group", "world")),
+                operation="broadcast_tensor_dict",
+                expected=f"ranks {listed(members)}",
+                got=f"{group_name(metadata_group)!r} of ranks {listed(others)}",
+            )
+    return (yield from calling(gang, "broadcast_tensor_dict", tensors, options))

@@ -1,0 +1,236 @@
+"""Shared memory and what is told of it, without queues."""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Callable, Iterable, Iterator
+
+import pytest
+
+from rankbridge_server.core.queues import host
+from rankbridge_server.core.queues.line import Door, Kind, Line, Note, knock
+from rankbridge_server.core.queues.loop import Bell, Loop
+from rankbridge_server.core.queues.memory import Parcel, Ring, make_ring, unpack_parcel
+
+PATIENCE_S = 30.0
+
+
+@pytest.fixture
+def rings() -> Iterator[tuple[Ring, Ring]]:
+    """Both sides of a ring of 3 values of at most 10 bytes."""
+    fd = make_ring(10, 3)
+    writer, reader = Ring(fd, 10, 3, writable=True), Ring(fd, 10, 3, writable=False)
+    os.close(fd)
+    yield writer, reader
+    writer.close()
+    reader.close()
+
+
+@pytest.fixture
+def lines() -> Iterator[tuple[Line, Line]]:
+    one, other = map(Line, socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+    yield one, other
+    one.close()
+    other.close()
+
+
+def test_a_ring_goes_round(rings: tuple[Ring, Ring]) -> None:
+    writer, reader = rings
+    for number in range(10):
+        data = bytes([number]) * (10 - number % 3)
+        checksum = writer.write(number, data)
+        assert reader.read(number, len(data), checksum) == data
+
+
+def test_values_of_a_ring_leave_each_other_alone(rings: tuple[Ring, Ring]) -> None:
+    writer, reader = rings
+    values = [b"a" * 10, b"", b"c" * 10]
+    checksums = [writer.write(number, data) for number, data in enumerate(values)]
+    assert [reader.read(number, len(values[number]), checksums[number]) for number in range(3)] == values
+
+
+def test_a_value_that_was_overwritten_is_not_believed(rings: tuple[Ring, Ring]) -> None:
+    writer, reader = rings
+    checksum = writer.write(0, b"old")
+    writer.write(3, b"new")
+    with pytest.raises(ValueError, match="value 0"):
+        reader.read(0, 3, checksum)
+
+
+def test_a_reader_cannot_write() -> None:
+    fd = make_ring(10, 1)
+    reader = Ring(fd, 10, 1, writable=False)
+    with pytest.raises(TypeError):
+        reader.write(0, b"x")
+    reader.close()
+    os.close(fd)
+
+
+def test_nobody_can_take_a_ring_away() -> None:
+    fd = make_ring(10, 3)
+    with pytest.raises(PermissionError):
+        os.ftruncate(fd, 0)
+    os.close(fd)
+
+
+@pytest.mark.parametrize("length", [0, 1, 3_000_000])
+def test_a_parcel_is_the_same_for_all_and_for_good(length: int) -> None:
+    data = os.urandom(length)
+    parcel = Parcel(data, 2)
+    with pytest.raises(PermissionError):
+        os.pwrite(parcel.fd, b"x", 0)
+    assert [unpack_parcel(parcel.fd, length) for _ in range(2)] == [data, data]
+    parcel.let_go()
+    os.fstat(parcel.fd)
+    parcel.let_go()
+    with pytest.raises(OSError, match="descriptor"):
+        os.fstat(parcel.fd)
+
+
+def test_a_parcel_that_is_too_short_is_not_believed() -> None:
+    parcel = Parcel(b"abc", 1)
+    with pytest.raises(ValueError, match="3 bytes instead of 4"):
+        unpack_parcel(parcel.fd, 4)
+    parcel.let_go()
+
+
+def test_notes_come_in_order_and_with_what_belongs_to_them(lines: tuple[Line, Line]) -> None:
+    one, other = lines
+    parcel = Parcel(b"abc", 1)
+    assert one.send(Note(Kind.VALUE, 2**63, 2**40, 2**32 - 1))
+    assert one.send(Note(Kind.PARCEL, 1), parcel.fd)
+    parcel.let_go()
+    assert other.receive() == (Note(Kind.VALUE, 2**63, 2**40, 2**32 - 1), None)
+    came = other.receive()
+    assert came is not None
+    note, fd = came
+    assert note == Note(Kind.PARCEL, 1)
+    assert fd is not None
+    assert unpack_parcel(fd, 3) == b"abc"
+    os.close(fd)
+    assert other.receive() is None
+
+
+def test_last_words_are_heard_of_one_that_had_not_listened(lines: tuple[Line, Line]) -> None:
+    one, other = lines
+    assert other.send(Note(Kind.READ, 1))
+    assert one.send(Note(Kind.VALUE, 7))
+    assert one.send(Note(Kind.BYE))
+    one.close()
+    assert other.receive() == (Note(Kind.VALUE, 7), None)
+    assert other.receive() == (Note(Kind.BYE), None)
+    with pytest.raises(EOFError):
+        other.receive()
+    with pytest.raises(ConnectionError):
+        other.send(Note(Kind.READ, 2))
+
+
+def test_a_line_that_is_full_takes_more_when_it_was_read(lines: tuple[Line, Line]) -> None:
+    one, other = lines
+    sent = 0
+    while one.send(Note(Kind.VALUE, sent)):
+        sent += 1
+    assert sent >= 32
+    assert other.receive() == (Note(Kind.VALUE, 0), None)
+    received = 1
+    while other.receive() is not None:
+        received += 1
+    assert received == sent
+    assert one.send(Note(Kind.VALUE, sent))
+
+
+@pytest.mark.parametrize("data", [b"x", b"\xff" * 24, b"x" * 100])
+def test_what_is_no_note_is_refused(data: bytes) -> None:
+    one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    line = Line(other)
+    one.send(data)
+    with pytest.raises(ValueError, match="not a note"):
+        line.receive()
+    one.close()
+    line.close()
+
+
+def test_a_door_lets_those_in_who_are_expected() -> None:
+    door = Door()
+    visitors = [
+        knock(door.address, door.secret, 1, PATIENCE_S),
+        knock(door.address, door.secret, 2, PATIENCE_S),
+        knock(door.address, door.secret, 3, PATIENCE_S),
+        knock(door.address, door.secret, 1, PATIENCE_S),
+        knock(door.address, bytes(32), 2, PATIENCE_S),
+    ]
+    silent = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    silent.connect("\0" + door.address)
+    lines = door.admit([1, 2])
+    door.close()
+    assert sorted(lines) == [1, 2]
+    for place, visitor in [(1, visitors[0]), (2, visitors[1])]:
+        assert visitor.send(Note(Kind.READ, place))
+        assert lines[place].receive() == (Note(Kind.READ, place), None)
+    for visitor in visitors[2:]:
+        with pytest.raises(EOFError):
+            visitor.receive()
+    with pytest.raises(ConnectionRefusedError):
+        knock(door.address, door.secret, 1, PATIENCE_S)
+    silent.close()
+    for line in [*visitors, *lines.values()]:
+        line.close()
+
+
+def test_a_host_is_told_from_others() -> None:
+    assert host.host_id() == host.host_id()
+    assert len({host.host_id(), host.alone(), host.alone()}) == 3
+
+
+def test_what_cannot_be_found_out_is_no_shared_host(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delattr(os, "memfd_create")
+    assert host.host_id() != host.host_id()
+
+
+class Counting(Loop):
+    def __init__(self, faulty: bool = False) -> None:
+        super().__init__("test", Bell())
+        self.faulty = faulty
+        self.seen: list[str] = []
+
+    def interests(self) -> Iterable[int]:
+        return ()
+
+    def due(self) -> float | None:
+        return None
+
+    def look(self) -> None:
+        if self.faulty:
+            raise RuntimeError("a fault")
+
+    def fault(self, error: Exception) -> None:
+        self.seen.append(f"fault: {error}")
+
+    def dispose(self) -> None:
+        self.seen.append("disposed")
+
+    def say(self, what: str) -> Callable[[], None]:
+        return lambda: self.seen.append(what)
+
+
+def test_a_loop_does_what_it_is_told_until_it_ends() -> None:
+    loop = Counting()
+    assert loop.tell(loop.say("before"))
+    loop.start()
+    for number in range(1000):
+        assert loop.tell(loop.say(str(number)))
+    loop.tell(loop.finish)
+    loop.join(PATIENCE_S)
+    assert loop.finished
+    assert not loop.tell(loop.say("after"))
+    assert loop.seen == ["before", *map(str, range(1000)), "disposed"]
+
+
+def test_a_loop_that_fails_says_so_and_lets_go() -> None:
+    loop = Counting(faulty=True)
+    loop.start()
+    loop.tell(lambda: None)
+    loop.join(PATIENCE_S)
+    assert loop.finished
+    assert loop.seen == ["fault: a fault", "disposed"]
