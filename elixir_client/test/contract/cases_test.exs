@@ -4,7 +4,7 @@ for backend <- ["fake", "gloo"] do
     use ExUnit.Case, async: false
 
     alias RankBridge.{Error, Gang, Ref}
-    alias RankBridge.Test.{ContractCases, LiveRanks}
+    alias RankBridge.Test.{ContractCases, ContractValues, LiveRanks}
 
     @backend backend
 
@@ -17,7 +17,7 @@ for backend <- ["fake", "gloo"] do
 
     for case <- ContractCases.all() do
       test case["case"], %{gang: gang} do
-        case = ContractCases.named(unquote(case["case"]))
+        case = unquote(case["case"]) |> ContractCases.named() |> ContractCases.on(@backend)
         members = case["group"] || Enum.to_list(0..(case["ranks"] - 1))
 
         group =
@@ -34,6 +34,25 @@ for backend <- ["fake", "gloo"] do
           assert RankBridge.barrier!(gang, timeout: 10_000) == nil
         end
       end
+    end
+
+    defp run(gang, group, members, %{"receive" => _} = case),
+      do: message(gang, group, members, case)
+
+    defp run(gang, group, members, %{"calls" => _} = case),
+      do: coalesced(gang, group, members, case)
+
+    defp run(gang, group, members, %{"value" => value} = case) do
+      source = Enum.at(members, case["arguments"]["src_rank_in_group"] || 0, 0)
+      on_values(gang, group, members, ContractValues.given(value, gang, source), case)
+    end
+
+    defp run(gang, group, members, %{"values" => values} = case) do
+      brought =
+        for {value, rank} <- Enum.zip(values, members),
+            do: ContractValues.given(value, gang, rank)
+
+      on_values(gang, group, members, brought, case)
     end
 
     defp run(gang, group, members, case) do
@@ -55,6 +74,85 @@ for backend <- ["fake", "gloo"] do
 
       if refs && (case["error"] || !case["arguments"]["in_place"]) do
         assert gang |> RankBridge.get!(refs) |> Enum.map(&ContractCases.told/1) == case["inputs"]
+      end
+    end
+
+    defp message(gang, group, members, case) do
+      [source, target] = for end_ <- ["from", "to"], do: Enum.at(members, case[end_])
+      opts = [group: group, tag: case["tag"], timeout: ContractCases.timeout(case)]
+      from = if case["any_source"], do: [], else: [src_rank_in_group: case["from"]]
+      expected = case["expected"] && [expected: ContractValues.expected(case["expected"])]
+      value = ContractValues.given(case["value"], gang, source)
+
+      [sent, received] =
+        RankBridge.AtOnce.map([:source, :target], fn
+          :source ->
+            apply(RankBridge, ContractCases.operation(case), [
+              gang,
+              source,
+              value,
+              case["to"],
+              opts
+            ])
+
+          :target ->
+            arguments = [gang, target, opts ++ from ++ (expected || [])]
+            apply(RankBridge, String.to_atom(case["receive"]), arguments)
+        end)
+
+      if case["error"] do
+        assert Enum.map([sent, received], fn {:error, error} ->
+                 {error.reason, error.indefinite}
+               end) ==
+                 List.duplicate({ContractCases.reason(case), false}, 2)
+      else
+        assert {{:ok, nil}, {:ok, {came, origin}}} = {sent, received}
+        assert origin == case["from"]
+        ContractValues.assert_is(gang, came, case["value"], target)
+      end
+    end
+
+    defp coalesced(gang, group, members, case) do
+      calls =
+        for call <- case["calls"] do
+          inputs = call["inputs"] && Enum.map(call["inputs"], &ContractCases.tensor/1)
+          refs = inputs && RankBridge.put!(gang, inputs, group: group)
+          {ContractCases.operation(call), refs, ContractCases.options(call["arguments"])}
+        end
+
+      outcome =
+        RankBridge.coalesce(gang, calls, group: group, timeout: ContractCases.timeout(case))
+
+      if case["error"] do
+        assert {:error, %Error{outcomes: outcomes}} = outcome
+
+        assert Enum.map(outcomes, fn {_rank, error} -> error.reason end) ==
+                 Enum.map(members, fn _rank -> ContractCases.reason(case) end)
+      else
+        assert {:ok, given} = outcome
+
+        for {results, {_name, refs, opts}, expected} <- Enum.zip([given, calls, case["results"]]) do
+          check(gang, refs, results || Enum.map(members, fn _rank -> nil end), %{
+            "results" => expected,
+            "arguments" => %{"in_place" => opts[:in_place]}
+          })
+        end
+      end
+    end
+
+    defp on_values(gang, group, members, brought, case) do
+      opts = [group: group, timeout: ContractCases.timeout(case)]
+      opts = opts ++ ContractCases.options(case["arguments"])
+      outcome = apply(RankBridge, ContractCases.operation(case), [gang, brought, opts])
+
+      if case["error"] do
+        told = for error <- errors(outcome), do: {error.reason, error.indefinite}
+        assert Enum.uniq(told) == [{ContractCases.reason(case), false}]
+      else
+        assert {:ok, results} = outcome
+
+        for {result, expected, rank} <- Enum.zip([results, case["results"], members]),
+            do: ContractValues.assert_is(gang, result, expected, rank)
       end
     end
 
@@ -92,17 +190,24 @@ for backend <- ["fake", "gloo"] do
       assert length(results) == length(case["results"])
 
       for {result, expected} <- Enum.zip(results, case["results"]) do
-        if expected == nil do
-          assert result == nil
-        else
-          assert %Ref{} = result
-          assert gang |> RankBridge.get!(result) |> ContractCases.told() == expected
-          assert {"#{result.dtype}", result.shape} == {expected["dtype"], expected["shape"]}
-        end
+        told(gang, result, expected)
       end
 
       if case["arguments"]["in_place"],
         do: assert(Enum.map(results, & &1.id) == Enum.map(refs, & &1.id))
+    end
+
+    defp told(_gang, result, nil), do: assert(result == nil)
+
+    defp told(gang, result, expected) when is_list(expected) do
+      assert length(result) == length(expected)
+      for {one, each} <- Enum.zip(result, expected), do: told(gang, one, each)
+    end
+
+    defp told(gang, result, expected) do
+      assert %Ref{} = result
+      assert gang |> RankBridge.get!(result) |> ContractCases.told() == expected
+      assert {"#{result.dtype}", result.shape} == {expected["dtype"], expected["shape"]}
     end
   end
 end

@@ -29,6 +29,15 @@ defmodule RankBridge.Test.ContractCases do
     cases
   end
 
+  @doc "A case as it is on a backend, which may refuse it."
+  @spec on(json(), String.t()) :: json()
+  def on(case, backend) do
+    case case["refused_by"][backend] do
+      nil -> case
+      code -> Map.put(case, "error", code)
+    end
+  end
+
   @doc "A tensor of a case."
   @spec tensor(json()) :: Tensor.t()
   def tensor(%{"dtype" => dtype, "shape" => shape, "data" => data}),
@@ -49,7 +58,7 @@ defmodule RankBridge.Test.ContractCases do
   @spec options(json()) :: keyword()
   def options(arguments) do
     for {name, value} <- arguments do
-      {String.to_atom(name), if(name == "op", do: String.to_atom(value), else: value)}
+      {String.to_atom(name), if(name in ["op", "layout"], do: String.to_atom(value), else: value)}
     end
   end
 
