@@ -27,3 +27,10 @@ def fake4(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
     """Four ranks on the fake backend."""
     with up(tmp_path_factory.mktemp("fake4"), 4, "fake") as gang:
         yield gang
+
+
+@pytest.fixture(scope="session")
+def mpi4(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
+    """Four ranks on MPI."""
+    with up(tmp_path_factory.mktemp("mpi4"), 4, "mpi") as gang:
+        yield gang

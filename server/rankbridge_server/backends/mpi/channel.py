@@ -13,6 +13,7 @@ from .waiting import ends
 
 # Operations that did not end in time. MPI may still read and write their memory, which they hold.
 _abandoned: list[MPI.Request] = []
+_abandoning = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,8 @@ class Channel:
             request = start(self._comm)
             ended = ends(request, deadline, lambda: self._closed, status)
             if not ended:
-                _abandoned.append(request)
+                with _abandoning:
+                    _abandoned.append(request)
                 raise data_failed("the group was closed" if self._closed else f"no end after {timeout:.1f} s")
         except MPI.Exception as error:
             ended = False
@@ -106,7 +108,8 @@ class Channel:
 
 def sweep() -> None:
     """Let go of the memory of abandoned operations that have ended after all."""
-    _abandoned[:] = [request for request in list(_abandoned) if not _over(request)]
+    with _abandoning:
+        _abandoned[:] = [request for request in _abandoned if not _over(request)]
 
 
 def _over(request: MPI.Request) -> bool:
