@@ -83,7 +83,7 @@ class SimulatedPeer:
         it: Description = self._ask("describe", self._member.sidecar.describe, timeout)
         was_formed = it.state in (State.FORMED, State.OVER)
         groups = tuple(GroupDescription(group.name, group.ranks) for group in it.groups)
-        return PeerState(it.number, it.rank if was_formed else None, groups)
+        return PeerState(it.seen, it.number, it.rank if was_formed else None, groups)
 
     def prepare(
         self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription], timeout: float

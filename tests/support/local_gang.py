@@ -35,7 +35,7 @@ class LocalPeer:
         it = self.rank.describe()
         was_formed = it.state in (State.FORMED, State.OVER)
         groups = tuple(GroupDescription(group.name, group.ranks) for group in it.groups)
-        return PeerState(it.number, it.rank if was_formed else None, groups)
+        return PeerState(it.seen, it.number, it.rank if was_formed else None, groups)
 
     def prepare(
         self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription], timeout: float
@@ -58,7 +58,9 @@ class LocalGang:
         limits: Limits | None = None,
         data_timeout: float = 5.0,
         links: Callable[[int], LinkMaker] | None = None,
+        hosts: Sequence[str] | None = None,
     ) -> None:
+        """`hosts`: what each rank takes its host for; all one unless told."""
         hub, local = FakeHub(), LocalHub()
         self.ranks = [
             Rank(
@@ -67,6 +69,7 @@ class LocalGang:
                 links(rank) if links else local,
                 limits=limits or Limits(),
                 data_timeout=data_timeout,
+                host_id=hosts[rank] if hosts else None,
             )
             for rank in range(size)
         ]

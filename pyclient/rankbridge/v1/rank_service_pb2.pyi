@@ -117,6 +117,7 @@ class DescribeRankResponse(google.protobuf.message.Message):
     DEVICE_FIELD_NUMBER: builtins.int
     FS_LOCAL_RANK_FIELD_NUMBER: builtins.int
     LOCAL_WORLD_SIZE_FIELD_NUMBER: builtins.int
+    HIGHEST_GENERATION_FIELD_NUMBER: builtins.int
     rank: builtins.int
     """Rank in the gang. Before the first forming: what its launcher said."""
     world_size: builtins.int
@@ -143,6 +144,8 @@ class DescribeRankResponse(google.protobuf.message.Message):
     """Rank among those that share its file system, as its launcher says: the one of 0 downloads for the others."""
     local_world_size: builtins.int
     """Ranks on its host, as its launcher says. 0: not said."""
+    highest_generation: builtins.int
+    """Highest generation that the rank was ever asked to prepare: `generation`, or later ones whose forming failed."""
     @property
     def generation_error(self) -> rankbridge.v1.error_pb2.Error:
         """Why the generation is over. Absent: it is not."""
@@ -184,9 +187,10 @@ class DescribeRankResponse(google.protobuf.message.Message):
         device: builtins.str = ...,
         fs_local_rank: builtins.int = ...,
         local_world_size: builtins.int = ...,
+        highest_generation: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["abilities", b"abilities", "generation_error", b"generation_error"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["abilities", b"abilities", "backend", b"backend", "device", b"device", "endpoints", b"endpoints", "fs_local_rank", b"fs_local_rank", "generation", b"generation", "generation_error", b"generation_error", "generation_state", b"generation_state", "groups", b"groups", "host", b"host", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "pending_operations", b"pending_operations", "pid", b"pid", "rank", b"rank", "sessions", b"sessions", "version", b"version", "world_size", b"world_size"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["abilities", b"abilities", "backend", b"backend", "device", b"device", "endpoints", b"endpoints", "fs_local_rank", b"fs_local_rank", "generation", b"generation", "generation_error", b"generation_error", "generation_state", b"generation_state", "groups", b"groups", "highest_generation", b"highest_generation", "host", b"host", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "pending_operations", b"pending_operations", "pid", b"pid", "rank", b"rank", "sessions", b"sessions", "version", b"version", "world_size", b"world_size"]) -> None: ...
 
 Global___DescribeRankResponse: typing_extensions.TypeAlias = DescribeRankResponse
 

@@ -34,7 +34,7 @@ def concatenated(pieces: torch.Tensor, shape: Sequence[int], dim: int, sizes: Se
     whole = [*shape[:dim], sum(sizes), *shape[dim + 1 :]]
     if math.prod(whole[:dim]) == 1:
         return pieces.view(whole)
-    result = torch.empty(whole, dtype=pieces.dtype)
+    result = torch.empty(whole, dtype=pieces.dtype, device=pieces.device)
     elements = math.prod(whole[:dim]) * math.prod(whole[dim + 1 :])
     parts = torch.split(pieces, [size * elements for size in sizes])
     for place, part in zip(torch.split(result, list(sizes), dim), parts, strict=True):

@@ -1,4 +1,4 @@
-"""Tensors as torch keeps them, in host memory."""
+"""Tensors as torch keeps them."""
 
 from __future__ import annotations
 
@@ -15,15 +15,22 @@ from ..core.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
 from .dtypes import TORCH
 from .pieces import as_bytes
 
+_CPU = torch.device("cpu")
 # Dtypes whose generators and fills torch does in float32 first.
 _NARROW = frozenset(dtype for dtype in Dtype if dtype.torch_name.startswith("float8"))
 
 
 class TorchTensors:
-    """CPU tensors, contiguous, one torch.Tensor each. Implements `core.tensors.Tensors`."""
+    """Contiguous tensors in host memory, one torch.Tensor each. Implements `core.tensors.Tensors`.
 
-    device = "cpu"
+    A class for tensors on another `device` reads and writes them in a way of its own.
+    """
+
     dtypes = tuple(TORCH)
+
+    def __init__(self, device: torch.device = _CPU) -> None:
+        self.device = str(device)
+        self._on = device
 
     def create(self, spec: TensorSpec, init: Init) -> object:
         """A new tensor; random ones come from torch's CPU generator with the given seed."""
@@ -32,14 +39,14 @@ class TorchTensors:
             case Full(value):
                 return self._full(spec, value)
             case Arange(start, step):
-                return self._arange(spec, start, step)
+                return self._placed(self._arange(spec, start, step))
             case Uniform() | Normal():
-                return self._random(spec, init)
+                return self._placed(self._random(spec, init))
 
     def empty(self, spec: TensorSpec) -> object:
         """A new contiguous tensor."""
         self._check_device(spec)
-        return torch.empty(spec.shape, dtype=TORCH[spec.dtype])
+        return torch.empty(spec.shape, dtype=TORCH[spec.dtype], device=self._on)
 
     def reshaped(self, tensor: object, shape: Sequence[int]) -> object:
         """A view where that can be."""
@@ -55,17 +62,21 @@ class TorchTensors:
 
     def read(self, tensor: object) -> memoryview:
         """The elements, in place."""
-        return _bytes(cast(torch.Tensor, tensor).contiguous())
+        return memory_of(cast(torch.Tensor, tensor).contiguous())
 
     def write(self, tensor: object) -> memoryview:
         """The elements, in place."""
-        return _bytes(cast(torch.Tensor, tensor))
+        return memory_of(cast(torch.Tensor, tensor))
 
     def written(self, tensor: object) -> None:
         """Check that bools are 0 or 1: other bytes are undefined behaviour in torch."""
         it = cast(torch.Tensor, tensor)
-        if it.dtype is torch.bool and bool((it.view(torch.uint8) > 1).any()):
-            raise invalid("a bool is neither 0 nor 1", expected="bytes 0 and 1")
+        if it.dtype is torch.bool:
+            check_bools(it.view(torch.uint8))
+
+    def _placed(self, made: torch.Tensor) -> torch.Tensor:
+        """Where tensors are kept, a tensor that was made in host memory."""
+        return made
 
     def _check_device(self, spec: TensorSpec) -> None:
         if spec.device not in ("", self.device):
@@ -81,13 +92,13 @@ class TorchTensors:
                 raise invalid("the element does not fit the dtype", expected=str(dtype), got=str(value))
             value = int(value)
         if dtype in _NARROW:
-            return torch.full(spec.shape, value, dtype=torch.float32).to(TORCH[dtype])
+            return self._placed(torch.full(spec.shape, value, dtype=torch.float32).to(TORCH[dtype]))
         if dtype is Dtype.COMPLEX32:
             # By way of its halves: torch warns of complex32 arithmetic, of which there is none here.
             pairs = torch.zeros((*spec.shape, 2), dtype=torch.float16)
             pairs[..., 0] = value
-            return torch.view_as_complex(pairs)
-        return torch.full(spec.shape, value, dtype=TORCH[dtype])
+            return self._placed(torch.view_as_complex(pairs))
+        return torch.full(spec.shape, value, dtype=TORCH[dtype], device=self._on)
 
     def _arange(self, spec: TensorSpec, start: float, step: float) -> torch.Tensor:
         dtype = spec.dtype
@@ -141,11 +152,18 @@ def _signed(value: int) -> int:
     return (value + 2**63) % 2**64 - 2**63
 
 
-def _bytes(tensor: torch.Tensor) -> memoryview:
-    """The memory of a contiguous tensor; it lives as long as the view, which holds the tensor."""
+def check_bools(values: torch.Tensor) -> None:
+    """Raise INVALID_ARGUMENT unless the bytes, as uint8, are bools."""
+    if bool((values > 1).any()):
+        raise invalid("a bool is neither 0 nor 1", expected="bytes 0 and 1")
+
+
+def memory_of(tensor: torch.Tensor) -> memoryview:
+    """The memory of a contiguous tensor in host memory; it lives as long as the view, which holds the tensor."""
     nbytes = tensor.numel() * tensor.element_size()
     if not nbytes:
-        return memoryview(b"")
+        # Nothing can be written to it, but must be as to any other.
+        return memoryview(bytearray())
     memory = (ctypes.c_uint8 * nbytes).from_address(tensor.data_ptr())
     memory._rankbridge_owner = tensor  # type: ignore[attr-defined]
     return memoryview(memory).cast("B")

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..core.errors import BridgeError
 from ..core.rank import Identity
-from . import endpoints, mpi
+from . import endpoints, mpi, nccl
 from .environment import Launched, LaunchError
 from .progress import progress
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
@@ -39,9 +39,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument(
         "--backend",
-        choices=["gloo", "mpi"],
+        choices=["gloo", "nccl", "mpi"],
         default="gloo",
-        help="what moves the data; mpi: the rank was started by mpirun (default: %(default)s)",
+        help="what moves the data; nccl: between CUDA devices, of which the rank takes the one of its place on its "
+        "host; mpi: the rank was started by mpirun (default: %(default)s)",
     )
     parser.add_argument("--rank", type=int, metavar="N", help="rank in the gang (default: $RANK)")
     parser.add_argument("--size", type=int, metavar="N", help="ranks in the gang (default: $WORLD_SIZE)")
@@ -85,7 +86,7 @@ def run(options: argparse.Namespace) -> int:
     except TlsError as error:
         print(f"rankbridge rank: {error}", file=sys.stderr)
         return 2
-    except (LaunchError, mpi.NoMpi, OSError, BridgeError) as error:
+    except (LaunchError, mpi.NoMpi, nccl.NoNccl, OSError, BridgeError) as error:
         print(f"rankbridge rank: {error}", file=sys.stderr)
         return 1
 
@@ -98,8 +99,13 @@ def _block_signals() -> None:
 def _serve(
     launched: Launched, world: MpiWorld | None, host: str, tls: Tls | None, options: argparse.Namespace
 ) -> int:
+    limits = limits_of(options)
     with progress("importing torch"):
-        backend = _backend(world, host)
+        if options.backend == "nccl":
+            backend: Backend = (on_nccl := nccl.begin(launched.local_rank))
+            limits = nccl.limits_on(on_nccl, limits, options.max_bytes)
+        else:
+            backend = _backend(world, host)
     from ..links.sockets import SocketLinkMaker
     from .sidecar import Sidecar
 
@@ -108,10 +114,11 @@ def _serve(
         links=f"{options.listen.rpartition(':')[0] if options.listen else host}:0",
         advertise=host,
         tls=tls,
-        limits=limits_of(options),
+        limits=limits,
         heartbeat=heartbeat_of(options),
         default_timeout=options.default_timeout,
         data_timeout=options.data_timeout,
+        share_memory=options.share_memory,
     )
     identity = Identity(
         rank=launched.rank,

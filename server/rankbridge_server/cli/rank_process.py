@@ -6,11 +6,13 @@ import os
 import signal
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 
 from ..agent.messages import Line, Suspect
 from ..core.rank import Identity
 from ..links.local import LocalHub
 from ..links.sockets import SocketLinkMaker
+from .nccl import limits_on
 from .settings import RankSettings
 from .sidecar import Sidecar, obey
 
@@ -28,6 +30,24 @@ def run_gloo_rank(identity: Identity, settings: RankSettings, line: Line) -> Non
         line.try_send(Suspect())
 
     _serve(lambda: [Sidecar(identity, GlooBackend(), links, settings, lost=suspect)], line)
+
+
+def run_nccl_rank(identity: Identity, settings: RankSettings, max_bytes: int, line: Line) -> None:
+    """Serve one rank on NCCL until the agent is gone. `max_bytes`: of tensors, 0 for half of the device's memory."""
+    from ..backends.nccl import NcclBackend
+
+    links = SocketLinkMaker(settings.links, heartbeat=settings.heartbeat)
+    links.sweep()
+
+    def suspect() -> None:
+        line.try_send(Suspect())
+
+    def sidecar() -> Sidecar:
+        backend = NcclBackend(identity.local_rank)
+        limits = limits_on(backend, settings.limits, max_bytes)
+        return Sidecar(identity, backend, links, replace(settings, limits=limits), lost=suspect)
+
+    _serve(lambda: [sidecar()], line)
 
 
 def run_mpi_rank(identity: Identity, settings: RankSettings, line: Line) -> None:

@@ -16,6 +16,7 @@ class RankSettings:
 
     `listen`: addresses for gRPC, the one for this host first. `links`: address for control links. `advertise`: host
     name that other hosts reach this one by; empty on one host. `tls`: spoken on TCP; None: plain text there too.
+    `share_memory`: queues pass values in shared memory where they can.
     Timeouts in seconds.
     """
 
@@ -27,13 +28,18 @@ class RankSettings:
     heartbeat: Heartbeat
     default_timeout: float = 30.0
     data_timeout: float = 30.0
+    share_memory: bool = True
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
     """Options that `up` and `rank` share."""
     group = parser.add_argument_group("limits of each rank")
     group.add_argument(
-        "--max-bytes", type=int, default=0, metavar="N", help="bytes of tensors (default: half of the memory)"
+        "--max-bytes",
+        type=int,
+        default=0,
+        metavar="N",
+        help="bytes of tensors (default: half of the memory, on the backend nccl half of the device's)",
     )
     group.add_argument(
         "--max-refs", type=int, default=1_000_000, metavar="N", help="refs (default: %(default)s)"
@@ -64,6 +70,12 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         default=30.0,
         metavar="S",
         help="seconds that the backend may take for one operation (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--no-shared-memory",
+        dest="share_memory",
+        action="store_false",
+        help="message queues pass every value by the backend, on one host too",
     )
 
     beats = parser.add_argument_group("control links")

@@ -9,6 +9,7 @@ from ..core import forming
 from ..core.coordinator import Backend
 from ..core.errors import BridgeError
 from ..core.links import LinkMaker
+from ..core.queues import host
 from ..core.rank import Identity, Rank
 from ..service.gang import form_gang
 from ..service.server import Server
@@ -34,6 +35,7 @@ class Sidecar:
             default_timeout=settings.default_timeout,
             data_timeout=settings.data_timeout,
             lost=lost,
+            host_id=None if settings.share_memory else host.alone(),
         )
         tls = settings.tls
         self._dialling = tls.dialling() if tls else None

@@ -17,6 +17,7 @@ from ..agent.pmi import Pmi
 from ..core.rank import Identity
 from . import endpoints
 from .mpi import NoMpi, import_mpi
+from .nccl import NoNccl, import_nccl
 from .progress import progress
 from .runtime_dir import runtime_dir
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
@@ -38,10 +39,10 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     parser.add_argument(
         "--backend",
-        choices=["gloo", "mpi", "fake"],
+        choices=["gloo", "nccl", "mpi", "fake"],
         default="gloo",
-        help="what moves the data; mpi: MPICH, by mpi4py (the extra rankbridge[mpi]); fake: all ranks in one process, "
-        "for tests (default: %(default)s)",
+        help="what moves the data; nccl: between CUDA devices, one for each rank; mpi: MPICH, by mpi4py (the extra "
+        "rankbridge[mpi]); fake: all ranks in one process, for tests (default: %(default)s)",
     )
     parser.add_argument("--name", default="gang", help="name of the gang, for people (default: %(default)s)")
     parser.add_argument(
@@ -88,7 +89,7 @@ def run(options: argparse.Namespace) -> int:
     try:
         with progress("importing gRPC" if options.backend == "fake" else "importing torch and gRPC"):
             _import_for_ranks(options.backend)
-    except NoMpi as error:
+    except (NoMpi, NoNccl) as error:
         print(f"rankbridge up: {error}", file=sys.stderr)
         return 1
     try:
@@ -114,11 +115,12 @@ def _up(options: argparse.Namespace, tls: Tls | None, directory: Path) -> int:
             heartbeat=heartbeat_of(options),
             default_timeout=options.default_timeout,
             data_timeout=options.data_timeout,
+            share_memory=options.share_memory,
         )
 
     fake = options.backend == "fake"
     # Ranks on the fake backend share one process: nobody is left to go on with a replacement.
-    replace = options.on_rank_exit != "leave" and options.backend == "gloo"
+    replace = options.on_rank_exit != "leave" and options.backend in ("gloo", "nccl")
     pmi = Pmi(options.size) if options.backend == "mpi" else None
 
     def run_rank(rank: int, endpoints: list[str], line: Line) -> None:
@@ -133,6 +135,8 @@ def _up(options: argparse.Namespace, tls: Tls | None, directory: Path) -> int:
         if pmi is not None:
             pmi.enter(rank)
             rank_process.run_mpi_rank(identity, settings(rank, endpoints), line)
+        elif options.backend == "nccl":
+            rank_process.run_nccl_rank(identity, settings(rank, endpoints), options.max_bytes, line)
         else:
             rank_process.run_gloo_rank(identity, settings(rank, endpoints), line)
 
@@ -173,6 +177,8 @@ def _import_for_ranks(backend: str) -> None:
 
     if backend == "gloo":
         from ..backends import gloo  # noqa: F401
+    elif backend == "nccl":
+        import_nccl()
     elif backend == "mpi":
         import_mpi()
     else:

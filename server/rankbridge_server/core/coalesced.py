@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from .errors import BridgeError, invalid
-from .operation import Entry, Operation, Plan, Site, Transfer
+from .operation import Entry, Errand, Operation, Plan, Site, Transfer
 from .outcome import Outcome
 
 _LENGTH = struct.Struct("<I")
@@ -67,7 +67,7 @@ class CoalescedPlan:
 def _planned(number: int, site: Site, operation: Operation[Any], args: Any) -> Plan:
     try:
         plan = operation.plan(site, args)
-        if isinstance(plan, Transfer):
+        if isinstance(plan, Transfer | Errand):
             raise invalid("it is no collective", expected="a collective", got=operation.name)
         return plan
     except BridgeError as error:

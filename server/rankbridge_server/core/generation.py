@@ -12,7 +12,8 @@ from .errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
 from .group import Group, GroupView, Membership
 from .links import Ended, Links
 from .matching import Match, Post
-from .operation import Entry, Meeting, Plan, Transfer
+from .operation import Entry, Errand, Meeting, Plan, Transfer
+from .queues.view import QueueView
 from .task import VERDICT_GRACE, Task, cancelled
 from .verdicts import disagreement, unmatched
 
@@ -89,6 +90,13 @@ class Generation:
             groups = sorted(self._groups.values(), key=lambda group: group.name)
         return [group.view(self._backend.name, self.number) for group in groups]
 
+    def queues(self) -> Sequence[QueueView]:
+        """All queues of this rank, by group and name."""
+        with self._lock:
+            groups = sorted(self._groups.values(), key=lambda group: group.name)
+        members = [group.membership for group in groups if group.membership is not None]
+        return [view for member in members for view in member.queues.views()]
+
     def install(self, group: Group) -> None:
         """Add a formed group. Its links exist."""
         with self._lock:
@@ -101,7 +109,8 @@ class Generation:
         with self._lock:
             group = self._groups.pop(name)
         self._links.remove_group(name)
-        _close([group], patience=self._data_timeout)
+        ended = BridgeError.of(ErrorCode.ABORTED, f"group {name!r} has ended")
+        _close([group], ended, patience=self._data_timeout)
 
     def link(self, name: str, ranks: Sequence[int], timeout: float) -> None:
         """Make the control links of a group that is being formed."""
@@ -122,18 +131,27 @@ class Generation:
             membership.lane.add(lambda: self._run(job))
         task.future.add_done_callback(lambda _: self._pending.discard(task))
 
+    def begin(self, errand: Errand, task: Task) -> None:
+        """Begin what needs nobody's consent. Raises BridgeError when it cannot be, or the generation's error."""
+        self._accept(task)
+        errand.begin(task)
+
     def post(
         self, group: Group, membership: Membership, operation: str, transfer: Transfer, task: Task
     ) -> None:
         """Tell the group's leader of a point-to-point operation. Raises the generation's error when it is over."""
+        self._accept(task)
+        self.exchange(group, membership, operation, transfer, task)
+
+    def exchange(
+        self, group: Group, membership: Membership, operation: str, transfer: Transfer, task: Task
+    ) -> None:
+        """The same for a transfer that is not one of the pending operations: nobody ends it with the generation."""
         number = membership.next_post()
         post = transfer.post._replace(number=number, timeout=max(task.remaining, 0.001))
         parcel = _Parcel(group, membership, operation, transfer, post, task)
-        with self._lock:
-            if self._error is not None:
-                raise BridgeError(self._error.failure)
-            self._pending.add(task)
-        task.future.add_done_callback(lambda _: self._pending.discard(task))
+        if self._error is not None:
+            raise BridgeError(self._error.failure)
         task.enter(Phase.ADMISSION)
         try:
             self._links.post(group.name, post, lambda match: self._answered(parcel, match))
@@ -159,7 +177,7 @@ class Generation:
         for task in pending:
             task.lose(error.failure)
         self._links.end(ended)
-        _close(groups)
+        _close(groups, error)
         return True
 
     def lost(self, ended: Ended) -> None:
@@ -171,6 +189,13 @@ class Generation:
         message = f"generation {self.number} is over: {what}: {ended.reason}"
         if self.end(BridgeError.of(code, message, ranks=(detail,)), ended) and ended.lost:
             self._lost()
+
+    def _accept(self, task: Task) -> None:
+        with self._lock:
+            if self._error is not None:
+                raise BridgeError(self._error.failure)
+            self._pending.add(task)
+        task.future.add_done_callback(lambda _: self._pending.discard(task))
 
     def _run(self, job: _Job) -> None:
         try:
@@ -268,13 +293,16 @@ class Generation:
         self.end(BridgeError.of(ErrorCode.BACKEND_FAILED, message), ended)
 
 
-def _close(groups: Sequence[Group], patience: float = 0.0) -> None:
-    """Close lanes, couriers and coordinators, when what the couriers have was done, at most `patience` seconds later.
+def _close(groups: Sequence[Group], error: BridgeError, patience: float = 0.0) -> None:
+    """Close queues and lanes at once, couriers and coordinators when what the couriers have was done.
+
+    `error`: what those get who wait at a queue. `patience`: how many seconds the couriers have.
 
     In the background, because a coordinator may block for its timeout.
     """
     members = [group.membership for group in groups if group.membership is not None]
     for member in members:
+        member.queues.close(error)
         member.lane.close()
         member.courier.close()
     if members:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from .coordinator import Coordinator, GroupDescription
 from .lane import Courier, Lane
+from .queues.table import QueueTable
 
 WORLD = "world"
 
@@ -24,13 +25,14 @@ class GroupView:
 
 
 class Membership:
-    """This rank's part in a group: its coordinator, its lane, and its courier. `sequence` counts GO verdicts."""
+    """This rank's part in a group: its coordinator, lane, courier, and queues. `sequence` counts GO verdicts."""
 
     def __init__(self, name: str, rank_in_group: int, coordinator: Coordinator) -> None:
         self.rank_in_group = rank_in_group
         self.coordinator = coordinator
         self.lane = Lane(name)
         self.courier = Courier(name)
+        self.queues = QueueTable()
         self.sequence = 0
         self._posts = itertools.count(1)
 

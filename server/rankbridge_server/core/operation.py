@@ -13,6 +13,7 @@ from .group import Group, Membership
 from .matching import Post
 from .outcome import Outcome
 from .refs import Cell, Ref, Refill, RefStore, Slot
+from .task import Task
 from .tensors import TensorSpec
 
 Args = TypeVar("Args")
@@ -85,6 +86,14 @@ class Transfer(ABC):
         """Let go of what was set aside; called exactly once, also after `run`."""
 
 
+class Errand(ABC):
+    """An operation that needs nobody's consent, and passed the checks of its own rank."""
+
+    @abstractmethod
+    def begin(self, task: Task) -> None:
+        """Hand it to whoever does it, and answers the task. Never waits. Raises BridgeError; then it was not begun."""
+
+
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[Args]):
     """One operation. `plan` raises BridgeError when the arguments are wrong; then nothing has happened.
@@ -93,7 +102,7 @@ class Operation(Generic[Args]):
     """
 
     name: str
-    plan: Callable[[Site, Args], Plan | Transfer]
+    plan: Callable[[Site, Args], Plan | Transfer | Errand]
     recorded: bool = False
 
 
@@ -113,6 +122,8 @@ class Site:
     reserve: Callable[[TensorSpec], Slot | Refill]
     """Where a result goes: room for a new ref, or the ref that it had before. Raises RESOURCE_EXHAUSTED."""
     graphs: Graphs
+    host_id: str
+    """Ranks of one host id can share memory."""
 
     @property
     def size(self) -> int:
@@ -180,6 +191,15 @@ class GroupTable(Protocol):
 
     def link(self, name: str, ranks: Sequence[int], timeout: float) -> None:
         """Make the control links of a group that is being formed."""
+        ...
+
+    def exchange(
+        self, group: Group, membership: Membership, operation: str, transfer: Transfer, task: Task
+    ) -> None:
+        """Tell the group's leader of a transfer. Raises the generation's error when it is over.
+
+        When that ends later, the task is not answered.
+        """
         ...
 
     def unlink(self, name: str) -> None:

@@ -39,6 +39,14 @@ from .point_to_point import (
     plan_send_object,
     plan_send_tensor_dict,
 )
+from .queues.operations import (
+    Dequeue,
+    Enqueue,
+    NewQueue,
+    plan_dequeue,
+    plan_enqueue,
+    plan_new_queue,
+)
 from .reductions import (
     AllReduce,
     Reduce,
@@ -63,10 +71,13 @@ __all__ = [
     "BROADCAST_OBJECT",
     "BROADCAST_TENSOR_DICT",
     "COALESCE",
+    "DEQUEUE",
     "DESTROY_GROUP",
+    "ENQUEUE",
     "GATHER",
     "GATHER_OBJECT",
     "NEW_GROUP",
+    "NEW_QUEUE",
     "RECV",
     "RECV_OBJECT",
     "RECV_TENSOR_DICT",
@@ -89,12 +100,15 @@ __all__ = [
     "BroadcastObject",
     "BroadcastTensorDict",
     "Coalesce",
+    "Dequeue",
     "DestroyGroup",
+    "Enqueue",
     "Gather",
     "GatherLayout",
     "GatherObject",
     "GivenDict",
     "NewGroup",
+    "NewQueue",
     "Operation",
     "Recv",
     "RecvObject",
@@ -149,3 +163,6 @@ SEND_OBJECT: Operation[SendObject] = Operation("send_object", plan_send_object)
 RECV_OBJECT: Operation[RecvObject] = Operation("recv_object", plan_recv_object)
 SEND_TENSOR_DICT: Operation[SendTensorDict] = Operation("send_tensor_dict", plan_send_tensor_dict)
 RECV_TENSOR_DICT: Operation[RecvTensorDict] = Operation("recv_tensor_dict", plan_recv_tensor_dict)
+NEW_QUEUE: Operation[NewQueue] = Operation("new_queue", plan_new_queue)
+ENQUEUE: Operation[Enqueue] = Operation("enqueue", plan_enqueue)
+DEQUEUE: Operation[Dequeue] = Operation("dequeue", plan_dequeue)

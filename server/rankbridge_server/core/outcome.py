@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from .group import GroupView
+from .queues.view import QueueView
 from .refs import Ref
 
 
@@ -34,7 +35,9 @@ class Received:
     src_rank_in_group: int
 
 
-Outcome = Ref | GroupView | Packed | TensorDict | Received | bool | int | float | list["Outcome"] | None
+Outcome = (
+    Ref | GroupView | QueueView | Packed | TensorDict | Received | bool | int | float | list["Outcome"] | None
+)
 
 
 def weight_of(it: object) -> int:

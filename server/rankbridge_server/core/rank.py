@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TypeVar
 
@@ -16,10 +16,12 @@ from .graphs import GraphStore
 from .group import WORLD, GroupView
 from .limits import Limits
 from .links import Ended, LinkMaker
-from .operation import Operation, Site, Transfer
+from .operation import Errand, Operation, Site, Transfer
 from .outcome import Outcome
 from .outcomes import Outcomes
 from .preparation import Preparation, RankAddress
+from .queues.host import host_id as this_host
+from .queues.view import QueueView
 from .reaper import Reaper
 from .refs import MAX_ID_BYTES, RefStore
 from .task import Call, Task
@@ -52,7 +54,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a rank tells of its generation. `number` 0: none yet."""
+    """What a rank tells of its generation. `number` 0: none yet. `seen`: the highest that it was asked to prepare."""
 
     rank: int
     world_size: int
@@ -61,13 +63,15 @@ class Description:
     error: BridgeError | None
     groups: Sequence[GroupView]
     pending: int
+    seen: int
 
 
 class Rank:
     """One rank: its refs, its generation, and the way every operation takes. Safe to call from any thread.
 
     `default_timeout` and `data_timeout` in seconds: of calls that name no timeout, and of the backend. `lost` is
-    called, and must not block, when a generation is over because a rank was lost.
+    called, and must not block, when a generation is over because a rank was lost. `host_id`: the same for ranks that
+    may share memory; None: found out.
     """
 
     def __init__(
@@ -80,6 +84,7 @@ class Rank:
         default_timeout: float = 30.0,
         data_timeout: float = 30.0,
         lost: Callable[[], None] = lambda: None,
+        host_id: str | None = None,
     ) -> None:
         self.identity = identity
         self.backend = backend
@@ -91,6 +96,7 @@ class Rank:
         self._make_links = make_links
         self._data_timeout = data_timeout
         self._lost = lost
+        self._host_id = this_host() if host_id is None else host_id
         self._lock = threading.Lock()
         self._outcomes = Outcomes()
         self._reaper = Reaper(self._expire_sessions)
@@ -103,10 +109,10 @@ class Rank:
         preparation, generation = self._preparation, self._generation
         if preparation is not None:
             it = preparation
-            return Description(it.rank, it.world_size, it.number, State.PREPARED, None, (), 0)
+            return Description(it.rank, it.world_size, it.number, State.PREPARED, None, (), 0, self._seen)
         if generation is None:
             rank, world = self.identity.rank, self.identity.world_size
-            return Description(rank, world, self._seen, State.NONE, None, (), 0)
+            return Description(rank, world, self._seen, State.NONE, None, (), 0, self._seen)
         return Description(
             rank=generation.rank,
             world_size=generation.world_size,
@@ -115,6 +121,7 @@ class Rank:
             error=generation.error,
             groups=generation.views(),
             pending=generation.pending,
+            seen=self._seen,
         )
 
     def group(self, name: str) -> GroupView:
@@ -124,6 +131,25 @@ class Rank:
         if group is None:
             raise _unknown_group(name).at(self._place(generation))
         return group.view(self.backend.name, generation.number)
+
+    def queues(self) -> Sequence[QueueView]:
+        """All queues of the current generation, by group and name."""
+        generation = self._generation
+        return generation.queues() if generation else []
+
+    def shut_down_queue(self, group: str, name: str, number: int = 0) -> QueueView:
+        """End a queue on this rank. `number`: of the generation; 0: the current one. Raises BridgeError."""
+        generation = self._current(number)
+        place = replace(self._place(generation), group=group or WORLD)
+        it = generation.get(group or WORLD)
+        try:
+            if it is None:
+                raise _unknown_group(group)
+            if it.membership is None:
+                raise BridgeError.of(ErrorCode.UNKNOWN_QUEUE, "this rank is not a member of the group")
+            return it.membership.queues.shut_down(name)
+        except BridgeError as error:
+            raise error.at(place) from None
 
     def submit(self, operation: Operation[Args], args: Args, call: Call) -> Task:
         """Check an operation and queue it. Raises BridgeError when it is wrong; then nothing has happened.
@@ -260,6 +286,7 @@ class Rank:
             session_id=call.session_id,
             reserve=lambda spec: self.refs.reserve(call.session_id, spec),
             graphs=self.graphs,
+            host_id=self._host_id,
         )
         plan = operation.plan(site, args)
         task = Task(place, call.timeout, call.session_id)
@@ -268,12 +295,15 @@ class Rank:
                 lambda it: self._record(call.session_id, group.name, operation, args, it)
             )
         try:
-            if isinstance(plan, Transfer):
+            if isinstance(plan, Errand):
+                generation.begin(plan, task)
+            elif isinstance(plan, Transfer):
                 generation.post(group, group.membership, operation.name, plan, task)
             else:
                 generation.start(group, group.membership, operation.name, plan, task)
         except BridgeError:
-            plan.abandon()
+            if not isinstance(plan, Errand):
+                plan.abandon()
             raise
         return task
 

@@ -11,12 +11,13 @@ from .group import WORLD
 
 @dataclass(frozen=True, slots=True)
 class PeerState:
-    """A rank before the next forming: the highest generation that it has seen, and its last one.
+    """A rank before the next forming: the highest generation that it was asked to prepare, and its last one, `formed`.
 
     `rank`: its place in that one; None when it was in none. `groups`: those that it knew.
     """
 
     seen: int
+    formed: int
     rank: int | None
     groups: tuple[GroupDescription, ...]
 
@@ -27,8 +28,8 @@ def regroup(peers: Sequence[PeerState], wanted: Sequence[GroupDescription]) -> l
     An old group keeps its order. A member that is gone is replaced by the new rank at its place, if that was in no
     generation before, and left out otherwise; a group without members is not made.
     """
-    latest = max((peer.seen for peer in peers if peer.rank is not None), default=0)
-    members = [peer if peer.rank is not None and peer.seen == latest else None for peer in peers]
+    latest = max((peer.formed for peer in peers if peer.rank is not None), default=0)
+    members = [peer if peer.rank is not None and peer.formed == latest else None for peer in peers]
     places = {peer.rank: place for place, peer in enumerate(members) if peer is not None}
     fresh = {place for place, peer in enumerate(peers) if peer.rank is None}
     old = {group.name: group for peer in members if peer is not None for group in peer.groups}

@@ -93,6 +93,17 @@ class Task:
         with self._changed:
             self._fail(error)
 
+    def abort(self, error: BridgeError) -> None:
+        """Answer with an error, and leave if the leader has been told."""
+        with self._changed:
+            if self.done or self._phase is Phase.DATA:
+                return
+            self._fail(error)
+            self._leaving = True
+            leave = self._leave
+        if leave is not None:
+            leave()
+
     def lose(self, end: Failure) -> None:
         """Answer with the end of the generation."""
         with self._changed:

@@ -57,6 +57,7 @@ class RankServicer(stub.RankServiceServicer):
             device=self._rank.backend.tensors.device,
             fs_local_rank=self._rank.identity.fs_local_rank,
             local_world_size=self._rank.identity.local_world_size,
+            highest_generation=it.seen,
         )
 
     def PrepareGeneration(

@@ -157,7 +157,8 @@ def peer_state(message: rank_service_pb2.DescribeRankResponse) -> PeerState:
     state = message.generation_state
     was_formed = state in (rank_service_pb2.GENERATION_STATE_FORMED, rank_service_pb2.GENERATION_STATE_OVER)
     return PeerState(
-        seen=message.generation,
+        seen=max(message.generation, message.highest_generation),
+        formed=message.generation,
         rank=message.rank if was_formed else None,
         groups=tuple(GroupDescription(it.name, tuple(it.ranks)) for it in message.groups),
     )

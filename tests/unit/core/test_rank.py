@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import pytest
-from tests.support.local_gang import LocalGang, a_call
+from tests.support.local_gang import LocalGang, LocalPeer, a_call
 
-from rankbridge_server.core.coordinator import Joining, ReduceOp
+from rankbridge_server.core.coordinator import GroupDescription, Joining, ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase, RankState
+from rankbridge_server.core.forming import form
 from rankbridge_server.core.group import GroupView
 from rankbridge_server.core.limits import Limits
 from rankbridge_server.core.operations import (
@@ -31,6 +32,7 @@ from rankbridge_server.core.operations import (
     NewGroup,
 )
 from rankbridge_server.core.outcome import Outcome
+from rankbridge_server.core.preparation import RankAddress
 from rankbridge_server.core.rank import State
 from rankbridge_server.core.refs import Ref
 
@@ -316,6 +318,26 @@ def test_a_rank_describes_itself_while_it_is_being_prepared(
         go.set()
         preparing.join()
     assert rank.describe().state is State.PREPARED
+
+
+class Refusing(LocalPeer):
+    """A rank that cannot be prepared."""
+
+    def prepare(
+        self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription], timeout: float
+    ) -> RankAddress:
+        raise BridgeError.of(ErrorCode.FORMING_FAILED, "the test says so")
+
+
+def test_a_gang_is_formed_again_after_a_forming_that_failed(gang: LocalGang) -> None:
+    """With its groups; on all ranks, also those that had prepared the one that failed."""
+    gang.run(NEW_GROUP, [NewGroup("pair", (2, 0))] * 3)
+    peers = [LocalPeer(rank) for rank in gang.ranks]
+    with pytest.raises(BridgeError, match="the test says so"):
+        form([*peers[:2], Refusing(gang.ranks[2])], (), timeout=10)
+    assert gang.form().generation == 3
+    barrier_works(gang)
+    assert [rank.group("pair").ranks for rank in gang.ranks] == [(2, 0)] * 3
 
 
 def test_a_lower_generation_cannot_be_prepared(gang: LocalGang) -> None:

@@ -7,11 +7,11 @@ from rankbridge_server.core.regrouping import PeerState, regroup
 
 WORLD = GroupDescription("world", (0, 1, 2, 3))
 TP = GroupDescription("tp", (3, 1))
-FRESH = PeerState(0, None, ())
+FRESH = PeerState(0, 0, None, ())
 
 
 def member(rank: int, *groups: GroupDescription, seen: int = 1) -> PeerState:
-    return PeerState(seen, rank, (WORLD, *groups))
+    return PeerState(seen, seen, rank, (WORLD, *groups))
 
 
 def test_groups_of_an_unchanged_gang_are_made_again() -> None:

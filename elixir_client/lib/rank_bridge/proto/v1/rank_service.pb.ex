@@ -227,6 +227,7 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
     * `device` - Where tensors live that name no device: "cpu", "cuda:0".
     * `fs_local_rank` - Rank among those that share its file system, as its launcher says: the one of 0 downloads for the others.
     * `local_world_size` - Ranks on its host, as its launcher says. 0: not said.
+    * `highest_generation` - Highest generation that the rank was ever asked to prepare: `generation`, or later ones whose forming failed.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -253,6 +254,7 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
           device: String.t(),
           fs_local_rank: non_neg_integer(),
           local_world_size: non_neg_integer(),
+          highest_generation: non_neg_integer(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -274,6 +276,7 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
             device: "",
             fs_local_rank: 0,
             local_world_size: 0,
+            highest_generation: 0,
             __unknown_fields__: []
 
   @impl true
@@ -304,6 +307,7 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
       Encode.implicit(0x82, :string, message.device),
       Encode.implicit(0x88, :uint32, message.fs_local_rank),
       Encode.implicit(0x90, :uint32, message.local_world_size),
+      Encode.implicit(0x98, :uint64, message.highest_generation),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -389,6 +393,10 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
     %{message | local_world_size: Decode.value(:uint32, raw)}
   end
 
+  def __put__(message, 19, 0, raw, _depth) do
+    %{message | highest_generation: Decode.value(:uint64, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -428,7 +436,8 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
       {15, :abilities, {:message, V1.Abilities}, :optional},
       {16, :device, :string, :implicit},
       {17, :fs_local_rank, :uint32, :implicit},
-      {18, :local_world_size, :uint32, :implicit}
+      {18, :local_world_size, :uint32, :implicit},
+      {19, :highest_generation, :uint64, :implicit}
     ]
   end
 end

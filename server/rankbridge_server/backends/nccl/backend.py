@@ -1,0 +1,42 @@
+"""Forming groups on NCCL without a store that others depend on."""
+
+from __future__ import annotations
+
+import torch
+
+from ...core.coordinator import GroupDescription, Joining, ReduceOp
+from ...core.dtype import Dtype
+from .engine import CudaEngine, Engine
+from .joining import NcclJoining
+from .reductions import reduces
+
+
+class NcclBackend:
+    """NCCL on the device of a rank that is the `local_rank`th on its host.
+
+    Begins CUDA in this process, unless it is given another `engine`. Raises BACKEND_FAILED when there is no device.
+    `patience`: seconds in which NCCL must have begun.
+    """
+
+    name = "nccl"
+    scans = False
+
+    def __init__(self, local_rank: int, engine: Engine | None = None, patience: float = 30.0) -> None:
+        self._engine = engine or CudaEngine(local_rank)
+        self._patience = patience
+        self.tensors = self._engine.tensors
+        # Ranks share their host's cores; torch's own pool would make them fight for them.
+        torch.set_num_threads(1)
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the device's memory."""
+        return self._engine.memory
+
+    def join(self, group: GroupDescription, rank_in_group: int, generation: int) -> Joining:
+        """Tell which device this is, and, as rank 0 in the group, make the ids of its communicators."""
+        return NcclJoining(self._engine, rank_in_group, len(group.ranks), self._patience)
+
+    def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
+        """Whether NCCL's reductions do `op` on `dtype`."""
+        return reduces(op, dtype)

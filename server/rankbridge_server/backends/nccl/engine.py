@@ -1,0 +1,117 @@
+"""The device of a rank, and NCCL on it: all that cannot be had without a GPU."""
+
+from __future__ import annotations
+
+import os
+from contextlib import AbstractContextManager
+from datetime import timedelta
+from typing import Any, Protocol, cast
+
+import torch
+
+from ..torch_tensors import TorchTensors
+from .errors import forming_failed
+from .installed import missing
+from .raw import NcclGroup, Store, make_group
+from .tensors import DeviceTensors
+
+_SETTINGS = {
+    # No watchdog thread: it would end the process. Whoever waits gets the error, and always has a deadline.
+    "TORCH_NCCL_BLOCKING_WAIT": "1",
+    "TORCH_NCCL_ASYNC_ERROR_HANDLING": "0",
+    "TORCH_NCCL_ENABLE_MONITORING": "0",
+    "TORCH_NCCL_DUMP_ON_TIMEOUT": "0",
+    # Communicators are made in the calling thread, and from one id, however many members there are.
+    "TORCH_NCCL_USE_COMM_NONBLOCKING": "0",
+    "TORCH_NCCL_BCAST_UNIQUEID": "1",
+    "TORCH_NCCL_RANKS_PER_ROOT": "1000000",
+}
+_ABORT_TIMEOUT = timedelta(seconds=10)
+
+
+class Side(Protocol):
+    """An order of work on the device, beside all others."""
+
+    def current(self) -> AbstractContextManager[object]:
+        """Have this thread's work done in it."""
+        ...
+
+    def synchronize(self) -> None:
+        """Wait until it has all been done."""
+        ...
+
+
+class Engine(Protocol):
+    """A device and the engine on it."""
+
+    @property
+    def device(self) -> torch.device:
+        """Where tensors are."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """A name of the device that no other has, on any host."""
+        ...
+
+    @property
+    def memory(self) -> int:
+        """Bytes of the device."""
+        ...
+
+    @property
+    def tensors(self) -> TorchTensors:
+        """Tensors on it."""
+        ...
+
+    def group(self, store: Store, rank_in_group: int, size: int) -> NcclGroup:
+        """A process group that is not connected yet."""
+        ...
+
+    def side(self) -> Side:
+        """A new order of work."""
+        ...
+
+
+class CudaEngine:
+    """NCCL on one of the visible devices: that of the rank's place on its host, or they are shared out in turn.
+
+    Begins CUDA in this process, which cannot be forked any more. Raises BACKEND_FAILED when there is none.
+    """
+
+    def __init__(self, local_rank: int) -> None:
+        os.environ.update(_SETTINGS)
+        if lack := missing():
+            raise forming_failed(lack)
+        visible = torch.cuda.device_count()
+        if not visible:
+            raise forming_failed(
+                "no CUDA device is visible on this host", expected="1 device or more", got="0"
+            )
+        self.device = torch.device("cuda", local_rank % visible)
+        torch.cuda.set_device(self.device)
+        properties = cast(Any, torch.cuda.get_device_properties(self.device))
+        self.identity = str(properties.uuid)
+        self.memory = int(properties.total_memory)
+        self.tensors = DeviceTensors(
+            self.device, lambda: torch.cuda.current_stream(self.device).synchronize(), pinned=True
+        )
+
+    def group(self, store: Store, rank_in_group: int, size: int) -> NcclGroup:
+        """A ProcessGroupNCCL."""
+        return make_group(store, rank_in_group, size, _ABORT_TIMEOUT)
+
+    def side(self) -> Side:
+        """A CUDA stream."""
+        return _CudaStream(self.device)
+
+
+class _CudaStream:
+    def __init__(self, device: torch.device) -> None:
+        self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
+
+    def current(self) -> AbstractContextManager[object]:
+        return cast(AbstractContextManager[object], torch.cuda.stream(self._stream))
+
+    def synchronize(self) -> None:
+        self._stream.synchronize()

@@ -1,0 +1,182 @@
+"""What the writer and a reader on one host tell each other."""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import select
+import socket
+import struct
+from collections.abc import Collection
+from enum import IntEnum
+from typing import NamedTuple
+
+from .memory import close_all
+
+STALL_S = 0.05
+"""After how many seconds a note is sent again that found no room."""
+
+_FORMAT = struct.Struct("=BxxxIQQ")
+_PEER = struct.Struct("=iII")
+_SECRET_BYTES = 32
+_HELLO = struct.Struct(f"={_SECRET_BYTES}sI")
+_BACKLOG = 1024
+# The last: too many file descriptors are under way.
+_FULL = {errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM, errno.ETOOMANYREFS}
+
+
+class Kind(IntEnum):
+    """What a note says."""
+
+    RING = 1
+    """Writer: here is the ring. With its file descriptor."""
+    VALUE = 2
+    """Writer: value `number` lies in the ring, with this length and checksum."""
+    PARCEL = 3
+    """Writer: value `number` is in memory of its own. With its file descriptor."""
+    END = 4
+    """Writer: there are no more."""
+    READ = 5
+    """Reader: `number` values have been read."""
+    BYE = 6
+    """Reader: no more will be read."""
+
+
+class Note(NamedTuple):
+    """One message. `length` in bytes."""
+
+    kind: Kind
+    number: int = 0
+    length: int = 0
+    checksum: int = 0
+
+
+class Line:
+    """One side of a connection that carries notes, in order, and file descriptors with them. Of one thread.
+
+    The kernel orders memory: what was written before a note was sent is there for who has received it.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        sock.setblocking(False)
+        self._sock = sock
+
+    def fileno(self) -> int:
+        """File descriptor, readable when there is a note or the other side has gone."""
+        return self._sock.fileno()
+
+    def send(self, note: Note, fd: int | None = None) -> bool:
+        """Send a note; False when there is no room just now. Raises ConnectionError when the other side has gone."""
+        data = _FORMAT.pack(note.kind, note.checksum, note.number, note.length)
+        try:
+            socket.send_fds(self._sock, [data], [] if fd is None else [fd])
+        except OSError as error:
+            if error.errno in _FULL:
+                return False
+            raise
+        return True
+
+    def receive(self) -> tuple[Note, int | None] | None:
+        """The next note and what came with it; None when there is none just now.
+
+        Raises EOFError when the other side has gone and has said nothing more, ValueError when what came is no note.
+        """
+        try:
+            data, fds = self._receive()
+        except BlockingIOError:
+            return None
+        if not data:
+            raise EOFError("the other end has gone")
+        try:
+            kind, checksum, number, length = _FORMAT.unpack(data)
+            return Note(Kind(kind), number, length, checksum), fds[0] if fds else None
+        except (struct.error, ValueError) as error:
+            close_all(fds)
+            raise ValueError(f"not a note: {error}") from error
+
+    def wait(self, timeout: float) -> bool:
+        """Wait until there is something to receive, at most `timeout` seconds; False when there is not."""
+        poll = select.poll()
+        poll.register(self._sock, select.POLLIN)
+        return bool(poll.poll(max(0.0, timeout) * 1000))
+
+    def close(self) -> None:
+        """Hang up. What was sent can still be received."""
+        self._sock.close()
+
+    def _receive(self) -> tuple[bytes, list[int]]:
+        try:
+            return self._receive_once()
+        except ConnectionError:
+            # The other side has gone, and had not read everything. What it said before is still there.
+            return self._receive_once()
+
+    def _receive_once(self) -> tuple[bytes, list[int]]:
+        data, fds, _, _ = socket.recv_fds(self._sock, _FORMAT.size + 1, 1, socket.MSG_CMSG_CLOEXEC)
+        return data, fds
+
+
+class Door:
+    """Where a writer lets its readers in: an abstract name that nobody can guess, and a secret. Raises OSError."""
+
+    def __init__(self) -> None:
+        self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        try:
+            self.address = f"rankbridge-{secrets.token_hex(16)}"
+            self.secret = secrets.token_bytes(_SECRET_BYTES)
+            self._sock.bind("\0" + self.address)
+            self._sock.listen(_BACKLOG)
+            self._sock.setblocking(False)
+        except OSError:
+            self.close()
+            raise
+
+    def admit(self, places: Collection[int]) -> dict[int, Line]:
+        """Lines of those readers, by rank in group, that have knocked before. Who else has knocked is sent away."""
+        lines: dict[int, Line] = {}
+        while True:
+            try:
+                sock, _ = self._sock.accept()
+            except OSError:
+                return lines
+            place = self._place(sock)
+            if place is None or place not in places or place in lines:
+                sock.close()
+            else:
+                lines[place] = Line(sock)
+
+    def close(self) -> None:
+        """Let nobody in any more."""
+        self._sock.close()
+
+    def _place(self, sock: socket.socket) -> int | None:
+        sock.setblocking(False)
+        try:
+            hello = sock.recv(_HELLO.size + 1)
+        except OSError:
+            return None
+        if len(hello) != _HELLO.size or not _is_mine(sock):
+            return None
+        secret, place = _HELLO.unpack(hello)
+        return int(place) if secrets.compare_digest(secret, self.secret) else None
+
+
+def knock(address: str, secret: bytes, place: int, timeout: float) -> Line:
+    """Ask to be let in at a door, as the reader of that rank in group. `timeout` in seconds. Raises OSError."""
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    try:
+        sock.settimeout(timeout)
+        sock.connect("\0" + address)
+        if not _is_mine(sock):
+            raise PermissionError("the door is another user's")
+        sock.send(_HELLO.pack(secret, place))
+    except OSError:
+        sock.close()
+        raise
+    return Line(sock)
+
+
+def _is_mine(sock: socket.socket) -> bool:
+    _, uid, _ = _PEER.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+    return bool(uid == os.geteuid())

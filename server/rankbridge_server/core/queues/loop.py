@@ -1,0 +1,149 @@
+"""A thread that owns what it looks after; others tell it what to do."""
+
+from __future__ import annotations
+
+import math
+import select
+import socket
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterable
+
+
+class Bell:
+    """Wakes a thread that polls. Raises OSError when there are no file descriptors left."""
+
+    def __init__(self) -> None:
+        self._out, self._in = socket.socketpair()
+
+    def fileno(self) -> int:
+        """File descriptor, readable when it has been rung."""
+        return self._out.fileno()
+
+    def ring(self) -> None:
+        """Once, until it is heard."""
+        self._in.send(b"x")
+
+    def hear(self) -> None:
+        """It was rung, and may be rung again."""
+        self._out.recv(1)
+
+    def close(self) -> None:
+        """Give the file descriptors back."""
+        self._out.close()
+        self._in.close()
+
+
+class Loop(ABC):
+    """Does what it is told, and looks when one of its file descriptors has something or when something is due.
+
+    Everything but `tell` and `finished` is called by the thread itself, so that there is nothing to lock.
+    """
+
+    def __init__(self, name: str, bell: Bell) -> None:
+        self._bell = bell
+        self._lock = threading.Lock()
+        self._told: deque[Callable[[], None]] = deque()
+        self._woken = False
+        self._open = True
+        self._going = True
+        self._thread = threading.Thread(target=self._run, name=f"queue:{name}", daemon=True)
+
+    @property
+    def finished(self) -> bool:
+        """Whether it has ended, with everything that it had."""
+        return not self._open
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def join(self, timeout: float) -> None:
+        """Wait until the thread has ended, at most `timeout` seconds."""
+        self._thread.join(timeout)
+
+    def tell(self, action: Callable[[], None]) -> bool:
+        """Have the thread do this, after all it was told before; False when it has ended. Never waits."""
+        with self._lock:
+            if not self._open:
+                return False
+            self._told.append(action)
+            if not self._woken:
+                self._woken = True
+                self._bell.ring()
+            return True
+
+    def finish(self) -> None:
+        """End when this round is over."""
+        self._going = False
+
+    @abstractmethod
+    def interests(self) -> Iterable[int]:
+        """File descriptors to look at when they are readable."""
+
+    @abstractmethod
+    def due(self) -> float | None:
+        """When `look` has something to do anyway, by the monotonic clock; None: never, as things are."""
+
+    @abstractmethod
+    def look(self) -> None:
+        """Do what can be done. Called in every round."""
+
+    @abstractmethod
+    def fault(self, error: Exception) -> None:
+        """A fault of this code has ended the loop: see to it that nobody waits for it."""
+
+    @abstractmethod
+    def dispose(self) -> None:
+        """Let go of everything; it is the last that is called."""
+
+    def _run(self) -> None:
+        try:
+            while self._going:
+                self._wait()
+                # What follows from one action comes before anything is done about it: a call that is gone is not begun.
+                while taken := self._taken():
+                    self._act(taken)
+                self.look()
+        except Exception as error:
+            self.fault(error)
+        with self._lock:
+            rest = list(self._told)
+            self._told.clear()
+        try:
+            # They find it ended.
+            self._act(rest)
+        finally:
+            self.dispose()
+            with self._lock:
+                self._open = False
+                late = list(self._told)
+                self._told.clear()
+                self._bell.close()
+            self._act(late)
+
+    @staticmethod
+    def _act(actions: Iterable[Callable[[], None]]) -> None:
+        for action in actions:
+            action()
+
+    def _wait(self) -> None:
+        poll = select.poll()
+        poll.register(self._bell, select.POLLIN)
+        for fd in self.interests():
+            poll.register(fd, select.POLLIN)
+        due = self.due()
+        # Upwards: what is due at once after a wait of nothing would be looked at again and again.
+        patience = None if due is None else max(0, math.ceil((due - time.monotonic()) * 1000))
+        poll.poll(patience)
+
+    def _taken(self) -> list[Callable[[], None]]:
+        with self._lock:
+            if self._woken:
+                self._bell.hear()
+                self._woken = False
+            taken = list(self._told)
+            self._told.clear()
+        return taken

@@ -1,0 +1,175 @@
+"""How the members of a group find out who shares memory, when they make a queue."""
+
+from __future__ import annotations
+
+import json
+import os
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from .line import Door, Kind, Line, Note, knock
+from .memory import Ring, make_ring
+
+Agree = Callable[[str, bytes], Sequence[bytes]]
+"""Agree with all members on a text, and give them something; gives what all gave, by rank in group."""
+
+_YES = b"yes"
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """A queue that is being made, as this member (`me`) sees it.
+
+    `near`: readers that say they are on the writer's host. `chunk_bytes`, `chunks`: of the ring. Ranks are ranks in the
+    group.
+    """
+
+    name: str
+    me: int
+    writer: int
+    near: tuple[int, ...]
+    chunk_bytes: int
+    chunks: int
+
+
+class Neighbours:
+    """Meets in rounds in which all members take part; `close` lets go of all that was not taken.
+
+    A reader that cannot share memory with the writer, for whatever reason, is no error: it is given values otherwise.
+    """
+
+    def __init__(self, shape: Shape) -> None:
+        self._shape = shape
+        self._door: Door | None = None
+        self.channel = ""
+        """Names this queue, and no other, ever; the same for all."""
+        self.shared: tuple[int, ...] = ()
+        """Readers that share memory with the writer."""
+        self.lines: dict[int, Line] = {}
+        """At the writer, those to its neighbours; at one of them, that to the writer."""
+        self.ring: Ring | None = None
+
+    def meet(self, agree: Agree, timeout: float) -> None:
+        """Find out. `timeout`: seconds for each step. Raises what `agree` raises."""
+        it = self._shape
+        invitation = json.loads(agree(f"new_queue invite name={it.name}", self._invite())[it.writer])
+        self.channel = invitation["channel"]
+        if not invitation["address"]:
+            return
+        knocked = agree(f"new_queue knock name={it.name}", self._knock(invitation, timeout))
+        if it.me == it.writer:
+            self._admit([place for place in it.near if knocked[place] == _YES])
+        else:
+            self._enter(timeout)
+        mine = json.dumps(sorted(self.lines)).encode() if it.me == it.writer else _YES if self.ring else b""
+        opened = agree(f"new_queue opened name={it.name}", mine)
+        admitted = json.loads(opened[it.writer])
+        self.shared = tuple(place for place in it.near if place in admitted and opened[place] == _YES)
+        self._keep()
+
+    def close(self) -> None:
+        """Let go of everything."""
+        self._close_door()
+        for line in self.lines.values():
+            line.close()
+        self.lines = {}
+        if self.ring is not None:
+            self.ring.close()
+            self.ring = None
+
+    def take(self) -> None:
+        """Lines and ring are somebody else's now."""
+        self.lines, self.ring = {}, None
+
+    def _invite(self) -> bytes:
+        it = self._shape
+        if it.me != it.writer:
+            return b""
+        try:
+            self._door = Door() if it.near else None
+        except OSError:
+            self._door = None
+        return json.dumps(
+            {
+                "channel": f"{it.name}/{secrets.token_hex(16)}",
+                "address": self._door.address if self._door else "",
+                "secret": self._door.secret.hex() if self._door else "",
+            }
+        ).encode()
+
+    def _knock(self, invitation: dict[str, str], timeout: float) -> bytes:
+        it = self._shape
+        if it.me not in it.near:
+            return b""
+        try:
+            secret = bytes.fromhex(invitation["secret"])
+            self.lines = {it.writer: knock(invitation["address"], secret, it.me, timeout)}
+        except OSError:
+            return b""
+        return _YES
+
+    def _admit(self, places: Sequence[int]) -> None:
+        it = self._shape
+        if self._door is None:
+            return
+        lines = self._door.admit(places)
+        self._close_door()
+        try:
+            fd = make_ring(it.chunk_bytes, it.chunks)
+        except OSError:
+            _hang_up(lines)
+            return
+        try:
+            self.ring = Ring(fd, it.chunk_bytes, it.chunks, writable=True)
+            for place, line in lines.items():
+                if _sent(line, fd):
+                    self.lines[place] = line
+                else:
+                    line.close()
+        except (OSError, ValueError):
+            _hang_up(lines)
+            self.lines = {}
+        finally:
+            os.close(fd)
+
+    def _enter(self, timeout: float) -> None:
+        it = self._shape
+        for line in self.lines.values():
+            try:
+                came = line.receive() if line.wait(timeout) else None
+                if came is None or came[1] is None:
+                    return
+                try:
+                    self.ring = Ring(came[1], it.chunk_bytes, it.chunks, writable=False)
+                finally:
+                    os.close(came[1])
+            except (OSError, EOFError, ValueError):
+                return
+
+    def _keep(self) -> None:
+        """Hang up on those who do not share after all."""
+        it = self._shape
+        mine = it.me == it.writer
+        for place in [at for at in self.lines if (at if mine else it.me) not in self.shared]:
+            self.lines.pop(place).close()
+        if self.ring is not None and not self.lines:
+            self.ring.close()
+            self.ring = None
+
+    def _close_door(self) -> None:
+        if self._door is not None:
+            self._door.close()
+            self._door = None
+
+
+def _sent(line: Line, fd: int) -> bool:
+    try:
+        return line.send(Note(Kind.RING), fd)
+    except ConnectionError:
+        return False
+
+
+def _hang_up(lines: dict[int, Line]) -> None:
+    for line in lines.values():
+        line.close()

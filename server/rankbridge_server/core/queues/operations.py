@@ -1,0 +1,220 @@
+"""The operations on queues."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from ..cargo import MAX_OBJECT_BYTES, check_total
+from ..errors import BridgeError, ErrorCode, Phase, Place, RankDetail, RankState, invalid
+from ..operation import Entry, Errand, Plan, Site, Transfer
+from ..outcome import Packed
+from ..refs import MAX_ID_BYTES
+from ..task import Task
+from .loop import Bell
+from .meeting import Neighbours, Shape
+from .posts import Posts
+from .reading import FarReadingEnd, NearReadingEnd, ReadingEnd
+from .table import Bystander, End, name_exists
+from .view import QueueView
+from .writing import WritingEnd
+
+MAX_CHUNKS = 1024
+DEFAULT_CHUNKS = 6
+DEFAULT_CHUNK_BYTES = 4 * 1024 * 1024
+MAX_RING_BYTES = 4 * 1024**3
+
+
+@dataclass(frozen=True, slots=True)
+class NewQueue:
+    """Make a queue. `readers`: ranks in group; none: all but the writer. Sizes of 0: the usual ones."""
+
+    name: str
+    writer_rank_in_group: int
+    reader_ranks_in_group: tuple[int, ...] = ()
+    max_chunk_bytes: int = 0
+    max_chunks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Enqueue:
+    """Write a value."""
+
+    queue: str
+    data: Packed
+
+
+@dataclass(frozen=True, slots=True)
+class Dequeue:
+    """Read the next value."""
+
+    queue: str
+
+
+def plan_new_queue(site: Site, args: NewQueue) -> Plan:
+    """Equal names, writers, readers and sizes; the name must be free on all."""
+    if not 0 < len(args.name.encode()) <= MAX_ID_BYTES:
+        got = f"{len(args.name.encode())} bytes"
+        raise invalid("bad queue name", expected=f"1 to {MAX_ID_BYTES} bytes", got=got)
+    if args.name in site.membership.queues:
+        raise name_exists(args.name)
+    writer = site.member("writer_rank_in_group", args.writer_rank_in_group)
+    chunk_bytes, chunks = _sizes(args)
+    view = QueueView(args.name, site.group.name, writer, _readers(site, args), (), chunk_bytes, chunks)
+    return _NewQueuePlan(site, view)
+
+
+def plan_enqueue(site: Site, args: Enqueue) -> Errand:
+    """Called on the queue's writer."""
+    end = site.membership.queues.find(args.queue)
+    if not isinstance(end, WritingEnd):
+        raise _not_for(site, end, "writes into", (end.view.writer,))
+    data = args.data.data
+    check_total([len(data)])
+    return _Errand(lambda task: end.enqueue(data, task))
+
+
+def plan_dequeue(site: Site, args: Dequeue) -> Errand:
+    """Called on one of the queue's readers."""
+    end = site.membership.queues.find(args.queue)
+    if not isinstance(end, ReadingEnd):
+        raise _not_for(site, end, "reads from", end.view.readers)
+    return _Errand(end.dequeue)
+
+
+class _Errand(Errand):
+    def __init__(self, begin: Callable[[Task], None]) -> None:
+        self._begin = begin
+
+    def begin(self, task: Task) -> None:
+        """Hand it over."""
+        self._begin(task)
+
+
+class _NewQueuePlan:
+    """All tell which host they are on, find out which readers share memory with the writer, and make their ends."""
+
+    def __init__(self, site: Site, view: QueueView) -> None:
+        self._site = site
+        self._view = view
+        self._neighbours: Neighbours | None = None
+        self._bell: Bell | None = None
+        self._trouble = ""
+        self.terms = (
+            f"name={view.name} writer_rank_in_group={view.writer} reader_ranks_in_group={list(view.readers)} "
+            f"max_chunk_bytes={view.max_chunk_bytes} max_chunks={view.max_chunks}"
+        )
+
+    def payload(self) -> bytes:
+        """This rank's host, and what keeps it from having the queue: one of that name, or no file descriptors."""
+        try:
+            self._bell = Bell()
+        except OSError as error:
+            self._trouble = str(error)
+        taken = self._view.name in self._site.membership.queues
+        told = {"host": self._site.host_id, "taken": taken, "trouble": self._trouble}
+        return json.dumps(told).encode()
+
+    def run(self, entry: Entry) -> Callable[[], QueueView]:
+        """Find out who shares memory."""
+        view = self._view
+        told = [json.loads(payload) for payload in entry.payloads]
+        if any(it["taken"] for it in told):
+            raise self._failed(name_exists(view.name), [it["taken"] and "it has such a queue" for it in told])
+        if any(it["trouble"] for it in told):
+            error = BridgeError.of(ErrorCode.RESOURCE_EXHAUSTED, "a rank has no room for another queue")
+            raise self._failed(error, [it["trouble"] for it in told])
+        near = tuple(place for place in view.readers if told[place]["host"] == told[view.writer]["host"])
+        me = self._site.membership.rank_in_group
+        shape = Shape(view.name, me, view.writer, near, view.max_chunk_bytes, view.max_chunks)
+        self._neighbours = neighbours = Neighbours(shape)
+        neighbours.meet(entry.agree, entry.timeout)
+        return lambda: self._install(neighbours)
+
+    def abandon(self) -> None:
+        """Let go of what was not installed."""
+        if self._neighbours is not None:
+            self._neighbours.close()
+        if self._bell is not None:
+            self._bell.close()
+
+    def _install(self, neighbours: Neighbours) -> QueueView:
+        view = replace(self._view, shared_memory=neighbours.shared)
+        bell = self._bell
+        if bell is None:
+            raise RuntimeError("payload was not called")
+        end = self._end(view, bell, neighbours)
+        self._site.membership.queues.add(end)
+        if isinstance(end, WritingEnd | NearReadingEnd):
+            neighbours.take()
+            self._bell = None
+            end.start()
+        return view
+
+    def _end(self, view: QueueView, bell: Bell, neighbours: Neighbours) -> End:
+        site = self._site
+        me, ranks = site.membership.rank_in_group, site.group.description.ranks
+        posts = _posts(site, view, neighbours.channel)
+        if me == view.writer:
+            far = [place for place in view.readers if place not in view.shared_memory]
+            return WritingEnd(view, ranks, bell, neighbours.ring, neighbours.lines, far, posts)
+        if me not in view.readers:
+            return Bystander(view)
+        if neighbours.ring is None:
+            return FarReadingEnd(view, ranks[view.writer], posts)
+        line = neighbours.lines[view.writer]
+        return NearReadingEnd(view, ranks[view.writer], bell, line, neighbours.ring)
+
+    def _failed(self, error: BridgeError, troubles: Sequence[str]) -> BridgeError:
+        ranks = self._site.group.description.ranks
+        details = tuple(
+            RankDetail(rank=ranks[place], rank_in_group=place, state=RankState.FAILED, detail=trouble)
+            for place, trouble in enumerate(troubles)
+            if trouble
+        )
+        return BridgeError(replace(error.failure, phase=Phase.ADMISSION, ranks=details))
+
+
+def _posts(site: Site, view: QueueView, channel: str) -> Posts:
+    group, membership, groups = site.group, site.membership, site.groups
+
+    def begin(transfer: Transfer, task: Task) -> None:
+        groups.exchange(group, membership, "queue", transfer, task)
+
+    place = Place(rank=site.rank, group=group.name, operation="queue", generation=site.generation)
+    return Posts(view.name, channel, place, site.backend.tensors, begin)
+
+
+def _sizes(args: NewQueue) -> tuple[int, int]:
+    chunk_bytes, chunks = args.max_chunk_bytes or DEFAULT_CHUNK_BYTES, args.max_chunks or DEFAULT_CHUNKS
+    for name, size, most in (
+        ("max_chunks", chunks, MAX_CHUNKS),
+        ("max_chunk_bytes", chunk_bytes, MAX_OBJECT_BYTES),
+        ("max_chunk_bytes * max_chunks", chunk_bytes * chunks, MAX_RING_BYTES),
+    ):
+        if not 0 < size <= most:
+            raise invalid(f"{name} is too large", expected=f"at most {most}", got=str(size))
+    return chunk_bytes, chunks
+
+
+def _readers(site: Site, args: NewQueue) -> tuple[int, ...]:
+    writer, named = args.writer_rank_in_group, args.reader_ranks_in_group
+    if not named:
+        return tuple(place for place in range(site.size) if place != writer)
+    for place in named:
+        site.member("reader_ranks_in_group", place)
+    if writer in named:
+        got = f"{list(named)} with writer {writer}"
+        raise invalid("the writer cannot read", expected="other ranks in the group", got=got)
+    if len(set(named)) != len(named):
+        raise invalid("a reader is named twice", expected="each once", got=str(list(named)))
+    return tuple(sorted(named))
+
+
+def _not_for(site: Site, end: End, what: str, places: tuple[int, ...]) -> BridgeError:
+    return invalid(
+        f"this rank is not one that {what} queue {end.view.name!r}",
+        expected="rank_in_group " + (" or ".join(map(str, places)) or "none"),
+        got=f"rank_in_group {site.membership.rank_in_group}",
+    )

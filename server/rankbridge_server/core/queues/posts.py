@@ -1,0 +1,113 @@
+"""Values on their way between hosts: posts of one queue, which meet nobody else's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from .. import matching
+from ..cargo import as_bytes, as_tensor, bytes_spec
+from ..errors import BridgeError, ErrorCode, Place
+from ..matching import Side
+from ..operation import Meeting, Transfer
+from ..outcome import Outcome, Packed
+from ..task import Task
+from ..tensors import Tensors
+
+STANDING_S = 24 * 3600.0
+"""How long a post waits that is posted again when it is over."""
+FAREWELL_S = 30.0
+"""How long a reader's farewell waits for a writer that may have ended, too."""
+
+_END = b"end"
+
+
+@dataclass(frozen=True, slots=True)
+class Posts:
+    """How the ends of one queue post. `channel`: of this queue and no other, ever. `name`: for people."""
+
+    name: str
+    channel: str
+    place: Place
+    tensors: Tensors
+    begin: Callable[[Transfer, Task], None]
+    """Post; raises BridgeError when the generation is over. The task is answered, and nobody else's business."""
+
+    def task(self, timeout: float = STANDING_S) -> Task:
+        """A task for a post that no caller waits for."""
+        return Task(self.place, timeout, "")
+
+    def give(self, reader: int, data: bytes | None) -> Transfer:
+        """The writer gives a value; None: there are no more."""
+        tensors = self.tensors
+
+        def run(meeting: Meeting) -> Callable[[], Outcome]:
+            if data:
+                tensor = as_tensor(tensors, data)
+                meeting.coordinator.send(tensor, meeting.peer, meeting.number, meeting.timeout)
+            return lambda: None
+
+        payload = _END if data is None else str(len(data)).encode()
+        return self._transfer(Side.SEND, reader, run, payload=payload)
+
+    def take(self, writer: int, ended: Callable[[], BridgeError]) -> Transfer:
+        """A reader comes for a value. `ended` is called when there are no more, and gives what the caller is told."""
+        tensors = self.tensors
+
+        def run(meeting: Meeting) -> Callable[[], Outcome]:
+            if meeting.payload == _END:
+                raise ended()
+            tensor = tensors.empty(bytes_spec(int(meeting.payload), tensors.device))
+            if meeting.payload != b"0":
+                meeting.coordinator.recv(tensor, meeting.peer, meeting.number, meeting.timeout)
+            data = as_bytes(tensors, tensor)
+            return lambda: Packed(data)
+
+        return self._transfer(Side.RECV, writer, run)
+
+    def say_farewell(self, writer: int) -> Transfer:
+        """A reader will read no more."""
+        return self._transfer(Side.SEND, writer, _nothing, farewell=True)
+
+    def hear_farewell(self, reader: int) -> Transfer:
+        """The writer wants to know when a reader will read no more."""
+        return self._transfer(Side.RECV, reader, _nothing, farewell=True)
+
+    def _transfer(
+        self,
+        side: Side,
+        peer: int,
+        run: Callable[[Meeting], Callable[[], Outcome]],
+        payload: bytes = b"",
+        *,
+        farewell: bool = False,
+    ) -> Transfer:
+        kind = f"the end of queue {self.name!r}" if farewell else f"a value in queue {self.name!r}"
+        channel = f"{self.channel}/farewell" if farewell else self.channel
+        post = matching.Post(0, side, peer, 0, kind, "", 0.0, payload, channel)
+        return _Transfer(post, run)
+
+
+class _Transfer(Transfer):
+    def __init__(self, post: matching.Post, run: Callable[[Meeting], Callable[[], Outcome]]) -> None:
+        self.post = post
+        self._move = run
+
+    def run(self, meeting: Meeting) -> Callable[[], Outcome]:
+        """Move it."""
+        return self._move(meeting)
+
+    def abandon(self) -> None:
+        """Nothing was set aside."""
+
+
+def _nothing(_: Meeting) -> Callable[[], Outcome]:
+    return lambda: None
+
+
+def writer_shut_down(rank: int) -> BridgeError:
+    """There are no more values. `rank`: of the writer in the gang."""
+    return BridgeError.of(
+        ErrorCode.ABORTED,
+        f"rank {rank}, which writes, has shut the queue down, and all it wrote has been read",
+    )

@@ -1,0 +1,265 @@
+"""The ends of a queue at which values are read."""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Iterable
+
+from ..errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
+from ..outcome import Packed
+from ..task import Task
+from .line import STALL_S, Kind, Line, Note
+from .loop import Bell, Loop
+from .memory import Ring, close_all, unpack_parcel
+from .posts import FAREWELL_S, Posts, writer_shut_down
+from .view import QueueView
+from .waiting import Call, Waiting, internal, shut_down_here
+
+
+class ReadingEnd(ABC):
+    """Gives each value to one caller, in order. `writer`: its rank in the gang."""
+
+    def __init__(self, view: QueueView, writer: int) -> None:
+        self.view = view
+        self.writer = writer
+
+    @abstractmethod
+    def dequeue(self, task: Task) -> None:
+        """Answer the task with the next value when there is one. Raises BridgeError when the generation is over."""
+
+    @property
+    @abstractmethod
+    def finished(self) -> bool:
+        """Whether nothing of it is left."""
+
+    @abstractmethod
+    def shut_down(self) -> None:
+        """End it on purpose."""
+
+    @abstractmethod
+    def close(self, error: BridgeError) -> None:
+        """End it with its group."""
+
+
+class NearReadingEnd(ReadingEnd):
+    """On the writer's host: values lie in shared memory."""
+
+    def __init__(self, view: QueueView, writer: int, bell: Bell, line: Line, ring: Ring) -> None:
+        super().__init__(view, writer)
+        self._loop = _NearReader(view, writer, bell, line, ring)
+
+    @property
+    def finished(self) -> bool:
+        """Whether its thread has ended."""
+        return self._loop.finished
+
+    def start(self) -> None:
+        """Begin."""
+        self._loop.start()
+
+    def dequeue(self, task: Task) -> None:
+        """Have the thread look for a value."""
+        self._loop.dequeue(task)
+
+    def shut_down(self) -> None:
+        """End the thread, and tell the writer."""
+        self._loop.shut_down()
+
+    def close(self, error: BridgeError) -> None:
+        """End the thread."""
+        self._loop.close(error)
+
+
+class _NearReader(Loop):
+    def __init__(self, view: QueueView, writer: int, bell: Bell, line: Line, ring: Ring) -> None:
+        super().__init__(f"{view.group}/{view.name}", bell)
+        self._view = view
+        self._writer = writer
+        self._line = line
+        self._ring = ring
+        self._waiting = Waiting()
+        # A note that came and that nobody has waited for yet.
+        self._held: tuple[Note, int | None] | None = None
+        self._read = 0
+        self._told_read = 0
+        self._hears = True
+        self._over: BridgeError | None = None
+
+    def dequeue(self, task: Task) -> None:
+        def add() -> None:
+            if self._over is not None:
+                task.fail(self._over)
+            else:
+                self._waiting.add(Call(task), lambda: self._leave(task))
+
+        # At once: who gives up from now on is told what was missing.
+        task.enter(Phase.ADMISSION)
+        if not self.tell(add):
+            task.fail(self._over or shut_down_here())
+
+    def shut_down(self) -> None:
+        def leave() -> None:
+            self._end(shut_down_here())
+            self._say(Note(Kind.BYE))
+
+        self.tell(leave)
+
+    def close(self, error: BridgeError) -> None:
+        self.tell(lambda: self._end(error))
+
+    def interests(self) -> Iterable[int]:
+        """The line, when somebody waits for what comes on it."""
+        return [self._line.fileno()] if self._hears and self._waiting and self._held is None else []
+
+    def due(self) -> float | None:
+        """When the next call gives up, or the writer is told again."""
+        due = self._waiting.due
+        if self._told_read < self._read and self._hears:
+            soon = time.monotonic() + STALL_S
+            return soon if due is None else min(due, soon)
+        return due
+
+    def look(self) -> None:
+        """Give what has come, and answer those whose time is over."""
+        while self._waiting and (note := self._next()) is not None:
+            if note.kind is Kind.END:
+                self._end(writer_shut_down(self._writer))
+            elif (call := self._waiting.next()) is not None:
+                self._give(call.task)
+        self._waiting.expire(self._missing)
+        if self._told_read < self._read and self._say(Note(Kind.READ, self._read)):
+            self._told_read = self._read
+
+    def fault(self, error: Exception) -> None:
+        """Answer all."""
+        self._end(internal(error))
+
+    def dispose(self) -> None:
+        """Hang up."""
+        if self._held is not None:
+            self._drop(self._held)
+        self._line.close()
+        self._ring.close()
+
+    def _next(self) -> Note | None:
+        if self._held is None and self._hears:
+            try:
+                self._held = self._line.receive()
+            except EOFError:
+                # The writer's process has ended, or its generation: this rank hears of that by its links.
+                self._hears = False
+        return self._held[0] if self._held else None
+
+    def _give(self, task: Task) -> None:
+        assert self._held is not None
+        held, self._held = self._held, None
+        try:
+            data = self._data(*held)
+        except (OSError, ValueError) as error:
+            # What comes next would not be the next value.
+            lost = BridgeError.of(ErrorCode.ABORTED, f"a value was lost, and the queue with it: {error}")
+            task.fail(lost)
+            self._end(lost)
+            self._say(Note(Kind.BYE))
+            return
+        finally:
+            self._drop(held)
+        self._read += 1
+        task.commit(lambda: Packed(data))
+
+    def _data(self, note: Note, fd: int | None) -> bytes:
+        if note.number != self._read:
+            raise ValueError(f"value {self._read} was due, and {note.number} came")
+        if note.kind is Kind.VALUE:
+            return self._ring.read(note.number, note.length, note.checksum)
+        if fd is None:
+            raise OSError("too many open files")
+        return unpack_parcel(fd, note.length)
+
+    @staticmethod
+    def _drop(held: tuple[Note, int | None]) -> None:
+        close_all([] if held[1] is None else [held[1]])
+
+    def _say(self, note: Note) -> bool:
+        try:
+            return self._line.send(note)
+        except ConnectionError:
+            # Nobody is there to hear it.
+            return True
+
+    def _leave(self, task: Task) -> None:
+        self.tell(lambda: self._waiting.leave(task))
+
+    def _end(self, error: BridgeError) -> None:
+        self._over = self._over or error
+        self._waiting.fail(error)
+        self.finish()
+
+    def _missing(self) -> BridgeError:
+        return BridgeError.of(
+            ErrorCode.PEER_MISSING,
+            f"rank {self._writer} wrote nothing in time",
+            expected=f"a value in queue {self._view.name!r}",
+            got="nothing",
+            ranks=(RankDetail(rank=self._writer, rank_in_group=self._view.writer, state=RankState.MISSING),),
+        )
+
+
+class FarReadingEnd(ReadingEnd):
+    """On another host than the writer: each call is a post, and the group's leader rules on it. Thread-safe."""
+
+    def __init__(self, view: QueueView, writer: int, posts: Posts) -> None:
+        super().__init__(view, writer)
+        self._posts = posts
+        self._lock = threading.Lock()
+        self._tasks: set[Task] = set()
+        self._over: BridgeError | None = None
+
+    @property
+    def finished(self) -> bool:
+        """It has nothing of its own."""
+        return self._over is not None
+
+    def dequeue(self, task: Task) -> None:
+        """Post that a value is wanted."""
+        with self._lock:
+            over = self._over
+            if over is None:
+                self._tasks.add(task)
+        if over is not None:
+            task.fail(over)
+            return
+        task.future.add_done_callback(lambda _: self._tasks.discard(task))
+        self._posts.begin(self._posts.take(self.view.writer, self._ended), task)
+
+    def shut_down(self) -> None:
+        """Let those go who wait, and tell the writer."""
+        if self._end(shut_down_here()):
+            self._farewell()
+
+    def close(self, error: BridgeError) -> None:
+        """Let those go who wait."""
+        self._end(error)
+
+    def _farewell(self) -> None:
+        try:
+            self._posts.begin(self._posts.say_farewell(self.view.writer), self._posts.task(FAREWELL_S))
+        except BridgeError:
+            # The generation is over, and the writer knows.
+            return
+
+    def _ended(self) -> BridgeError:
+        error = writer_shut_down(self.writer)
+        self._end(error)
+        return error
+
+    def _end(self, error: BridgeError) -> bool:
+        with self._lock:
+            first = self._over is None
+            self._over = self._over or error
+            tasks = list(self._tasks)
+        for task in tasks:
+            task.abort(error)
+        return first

@@ -1,0 +1,112 @@
+"""The queues of one rank in one group."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Protocol
+
+from ..errors import BridgeError, ErrorCode
+from .view import QueueView
+
+
+class End(Protocol):
+    """One rank's end of a queue."""
+
+    @property
+    def view(self) -> QueueView:
+        """The queue."""
+        ...
+
+    @property
+    def finished(self) -> bool:
+        """Whether nothing of it is left: no thread, no memory, no socket."""
+        ...
+
+    def shut_down(self) -> None:
+        """End it on purpose: who waits here gets ABORTED, and the other ends are told. Does not wait."""
+        ...
+
+    def close(self, error: BridgeError) -> None:
+        """End it with its group: who waits here gets `error`. Does not wait."""
+        ...
+
+
+class Bystander:
+    """The end of a member that neither writes nor reads."""
+
+    finished = True
+
+    def __init__(self, view: QueueView) -> None:
+        self.view = view
+
+    def shut_down(self) -> None:
+        """Nobody waits here."""
+
+    def close(self, error: BridgeError) -> None:
+        """Nobody waits here."""
+
+
+class QueueTable:
+    """This rank's ends of a group's queues, by name. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._ends: dict[str, End] = {}
+        # Those that were shut down, and that others still read from.
+        self._leaving: list[End] = []
+        self._closed: BridgeError | None = None
+
+    def __contains__(self, name: str) -> bool:
+        return name in self._ends
+
+    def views(self) -> Sequence[QueueView]:
+        """All queues, by name."""
+        with self._lock:
+            return [self._ends[name].view for name in sorted(self._ends)]
+
+    def find(self, name: str) -> End:
+        """The end of that name. Raises UNKNOWN_QUEUE."""
+        with self._lock:
+            end = self._ends.get(name)
+        if end is None:
+            raise _unknown(name)
+        return end
+
+    def add(self, end: End) -> None:
+        """Keep a new end. Raises NAME_EXISTS, or why the group has ended; then the end is still its maker's."""
+        with self._lock:
+            if self._closed is not None:
+                raise BridgeError(self._closed.failure)
+            if end.view.name in self._ends:
+                raise name_exists(end.view.name)
+            self._ends[end.view.name] = end
+
+    def shut_down(self, name: str) -> QueueView:
+        """Forget an end, and end it on purpose. Raises UNKNOWN_QUEUE."""
+        with self._lock:
+            end = self._ends.pop(name, None)
+            if end is None:
+                raise _unknown(name)
+            self._leaving = [it for it in self._leaving if not it.finished]
+            self._leaving.append(end)
+        end.shut_down()
+        return end.view
+
+    def close(self, error: BridgeError) -> None:
+        """End all of them with their group."""
+        with self._lock:
+            self._closed = error
+            ends = [*self._ends.values(), *self._leaving]
+            self._ends, self._leaving = {}, []
+        for end in ends:
+            end.close(error)
+
+
+def name_exists(name: str) -> BridgeError:
+    """There is a queue of that name."""
+    return BridgeError.of(ErrorCode.NAME_EXISTS, f"there is a queue {name!r} in the group already")
+
+
+def _unknown(name: str) -> BridgeError:
+    return BridgeError.of(ErrorCode.UNKNOWN_QUEUE, f"no queue {name!r} in the group on this rank")

@@ -1,0 +1,187 @@
+"""The end of a queue at which values are written."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from ..errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
+from ..task import Task
+from .line import STALL_S, Kind, Line, Note
+from .loop import Bell, Loop
+from .memory import Parcel, Ring
+from .outlets import FarOutlet, NearOutlet, Outlet, Written
+from .posts import Posts
+from .view import QueueView
+from .waiting import Call, Waiting, internal, shut_down_here
+
+
+class WritingEnd(Loop):
+    """Writes each value for all readers or for none. `ranks`: of the group, in the gang.
+
+    It outlives its shutting down until every reader has read what was written, or is gone.
+    """
+
+    def __init__(
+        self,
+        view: QueueView,
+        ranks: Sequence[int],
+        bell: Bell,
+        ring: Ring | None,
+        near: Mapping[int, Line],
+        far: Sequence[int],
+        posts: Posts,
+    ) -> None:
+        super().__init__(f"{view.group}/{view.name}", bell)
+        self.view = view
+        self._ranks = ranks
+        self._ring = ring
+        self._near = [NearOutlet(reader, line) for reader, line in near.items()]
+        self._outlets: list[Outlet] = [*self._near, *(FarOutlet(reader, posts, self.tell) for reader in far)]
+        self._waiting = Waiting()
+        self._written = 0
+        self._over: BridgeError | None = None
+
+    def enqueue(self, data: bytes, task: Task) -> None:
+        """Write a value when there is room for it, and answer the task."""
+
+        def add() -> None:
+            if self._over is not None:
+                task.fail(self._over)
+            else:
+                self._waiting.add(Call(task, data), lambda: self._leave(task))
+
+        # At once: who gives up from now on is told what was missing.
+        task.enter(Phase.ADMISSION)
+        if not self.tell(add):
+            task.fail(self._over or shut_down_here())
+
+    def shut_down(self) -> None:
+        """End it on purpose."""
+        self.tell(self._shut_down)
+
+    def close(self, error: BridgeError) -> None:
+        """End it with its group."""
+
+        def close() -> None:
+            self._end(error)
+            self.finish()
+
+        self.tell(close)
+
+    def interests(self) -> Iterable[int]:
+        """The lines of readers on this host."""
+        return [it.fileno() for it in self._near if not it.gone]
+
+    def due(self) -> float | None:
+        """When the next call gives up, or a note is sent again."""
+        due = self._waiting.due
+        if any(it.stalled for it in self._near):
+            soon = time.monotonic() + STALL_S
+            return soon if due is None else min(due, soon)
+        return due
+
+    def look(self) -> None:
+        """Hear the readers, write what there is room for, and answer those whose time is over."""
+        for outlet in self._outlets:
+            outlet.advance()
+        self._serve()
+        self._waiting.expire(self._missing)
+        if self._over is not None and all(it.gone or it.closed for it in self._outlets):
+            self.finish()
+
+    def fault(self, error: Exception) -> None:
+        """Answer all."""
+        self._end(internal(error))
+
+    def dispose(self) -> None:
+        """Hang up on all."""
+        for outlet in self._outlets:
+            outlet.close()
+        if self._ring is not None:
+            self._ring.close()
+
+    def _shut_down(self) -> None:
+        if self._over is None:
+            self._end(shut_down_here())
+            for outlet in self._outlets:
+                outlet.end()
+
+    def _end(self, error: BridgeError) -> None:
+        self._over = self._over or error
+        self._waiting.fail(error)
+
+    def _leave(self, task: Task) -> None:
+        self.tell(lambda: self._waiting.leave(task))
+
+    def _serve(self) -> None:
+        while self._waiting:
+            if closed := [it for it in self._outlets if it.closed]:
+                self._waiting.fail(self._closed(closed))
+                return
+            if self._full():
+                return
+            call = self._waiting.next()
+            if call is None:
+                return
+            try:
+                self._write(call.data)
+            except OSError as error:
+                call.task.fail(
+                    BridgeError.of(
+                        ErrorCode.RESOURCE_EXHAUSTED,
+                        f"no shared memory for the value: {error}",
+                        got=f"{len(call.data)} bytes",
+                    )
+                )
+            else:
+                call.task.commit(lambda: None)
+
+    def _write(self, data: bytes) -> None:
+        number, parcel = self._written, None
+        note = Note(Kind.VALUE, number, len(data))
+        near = [it for it in self._near if not it.gone]
+        if self._ring is not None and len(data) <= self.view.max_chunk_bytes:
+            note = note._replace(checksum=self._ring.write(number, data))
+        elif near:
+            # Raises before any reader was given anything.
+            note, parcel = note._replace(kind=Kind.PARCEL), Parcel(data, len(near))
+        it = Written(data, note, parcel)
+        for outlet in self._outlets:
+            if not outlet.gone:
+                outlet.give(it)
+        self._written += 1
+
+    def _full(self) -> list[Outlet]:
+        return [it for it in self._outlets if it.unread >= self.view.max_chunks]
+
+    def _missing(self) -> BridgeError:
+        full = self._full()
+        return BridgeError.of(
+            ErrorCode.PEER_MISSING,
+            f"there was no room in time: {self._names(full)} did not read",
+            expected=f"fewer than {self.view.max_chunks} unread",
+            got=f"{max((it.unread for it in full), default=0)} unread",
+            ranks=self._details(full, RankState.MISSING, lambda it: f"{it.unread} unread"),
+        )
+
+    def _closed(self, closed: Sequence[Outlet]) -> BridgeError:
+        return BridgeError.of(
+            ErrorCode.ABORTED,
+            f"{self._names(closed)} shut the queue down",
+            expected="readers that read",
+            got=f"{len(closed)} of {len(self._outlets)} shut down",
+            ranks=self._details(closed, RankState.FAILED, lambda _: "it shut the queue down"),
+        )
+
+    def _details(
+        self, outlets: Sequence[Outlet], state: RankState, detail: Callable[[Outlet], str]
+    ) -> tuple[RankDetail, ...]:
+        return tuple(
+            RankDetail(rank=self._ranks[it.reader], rank_in_group=it.reader, state=state, detail=detail(it))
+            for it in sorted(outlets, key=lambda it: self._ranks[it.reader])
+        )
+
+    def _names(self, outlets: Sequence[Outlet]) -> str:
+        ranks = sorted(self._ranks[it.reader] for it in outlets)
+        return ("ranks " if len(ranks) != 1 else "rank ") + (", ".join(map(str, ranks)) or "none")
