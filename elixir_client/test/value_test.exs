@@ -79,8 +79,8 @@ defmodule RankBridge.ValueTest do
     end
   end
 
-  test "32 containers inside each other travel" do
-    deep = Enum.reduce(1..31, [], fn _, inner -> [inner] end)
+  test "30 containers inside each other travel" do
+    deep = Enum.reduce(1..29, [], fn _, inner -> [inner] end)
     assert there_and_back(deep) == {:ok, deep}
     assert {:error, %Error{}} = Value.to_proto([deep])
   end

@@ -2,12 +2,12 @@ defmodule RankBridge.Abilities do
   @moduledoc """
   What a rank's backend can do, as far as this client knows of it too.
 
-  * `collectives` - those that the rank runs: names as of `RankBridge.submit/4`
+  XX
   * `dtypes` - of the tensors that it can hold; every collective that does not reduce moves all of them
   * `reductions` - for each reduce op, the dtypes that `reduce`, `all_reduce` and `reduce_scatter` do it on
   """
 
-  alias RankBridge.Collectives.{Declaration, ReduceOp}
+  alias RankBridge.Operations.{Declaration, ReduceOp}
   alias RankBridge.Dtype
   alias RankBridge.Proto.V1
 

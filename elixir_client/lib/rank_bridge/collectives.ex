@@ -1,178 +1,131 @@
 defmodule RankBridge.Collectives do
   @moduledoc """
-  Calls of the collectives that `RankBridge.Collectives.Declaration` declares: behind the functions of `RankBridge`.
+  Collectives on the tensors of a group's members: every one is called on all members at once.
+
+  `refs` has one ref for each member of the group, in group order, and so has what is given.
   """
 
-  alias RankBridge.{Calls, Error, Groups, Id, Ref, Value}
-  alias RankBridge.Collectives.{Arguments, Declaration}
+  use RankBridge.Facade
+
+  alias RankBridge.{Gang, Ref}
   alias RankBridge.Gang.View
-  alias RankBridge.Proto.V1
+  alias RankBridge.Operations.Plan
 
-  @typedoc "One collective on some ranks, before it is sent: a request for each. `timeout` in milliseconds."
-  @type plan :: %{
-          name: atom(),
-          gives: :refs | :nothing,
-          timeout: pos_integer(),
-          call: Calls.t(),
-          requests: [{non_neg_integer(), struct()}]
-        }
-
-  @doc "Runs a collective on all members of a group at once. `refs` is nil for one that takes none."
-  @spec run(View.t(), atom(), [Ref.t()] | nil, keyword()) ::
-          {:ok, [Ref.t() | nil] | nil} | {:error, Error.t()}
-  def run(view, name, refs, opts) do
-    with {:ok, plan} <- plan(view, name, refs, opts), do: perform(view, plan)
-  end
-
-  @doc "What `run/4` sends."
-  @spec plan(View.t(), atom(), [Ref.t()] | nil, keyword()) :: {:ok, plan()} | {:error, Error.t()}
-  def plan(view, name, refs, opts) do
-    with {:ok, opts, fields} <- Arguments.read(name, :of_gang, opts),
-         {:ok, members} <-
-           Groups.members(view, opts.group, opts.timeout || view.timeout, "#{name}") do
-      plan_members(view, name, members, refs, opts, fields)
-    end
-  end
+  @doc "Returns when every member of the group has called. Gives nil."
+  defcall barrier(gang :: Gang.gang(), opts :: keyword() \\ []) :: nil,
+    do: run(gang, :barrier, nil, opts)
 
   @doc """
-  One rank's part of a collective. Someone must call the other members with the same `:operation_id`, or none.
-  `ref` is nil for a collective that takes none.
+  Gives every member a tensor equal to the source's. All tensors must have its dtype and shape.
+
+  Options: `:src_rank_in_group` (default 0), `:in_place` (default false: the results get new refs).
   """
-  @spec run_on(View.t(), atom(), non_neg_integer(), Ref.t() | nil, keyword()) ::
-          {:ok, Ref.t() | nil} | {:error, Error.t()}
-  def run_on(view, name, rank, ref, opts) do
-    with {:ok, plan} <- plan_on(view, name, rank, ref, opts),
-         {:ok, given} <- perform(view, plan),
-         do: {:ok, given && hd(given)}
-  end
+  defcall broadcast(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
+    do: run(gang, :broadcast, refs, opts)
 
-  @doc "What `run_on/5` sends."
-  @spec plan_on(View.t(), atom(), non_neg_integer(), Ref.t() | nil, keyword()) ::
-          {:ok, plan()} | {:error, Error.t()}
-  def plan_on(view, name, rank, ref, opts) do
-    with {:ok, opts, fields} <- Arguments.read(name, :of_rank, opts),
-         :ok <- View.check_rank(view, rank, "#{name}"),
-         do: plan_members(view, name, [rank], ref && [ref], opts, fields)
-  end
+  @doc """
+  Gives every member its part of the source's tensor, divided equally in group order: of `[8, 3]` and four members,
+  `[2, 3]` along dimension 0, as `torch.distributed.scatter` of chunks.
 
-  defp plan_members(view, name, members, refs, opts, fields) do
-    declaration = Declaration.of(name)
-    timeout = opts.timeout || view.timeout
-    id = opts.operation_id || Id.uuid()
+  The source's ref is the whole; the others' are of the part's dtype and shape, and say what is expected. They stay
+  as they are. A whole that cannot be divided equally is an `:invalid_argument`, another part than a member expects a
+  `:mismatch`.
 
-    call = %Calls{
-      rpc: declaration.rpc,
-      operation: "#{name}",
-      group: opts.group,
-      operation_id: id,
-      deadline: Calls.deadline(timeout)
-    }
+  Options: `:src_rank_in_group` (default 0), `:dim` (default 0, the first).
+  """
+  defcall scatter(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
+    do: run(gang, :scatter, refs, opts)
 
-    with {:ok, ref_ids, session_id} <- ref_ids(view, declaration, refs, members, call),
-         {:ok, shares} <- Arguments.shares(fields, length(members), call) do
-      header = %V1.Call{
-        group: opts.group,
-        operation_id: id,
-        timeout_ms: timeout,
-        session_id: session_id
-      }
+  @doc """
+  Gives the destination the members' tensors, concatenated in group order; nil stands for the others.
 
-      requests =
-        for {rank, ref_id, share} <- Enum.zip([members, ref_ids, shares]) do
-          {rank, with_ref(struct!(declaration.rpc.request, [{:call, header} | share]), ref_id)}
-        end
+  Options: `:dst_rank_in_group` (default 0) and
 
-      {:ok,
-       %{name: name, gives: declaration.gives, timeout: timeout, call: call, requests: requests}}
-    end
-  end
+    * `:layout` - `:concatenated` (the default): one tensor, the members' side by side along `:dim`; `:stacked`: one with
+      one dimension more, along which they follow one another at place `:dim`; `:list`: a list of a ref for each member
+    * `:dim` - default: the last, of a stack the first
+    * `:sizes` - for tensors that differ along `:dim`: the size of each member's there, in group order; default: all are
+      alike
+    * `:ragged` - true: the members tell each other their shapes, which may differ as far as the layout allows
+  """
+  defcall gather(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [
+            Ref.t() | [Ref.t()] | nil
+          ],
+          do: run(gang, :gather, refs, opts)
 
-  defp perform(view, plan) do
-    case Calls.each(view, plan.requests, plan.call)
-         |> Enum.map(&value(&1, plan.call))
-         |> Calls.gathered(true) do
-      {:ok, values} ->
-        {:ok, given(plan.gives, values)}
+  @doc """
+  Gives every member the element-wise reduction of all members' tensors.
 
-      {:error, error} ->
-        # Perhaps the group has other members by now.
-        Groups.forget(view, plan.call.group)
-        {:error, error}
-    end
-  end
+  Options: `:op` (`:sum`, `:product`, `:min`, `:max`, `:avg`, and of integers and bools the bits' `:band`, `:bor`,
+  `:bxor`; default `:sum`), `:in_place` (default false).
+  """
+  defcall all_reduce(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
+    do: run(gang, :all_reduce, refs, opts)
 
-  defp with_ref(request, nil), do: request
-  defp with_ref(request, ref_id), do: %{request | ref_id: ref_id}
+  @doc """
+  Gives the destination the element-wise reduction of all members' tensors; nil stands for the others. No input
+  changes, unlike with `torch.distributed.reduce`.
 
-  defp value({rank, {:ok, value}}, call) do
-    case Value.from_proto(value) do
-      {:ok, value} ->
-        {rank, {:ok, value}}
+  Options: `:op` (as of `all_reduce/3`; default `:sum`), `:dst_rank_in_group` (default 0).
+  """
+  defcall reduce(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [
+            Ref.t() | nil
+          ],
+          do: run(gang, :reduce, refs, opts)
 
-      {:error, error} ->
-        {rank, {:error, Error.protocol(error.message, Calls.context(rank, call))}}
-    end
-  end
+  @doc """
+  Gives every member its part of the element-wise reduction of all members' tensors, divided in group order: of
+  `[4, 8]` on each of four members, `[4, 2]` along the last dimension. As vLLM's `reduce_scatter`, and with `:sizes` its
+  `reduce_scatterv`, but right along every dimension.
 
-  defp value(failed, _call), do: failed
+  Options: `:op` (as of `all_reduce/3`; default `:sum`), `:dim` (default -1, the last), `:sizes` (of each member's part
+  along `:dim`, in group order; default: equal parts). Tensors that cannot be divided so are an `:invalid_argument`,
+  members that differ in anything a `:mismatch`.
+  """
+  defcall reduce_scatter(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [
+            Ref.t()
+          ],
+          do: run(gang, :reduce_scatter, refs, opts)
 
-  defp given(:nothing, _values), do: nil
-  defp given(:refs, values), do: values
+  @doc """
+  Gives every member the members' tensors, concatenated in group order.
 
-  defp ref_ids(view, %{takes: :nothing}, nil, members, _call),
-    do: {:ok, Enum.map(members, fn _rank -> nil end), view.session_id}
+  As vLLM's `all_gather`, and with `:sizes` its `all_gatherv`, but along every dimension: that knows the first alone.
 
-  defp ref_ids(_view, %{takes: :nothing}, refs, _members, call) do
-    {:error,
-     Error.refusal(:invalid_argument, "this collective takes no refs",
-       operation: call.operation,
-       group: call.group,
-       expected: "nil",
-       got: inspect(refs, limit: 3)
-     )}
-  end
+  Options: `:layout`, `:dim`, `:sizes`, `:ragged`, as of `gather/3`.
+  """
+  defcall all_gather(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) ::
+            [Ref.t()] | [[Ref.t()]],
+          do: run(gang, :all_gather, refs, opts)
 
-  defp ref_ids(_view, %{takes: :refs}, refs, members, call) do
-    with :ok <- check_refs(refs, members),
-         {:ok, session_id} <- common_session(refs) do
-      {:ok, Enum.map(refs, & &1.id), session_id}
-    else
-      {:refused, message, expected, got} ->
-        {:error,
-         Error.refusal(:invalid_argument, message,
-           operation: call.operation,
-           group: call.group,
-           expected: expected,
-           got: got
-         )}
-    end
-  end
+  @doc """
+  Gives every member its parts of all members' tensors, concatenated in group order, as
+  `torch.distributed.all_to_all_single`, but along any dimension.
 
-  defp common_session(refs) do
-    case Enum.uniq_by(refs, & &1.session_id) do
-      [%Ref{session_id: session_id}] -> {:ok, session_id}
-      several -> {:refused, "the refs are of several sessions", "one", "#{length(several)}"}
-    end
-  end
+  Options: `:dim` (default 0, the first), `:sizes` (a row for each member, in group order, with the size along `:dim` of
+  what it sends to each; default: equal parts). `call_rank/5` and `submit_rank/5` take `:input_sizes` and
+  `:output_sizes` instead, what goes to and what comes from each member. Tensors that cannot be divided so are an
+  `:invalid_argument`; if one member expects something else than another sends, that is a `:mismatch` on all of them,
+  which names both, and nothing has moved.
+  """
+  defcall all_to_all(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
+    do: run(gang, :all_to_all, refs, opts)
 
-  defp check_refs(refs, members) when is_list(refs) and length(refs) == length(members) do
-    refs
-    |> Enum.zip(members)
-    |> Enum.with_index()
-    |> Enum.find_value(:ok, fn
-      {{%Ref{rank: rank}, rank}, _place} ->
-        nil
+  @doc """
+  Gives member m the element-wise reduction of the tensors of members 0 to m, as `MPI_Scan`; with `:exclusive` those of
+  members 0 to m - 1, and member 0 zeros, as `MPI_Exscan`. A backend without it answers `:unsupported_operation`.
 
-      {{%Ref{rank: other}, rank}, place} ->
-        {:refused, "ref #{place} is of another rank", "of rank #{rank}", "of rank #{other}"}
+  Options: `:op` (as of `all_reduce/3`, but not `:avg`; default `:sum`), `:exclusive` (of sums only; default false).
+  """
+  defcall scan(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
+    do: run(gang, :scan, refs, opts)
 
-      {{other, rank}, place} ->
-        {:refused, "entry #{place} is no ref", "a ref of rank #{rank}", inspect(other, limit: 3)}
+  @doc "Runs an operation on all members of a group at once. `input` is what they bring, nil: nothing."
+  @spec run(Gang.gang(), atom(), term(), keyword()) ::
+          {:ok, term()} | {:error, RankBridge.Error.t()}
+  def run(gang, name, input, opts) do
+    View.with_view(gang, fn view ->
+      with {:ok, plan} <- Plan.of_gang(view, name, input, opts), do: Plan.perform(view, plan)
     end)
-  end
-
-  defp check_refs(refs, members) do
-    got = if is_list(refs), do: "#{length(refs)}", else: inspect(refs, limit: 3)
-    {:refused, "one ref for each member of the group is needed", "#{length(members)}", got}
   end
 end

@@ -34,6 +34,7 @@ defmodule RankBridge.Error do
           | :group_exists
           | :rank_out_of_range
           | :unsupported_dtype
+          | :unsupported_operation
           | :resource_exhausted
           | :mismatch
           | :peer_missing
@@ -47,6 +48,9 @@ defmodule RankBridge.Error do
           | :internal
           | :unknown_operation
           | :cancelled
+          | :unknown_queue
+          | :name_exists
+          | :unknown_graph
           | :unavailable
           | :not_allowed
           | :protocol
@@ -119,8 +123,12 @@ defmodule RankBridge.Error do
             :unknown_session,
             :unknown_group,
             :group_exists,
+            :unknown_queue,
+            :name_exists,
+            :unknown_graph,
             :rank_out_of_range,
             :unsupported_dtype,
+            :unsupported_operation,
             :resource_exhausted,
             :mismatch,
             :internal,

@@ -114,6 +114,20 @@ defmodule RankBridge.Group do
   @spec last_rank?(t(), non_neg_integer()) :: boolean()
   def last_rank?(group, rank), do: rank_in_group(group, rank) == world_size(group) - 1
 
+  @doc "Whether it is the one that does what only one shall do: the first member. As `is_master` of optimus-dl."
+  @spec master?(t(), non_neg_integer()) :: boolean()
+  def master?(group, rank), do: first_rank?(group, rank)
+
+  @doc """
+  Whether it is the first member on its host. As `is_local_master` of optimus-dl. Raises a `RankBridge.Error` if the host
+  of some member is not known.
+  """
+  @spec local_master?(t(), non_neg_integer()) :: boolean()
+  def local_master?(group, rank) do
+    _place = rank_in_group(group, rank)
+    Enum.any?(by_host(group), fn {_host, ranks} -> hd(ranks) == rank end)
+  end
+
   @doc "Rank in the gang of the member after it; after the last comes the first."
   @spec next_rank(t(), non_neg_integer()) :: non_neg_integer()
   def next_rank(group, rank),

@@ -1,23 +1,26 @@
 defmodule RankBridge.Operation do
   @moduledoc """
-  One operation on the members of its group, by its id: what `RankBridge.submit/4` gives. Plain data: it can be kept
-  and sent, and outlives the gang that it came from.
+  One operation on the members of its group, by its id: what `RankBridge.submit/4` and `RankBridge.isend/5` give. Plain
+  data: it can be kept and sent, and outlives the gang that it came from.
 
   * `id` - the same on every member
-  * `name` - of the collective, as in `:all_reduce`; nil: it was asked for by its id
+  * `name` - of the operation, as in `:all_reduce`; nil: it was asked for by its id
   * `group` - name of its group
-  * `ranks` - ranks of its members, in group order
+  * `ranks` - the ranks on which it was begun: its members in group order, or one
   * `timeout` - the longest that it may wait for its members, in milliseconds
+  * `gives` - how to tell what it gives from what the ranks give; nil: not known
   """
 
-  alias RankBridge.{Error, Ref}
+  alias RankBridge.{Error, Value}
+  alias RankBridge.Operations.Given
 
   @type t :: %__MODULE__{
           id: String.t(),
           name: atom() | nil,
           group: String.t(),
           ranks: [non_neg_integer()],
-          timeout: pos_integer()
+          timeout: pos_integer(),
+          gives: Given.t() | nil
         }
 
   @typedoc "`:queued` behind others of its group, in `:admission` waiting for the others, in the backend, or done."
@@ -27,9 +30,9 @@ defmodule RankBridge.Operation do
   @type status :: %{
           rank: non_neg_integer(),
           state: state(),
-          result: {:ok, Ref.t() | nil} | {:error, Error.t()} | nil
+          result: {:ok, Value.t()} | {:error, Error.t()} | nil
         }
 
   @enforce_keys [:id, :ranks, :timeout]
-  defstruct [:id, :ranks, :timeout, name: nil, group: "world"]
+  defstruct [:id, :ranks, :timeout, name: nil, group: "world", gives: nil]
 end

@@ -1,8 +1,16 @@
 defmodule RankBridge.Operations do
-  @moduledoc "Operations that are not waited for, and outcomes by id: behind the functions of `RankBridge`."
+  @moduledoc """
+  Operations by their names and ids: one rank's part of them, those that are not waited for, and their outcomes.
 
-  alias RankBridge.{Calls, Collectives, Error, Groups, Operation, Options, Ref, Value}
+  `operation` is a name, as in `:all_reduce`, and `input` what is brought: for each function of a gang the argument after
+  the gang, nil where there is none.
+  """
+
+  use RankBridge.Facade
+
+  alias RankBridge.{Calls, Error, Gang, Groups, Operation, Options, Value}
   alias RankBridge.Gang.View
+  alias RankBridge.Operations.{Given, Plan}
   alias RankBridge.Proto.V1
 
   @type result(value) :: {:ok, value} | {:error, Error.t()}
@@ -18,17 +26,140 @@ defmodule RankBridge.Operations do
   @verdict 2_000
   @longest 0xFFFF_FFFF
 
-  @doc "Begins a collective on all members of a group at once. `refs` is nil for one that takes none."
-  @spec submit(View.t(), atom(), [Ref.t()] | nil, keyword()) :: result(Operation.t())
-  def submit(view, name, refs, opts) do
-    with {:ok, plan} <- Collectives.plan(view, name, refs, opts), do: begin(view, plan)
+  @doc """
+  One rank's part of an operation, for programs in which several drive the gang. Someone must call the other
+  members: with the same `:operation_id`, or all without one (an empty text).
+
+  `operation` is its name, as in `:all_reduce`; `input` is the rank's own: a ref, a value, or nil for `:barrier`. Options:
+  the operation's.
+  """
+  defcall call_rank(
+            gang :: Gang.gang(),
+            rank :: non_neg_integer(),
+            operation :: atom(),
+            input :: term(),
+            opts :: keyword() \\ []
+          ) :: Value.t() do
+    View.with_view(gang, fn view ->
+      with {:ok, plan} <- Plan.of_rank(view, operation, rank, input, opts),
+           do: Plan.perform(view, plan)
+    end)
   end
 
-  @doc "Begins one rank's part of a collective."
-  @spec submit_on(View.t(), atom(), non_neg_integer(), Ref.t() | nil, keyword()) ::
-          result(Operation.t())
-  def submit_on(view, name, rank, ref, opts) do
-    with {:ok, plan} <- Collectives.plan_on(view, name, rank, ref, opts), do: begin(view, plan)
+  @doc """
+  Begins a collective on every member of a group, and returns as soon as they all have it.
+
+      {:ok, operation} = RankBridge.submit(gang, :all_reduce, refs, op: :max)
+      {:ok, maxima} = RankBridge.await(gang, operation)
+
+  `operation` is the collective's name; `input` is nil for `:barrier`. Options: the collective's. If a rank refuses it,
+  it is withdrawn on the others.
+  """
+  defcall submit(
+            gang :: Gang.gang(),
+            operation :: atom(),
+            input :: term(),
+            opts :: keyword() \\ []
+          ) :: Operation.t() do
+    View.with_view(gang, fn view ->
+      with {:ok, plan} <- Plan.of_gang(view, operation, input, opts), do: begin(view, plan)
+    end)
+  end
+
+  @doc "Begins one rank's part of an operation: `submit/4` as `call_rank/5`."
+  defcall submit_rank(
+            gang :: Gang.gang(),
+            rank :: non_neg_integer(),
+            operation :: atom(),
+            input :: term(),
+            opts :: keyword() \\ []
+          ) :: Operation.t() do
+    View.with_view(gang, fn view ->
+      with {:ok, plan} <- Plan.of_rank(view, operation, rank, input, opts), do: begin(view, plan)
+    end)
+  end
+
+  @doc """
+  How far an operation is on each of its members, in group order.
+
+  `operation` is what `submit/4` gave, or the id of any operation: also of one whose call was lost, or that another
+  program began. Options for an id: `:group` (default "world"), or `:rank`, to ask that one alone.
+  The error `:unknown_operation` says that a rank has never had it, or has forgotten it after thousands of others.
+  """
+  defcall poll(
+            gang :: Gang.gang(),
+            operation :: Operation.t() | String.t(),
+            opts :: keyword() \\ []
+          ) :: [Operation.status()] do
+    find(gang, operation, opts, "poll", fn view, operation, opts ->
+      request = %V1.PollRequest{operation_id: operation.id}
+
+      view
+      |> ask(operation.ranks, V1.OperationService.poll(), request, opts.timeout)
+      |> Enum.map(fn {rank, result} -> {rank, with({:ok, s} <- result, do: status(rank, s))} end)
+      |> then(&Given.gathered(operation.gives, &1, false))
+    end)
+  end
+
+  @doc "Whether an operation is done on all its ranks. Arguments as of `poll/3`."
+  defcall is_complete(
+            gang :: Gang.gang(),
+            operation :: Operation.t() | String.t(),
+            opts :: keyword() \\ []
+          ) :: boolean() do
+    with {:ok, statuses} <- poll(gang, operation, opts),
+         do: {:ok, Enum.all?(statuses, &(&1.state == :done))}
+  end
+
+  @doc """
+  Waits for an operation's outcome, and gives what the direct call gives. May be called again, also from another
+  program, and gives the same.
+
+  Of an id it is a list of what each member got, in group order; nil if no member got anything, as of a barrier. So it
+  is of what `submit_rank/5` gave, where `wait/3` gives the one rank's.
+
+  `operation` and options as of `poll/3`. `:timeout` is how long to wait (default: the operation's own, or for an id
+  the gang's, and two seconds more); the error `:deadline_exceeded` says that it is not done yet, and goes on.
+  """
+  defcall await(
+            gang :: Gang.gang(),
+            operation :: Operation.t() | String.t(),
+            opts :: keyword() \\ []
+          ) :: Value.t() do
+    find(gang, operation, opts, "await", fn view, operation, opts ->
+      with {:ok, values, call} <- outcomes(view, operation, opts),
+           do: told(operation.gives, values, call)
+    end)
+  end
+
+  @doc """
+  Waits for what `isend/5`, `irecv/3` and the like, or `submit_rank/5`, have begun, and gives what the direct call gives;
+  for what `submit/4` gave as `await/3`, whose options it has. May be called again, and gives the same.
+  """
+  defcall wait(gang :: Gang.gang(), operation :: Operation.t(), opts :: keyword() \\ []) ::
+            Value.t() do
+    find(gang, operation, opts, "wait", fn view, operation, opts ->
+      with {:ok, values, call} <- outcomes(view, operation, opts),
+           do: Given.tell(operation.gives || :each, values, call)
+    end)
+  end
+
+  @doc """
+  Withdraws an operation where it was not admitted yet. Gives for each member, in group order, whether it was
+  withdrawn there; false: it was admitted or done already. `operation` and options as of `poll/3`.
+  """
+  defcall cancel(
+            gang :: Gang.gang(),
+            operation :: Operation.t() | String.t(),
+            opts :: keyword() \\ []
+          ) :: [boolean()] do
+    find(gang, operation, opts, "cancel", fn view, operation, opts ->
+      request = %V1.CancelRequest{operation_id: operation.id}
+
+      view
+      |> ask(operation.ranks, V1.OperationService.cancel(), request, opts.timeout)
+      |> then(&Given.gathered(operation.gives, &1, false))
+    end)
   end
 
   defp begin(view, plan) do
@@ -49,7 +180,7 @@ defmodule RankBridge.Operations do
 
     results = Calls.each(view, requests, call)
 
-    case Calls.gathered(results, true) do
+    case Given.gathered(plan.gives, results, true) do
       {:ok, _ids} ->
         {:ok,
          %Operation{
@@ -57,7 +188,8 @@ defmodule RankBridge.Operations do
            name: plan.name,
            group: direct.group,
            ranks: for({rank, _request} <- requests, do: rank),
-           timeout: plan.timeout
+           timeout: plan.timeout,
+           gives: plan.gives
          }}
 
       {:error, error} ->
@@ -82,19 +214,6 @@ defmodule RankBridge.Operations do
     end)
   end
 
-  @doc "How far an operation is on each member."
-  @spec poll(View.t(), Operation.t() | String.t(), keyword()) :: result([Operation.status()])
-  def poll(view, operation, opts) do
-    with {:ok, operation, opts} <- find(view, operation, opts, "poll") do
-      request = %V1.PollRequest{operation_id: operation.id}
-
-      view
-      |> ask(operation.ranks, V1.OperationService.poll(), request, opts.timeout)
-      |> Enum.map(fn {rank, result} -> {rank, with({:ok, s} <- result, do: status(rank, s))} end)
-      |> Calls.gathered(false)
-    end
-  end
-
   defp status(rank, status) do
     with {:ok, result} <- result(status.result, rank) do
       {:ok, %{rank: rank, state: Map.get(@states, status.state, :unspecified), result: result}}
@@ -113,47 +232,41 @@ defmodule RankBridge.Operations do
   defp result(%{outcome: nil}, rank),
     do: {:error, Error.protocol("a result with nothing set", rank: rank, operation: "poll")}
 
-  @doc "Waits for the outcome on each member."
-  @spec await(View.t(), Operation.t() | String.t(), keyword()) :: result([Ref.t() | nil] | nil)
-  def await(view, operation, opts) do
-    with {:ok, operation, opts} <- find(view, operation, opts, "await") do
-      timeout = opts.timeout || min(operation.timeout + @verdict, @longest)
+  defp outcomes(view, operation, opts) do
+    timeout = opts.timeout || min(operation.timeout + @verdict, @longest)
 
-      call = %Calls{
-        rpc: V1.OperationService.await(),
-        operation: "await",
-        group: operation.group,
-        operation_id: operation.id,
-        deadline: Calls.deadline(timeout),
-        begun?: true
-      }
+    call = %Calls{
+      rpc: V1.OperationService.await(),
+      operation: "await",
+      group: operation.group,
+      operation_id: operation.id,
+      deadline: Calls.deadline(timeout),
+      begun?: true
+    }
 
-      request = %V1.AwaitRequest{operation_id: operation.id, timeout_ms: timeout}
-      requests = for rank <- operation.ranks, do: {rank, request}
+    request = %V1.AwaitRequest{operation_id: operation.id, timeout_ms: timeout}
+    requests = for rank <- operation.ranks, do: {rank, request}
 
-      view
-      |> Calls.each(requests, call)
-      |> Enum.map(fn {rank, result} ->
+    results =
+      for {rank, result} <- Calls.each(view, requests, call) do
         {rank, with({:ok, value} <- result, do: value(value, Calls.context(rank, call)))}
-      end)
-      |> Calls.gathered(true)
-      |> case do
-        {:ok, values} -> {:ok, if(Enum.all?(values, &is_nil/1), do: nil, else: values)}
-        error -> error
       end
-    end
+
+    with {:ok, values} <- Given.gathered(operation.gives, results, true),
+         do: {:ok, values, call}
   end
 
-  @doc "Withdraws an operation from each member that has not admitted it."
-  @spec cancel(View.t(), Operation.t() | String.t(), keyword()) :: result([boolean()])
-  def cancel(view, operation, opts) do
-    with {:ok, operation, opts} <- find(view, operation, opts, "cancel") do
-      request = %V1.CancelRequest{operation_id: operation.id}
+  # What is not known to be a list for each member is one only if there is something in it.
+  defp told(gives, values, _call) when gives in [nil, :one],
+    do: {:ok, if(Enum.all?(values, &is_nil/1), do: nil, else: values)}
 
-      view
-      |> ask(operation.ranks, V1.OperationService.cancel(), request, opts.timeout)
-      |> Calls.gathered(false)
-    end
+  defp told(gives, values, call), do: Given.tell(gives, values, call)
+
+  defp find(gang, operation, opts, name, fun) do
+    View.with_view(gang, fn view ->
+      with {:ok, operation, opts} <- find(view, operation, opts, name),
+           do: fun.(view, operation, opts)
+    end)
   end
 
   defp find(_view, %Operation{} = operation, opts, name) do

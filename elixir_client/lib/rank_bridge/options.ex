@@ -23,6 +23,26 @@ defmodule RankBridge.Options do
     end
   end
 
+  @doc "Options with one more. What are no options stays as it is, for `read/3` to refuse."
+  @spec put(term(), atom(), term()) :: term()
+  def put(opts, name, value),
+    do: if(Keyword.keyword?(opts), do: Keyword.put(opts, name, value), else: opts)
+
+  @doc "Options with one more unless it is there, as `put/3`."
+  @spec put_new(term(), atom(), term()) :: term()
+  def put_new(opts, name, value),
+    do: if(Keyword.keyword?(opts), do: Keyword.put_new(opts, name, value), else: opts)
+
+  @doc "One option, or its default, and the others, as `put/3`."
+  @spec pop(term(), atom(), term()) :: {term(), term()}
+  def pop(opts, name, default \\ nil),
+    do: if(Keyword.keyword?(opts), do: Keyword.pop(opts, name, default), else: {default, opts})
+
+  @doc "Those of some names, and the others, as `put/3`."
+  @spec split(term(), [atom()]) :: {keyword(), term()}
+  def split(opts, names),
+    do: if(Keyword.keyword?(opts), do: Keyword.split(opts, names), else: {[], opts})
+
   defp name_group(%{group: group} = opts), do: %{opts | group: Group.name(group)}
   defp name_group(opts), do: opts
 

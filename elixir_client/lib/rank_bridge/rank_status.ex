@@ -3,7 +3,9 @@ defmodule RankBridge.RankStatus do
   What one rank is doing, as it says itself.
 
   If it could not be asked, `error` says why, and the other fields are empty. `generation_error` says why the
-  generation is over. `sessions` are `{session_id, refs, bytes}`, the shared one (an empty id) first. `abilities` is nil
+  generation is over. `device` is where tensors live that name none: "cpu", "cuda:0". `fs_local_rank` is the rank among those
+  that share its file system, and `local_world_size` the number of ranks on its host (0: not said), as its launcher says.
+  `sessions` are `{session_id, refs, bytes}`, the shared one (an empty id) first. `abilities` is nil
   where the rank's version does not tell.
   """
 
@@ -14,8 +16,11 @@ defmodule RankBridge.RankStatus do
           rank: non_neg_integer(),
           world_size: non_neg_integer(),
           local_rank: non_neg_integer(),
+          local_world_size: non_neg_integer(),
+          fs_local_rank: non_neg_integer(),
           pid: non_neg_integer(),
           host: String.t(),
+          device: String.t(),
           backend: String.t(),
           generation: non_neg_integer(),
           generation_state: :none | :prepared | :formed | :over | :unspecified,
@@ -34,8 +39,11 @@ defmodule RankBridge.RankStatus do
     :rank,
     world_size: 0,
     local_rank: 0,
+    local_world_size: 0,
+    fs_local_rank: 0,
     pid: 0,
     host: "",
+    device: "",
     backend: "",
     generation: 0,
     generation_state: :unspecified,
@@ -57,6 +65,7 @@ defmodule RankBridge.RankStatus do
   }
 
   @copied [:rank, :world_size, :local_rank, :pid, :host, :backend, :generation] ++
+            [:local_world_size, :fs_local_rank, :device] ++
             [:pending_operations, :endpoints, :version]
 
   @doc "The status that a rank sent."

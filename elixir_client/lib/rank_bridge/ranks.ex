@@ -17,6 +17,28 @@ defmodule RankBridge.Ranks do
   @doc "What every rank is doing. A rank that cannot be asked has an `error`."
   @spec status(View.t(), keyword()) :: {:ok, [RankStatus.t()]} | {:error, Error.t()}
   def status(view, opts) do
+    with {:ok, results} <- describe(view, View.all_ranks(view), opts) do
+      {:ok,
+       for {rank, result} <- results do
+         case result do
+           {:ok, response} -> RankStatus.from_proto(response)
+           {:error, error} -> %RankStatus{rank: rank, error: error}
+         end
+       end}
+    end
+  end
+
+  @doc "What one rank is doing."
+  @spec status_of(View.t(), non_neg_integer(), keyword()) ::
+          {:ok, RankStatus.t()} | {:error, Error.t()}
+  def status_of(view, rank, opts) do
+    with :ok <- View.check_rank(view, rank, "status"),
+         {:ok, results} <- describe(view, [rank], opts),
+         {:ok, [response]} <- Calls.gathered(results, false),
+         do: {:ok, RankStatus.from_proto(response)}
+  end
+
+  defp describe(view, ranks, opts) do
     with {:ok, opts} <- Options.read(opts, [], "status") do
       call = %Calls{
         rpc: V1.RankService.describe_rank(),
@@ -25,15 +47,7 @@ defmodule RankBridge.Ranks do
         changes?: false
       }
 
-      requests = for rank <- View.all_ranks(view), do: {rank, %V1.DescribeRankRequest{}}
-
-      {:ok,
-       for {rank, result} <- Calls.each(view, requests, call) do
-         case result do
-           {:ok, response} -> RankStatus.from_proto(response)
-           {:error, error} -> %RankStatus{rank: rank, error: error}
-         end
-       end}
+      {:ok, Calls.each(view, for(rank <- ranks, do: {rank, %V1.DescribeRankRequest{}}), call)}
     end
   end
 

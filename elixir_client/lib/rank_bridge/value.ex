@@ -42,8 +42,8 @@ defmodule RankBridge.Value do
           | Tensor.t()
           | Ref.t()
 
-  # Containers inside each other that the parsers of every language read.
-  @deepest 32
+  # Containers inside each other that the parsers of every language read, also in a list of them in what Poll answers.
+  @deepest 30
 
   @specials [:nan, :infinity, :negative_infinity]
 

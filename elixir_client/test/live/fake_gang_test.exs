@@ -214,14 +214,19 @@ defmodule RankBridge.FakeGangTest do
             {status.generation_state, status.backend, status.error} == {:formed, "fake", nil}
           )
 
+    assert for(it <- statuses, do: {it.local_rank, it.local_world_size, it.fs_local_rank}) ==
+             for(rank <- 0..3, do: {rank, 4, rank})
+
+    assert Enum.map(statuses, & &1.device) == ["cpu", "cpu", "cpu", "cpu"]
+
     for %{abilities: abilities} <- statuses do
-      assert abilities.collectives == RankBridge.Collectives.Declaration.names()
+      assert abilities.collectives == RankBridge.Operations.Declaration.names()
       assert Enum.sort(abilities.dtypes) == Enum.sort(RankBridge.Dtype.all())
       assert :bool in abilities.reductions.bxor
       assert :float32 not in abilities.reductions.bxor
 
       assert Enum.sort(Map.keys(abilities.reductions)) ==
-               Enum.sort(RankBridge.Collectives.ReduceOp.all())
+               Enum.sort(RankBridge.Operations.ReduceOp.all())
     end
   end
 

@@ -7,7 +7,8 @@ defmodule RankBridge.GlooGangTest do
   alias RankBridge.Test.LiveRanks
 
   setup do
-    ranks = LiveRanks.start(3, "gloo")
+    # A rank that was killed stays away, however long the test takes to look.
+    ranks = LiveRanks.start(3, "gloo", ["--on-rank-exit", "leave"])
     on_exit(fn -> LiveRanks.stop(ranks) end)
     gang = start_supervised!({Gang, endpoints_file: ranks.file, timeout: 20_000})
     %{gang: gang, ranks: ranks}

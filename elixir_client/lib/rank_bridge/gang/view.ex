@@ -40,6 +40,11 @@ defmodule RankBridge.Gang.View do
     end
   end
 
+  @doc "What a function gives for the view of a gang, or why there is none."
+  @spec with_view(Gang.gang(), (t() -> result)) :: result | {:error, Error.t()}
+        when result: :ok | {:ok, term()} | {:error, Error.t()}
+  def with_view(gang, fun), do: with({:ok, view} <- fetch(gang), do: fun.(view))
+
   @doc "Number of ranks."
   @spec size(t()) :: pos_integer()
   def size(view), do: map_size(view.ranks)

@@ -1,32 +1,56 @@
-defmodule RankBridge.Collectives.Arguments do
-  @moduledoc "Makes of the options of a collective what its requests say, so that a wrong one is an error before."
+defmodule RankBridge.Operations.Arguments do
+  @moduledoc "Makes of the options of an operation what its requests say, so that a wrong one is an error before."
 
-  alias RankBridge.{Calls, Error, Options}
-  alias RankBridge.Collectives.{Declaration, ReduceOp}
+  alias RankBridge.{Calls, Error, Group, Options}
+  alias RankBridge.Operations.{Declaration, ReduceOp}
 
   @names Declaration.names()
+  @layouts [:concatenated, :stacked, :list]
+
+  # What each call has, but those that go as one have in common.
+  @of_call [group: "world", operation_id: nil]
+
+  @typedoc "Who is called: all members of a group, or one rank."
+  @type caller :: :of_gang | :of_rank
 
   @doc "A call's options with their defaults, and what its requests say of them."
-  @spec read(atom(), :of_gang | :of_rank, keyword()) ::
+  @spec read(atom(), caller(), keyword()) :: {:ok, map(), keyword()} | {:error, Error.t()}
+  def read(name, caller, opts), do: read(name, caller, opts, @of_call)
+
+  @doc "The same of one of several calls that go as one."
+  @spec read_coalesced(atom(), caller(), keyword()) ::
           {:ok, map(), keyword()} | {:error, Error.t()}
-  def read(name, _caller, _opts) when name not in @names do
+  def read_coalesced(name, caller, opts) do
+    common = Keyword.keyword?(opts) && Enum.find([:timeout | Keyword.keys(@of_call)], &opts[&1])
+
+    if common,
+      do: refuse("#{name}", "", "#{inspect(common)} is an option of all calls that go as one"),
+      else: read(name, caller, opts, [])
+  end
+
+  defp read(name, _caller, _opts, _common) when name not in @names do
     {:error,
-     Error.refusal(:invalid_argument, "there is no such collective",
+     Error.refusal(:invalid_argument, "there is no such operation",
        expected: "one of #{Enum.map_join(@names, ", ", &inspect/1)}",
        got: inspect(name, limit: 3)
      )}
   end
 
-  def read(name, caller, opts) do
+  defp read(name, caller, opts, common) do
     declaration = Declaration.of(name)
     options = declaration.options ++ Map.fetch!(declaration, caller)
     defaults = for {option, {_kind, default}} <- options, do: {option, default}
 
-    with {:ok, opts} <-
-           Options.read(opts, [group: "world", operation_id: nil] ++ defaults, "#{name}"),
+    with :ok <- check_called_on(declaration, caller, name),
+         {:ok, opts} <- Options.read(opts, common ++ defaults, "#{name}"),
          {:ok, fields} <- fields(options, opts, "#{name}"),
          do: {:ok, opts, fields}
   end
+
+  defp check_called_on(%{called_on: :rank}, :of_gang, name),
+    do: refuse("#{name}", "", "this operation is called on one rank, not on all members at once")
+
+  defp check_called_on(_declaration, _caller, _name), do: :ok
 
   @doc """
   What each member's request says: the same for all, but for the row of sizes that it sends, and the column that it
@@ -43,13 +67,10 @@ defmodule RankBridge.Collectives.Arguments do
           columns = rows |> Enum.zip() |> Enum.map(&Tuple.to_list/1)
           {:ok, for({row, column} <- Enum.zip(rows, columns), do: share(row, column, fields))}
         else
-          {:error,
-           Error.refusal(:invalid_argument, "sizes do not fit the group",
-             operation: call.operation,
-             group: call.group,
-             expected: "#{members} rows of #{members}, one for each member",
-             got: "rows of #{inspect(Enum.map(rows, &length/1), limit: 5)}"
-           )}
+          refuse(call.operation, call.group, "sizes do not fit the group",
+            expected: "#{members} rows of #{members}, one for each member",
+            got: "rows of #{Group.listed(Enum.map(rows, &length/1))}"
+          )
         end
     end
   end
@@ -72,8 +93,15 @@ defmodule RankBridge.Collectives.Arguments do
     do: {:ok, rank}
 
   defp field(:rank_in_group, _other), do: {:rank_out_of_range, "a rank in the group"}
+  defp field(:any_rank_in_group, nil), do: {:ok, nil}
+  defp field(:any_rank_in_group, rank), do: field(:rank_in_group, rank)
+  defp field(:tag, tag) when is_integer(tag) and tag in 0..0xFFFF_FFFF, do: {:ok, tag}
+  defp field(:tag, _other), do: {:invalid_argument, "0 to #{0xFFFF_FFFF}"}
   defp field(:dim, dim) when is_integer(dim) and dim in -0x8000_0000..0x7FFF_FFFF, do: {:ok, dim}
   defp field(:dim, _other), do: {:invalid_argument, "a dimension"}
+  # Absent, the layout says which one.
+  defp field(:own_dim, nil), do: {:ok, nil}
+  defp field(:own_dim, dim), do: field(:dim, dim)
   defp field(:sizes, nil), do: {:ok, []}
 
   defp field(:sizes, [_ | _] = sizes) do
@@ -92,13 +120,21 @@ defmodule RankBridge.Collectives.Arguments do
   end
 
   defp field(:rows_of_sizes, _other), do: {:invalid_argument, "a row of sizes for each member"}
+
+  for layout <- @layouts do
+    proto = :"GATHER_LAYOUT_#{layout |> Atom.to_string() |> String.upcase()}"
+    defp field(:layout, unquote(layout)), do: {:ok, unquote(proto)}
+  end
+
+  defp field(:layout, _other), do: {:invalid_argument, one_of(@layouts)}
   defp field(:boolean, value) when is_boolean(value), do: {:ok, value}
   defp field(:boolean, _other), do: {:invalid_argument, "true or false"}
 
   defp field(:reduce_op, op) do
-    with :error <- ReduceOp.to_proto(op),
-         do: {:invalid_argument, "one of #{Enum.map_join(ReduceOp.all(), ", ", &inspect/1)}"}
+    with :error <- ReduceOp.to_proto(op), do: {:invalid_argument, one_of(ReduceOp.all())}
   end
+
+  defp one_of(names), do: "one of #{Enum.map_join(names, ", ", &inspect/1)}"
 
   defp wrong(kind, reason, name, expected, opts, operation) do
     what = if kind in [:sizes, :rows_of_sizes], do: "do not fit the group", else: "is wrong"
@@ -106,9 +142,14 @@ defmodule RankBridge.Collectives.Arguments do
     {:error,
      Error.refusal(reason, "#{name} #{what}",
        operation: operation,
-       group: opts.group,
+       group: Map.get(opts, :group, ""),
        expected: expected,
        got: inspect(Map.fetch!(opts, name), limit: 5)
      )}
+  end
+
+  defp refuse(operation, group, message, sides \\ []) do
+    fields = [operation: operation, group: group] ++ sides
+    {:error, Error.refusal(:invalid_argument, message, fields)}
   end
 end

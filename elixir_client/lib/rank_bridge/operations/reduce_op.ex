@@ -1,4 +1,4 @@
-defmodule RankBridge.Collectives.ReduceOp do
+defmodule RankBridge.Operations.ReduceOp do
   @moduledoc "How a reduction combines elements: `:sum`, `:max`, `:bxor`, ..."
 
   alias RankBridge.Proto.V1

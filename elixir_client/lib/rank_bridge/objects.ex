@@ -1,0 +1,127 @@
+defmodule RankBridge.Objects do
+  @moduledoc """
+  Collectives on values that have no dtype and shape of their own: any `t:RankBridge.Value.t/0`, and maps of tensors.
+
+  Nobody needs to expect what comes. A ref in a value travels as the handle that it is; in a tensor dict alone, refs stand
+  for their tensors.
+  """
+
+  use RankBridge.Facade
+
+  alias RankBridge.{Collectives, Error, Gang, Group, Groups, Options, Value}
+  alias RankBridge.Gang.View
+
+  @doc """
+  Gives every member the source's value: a list with it for each member. As vLLM's and OLMo-core's `broadcast_object`.
+
+      RankBridge.broadcast_object(gang, %{"step" => 7, "names" => ["a", "b"]})
+
+  Option `:src_rank_in_group`: whose value `value` is (default 0).
+  """
+  defcall broadcast_object(gang :: Gang.gang(), value :: Value.t(), opts :: keyword() \\ []) ::
+            [Value.t()],
+          do: Collectives.run(gang, :broadcast_object, value, opts)
+
+  @doc "As `broadcast_object/3` of a list; anything else is refused before any rank is asked."
+  defcall broadcast_object_list(
+            gang :: Gang.gang(),
+            values :: [Value.t()],
+            opts :: keyword() \\ []
+          ) :: [[Value.t()]] do
+    if is_list(values),
+      do: broadcast_object(gang, values, opts),
+      else: refuse("broadcast_object_list", "this is no list of values", "a list", values)
+  end
+
+  @doc """
+  Gives each member its own of the source's `values`, of which there is one for each member, in group order.
+
+  Option `:src_rank_in_group`: whose they are (default 0).
+  """
+  defcall scatter_object(gang :: Gang.gang(), values :: [Value.t()], opts :: keyword() \\ []) ::
+            [Value.t()],
+          do: Collectives.run(gang, :scatter_object, values, opts)
+
+  @doc """
+  Gives the destination the list of all members' values; nil stands for the others. `values` has one for each member, in
+  group order.
+
+  Option `:dst_rank_in_group` (default 0).
+  """
+  defcall gather_object(gang :: Gang.gang(), values :: [Value.t()], opts :: keyword() \\ []) ::
+            [[Value.t()] | nil],
+          do: Collectives.run(gang, :gather_object, values, opts)
+
+  @doc "Gives every member the list of all members' values. `values` has one for each member, in group order."
+  defcall all_gather_object(gang :: Gang.gang(), values :: [Value.t()], opts :: keyword() \\ []) ::
+            [[Value.t()]],
+          do: Collectives.run(gang, :all_gather_object, values, opts)
+
+  @doc """
+  Gives every member the reduction of all members' numbers. `numbers` has one for each member, in group order: integers,
+  floats, or booleans, all of one kind.
+
+  The result is of that kind: of integers it is exact, of floats computed in float64; but `:avg` of integers is a float.
+  Option `:op`, as of `RankBridge.all_reduce/3` (default `:sum`): booleans have no `:avg`, and their `:sum` is or, their
+  `:product` and; floats have no bits.
+  """
+  defcall all_reduce_value(
+            gang :: Gang.gang(),
+            numbers :: [number() | boolean() | :nan | :infinity | :negative_infinity],
+            opts :: keyword() \\ []
+          ) :: [number() | boolean() | :nan | :infinity | :negative_infinity],
+          do: Collectives.run(gang, :all_reduce_value, numbers, opts)
+
+  @doc """
+  Gives every member the source's map, with a ref on a tensor of its own for each of the source's refs. As vLLM's
+  `broadcast_tensor_dict`.
+
+  `dict` is a map of values, maps in it included; its refs are the source's. Options: `:src_rank_in_group` (default 0),
+  `:metadata_group`: a group with the same members, which makes no difference.
+  """
+  defcall broadcast_tensor_dict(
+            gang :: Gang.gang(),
+            dict :: %{Value.t() => Value.t()},
+            opts :: keyword() \\ []
+          ) :: [%{Value.t() => Value.t()}] do
+    # Metadata goes where the data goes.
+    {metadata_group, opts} = Options.pop(opts, :metadata_group)
+
+    with :ok <- check_metadata_group(gang, metadata_group, opts),
+         do: Collectives.run(gang, :broadcast_tensor_dict, dict, opts)
+  end
+
+  defp check_metadata_group(_gang, nil, _opts), do: :ok
+
+  defp check_metadata_group(gang, metadata_group, opts) do
+    {group, _others} = Options.pop(opts, :group, "world")
+
+    View.with_view(gang, fn view ->
+      with {:ok, members} <- members(view, group),
+           {:ok, others} <- members(view, metadata_group),
+           do: check_same(group, members, others)
+    end)
+  end
+
+  defp members(view, group),
+    do: Groups.members(view, Group.name(group), view.timeout, "broadcast_tensor_dict")
+
+  defp check_same(group, members, others) do
+    if Enum.sort(members) == Enum.sort(others) do
+      :ok
+    else
+      {:error,
+       Error.refusal(:invalid_argument, "metadata_group has other members than the group",
+         operation: "broadcast_tensor_dict",
+         group: Group.name(group),
+         expected: "ranks #{Group.listed(members)}",
+         got: "ranks #{Group.listed(others)}"
+       )}
+    end
+  end
+
+  defp refuse(operation, message, expected, got) do
+    fields = [operation: operation, expected: expected, got: inspect(got, limit: 3)]
+    {:error, Error.refusal(:invalid_argument, message, fields)}
+  end
+end

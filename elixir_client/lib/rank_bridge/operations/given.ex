@@ -1,0 +1,54 @@
+defmodule RankBridge.Operations.Given do
+  @moduledoc "What an operation gives, told from the values that its ranks gave."
+
+  alias RankBridge.{Calls, Error}
+  alias RankBridge.Operations.Declaration
+
+  @typedoc """
+  `:each`: a list of what each member got; `:nothing`: nil; `{:calls, given}`: a list of what each of several calls
+  gave; `:one`: what the one rank got that was called.
+  """
+  @type t :: :each | :nothing | {:calls, [t()]} | :one
+
+  @doc "What an operation gives to who calls it; `input` is what is brought, which was read."
+  @spec by(Declaration.t(), :of_gang | :of_rank, term()) :: t()
+  def by(_declaration, :of_rank, _input), do: :one
+
+  def by(%Declaration{gives: :calls}, :of_gang, calls),
+    do: {:calls, for(call <- calls, do: Declaration.of(elem(call, 0)).gives)}
+
+  def by(%Declaration{gives: gives}, :of_gang, _input), do: gives
+
+  @doc """
+  All values in the order of the ranks, or one error: of all ranks, or the own one of a rank that was called for itself.
+  `changes?` as in `t:RankBridge.Error.context/0`.
+  """
+  @spec gathered(t() | nil, [{non_neg_integer(), Calls.result()}], boolean()) ::
+          {:ok, list()} | {:error, Error.t()}
+  def gathered(:one, [{_rank, {:error, error}}], _changes?), do: {:error, error}
+  def gathered(_gives, results, changes?), do: Calls.gathered(results, changes?)
+
+  @doc "What it gives, of the values of its ranks in their order. `call` is for the error."
+  @spec tell(t(), [term(), ...], Calls.t()) :: {:ok, term()} | {:error, Error.t()}
+  def tell(:one, [value], _call), do: {:ok, value}
+  def tell(:nothing, _values, _call), do: {:ok, nil}
+  def tell(:each, values, _call), do: {:ok, values}
+
+  def tell({:calls, gives}, values, call) do
+    if Enum.all?(values, &(is_list(&1) and length(&1) == length(gives))) do
+      {:ok,
+       for(
+         {give, of_members} <- Enum.zip(gives, Enum.zip_with(values, & &1)),
+         do: told(give, of_members)
+       )}
+    else
+      message = "not one value for each of #{length(gives)} calls"
+
+      {:error,
+       Error.protocol(message, call |> then(&Calls.context(0, &1)) |> Keyword.delete(:rank))}
+    end
+  end
+
+  defp told(:nothing, _values), do: nil
+  defp told(:each, values), do: values
+end

@@ -1,0 +1,245 @@
+defmodule RankBridge.Operations.Inputs do
+  @moduledoc "What members bring to an operation, as their requests say it: refs, values, maps of tensors, calls."
+
+  alias RankBridge.{Calls, Dtype, Error, Group, Ref, Tensor, Value}
+  alias RankBridge.Operations.{Arguments, Declaration}
+  alias RankBridge.Proto.V1
+
+  @specials [:nan, :infinity, :negative_infinity]
+
+  @typedoc "What each member's request says of what it brings, and the sessions of the refs that are used."
+  @type t :: {[keyword()], [String.t()]}
+
+  @doc """
+  Reads what is brought: by all members of a gang's call, in group order, or by the one rank of another.
+
+  `opts` are the operation's, with their defaults; `call` is for errors.
+  """
+  @spec read(Declaration.t(), term(), Arguments.caller(), [non_neg_integer()], map(), Calls.t()) ::
+          {:ok, t()} | {:error, Error.t()}
+  def read(declaration, input, caller, members, opts, call) do
+    {:ok, take(declaration.takes, input, caller, members, opts)}
+  catch
+    {:refused, reason, message, expected, got} ->
+      fields = [operation: call.operation, group: call.group, expected: expected, got: got]
+      {:error, Error.refusal(reason, message, fields)}
+
+    {:failed, %Error{} = error} ->
+      {:error, %{error | operation: call.operation, group: call.group}}
+  end
+
+  defp take(:nothing, nil, _caller, members, _opts), do: {nothing(members), []}
+
+  defp take(:nothing, input, _caller, _members, _opts),
+    do: refuse("this operation takes nothing", "nil", shown(input))
+
+  defp take(:refs, refs, caller, members, _opts) do
+    refs = one_each(refs, caller, members, "ref")
+    refs |> Enum.zip(members) |> Enum.with_index() |> Enum.each(&check_ref/1)
+    {for(ref <- refs, do: [ref_id: ref.id]), sessions(refs)}
+  end
+
+  defp take(:values, values, caller, members, _opts),
+    do: {for(it <- one_each(values, caller, members, "value"), do: [value: value(it)]), []}
+
+  defp take(:numbers, numbers, caller, members, opts) do
+    numbers |> one_each(caller, members, "number") |> Enum.each(&check_number/1)
+    take(:values, numbers, caller, members, opts)
+  end
+
+  defp take(:source_value, value, caller, members, opts),
+    do: {at_source([value: value(value)], caller, members, opts), []}
+
+  # Who is not the source need not have it; who is, is told so by its rank.
+  defp take(takes, nil, :of_rank, [_rank], _opts) when takes in [:source_values, :source_dict],
+    do: {[[]], []}
+
+  defp take(:source_values, values, caller, members, opts) do
+    values = check_list(values, "value")
+    _checked = if caller == :of_gang, do: check_count(values, members, "value")
+    {at_source([values: value(values)], caller, members, opts), []}
+  end
+
+  defp take(:source_dict, dict, caller, members, opts) do
+    [source | _others] = if caller == :of_rank, do: members, else: from_source(members, opts)
+    refs = refs_in(dict, source)
+    {at_source([dict: value(dict)], caller, members, opts), sessions(refs)}
+  end
+
+  defp take(:dict, dict, :of_rank, [rank], _opts) do
+    refs = refs_in(dict, rank)
+    {[[dict: value(dict)]], sessions(refs)}
+  end
+
+  defp take(:expected, nil, :of_rank, [_rank], _opts), do: {[[]], []}
+
+  defp take(:expected, %Ref{} = ref, :of_rank, [rank], _opts) do
+    check_ref({{ref, rank}, 0})
+    {[[expected: {:ref_id, ref.id}]], sessions([ref])}
+  end
+
+  defp take(:expected, {dtype, shape}, :of_rank, [_rank], _opts) do
+    case Tensor.check(dtype, shape) do
+      :ok -> {[[expected: {:tensor, spec(dtype, shape)}]], []}
+      {:error, error} -> throw({:failed, error})
+    end
+  end
+
+  defp take(:expected, other, _caller, _members, _opts),
+    do: refuse("this is nothing to expect", "a ref, a dtype and a shape, or nil", shown(other))
+
+  defp take(:calls, calls, caller, members, _opts) do
+    calls = check_list(calls, "call")
+    calls != [] || refuse("nothing to coalesce", "a call or more", "[]")
+    {requests, sessions} = calls |> Enum.map(&coalesced(&1, caller, members)) |> Enum.unzip()
+
+    {for(operations <- Enum.zip_with(requests, & &1), do: [operations: operations]),
+     sessions |> Enum.concat() |> Enum.uniq()}
+  end
+
+  defp nothing(members), do: Enum.map(members, fn _rank -> [] end)
+
+  # --- one for each member ---
+
+  defp one_each(input, :of_rank, [_rank], _what), do: [input]
+
+  defp one_each(input, :of_gang, members, what),
+    do: input |> check_list(what) |> check_count(members, what)
+
+  defp check_list(input, what) do
+    if is_list(input) and not List.improper?(input),
+      do: input,
+      else: refuse("a list of #{what}s is needed", "a list", shown(input))
+  end
+
+  defp check_count(inputs, members, what) do
+    if length(inputs) == length(members),
+      do: inputs,
+      else:
+        refuse(
+          "one #{what} for each member of the group is needed",
+          "#{length(members)}",
+          "#{length(inputs)}"
+        )
+  end
+
+  # --- the source's ---
+
+  defp at_source(fields, :of_rank, [_rank], _opts), do: [fields]
+
+  defp at_source(fields, :of_gang, members, opts) do
+    _checked = from_source(members, opts)
+
+    for {_rank, place} <- Enum.with_index(members),
+        do: if(source?(place, opts), do: fields, else: [])
+  end
+
+  defp source?(place, opts), do: place == opts.src_rank_in_group
+
+  # The source and the members after it.
+  defp from_source(members, %{src_rank_in_group: source}) do
+    with [] <- Enum.drop(members, source) do
+      expected = "0 to #{length(members) - 1}"
+      refuse(:rank_out_of_range, "the source is not in the group", expected, "#{source}")
+    end
+  end
+
+  # --- refs ---
+
+  defp check_ref({{%Ref{rank: rank}, rank}, _place}), do: :ok
+
+  defp check_ref({{%Ref{rank: other}, rank}, place}),
+    do: refuse("ref #{place} is of another rank", "of rank #{rank}", "of rank #{other}")
+
+  defp check_ref({{other, rank}, place}),
+    do: refuse("entry #{place} is no ref", "a ref of rank #{rank}", shown(other))
+
+  defp sessions(refs), do: refs |> Enum.map(& &1.session_id) |> Enum.uniq()
+
+  # Those in a map of tensors, which are all of one rank.
+  defp refs_in(dict, rank) when is_map(dict) and not is_struct(dict) do
+    refs = found(dict)
+
+    case Enum.reject(refs, &(&1.rank == rank)) do
+      [] ->
+        refs
+
+      others ->
+        refuse(
+          "#{length(others)} of #{length(refs)} refs are of other ranks",
+          "of rank #{rank}",
+          "of ranks #{others |> Enum.map(& &1.rank) |> Enum.uniq() |> Group.listed()}"
+        )
+    end
+  end
+
+  defp refs_in(other, _rank), do: refuse("this is no map of tensors", "a map", shown(other))
+
+  defp found(%Ref{} = ref), do: [ref]
+  defp found(map) when is_map(map) and not is_struct(map), do: Enum.flat_map(map, &found/1)
+  defp found(tuple) when is_tuple(tuple), do: tuple |> Tuple.to_list() |> found()
+  defp found([first | rest]), do: found(first) ++ found(rest)
+  defp found(_other), do: []
+
+  # --- values ---
+
+  defp value(term) do
+    case Value.to_proto(term) do
+      {:ok, value} -> value
+      {:error, error} -> throw({:failed, error})
+    end
+  end
+
+  # Whether all are of one kind the members find out, and are told of both sides.
+  defp check_number(it) when is_boolean(it) or is_number(it) or it in @specials, do: :ok
+
+  defp check_number(other),
+    do: refuse("this is no number", "a boolean, an integer or a float", shown(other))
+
+  defp spec(dtype, shape), do: %V1.TensorSpec{dtype: Dtype.to_proto(dtype), shape: shape}
+
+  # --- calls that go as one ---
+
+  defp coalesced({name, input}, caller, members),
+    do: coalesced({name, input, []}, caller, members)
+
+  defp coalesced({name, input, opts}, caller, members) do
+    with {:ok, opts, fields} <- Arguments.read_coalesced(name, caller, opts),
+         declaration = Declaration.of(name),
+         :ok <- check_coalesced(declaration, name),
+         call = %Calls{rpc: declaration.rpc, operation: "#{name}", deadline: 1},
+         {:ok, {brought, sessions}} <- read(declaration, input, caller, members, opts, call),
+         {:ok, shares} <- Arguments.shares(fields, length(members), call) do
+      operations =
+        for {mine, share} <- Enum.zip(brought, shares),
+            do: %V1.Operation{kind: {name, struct!(declaration.rpc.request, mine ++ share)}}
+
+      {operations, sessions}
+    else
+      {:error, error} -> throw({:failed, inside(error)})
+    end
+  end
+
+  defp coalesced(other, _caller, _members) do
+    expected = "{name, input} or {name, input, options}"
+    refuse("this is no call", expected, shown(other))
+  end
+
+  defp check_coalesced(declaration, name) do
+    if Declaration.coalesced?(declaration),
+      do: :ok,
+      else: refuse("#{name} cannot go with others as one", "a collective on refs", "#{name}")
+  end
+
+  defp inside(%Error{operation: ""} = error), do: error
+  defp inside(error), do: %{error | message: "#{error.operation}: #{error.message}"}
+
+  @spec refuse(String.t(), String.t(), String.t()) :: no_return()
+  defp refuse(message, expected, got), do: refuse(:invalid_argument, message, expected, got)
+
+  @spec refuse(Error.reason(), String.t(), String.t(), String.t()) :: no_return()
+  defp refuse(reason, message, expected, got),
+    do: throw({:refused, reason, message, expected, got})
+
+  defp shown(term), do: inspect(term, limit: 3, printable_limit: 40)
+end

@@ -1,0 +1,123 @@
+defmodule RankBridge.Operations.Plan do
+  @moduledoc """
+  One operation before it is sent: a request for each rank that is called. Every way to call one begins with it.
+
+  `timeout` is the operation's, in milliseconds. `gives` and `caller` say how to tell what it gives.
+  """
+
+  alias RankBridge.{Calls, Error, Groups, Id, Value}
+  alias RankBridge.Gang.View
+  alias RankBridge.Operations.{Arguments, Declaration, Given, Inputs}
+  alias RankBridge.Proto.V1
+
+  @enforce_keys [:name, :gives, :timeout, :call, :requests]
+  defstruct [:name, :gives, :timeout, :call, :requests]
+
+  @type t :: %__MODULE__{
+          name: atom(),
+          gives: Given.t(),
+          timeout: pos_integer(),
+          call: Calls.t(),
+          requests: [{non_neg_integer(), struct()}]
+        }
+
+  @type result(value) :: {:ok, value} | {:error, Error.t()}
+
+  @doc "An operation of all members of a group. `input` is what they bring, nil: nothing."
+  @spec of_gang(View.t(), atom(), term(), keyword()) :: result(t())
+  def of_gang(view, name, input, opts) do
+    with {:ok, opts, fields} <- Arguments.read(name, :of_gang, opts),
+         {:ok, members} <-
+           Groups.members(view, opts.group, opts.timeout || view.timeout, "#{name}"),
+         do: make(view, name, :of_gang, members, input, opts, fields)
+  end
+
+  @doc "One rank's part of an operation."
+  @spec of_rank(View.t(), atom(), non_neg_integer(), term(), keyword()) :: result(t())
+  def of_rank(view, name, rank, input, opts) do
+    with {:ok, opts, fields} <- Arguments.read(name, :of_rank, opts),
+         :ok <- View.check_rank(view, rank, "#{name}"),
+         do: make(view, name, :of_rank, [rank], input, opts, fields)
+  end
+
+  defp make(view, name, caller, members, input, opts, fields) do
+    declaration = Declaration.of(name)
+    timeout = opts.timeout || view.timeout
+    id = opts.operation_id || Id.uuid()
+
+    call = %Calls{
+      rpc: declaration.rpc,
+      operation: "#{name}",
+      group: opts.group,
+      operation_id: id,
+      deadline: Calls.deadline(timeout)
+    }
+
+    with {:ok, {brought, sessions}} <-
+           Inputs.read(declaration, input, caller, members, opts, call),
+         {:ok, session_id} <- common_session(view, sessions, call),
+         {:ok, shares} <- Arguments.shares(fields, length(members), call) do
+      header = %V1.Call{
+        group: opts.group,
+        operation_id: id,
+        timeout_ms: timeout,
+        session_id: session_id
+      }
+
+      requests =
+        for {rank, mine, share} <- Enum.zip([members, brought, shares]) do
+          {rank, struct!(declaration.rpc.request, [{:call, header} | mine ++ share])}
+        end
+
+      {:ok,
+       %__MODULE__{
+         name: name,
+         gives: Given.by(declaration, caller, input),
+         timeout: timeout,
+         call: call,
+         requests: requests
+       }}
+    end
+  end
+
+  defp common_session(view, [], _call), do: {:ok, view.session_id}
+  defp common_session(_view, [session_id], _call), do: {:ok, session_id}
+
+  defp common_session(_view, several, call) do
+    {:error,
+     Error.refusal(:invalid_argument, "the refs are of several sessions",
+       operation: call.operation,
+       group: call.group,
+       expected: "one",
+       got: "#{length(several)}"
+     )}
+  end
+
+  @doc "Sends it, and waits for what it gives."
+  @spec perform(View.t(), t()) :: result(term())
+  def perform(view, plan) do
+    view
+    |> Calls.each(plan.requests, plan.call)
+    |> Enum.map(&value(&1, plan.call))
+    |> then(&Given.gathered(plan.gives, &1, true))
+    |> case do
+      {:ok, values} ->
+        Given.tell(plan.gives, values, plan.call)
+
+      {:error, error} ->
+        # Perhaps the group has other members by now.
+        Groups.forget(view, plan.call.group)
+        {:error, error}
+    end
+  end
+
+  defp value({rank, {:ok, value}}, call) do
+    with {:error, error} <- Value.from_proto(value) do
+      {rank, {:error, Error.protocol(error.message, Calls.context(rank, call))}}
+    else
+      {:ok, value} -> {rank, {:ok, value}}
+    end
+  end
+
+  defp value(failed, _call), do: failed
+end

@@ -1,0 +1,153 @@
+defmodule RankBridge.PointToPoint do
+  @moduledoc """
+  What one member of a group sends to another: tensors, values, maps of tensors.
+
+      {:ok, sending} = RankBridge.isend(gang, 0, ref, 1)
+      {:ok, {received, 0}} = RankBridge.recv(gang, 1)
+      {:ok, nil} = RankBridge.wait(gang, sending)
+
+  `rank` is that in the gang of who is called; `dst_rank_in_group` and `:src_rank_in_group` count in the group.
+
+  A send waits for its receive and a receive for its send, each for its own timeout. They meet by source, destination and
+  tag: those that fit each other meet in the order in which they came, and wait for nothing else on the group. A kind is
+  received by its own kind; if another comes, or something else than is expected, both fail with `:mismatch`.
+
+  Each has a form that begins with i, which returns once the rank has it and gives an operation: for
+  `RankBridge.is_complete/3`, `RankBridge.wait/3` and `RankBridge.cancel/3`.
+
+  ## Options
+
+    * `:tag` - tells messages between the same two apart (default 0)
+    * `:src_rank_in_group` - of receives: who sends (default nil: whoever does)
+    * `:group`, `:timeout`, `:operation_id` - as of collectives
+  """
+
+  use RankBridge.Facade
+
+  alias RankBridge.{Gang, Operation, Operations, Options, Ref, Value}
+
+  @doc "Sends the tensor of `rank`'s ref. Options: see `RankBridge.PointToPoint`."
+  defcall send(
+            gang :: Gang.gang(),
+            rank :: non_neg_integer(),
+            ref :: Ref.t(),
+            dst_rank_in_group :: non_neg_integer(),
+            opts :: keyword() \\ []
+          ) :: nil,
+          do: call(gang, rank, :send, ref, to(dst_rank_in_group, opts))
+
+  @doc "Sends a value, as vLLM's `send_object`. Options: see `RankBridge.PointToPoint`."
+  defcall send_object(
+            gang :: Gang.gang(),
+            rank :: non_neg_integer(),
+            value :: Value.t(),
+            dst_rank_in_group :: non_neg_integer(),
+            opts :: keyword() \\ []
+          ) :: nil,
+          do: call(gang, rank, :send_object, value, to(dst_rank_in_group, opts))
+
+  @doc """
+  Sends a map of values, maps in it included, whose refs are `rank`'s tensors, as vLLM's `send_tensor_dict`. Options: see
+  `RankBridge.PointToPoint`.
+  """
+  defcall send_tensor_dict(
+            gang :: Gang.gang(),
+            rank :: non_neg_integer(),
+            dict :: %{Value.t() => Value.t()},
+            dst_rank_in_group :: non_neg_integer(),
+            opts :: keyword() \\ []
+          ) :: nil,
+          do: call(gang, rank, :send_tensor_dict, dict, to(dst_rank_in_group, opts))
+
+  @doc """
+  Receives a tensor: gives a ref, and the rank in group that it came from.
+
+  Options: `:expected` - a ref of `rank`: a tensor of its dtype and shape must come, and takes its place under the same
+  ref; or `{dtype, shape}`, which must come (default: whatever comes gets a new ref). The others: see
+  `RankBridge.PointToPoint`.
+  """
+  defcall recv(gang :: Gang.gang(), rank :: non_neg_integer(), opts :: keyword() \\ []) ::
+            {Ref.t(), non_neg_integer()} do
+    {expected, opts} = Options.pop(opts, :expected)
+    call(gang, rank, :recv, expected, opts)
+  end
+
+  @doc """
+  Receives a value: gives it, and the rank in group that it came from. Options: see `RankBridge.PointToPoint`.
+  """
+  defcall recv_object(gang :: Gang.gang(), rank :: non_neg_integer(), opts :: keyword() \\ []) ::
+            {Value.t(), non_neg_integer()},
+          do: call(gang, rank, :recv_object, nil, opts)
+
+  @doc """
+  Receives a map of tensors: gives it, with refs on new tensors of `rank`, and the rank in group that it came from.
+  Options: see `RankBridge.PointToPoint`.
+  """
+  defcall recv_tensor_dict(
+            gang :: Gang.gang(),
+            rank :: non_neg_integer(),
+            opts :: keyword() \\ []
+          ) ::
+            {%{Value.t() => Value.t()}, non_neg_integer()},
+          do: call(gang, rank, :recv_tensor_dict, nil, opts)
+
+  @doc "Begins `send/5`; nothing waits for it."
+  defcall isend(
+            gang :: Gang.gang(),
+            rank :: non_neg_integer(),
+            ref :: Ref.t(),
+            dst_rank_in_group :: non_neg_integer(),
+            opts :: keyword() \\ []
+          ) :: Operation.t(),
+          do: begin(gang, rank, :send, ref, to(dst_rank_in_group, opts))
+
+  @doc "Begins `send_object/5`; nothing waits for it."
+  defcall isend_object(
+            gang :: Gang.gang(),
+            rank :: non_neg_integer(),
+            value :: Value.t(),
+            dst_rank_in_group :: non_neg_integer(),
+            opts :: keyword() \\ []
+          ) :: Operation.t(),
+          do: begin(gang, rank, :send_object, value, to(dst_rank_in_group, opts))
+
+  @doc "Begins `send_tensor_dict/5`; nothing waits for it."
+  defcall isend_tensor_dict(
+            gang :: Gang.gang(),
+            rank :: non_neg_integer(),
+            dict :: %{Value.t() => Value.t()},
+            dst_rank_in_group :: non_neg_integer(),
+            opts :: keyword() \\ []
+          ) :: Operation.t(),
+          do: begin(gang, rank, :send_tensor_dict, dict, to(dst_rank_in_group, opts))
+
+  @doc "Begins `recv/3`; nothing waits for it."
+  defcall irecv(gang :: Gang.gang(), rank :: non_neg_integer(), opts :: keyword() \\ []) ::
+            Operation.t() do
+    {expected, opts} = Options.pop(opts, :expected)
+    begin(gang, rank, :recv, expected, opts)
+  end
+
+  @doc "Begins `recv_object/3`; nothing waits for it."
+  defcall irecv_object(gang :: Gang.gang(), rank :: non_neg_integer(), opts :: keyword() \\ []) ::
+            Operation.t(),
+          do: begin(gang, rank, :recv_object, nil, opts)
+
+  @doc "Begins `recv_tensor_dict/3`; nothing waits for it."
+  defcall irecv_tensor_dict(
+            gang :: Gang.gang(),
+            rank :: non_neg_integer(),
+            opts :: keyword() \\ []
+          ) ::
+            Operation.t(),
+          do: begin(gang, rank, :recv_tensor_dict, nil, opts)
+
+  defp call(gang, rank, name, input, opts),
+    do: Operations.call_rank(gang, rank, name, input, opts)
+
+  defp begin(gang, rank, name, input, opts),
+    do: Operations.submit_rank(gang, rank, name, input, opts)
+
+  defp to(dst_rank_in_group, opts),
+    do: Options.put(opts, :dst_rank_in_group, dst_rank_in_group)
+end

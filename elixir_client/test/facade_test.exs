@@ -1,0 +1,130 @@
+defmodule RankBridge.FacadeTest do
+  @moduledoc "Functions on a gang are declared once, and are in `RankBridge` with all that belongs to them."
+
+  use ExUnit.Case, async: true
+
+  alias RankBridge.Error
+
+  defmodule Counted do
+    use RankBridge.Facade
+
+    alias RankBridge.Error, as: Failure
+
+    @doc "Twice a number."
+    defcall twice(number :: integer(), opts :: keyword() \\ []) :: integer() do
+      if opts[:fail],
+        do: {:error, Failure.refusal(:invalid_argument, "told to fail")},
+        else: {:ok, 2 * number}
+    end
+
+    @doc "Gives an error as a value."
+    defcall failure(message :: String.t()) :: Failure.t(),
+      do: {:ok, Failure.refusal(:internal, message)}
+  end
+
+  defmodule Both do
+    use RankBridge.Facade, of: [RankBridge.FacadeTest.Counted]
+  end
+
+  @nouns for(
+           name <- [
+             Collectives,
+             Coalesced,
+             Objects,
+             PointToPoint,
+             Operations,
+             Rounds,
+             Averaging,
+             Synchronized,
+             Experts,
+             Buffers,
+             Devices,
+             CoordinatorNames,
+             MeshCollectiveNames
+           ],
+           do: Module.concat(RankBridge, name)
+         )
+
+  test "a function gives a value or an error; with a ! it gives the value or raises the error" do
+    for module <- [Counted, Both] do
+      assert module.twice(4) == {:ok, 8}
+      assert module.twice!(4) == 8
+      assert {:error, %Error{message: "told to fail"}} = module.twice(4, fail: true)
+      assert_raise Error, ~r/told to fail/, fn -> module.twice!(4, fail: true) end
+      assert %Error{message: "m"} = module.failure!("m")
+    end
+  end
+
+  test "RankBridge has every function on a gang, as its own module has it" do
+    own = functions(RankBridge)
+
+    for noun <- @nouns, {name, arity} <- functions(noun), not pure?(noun, name) do
+      assert {name, arity} in own or (noun == RankBridge.Collectives and name == :run)
+    end
+  end
+
+  # What needs no gang, and what is behind the others.
+  defp pure?(RankBridge.Rounds, name) when name in [:plan, :by_host], do: true
+  defp pure?(RankBridge.Averaging, :get_reduce_divide_factor), do: true
+  defp pure?(_noun, _name), do: false
+
+  defp functions(module) do
+    for {name, arity} <- module.module_info(:exports),
+        name not in [:module_info, :__info__, :__calls__],
+        do: {name, arity}
+  end
+
+  test "every public function is documented and has a type, in all of the library's modules" do
+    {:ok, modules} = :application.get_key(:rank_bridge, :modules)
+    ours = for module <- modules, ours?(module), do: module
+    assert length(ours) > 30
+
+    for module <- ours,
+        {{:function, name, arity}, _line, _signature, doc, _meta} <- docs(module) do
+      assert {module, name, arity, doc} != {module, name, arity, :none}
+    end
+
+    for module <- [RankBridge | @nouns] do
+      {:ok, specs} = Code.Typespec.fetch_specs(module)
+      typed = for {function, _types} <- specs, do: function
+      documented = for {{:function, n, a}, _, _, %{}, _} <- docs(module), do: {n, a}
+      assert {module, documented -- typed} == {module, []}
+    end
+  end
+
+  defp ours?(module) do
+    name = inspect(module)
+
+    String.starts_with?(name, "RankBridge") and
+      not String.starts_with?(name, [
+        "RankBridge.Proto",
+        "RankBridge.Test",
+        "RankBridge.Transport"
+      ])
+  end
+
+  defp docs(module) do
+    {:docs_v1, _, _, _, _, _, docs} = Code.fetch_docs(module)
+    docs
+  end
+
+  test "the documentation of a function comes along" do
+    for {noun, name} <- [
+          {RankBridge.Collectives, :all_reduce},
+          {RankBridge.Objects, :broadcast_object},
+          {RankBridge.PointToPoint, :recv},
+          {RankBridge.Coalesced, :coalesce},
+          {RankBridge.Averaging, :average}
+        ] do
+      here = text(RankBridge, name)
+      assert is_binary(here) and here == text(noun, name)
+    end
+  end
+
+  defp text(module, name) do
+    Enum.find_value(docs(module), fn
+      {{:function, ^name, _arity}, _line, _signature, %{"en" => text}, _meta} -> text
+      _other -> nil
+    end)
+  end
+end
