@@ -302,6 +302,8 @@ class SimulatedLinks:
             return
         self.closed = True
         self._waiting.close(ended.reason)
+        for key in list(self._posts):
+            self._posts.pop(key)(None)
         for connection in self._network.connections:
             if self in (connection.up.sender, connection.up.receiver):
                 connection.into(self).open = False

@@ -54,8 +54,8 @@ class Links(Protocol):
     def post(self, group: str, post: Post, answered: Callable[[Match | None], None]) -> None:
         """Tell the leader that this rank wants to send or to receive; `answered` gets its word, once, and is quick.
 
-        It gets None when the group has ended here before that. Raises ConnectionError when the links were closed;
-        when they close later, nobody is answered: the generation is over.
+        It gets None when the group, or the generation, has ended here before that. Raises ConnectionError when the
+        links were closed.
         """
         ...
 

@@ -135,7 +135,12 @@ class LocalLinks:
             if not self._open:
                 raise ConnectionError("the generation is over")
             self._posts[(group, post.number)] = answered
-        self._hub.due(leader.desk.post(self._rank, group, post))
+        try:
+            self._hub.due(leader.desk.post(self._rank, group, post))
+        except ConnectionError:
+            with self._lock:
+                self._posts.pop((group, post.number), None)
+            raise
 
     def recall(self, group: str, number: int) -> None:
         """Tell the leader's desk."""
@@ -149,7 +154,10 @@ class LocalLinks:
             if not self._open:
                 return
             self._open = False
+            posts, self._posts = self._posts, {}
         self._waiting.close(ended.reason)
+        for answered in posts.values():
+            answered(None)
         for peer in self._hub.close(self._generation, self._rank):
             peer.over(ended)
 

@@ -94,12 +94,17 @@ class Party(ABC):
                     self._give_back()
 
     def post(self, post: Post, answered: Callable[[Match | None], None]) -> None:
-        """Tell the leader of a send or a receive. `answered` gets its word; None when the group ends here before."""
+        """Tell the leader of a send or a receive; `answered` gets its word, None when the group or all ends before."""
         with self.lock:
             if self._closed:
                 raise ConnectionError(self._closed)
             self._posts[post.number] = answered
-            self._announce_post(post)
+            try:
+                self._announce_post(post)
+            except OSError:
+                # Who is told so is not answered as well.
+                self._posts.pop(post.number, None)
+                raise
 
     def receive(self, link: Link) -> None:
         """Read a link and act on what has come, unless another thread reads it.
@@ -135,6 +140,7 @@ class Party(ABC):
         self._closed = reason
         for link in self.links:
             link.shut()
+        self._drop_posts()
         self._rouse()
 
     def part(self) -> None:
@@ -146,9 +152,7 @@ class Party(ABC):
                 if self.turn.lane:
                     # Wakes the lane, which then is the one to see the link's end.
                     link.shut()
-            unanswered, self._posts = list(self._posts.values()), {}
-        for answered in unanswered:
-            answered(None)
+        self._drop_posts()
         self._rouse()
         self._give_back()
 
@@ -201,6 +205,12 @@ class Party(ABC):
         answered = self._posts.pop(number, None)
         if answered is not None:
             answered(match)
+
+    def _drop_posts(self) -> None:
+        # Without the lock: whoever closes may be holding another party's.
+        posts, self._posts = self._posts, {}
+        for answered in posts.values():
+            answered(None)
 
     def _lost(self, link: Link, reason: str) -> None:
         with self.lock:

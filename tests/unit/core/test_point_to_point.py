@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from tests.support.local_gang import LocalGang, a_call
+from tests.support.waiting import until
 
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.dtype import Dtype
@@ -247,15 +248,16 @@ def test_what_there_is_no_room_for_is_dropped_and_told() -> None:
     assert not raised.value.failure.indefinite
 
 
-def test_pending_ones_fail_with_their_generation(gang: LocalGang) -> None:
+def test_pending_ones_fail_with_their_generation_and_give_their_room_back(gang: LocalGang) -> None:
     tasks = [
-        begin(gang, 1, RECV_OBJECT, RecvObject(0)),
+        begin(gang, 1, RECV, Recv(0, expected=FLOATS)),
         begin(gang, 0, SEND_OBJECT, SendObject(Packed(b""), 2)),
     ]
     gang.ranks[2].abort(1, "the test says so")
     for task in tasks:
         it = failure(task)
         assert (it.code, it.indefinite) == (ErrorCode.ABORTED, True)
+    until(lambda: [usage.refs for usage in gang.ranks[1].refs.usage()] == [0])
 
 
 def test_pending_ones_fail_with_their_group(gang: LocalGang) -> None:
