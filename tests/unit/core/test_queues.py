@@ -31,7 +31,7 @@ from rankbridge_server.core.operations import (
     Operation,
 )
 from rankbridge_server.core.outcome import Packed
-from rankbridge_server.core.queues import meeting, operations, reading, writing
+from rankbridge_server.core.queues import line, meeting, operations, reading, writing
 from rankbridge_server.core.queues.line import Line
 from rankbridge_server.core.queues.loop import Bell
 from rankbridge_server.core.queues.view import QueueView
@@ -104,6 +104,10 @@ def waits(task: Task) -> None:
     """Return when the task has come as far as it can by itself."""
     until(lambda: task.phase is Phase.ADMISSION)
     assert not task.done
+
+
+def assert_true(it: bool) -> None:
+    assert it
 
 
 def test_a_queue_tells_what_it_is(gang: LocalGang, where: str) -> None:
@@ -386,10 +390,10 @@ def test_only_the_writer_writes_and_only_readers_read(gang: LocalGang) -> None:
             expected,
             f"rank_in_group {rank}",
         )
-    for rank in gang.ranks:
-        rank.shut_down_queue("", "q")
+    for each in gang.ranks:
+        each.shut_down_queue("", "q")
         with pytest.raises(BridgeError) as raised:
-            rank.shut_down_queue("", "q")
+            each.shut_down_queue("", "q")
         assert raised.value.failure.code is ErrorCode.UNKNOWN_QUEUE
 
 
@@ -489,12 +493,10 @@ class TestSharedMemory:
     def test_who_cannot_get_in_is_given_values_by_the_backend(
         self, gang: LocalGang, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        knock = meeting.knock
-
         def fails_for_one(address: str, secret: bytes, place: int, timeout: float) -> Line:
             if place == 1:
                 raise PermissionError("not in this container")
-            return knock(address, secret, place, timeout)
+            return line.knock(address, secret, place, timeout)
 
         monkeypatch.setattr(meeting, "knock", fails_for_one)
         assert make(gang).shared_memory == (2,)
@@ -510,6 +512,21 @@ class TestSharedMemory:
 
         monkeypatch.setattr(meeting, step, fails)
         assert make(gang).shared_memory == ()
+        put(gang, b"0").wait()
+        assert [got(gang, reader) for reader in (1, 2)] == [b"0"] * 2
+
+    def test_a_call_may_be_withdrawn_before_anybody_has_looked_at_it(self, gang: LocalGang) -> None:
+        make(gang)
+        membership = gang.ranks[0]._current(0).get("world").membership  # type: ignore[union-attr]
+        assert membership is not None
+        end = membership.queues.find("q")
+        assert isinstance(end, writing.WritingEnd)
+        go_on = threading.Event()
+        end.tell(lambda: assert_true(go_on.wait(PATIENCE_S)))
+        write = put(gang, b"never")
+        write.cancel("the test says so")
+        go_on.set()
+        assert failure(write).code is ErrorCode.CANCELLED
         put(gang, b"0").wait()
         assert [got(gang, reader) for reader in (1, 2)] == [b"0"] * 2
 

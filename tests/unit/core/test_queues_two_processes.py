@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
@@ -30,6 +31,8 @@ CHUNK = 1000
 CHUNKS = 4
 COUNT = 4000
 WRITER, READER = 0, 1
+# A flag of a socket that listens.
+ACCEPTS = 0x10000
 ENDED = BridgeError.of(ErrorCode.ABORTED, "the test is over")
 
 
@@ -58,8 +61,7 @@ def met(me: int, peer: Connection) -> Neighbours:
 VIEW = QueueView("q", "world", WRITER, (READER,), (READER,), CHUNK, CHUNKS)
 
 
-def writing_end(peer: Connection) -> WritingEnd:
-    it = met(WRITER, peer)
+def writing_end(it: Neighbours) -> WritingEnd:
     nowhere: Any = None
     posts = Posts("q", it.channel, Place(), nowhere, nowhere)
     end = WritingEnd(VIEW, (0, 1), Bell(), it.ring, it.lines, (), posts)
@@ -67,8 +69,7 @@ def writing_end(peer: Connection) -> WritingEnd:
     return end
 
 
-def reading_end(peer: Connection) -> NearReadingEnd:
-    it = met(READER, peer)
+def reading_end(it: Neighbours) -> NearReadingEnd:
     assert it.ring is not None
     end = NearReadingEnd(VIEW, WRITER, Bell(), it.lines[WRITER], it.ring)
     end.start()
@@ -89,24 +90,20 @@ def read(end: NearReadingEnd, timeout: float = PATIENCE_S) -> Task:
 
 def read_all(peer: Connection) -> None:
     """Read until there are no more, several at once; tell how many were as they should be."""
-    end = reading_end(peer)
+    end = reading_end(met(READER, peer))
     tasks = [read(end) for _ in range(8)]
-    number = 0
-    while True:
-        try:
-            outcome = tasks.pop(0).wait()
-        except BridgeError as error:
-            assert error.failure.code is ErrorCode.ABORTED, error
-            break
-        assert outcome == Packed(value(number)), f"value {number} is another"
-        number += 1
+    for number in range(COUNT):
+        assert tasks.pop(0).wait() == Packed(value(number)), f"value {number} is another"
         tasks.append(read(end))
-    peer.send(number)
+    with pytest.raises(BridgeError) as raised:
+        tasks.pop(0).wait()
+    assert raised.value.failure.code is ErrorCode.ABORTED
+    peer.send(COUNT)
 
 
 def read_some(peer: Connection) -> None:
     """Read three, say so, and do no more."""
-    end = reading_end(peer)
+    end = reading_end(met(READER, peer))
     for _ in range(3):
         read(end).wait()
     peer.send("read")
@@ -115,7 +112,7 @@ def read_some(peer: Connection) -> None:
 
 def write_some(peer: Connection) -> None:
     """Write three, say so, and do no more."""
-    end = writing_end(peer)
+    end = writing_end(met(WRITER, peer))
     for number in range(3):
         write(end, bytes([number]) * (CHUNK + number)).wait()
     peer.send("written")
@@ -147,19 +144,29 @@ def shared_memory() -> list[str]:
     fds = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
     links = [os.readlink(fd) for fd in fds if os.path.islink(fd)]
     with open("/proc/self/maps") as maps:
-        return [it for it in [*links, *maps] if "rankbridge-" in it]
+        return [it for it in [*links, *maps] if "memfd:rankbridge-" in it]
 
 
-def names() -> set[str]:
-    """What everybody can see of it: files, and names of sockets."""
+def name_of(it: Neighbours) -> str:
+    """Of the door at which they met."""
+    (line,) = it.lines.values()
+    with socket.socket(fileno=os.dup(line.fileno())) as sock:
+        address = sock.getsockname() or sock.getpeername()
+    assert isinstance(address, bytes)
+    return address[1:].decode()
+
+
+def named(name: str, *, open_only: bool = False) -> list[str]:
+    """What everybody can see: sockets of that name, and files. `open_only`: sockets at which one can knock."""
     with open("/proc/net/unix") as sockets:
-        seen = {line.split()[-1] for line in sockets if "@rankbridge-" in line}
-    return seen | {it for it in os.listdir("/dev/shm") if "rankbridge" in it}
+        lines = [line.split() for line in sockets if name in line]
+    seen = [line[-1] for line in lines if not open_only or int(line[3], 16) & ACCEPTS]
+    return seen + [it for it in os.listdir("/dev/shm") if "rankbridge" in it]
 
 
 def test_all_values_go_through_at_full_speed() -> None:
     with child(read_all) as (peer, _):
-        end = writing_end(peer)
+        end = writing_end(met(WRITER, peer))
         tasks = [write(end, value(number)) for number in range(64)]
         for number in range(64, COUNT):
             tasks.pop(0).wait()
@@ -173,10 +180,12 @@ def test_all_values_go_through_at_full_speed() -> None:
 
 
 def test_nothing_is_left_of_a_reader_that_was_killed() -> None:
-    before = names()
     with child(read_some) as (peer, process):
-        end = writing_end(peer)
-        assert names() == before
+        neighbours = met(WRITER, peer)
+        name = name_of(neighbours)
+        end = writing_end(neighbours)
+        assert named(name)
+        assert not named(name, open_only=True)
         # One more is with the reader, and never read; all of them are beside the ring.
         for number in range(3 + CHUNKS):
             write(end, bytes(CHUNK + 1 + number)).wait()
@@ -195,13 +204,14 @@ def test_nothing_is_left_of_a_reader_that_was_killed() -> None:
             waits.wait()
     until(lambda: end.finished)
     assert not shared_memory()
-    assert names() == before
+    assert not named(name)
 
 
 def test_what_a_killed_writer_wrote_is_read_and_nothing_is_left_of_it() -> None:
-    before = names()
     with child(write_some) as (peer, process):
-        end = reading_end(peer)
+        neighbours = met(READER, peer)
+        name = name_of(neighbours)
+        end = reading_end(neighbours)
         assert told(peer) == "written"
         process.kill()
         process.join(PATIENCE_S)
@@ -216,4 +226,4 @@ def test_what_a_killed_writer_wrote_is_read_and_nothing_is_left_of_it() -> None:
             waits.wait()
     until(lambda: end.finished)
     assert not shared_memory()
-    assert names() == before
+    assert not named(name)

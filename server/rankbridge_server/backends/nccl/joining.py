@@ -91,7 +91,7 @@ class _Communicator:
         try:
             return self.made.result(timeout)
         except (*ENGINE_ERRORS, FutureTimeoutError) as error:
-            raise forming_failed(f"{error or f'not all members came in {timeout:.1f} s'}") from error
+            raise forming_failed(str(error) or f"not all members came in {timeout:.1f} s") from error
 
     def abandon(self) -> None:
         with self._lock:
@@ -129,7 +129,7 @@ class _First:
         try:
             return self._store.unique_id.result(timeout)
         except (*ENGINE_ERRORS, FutureTimeoutError) as error:
-            raise forming_failed(f"{error or f'no id of a communicator in {timeout:.1f} s'}") from error
+            raise forming_failed(str(error) or f"no id of a communicator in {timeout:.1f} s") from error
 
     def connected(self, unique_id: bytes, timeout: float) -> NcclGroup:
         self._store.let_go()
