@@ -40,7 +40,7 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What the launcher said of a rank: its place in the gang (0 ranks: not known), on its host, and on its file system.
+    """What the launcher said of a rank: its place in the gang (0 ranks: not known), on its host, on its file system.
 
     `local_world_size`: ranks on its host; 0: not said.
     """

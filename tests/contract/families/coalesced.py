@@ -23,7 +23,7 @@ def coalesced() -> Iterator[Json]:
         "arguments": {"ragged": True, "layout": "list", "dst_rank_in_group": 2},
         "inputs": odd,
     }
-    waiting = {"operation": "barrier", "arguments": {}, "inputs": None}
+    waiting: Json = {"operation": "barrier", "arguments": {}, "inputs": None}
     wrong = {
         "operation": "all_reduce",
         "arguments": {"op": "sum"},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from tests.contract.families.build import Json, case, noise, tensor
 from tests.contract.families.objects import VALUES, WEIGHTS, text
@@ -62,7 +62,7 @@ def message(
     receive: str = "",
     any_source: bool = False,
     tag: int = 0,
-    expected: list[object] | None = None,
+    expected: Sequence[object] | None = None,
     **fields: object,
 ) -> Json:
     """One message; it arrives as it was sent, unless there is an `error`."""

@@ -71,7 +71,7 @@ def test_a_replay_reads_the_inputs_as_they_are_and_fills_the_same_refs(gang: Loc
     inputs = gang.full(1)
     begin(gang)
     sums = add(gang, inputs)
-    lists = gang.run(GATHER, [Gather(ref.id, 1, layout=GatherLayout.LIST) for ref in sums])
+    lists: list[Any] = gang.run(GATHER, [Gather(ref.id, 1, layout=GatherLayout.LIST) for ref in sums])
     gang.run(BARRIER, [Barrier()] * SIZE)
     gang.run(ALL_GATHER_OBJECT, [AllGatherObject(Packed(b"not recorded"))] * SIZE)
     assert end(gang) == [["all_reduce", "gather", "barrier"]] * SIZE
@@ -188,7 +188,7 @@ def test_graphs_end_with_their_session(gang: LocalGang) -> None:
 def test_gathers_of_ragged_tensors_are_replayed(gang: LocalGang) -> None:
     refs = [gang.arange_on(rank, 10 * rank, (rank,)) for rank in range(SIZE)]
     begin(gang)
-    gathered = gang.run(ALL_GATHER, [AllGather(ref.id, ragged=True) for ref in refs])
+    gathered: list[Any] = gang.run(ALL_GATHER, [AllGather(ref.id, ragged=True) for ref in refs])
     end(gang)
     assert replay(gang) == [[ref] for ref in gathered]
     assert [gang.floats(ref) for ref in gathered] == [[10, 20, 21]] * SIZE
