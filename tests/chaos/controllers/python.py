@@ -71,7 +71,8 @@ class PythonController(Controller):
 
     def await_operation(self, rank: int, operation_id: str, *, timeout: float) -> Ref | None:
         """See the base class."""
-        return self._gang[rank].await_operation(operation_id, timeout=timeout)
+        outcome: Ref | None = self._gang[rank].await_operation(operation_id, timeout=timeout)
+        return outcome
 
     def form(self, survivor: int) -> None:
         """See the base class."""
