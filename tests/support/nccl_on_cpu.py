@@ -1,0 +1,286 @@
+"""NCCL's stand-in: torch's NCCL process group as the backend sees it, on Gloo and tensors in host memory.
+
+It is as strict as the real one is: about dtypes, about what must be on a side, about the order of calls; and as lax.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any, TypeVar, cast
+
+import torch
+from tests.support.members import PATIENCE_S, Members
+from torch._C import _distributed_c10d as c10d
+
+from rankbridge_server.backends.gloo.raw import GlooGroup, make_group, make_store
+from rankbridge_server.backends.nccl import NcclBackend
+from rankbridge_server.backends.nccl.raw import NcclGroup, Store, Work
+from rankbridge_server.backends.nccl.tensors import DeviceTensors
+from rankbridge_server.core.coordinator import GroupDescription
+
+M = TypeVar("M", bound=Members)
+CPU = torch.device("cpu")
+GLOO_TIMEOUT = timedelta(seconds=20)
+REDUCED = (
+    *(torch.int8, torch.uint8, torch.int32, torch.int64),
+    *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
+)
+BITWISE = tuple(map(c10d.ReduceOp, (c10d.ReduceOp.BAND, c10d.ReduceOp.BOR, c10d.ReduceOp.BXOR)))
+_stores: dict[bytes, Any] = {}
+_stores_lock = threading.Lock()
+# Gloo's groups of which something may still be waiting: to let go of one would wait for it.
+_abandoned: list[GlooGroup] = []
+_on_side = threading.local()
+
+
+class Refused(RuntimeError):
+    """The real one would refuse, or fail."""
+
+
+class CpuSide:
+    """Counts how often it was left and how often it was waited for."""
+
+    def __init__(self) -> None:
+        self.left = 0
+        self.synchronized = 0
+
+    @contextmanager
+    def current(self) -> Iterator[object]:
+        """Be on it."""
+        before, _on_side.it = getattr(_on_side, "it", None), self
+        try:
+            yield self
+        finally:
+            _on_side.it = before
+            self.left += 1
+
+    def synchronize(self) -> None:
+        """Count."""
+        self.synchronized += 1
+
+
+class CpuWork:
+    """Must be waited for with a timeout; when the group was aborted, it looks as if it had ended."""
+
+    def __init__(self, works: Sequence[c10d.Work], group: NcclOnCpu, after: Callable[[], object]) -> None:
+        self._group = group
+        self._after = after
+        self._done: Future[None] = Future()
+        threading.Thread(target=self._run, args=(works,), daemon=True).start()
+
+    def wait(self, timeout: timedelta) -> bool:
+        """As NCCL's does when TORCH_NCCL_BLOCKING_WAIT is set."""
+        deadline = time.monotonic() + timeout.total_seconds()
+        aborted = self._group.aborted
+        self._group.waiting.set()
+        while not self._done.done():
+            if aborted.wait(0.001):
+                return True
+            if time.monotonic() > deadline:
+                aborted.set()
+                raise Refused(f"Work timed out in blocking wait after {timeout.total_seconds():.1f} s")
+        self._done.result()
+        self._after()
+        return True
+
+    def _run(self, works: Sequence[c10d.Work]) -> None:
+        # Gloo's own sends and receives end only when they are waited for.
+        try:
+            for work in works:
+                work.wait()
+            self._done.set_result(None)
+        except RuntimeError as error:
+            self._done.set_exception(error)
+
+
+class NcclOnCpu:
+    """A process group. `waiting`: somebody has waited for an operation of it. `aborted`: nobody will any more."""
+
+    def __init__(self, store: Store, rank_in_group: int, size: int) -> None:
+        self.rank_in_group = rank_in_group
+        self.size = size
+        self.waiting = threading.Event()
+        self.aborted = threading.Event()
+        self._store: Store | None = store
+        self._gloo: GlooGroup | None = None
+        self._coalesced: list[c10d.Work] | None = None
+
+    def eager_connect_single_device(self, device: torch.device) -> None:
+        """The member of rank 0 makes an id and leaves it; the others take it; all wait for all."""
+        assert device == CPU
+        store: Any = self._store
+        if self.rank_in_group == 0:
+            unique_id = os.urandom(128)
+            store.set("0", unique_id)
+        else:
+            unique_id = bytes(store.get("0"))
+        with _stores_lock:
+            shared = _stores.setdefault(unique_id, make_store(GLOO_TIMEOUT))
+        self._gloo = make_group(shared, self.rank_in_group, self.size, "127.0.0.1", 2, GLOO_TIMEOUT)
+
+    def allreduce(self, tensors: Sequence[torch.Tensor], opts: c10d.AllreduceOptions) -> CpuWork:
+        """In place."""
+        check_reduced(tensors[0], opts.reduceOp)
+        return self._work(lambda gloo: gloo.allreduce(tensors, opts))
+
+    def reduce(self, tensors: Sequence[torch.Tensor], opts: c10d.ReduceOptions) -> CpuWork:
+        """In place at the root."""
+        check_reduced(tensors[0], opts.reduceOp)
+        return self._work(lambda gloo: gloo.reduce(tensors, opts))
+
+    def _reduce_scatter_base(
+        self, outputTensor: torch.Tensor, inputTensor: torch.Tensor, opts: c10d.ReduceScatterOptions
+    ) -> CpuWork:
+        check_reduced(inputTensor, opts.reduceOp)
+        assert outputTensor.is_contiguous()
+        assert outputTensor.dtype is inputTensor.dtype
+        assert outputTensor.numel() * self.size == inputTensor.numel()
+        whole = inputTensor.clone()
+        options = c10d.AllreduceOptions()
+        options.reduceOp = opts.reduceOp
+        mine = whole.chunk(self.size)[self.rank_in_group]
+        return self._work(lambda gloo: gloo.allreduce([whole], options), lambda: outputTensor.copy_(mine))
+
+    def broadcast(self, tensors: Sequence[torch.Tensor], opts: c10d.BroadcastOptions) -> CpuWork | None:
+        """Alone or with others."""
+        check_moved(tensors[0])
+        if self._coalesced is None:
+            return self._work(lambda gloo: gloo.broadcast(tensors, opts))
+        assert self._gloo is not None
+        self._coalesced.append(self._gloo.broadcast(tensors, opts))
+        return None
+
+    def _allgather_base(
+        self, output: torch.Tensor, input: torch.Tensor, opts: c10d.AllgatherOptions
+    ) -> CpuWork:
+        check_moved(output)
+        check_moved(input)
+        assert output.numel() == self.size * input.numel()
+        return self._work(lambda gloo: gloo.allgather([output.chunk(self.size)], [input], opts))
+
+    def alltoall_base(
+        self,
+        output: torch.Tensor,
+        input: torch.Tensor,
+        output_split_sizes: Sequence[int],
+        input_split_sizes: Sequence[int],
+        opts: c10d.AllToAllOptions,
+    ) -> CpuWork:
+        """Sizes must be said and add up."""
+        check_moved(output)
+        check_moved(input)
+        for tensor, sizes in ((output, output_split_sizes), (input, input_split_sizes)):
+            assert len(sizes) == self.size
+            assert sum(sizes) == len(tensor)
+        return self._work(
+            lambda gloo: gloo.alltoall_base(output, input, output_split_sizes, input_split_sizes, opts)
+        )
+
+    def send(self, tensors: Sequence[torch.Tensor], dstRank: int, tag: int) -> None:
+        """Alone it would look for a communicator of two members, whose id nobody has."""
+        assert self._coalesced is not None
+        assert self._gloo is not None
+        check_moved(tensors[0])
+        self._coalesced.append(self._gloo.send(tensors, dstRank, 0))
+
+    def recv(self, tensors: Sequence[torch.Tensor], srcRank: int, tag: int) -> None:
+        """As `send`."""
+        assert self._coalesced is not None
+        assert self._gloo is not None
+        check_moved(tensors[0])
+        self._coalesced.append(self._gloo.recv(tensors, srcRank, 0))
+
+    def _start_coalescing(self) -> None:
+        assert self._coalesced is None
+        self._coalesced = []
+
+    def _end_coalescing(self) -> CpuWork | None:
+        assert self._coalesced is not None
+        works, self._coalesced = self._coalesced, None
+        return CpuWork(works, self, list) if works else None
+
+    def abort(self) -> None:
+        """Whoever waits ends as if all were well."""
+        self.aborted.set()
+        if self._gloo is not None:
+            _abandoned.append(self._gloo)
+
+    def _work(self, start: Callable[[GlooGroup], c10d.Work], after: Callable[[], object] = list) -> CpuWork:
+        assert self._gloo is not None
+        assert self._coalesced is None
+        return CpuWork([start(self._gloo)], self, after)
+
+
+def check_moved(tensor: torch.Tensor) -> None:
+    """What moves must be bytes, contiguous, and on a side."""
+    assert getattr(_on_side, "it", None) is not None
+    assert tensor.is_contiguous()
+    assert (tensor.dtype, tensor.dim()) == (torch.uint8, 1)
+
+
+def check_reduced(tensor: torch.Tensor, op: c10d.ReduceOp) -> None:
+    """What is reduced must be of a dtype that NCCL knows."""
+    assert getattr(_on_side, "it", None) is not None
+    assert tensor.is_contiguous()
+    assert tensor.numel()
+    if tensor.dtype not in REDUCED or op in BITWISE:
+        raise Refused(f"{op} of {tensor.dtype} is not supported for NCCL process group")
+
+
+class CpuEngine:
+    """A device that is the host, under a name of its own; keeps what it was asked for."""
+
+    device = CPU
+    memory = 2**30
+    _number = itertools.count()
+
+    def __init__(self, identity: str = "") -> None:
+        self.identity = identity or f"device-{next(self._number)}"
+        self.tensors = DeviceTensors(CPU, lambda: None, pinned=False)
+        self.groups: list[NcclOnCpu] = []
+        self.sides: list[CpuSide] = []
+
+    def group(self, store: Store, rank_in_group: int, size: int) -> NcclGroup:
+        """A group on Gloo."""
+        self.groups.append(NcclOnCpu(store, rank_in_group, size))
+        return cast(NcclGroup, self.groups[-1])
+
+    def side(self) -> CpuSide:
+        """One that counts."""
+        self.sides.append(CpuSide())
+        return self.sides[-1]
+
+
+@contextmanager
+def members_on_cpu(size: int) -> Iterator[tuple[Members, list[CpuEngine]]]:
+    """Form a group of the stand-in; on leaving, it is closed."""
+    engines = [CpuEngine() for _ in range(size)]
+    backends = [NcclBackend(rank, engine) for rank, engine in enumerate(engines)]
+    with members_of(backends, Members) as it:
+        yield it, engines
+
+
+@contextmanager
+def members_of(backends: Sequence[NcclBackend], kind: type[M]) -> Iterator[M]:
+    """Form a group of these, each in a thread of its own; on leaving, it is closed."""
+    group = GroupDescription("group", tuple(range(len(backends))))
+    joining = [it.join(group, rank, 1) for rank, it in enumerate(backends)]
+    addresses = [it.address for it in joining]
+    with ThreadPoolExecutor(len(backends)) as threads:
+        connecting = [threads.submit(it.connect, addresses, PATIENCE_S) for it in joining]
+        coordinators = [it.result(PATIENCE_S) for it in connecting]
+        try:
+            yield kind(coordinators, threads)
+        finally:
+            for coordinator in coordinators:
+                coordinator.close()
+
+
+__all__ = ["CpuEngine", "CpuSide", "NcclOnCpu", "Work", "members_of", "members_on_cpu"]
