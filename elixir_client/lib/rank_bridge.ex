@@ -32,7 +32,8 @@ defmodule RankBridge do
 
     * `RankBridge.Collectives` - on one tensor of each member; `RankBridge.Coalesced` - several of them as one
     * `RankBridge.Objects` - on values, numbers, and maps of tensors
-    * `RankBridge.PointToPoint` - from one member to another
+    * `RankBridge.PointToPoint` - from one member to another; `RankBridge.Queues` - from one to its readers, in order
+    * `RankBridge.Graphs` - collectives that are recorded, and run again
     * `RankBridge.Operations` - one rank's part, what is not waited for, and outcomes by id
     * `RankBridge.Rounds` - so many ranks at a time
     * `RankBridge.Averaging`, `RankBridge.Synchronized`, `RankBridge.Experts`, `RankBridge.Buffers`, `RankBridge.Devices`,
@@ -46,6 +47,8 @@ defmodule RankBridge do
       RankBridge.Coalesced,
       RankBridge.Objects,
       RankBridge.PointToPoint,
+      RankBridge.Queues,
+      RankBridge.Graphs,
       RankBridge.Operations,
       RankBridge.Rounds,
       RankBridge.Averaging,

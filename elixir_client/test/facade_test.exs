@@ -32,6 +32,8 @@ defmodule RankBridge.FacadeTest do
              Coalesced,
              Objects,
              PointToPoint,
+             Queues,
+             Graphs,
              Operations,
              Rounds,
              Averaging,
@@ -113,6 +115,8 @@ defmodule RankBridge.FacadeTest do
           {RankBridge.Collectives, :all_reduce},
           {RankBridge.Objects, :broadcast_object},
           {RankBridge.PointToPoint, :recv},
+          {RankBridge.Queues, :dequeue},
+          {RankBridge.Graphs, :graph_capture},
           {RankBridge.Coalesced, :coalesce},
           {RankBridge.Averaging, :average}
         ] do

@@ -7,7 +7,20 @@ defmodule RankBridge.CoordinatorNames do
 
   use RankBridge.Facade
 
-  alias RankBridge.{Coalesced, Collectives, Gang, Group, Groups, Options, Ref}
+  alias RankBridge.{
+    Coalesced,
+    Collectives,
+    Error,
+    Gang,
+    Group,
+    Groups,
+    Id,
+    Options,
+    Queue,
+    Queues,
+    Ref
+  }
+
   alias RankBridge.Gang.View
 
   @doc """
@@ -66,6 +79,90 @@ defmodule RankBridge.CoordinatorNames do
             opts :: keyword() \\ []
           ) :: [Ref.t()],
           do: Collectives.reduce_scatter(gang, refs, Options.put(opts, :dim, dim))
+
+  @doc """
+  Makes a queue from one member to all others: `RankBridge.new_queue/3` under vLLM's name.
+
+  Options: `:writer_rank` - rank in the group that writes (default 0), `:name` (default: one that nothing else has),
+  `:max_chunk_bytes`, `:max_chunks`, and those of collectives.
+  """
+  defcall create_mq_broadcaster(gang :: Gang.gang(), opts :: keyword() \\ []) :: Queue.t() do
+    {writer, opts} = Options.pop(opts, :writer_rank, 0)
+    {name, opts} = queue_name(opts)
+    Queues.new_queue(gang, name, Options.put(opts, :writer_rank_in_group, writer))
+  end
+
+  @doc """
+  Makes a queue from each other member to one reader, under vLLM's name: all of them, or none. Gives by rank in group the
+  queue that the member writes, nil at the reader's place.
+
+  Options: `:reader_rank_in_group` - who reads all of them (default 0), `:name` - what their names begin with, before a
+  slash and the writer's rank in group (default: what nothing else has), `:max_chunk_bytes`, `:max_chunks`, `:group`,
+  `:timeout`, of each.
+  """
+  defcall create_single_reader_mq_broadcasters(gang :: Gang.gang(), opts :: keyword() \\ []) ::
+            [Queue.t() | nil] do
+    operation = "create_single_reader_mq_broadcasters"
+    {name, opts} = queue_name(opts)
+
+    defaults =
+      [group: "world", reader_rank_in_group: 0] ++ [max_chunk_bytes: nil, max_chunks: nil]
+
+    View.with_view(gang, fn view ->
+      with {:ok, opts} <- Options.read(opts, defaults, operation),
+           {reader, opts} = Map.pop!(opts, :reader_rank_in_group),
+           timeout = opts.timeout || view.timeout,
+           {:ok, members} <- Groups.members(view, opts.group, timeout, operation),
+           places = Enum.to_list(0..(length(members) - 1)),
+           :ok <- check_reader(reader, places, opts.group, operation),
+           do: make_queues(gang, places, reader, name, Map.to_list(opts))
+    end)
+  end
+
+  defp queue_name(opts) do
+    {name, opts} = Options.pop(opts, :name)
+    {if(name == nil, do: "mq-" <> Id.uuid(), else: name), opts}
+  end
+
+  defp check_reader(reader, places, group, operation) do
+    if reader in places do
+      :ok
+    else
+      {:error,
+       Error.refusal(:rank_out_of_range, "reader_rank_in_group is not in the group",
+         operation: operation,
+         group: group,
+         expected: "0 to #{List.last(places)}",
+         got: inspect(reader, limit: 3)
+       )}
+    end
+  end
+
+  defp make_queues(gang, places, reader, name, opts) do
+    Enum.reduce_while(places, {:ok, []}, fn
+      ^reader, {:ok, made} ->
+        {:cont, {:ok, [nil | made]}}
+
+      place, {:ok, made} ->
+        own = [writer_rank_in_group: place, reader_ranks_in_group: [reader]] ++ opts
+
+        case Queues.new_queue(gang, part_name(name, place), own) do
+          {:ok, queue} ->
+            {:cont, {:ok, [queue | made]}}
+
+          {:error, error} ->
+            for %Queue{} = queue <- made, do: _ = Queues.shut_down_queue(gang, queue)
+            {:halt, {:error, error}}
+        end
+    end)
+    |> case do
+      {:ok, reversed} -> {:ok, Enum.reverse(reversed)}
+      error -> error
+    end
+  end
+
+  # What is no name is refused as it is.
+  defp part_name(name, place), do: if(is_binary(name), do: "#{name}/#{place}", else: name)
 
   @doc "`RankBridge.destroy_group/3`, of a group or its name."
   defcall destroy(

@@ -3,7 +3,7 @@ defmodule RankBridge.Operations.RequestsTest do
 
   use ExUnit.Case, async: true
 
-  alias RankBridge.{Error, Gang, Operation, Ref, Value}
+  alias RankBridge.{Error, Gang, Graph, Operation, Queue, Ref, Value}
   alias RankBridge.Operations.Declaration
   alias RankBridge.Proto.V1
   alias RankBridge.Test.RecordingRanks
@@ -97,8 +97,23 @@ defmodule RankBridge.Operations.RequestsTest do
              %V1.Operation{kind: {:barrier, %V1.BarrierRequest{}}}
            ]
          }
-       end}
+       end},
+      {:replay, "g", [], for(_id <- ids, do: %V1.ReplayRequest{graph: "g"})},
+      {:replay, %Graph{name: "g", ranks: [0, 1, 2]}, [],
+       for(_id <- ids, do: %V1.ReplayRequest{graph: "g"})},
+      {:enqueue, {nil}, [queue: queue()], [%V1.EnqueueRequest{queue: "q", value: value({nil})}]},
+      {:dequeue, nil, [queue: "q"], [%V1.DequeueRequest{queue: "q"}]}
     ]
+  end
+
+  defp queue do
+    %Queue{
+      name: "q",
+      group: "world",
+      ranks: [0, 1, 2],
+      writer_rank_in_group: 1,
+      reader_ranks_in_group: [0, 2]
+    }
   end
 
   test "every operation says to each rank what it shall do, called or submitted", context do
@@ -147,7 +162,7 @@ defmodule RankBridge.Operations.RequestsTest do
   end
 
   test "there is a case for every operation but those that others test", %{refs: refs} do
-    there = for {name, _input, _opts, _requests} <- cases(refs), do: name
+    there = for {name, _input, _opts, _requests} <- cases(refs), uniq: true, do: name
     elsewhere = [:all_reduce, :reduce, :scatter, :reduce_scatter, :all_to_all]
     assert Enum.sort(Declaration.names() -- there) == Enum.sort(elsewhere)
   end
@@ -169,8 +184,16 @@ defmodule RankBridge.Operations.RequestsTest do
     calls = [{:barrier, nil}, {:all_reduce, ref(1)}, {:all_gather, ref(1)}]
     assert RankBridge.call_rank!(gang, 1, :coalesce, calls) == [nil, 2, [5]]
 
-    RecordingRanks.give(ranks, [[1], [1, 2], 3])
-    assert {:error, %Error{reason: :protocol}} = RankBridge.coalesce(gang, [{:barrier, nil}])
+    told = [nil, [1, 2, 3], [[nil], [5], []]]
+    assert RankBridge.replay!(gang, "g") == told
+    assert RankBridge.await!(gang, RankBridge.submit!(gang, :replay, "g")) == told
+    assert RankBridge.call_rank!(gang, 1, :replay, "g") == [nil, 2, [5]]
+
+    for values <- [[[1], [1, 2], [3]], [[1], [1], 3]] do
+      RecordingRanks.give(ranks, values)
+      assert {:error, %Error{reason: :protocol}} = RankBridge.coalesce(gang, [{:barrier, nil}])
+      assert {:error, %Error{reason: :protocol}} = RankBridge.replay(gang, "g")
+    end
   end
 
   test "a session is that of the refs, also of those deep in a map", context do
@@ -186,7 +209,12 @@ defmodule RankBridge.Operations.RequestsTest do
           {fn -> RankBridge.send_tensor_dict!(gang, 0, %{1 => [{%{2 => shared}}]}, 1) end, ""},
           {fn -> RankBridge.send_tensor_dict!(gang, 0, %{}, 1) end, own},
           {fn -> RankBridge.send_object!(gang, 0, [other, shared], 1) end, own},
-          {fn -> RankBridge.broadcast_tensor_dict!(gang, %{1 => other}) end, "other"}
+          {fn -> RankBridge.broadcast_tensor_dict!(gang, %{1 => other}) end, "other"},
+          {fn -> RankBridge.replay(gang, %Graph{name: "g", ranks: [0], session_id: "other"}) end,
+           "other"},
+          {fn -> RankBridge.replay(gang, %Graph{name: "g", ranks: [0]}) end, ""},
+          {fn -> RankBridge.replay(gang, "g") end, own},
+          {fn -> RankBridge.enqueue(gang, %{queue() | writer_rank_in_group: 0}, other) end, own}
         ] do
       _given = call.()
       assert [%{call: call} | _others] = RecordingRanks.asked(ranks)[0]
@@ -245,6 +273,55 @@ defmodule RankBridge.Operations.RequestsTest do
           invalid_argument: fn -> RankBridge.irecv(gang, 0, [:tag]) end,
           invalid_argument: fn -> RankBridge.submit(gang, :send, refs, dst_rank_in_group: 1) end,
           invalid_argument: fn -> RankBridge.call_rank(gang, 0, :recv_object, r0) end,
+          # Queues.
+          invalid_argument: fn -> RankBridge.new_queue(gang, :q) end,
+          rank_out_of_range: fn -> RankBridge.new_queue(gang, "q", writer_rank_in_group: -1) end,
+          rank_out_of_range: fn ->
+            RankBridge.new_queue(gang, "q", reader_ranks_in_group: [:a])
+          end,
+          invalid_argument: fn -> RankBridge.new_queue(gang, "q", reader_ranks_in_group: []) end,
+          invalid_argument: fn -> RankBridge.new_queue(gang, "q", max_chunk_bytes: 0) end,
+          invalid_argument: fn -> RankBridge.new_queue(gang, "q", max_chunks: 1.0) end,
+          invalid_argument: fn -> RankBridge.new_queue(gang, <<255>>) end,
+          invalid_argument: fn -> RankBridge.new_queue(gang, "q", readers: [1]) end,
+          invalid_argument: fn -> RankBridge.enqueue(gang, "q", 1) end,
+          invalid_argument: fn -> RankBridge.enqueue(gang, queue(), self()) end,
+          invalid_argument: fn -> RankBridge.enqueue(gang, queue(), 1, rank_in_group: 1) end,
+          invalid_argument: fn -> RankBridge.broadcast_through(gang, queue(), :atom) end,
+          invalid_argument: fn -> RankBridge.dequeue(gang, nil) end,
+          invalid_argument: fn -> RankBridge.dequeue(gang, queue()) end,
+          rank_out_of_range: fn -> RankBridge.dequeue(gang, queue(), rank_in_group: 3) end,
+          invalid_argument: fn -> RankBridge.call_rank(gang, 1, :dequeue, nil) end,
+          invalid_argument: fn -> RankBridge.call_rank(gang, 1, :dequeue, nil, queue: 5) end,
+          invalid_argument: fn -> RankBridge.submit(gang, :dequeue, nil, queue: queue()) end,
+          rank_out_of_range: fn -> RankBridge.shut_down_queue(gang, queue(), rank_in_group: 3) end,
+          rank_out_of_range: fn -> RankBridge.shut_down_queue(gang, %{queue() | ranks: [3]}) end,
+          rank_out_of_range: fn -> RankBridge.queues(gang, rank: 3) end,
+          invalid_argument: fn -> RankBridge.create_mq_broadcaster(gang, [:name]) end,
+          rank_out_of_range: fn -> RankBridge.create_mq_broadcaster(gang, writer_rank: nil) end,
+          rank_out_of_range: fn ->
+            RankBridge.create_single_reader_mq_broadcasters(gang, reader_rank_in_group: 3)
+          end,
+          invalid_argument: fn ->
+            RankBridge.create_single_reader_mq_broadcasters(gang, operation_id: "one for all")
+          end,
+          invalid_argument: fn ->
+            RankBridge.create_single_reader_mq_broadcasters(gang, name: 1)
+          end,
+          # Graphs.
+          invalid_argument: fn -> RankBridge.begin_capture(gang, :g) end,
+          invalid_argument: fn -> RankBridge.begin_capture(gang, "g", operation_id: "o") end,
+          invalid_argument: fn -> RankBridge.end_capture(gang, "g") end,
+          invalid_argument: fn ->
+            RankBridge.graph_capture(gang, "g", fn -> flunk("run") end, [:group])
+          end,
+          invalid_argument: fn -> RankBridge.replay(gang, :g) end,
+          invalid_argument: fn -> RankBridge.replay(gang, "g", in_place: true) end,
+          invalid_argument: fn -> RankBridge.coalesce(gang, [{:replay, "g"}]) end,
+          invalid_argument: fn -> RankBridge.release_graph(gang, nil) end,
+          rank_out_of_range: fn ->
+            RankBridge.release_graph(gang, %Graph{name: "g", ranks: [3]})
+          end,
           # Gathers and scans.
           invalid_argument: fn -> RankBridge.all_gather(gang, refs, layout: :stack) end,
           invalid_argument: fn -> RankBridge.gather(gang, refs, ragged: 1) end,

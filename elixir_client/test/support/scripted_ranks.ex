@@ -1,8 +1,9 @@
 defmodule RankBridge.Test.ScriptedRanks do
   @moduledoc """
-  Ranks that know groups and nothing else, within this VM: a transport that answers by itself, and can be told to fail.
+  Ranks that know groups, and the names of queues and graphs, within this VM: a transport that answers by itself, and
+  can be told to fail.
 
-  A group is made on one rank as soon as that rank is asked: nothing here waits for the other ranks.
+  What is made is there on one rank as soon as that rank is asked: nothing here waits for the other ranks.
   """
 
   use Agent
@@ -18,7 +19,8 @@ defmodule RankBridge.Test.ScriptedRanks do
   @spec start_link(keyword()) :: Agent.on_start()
   def start_link(_opts) do
     groups = Map.new(0..3, &{&1, %{"world" => [0, 1, 2, 3]}})
-    Agent.start_link(fn -> %{groups: groups, failures: %{}, gone: [], asked: []} end)
+    has = Map.new(0..3, &{&1, []})
+    Agent.start_link(fn -> %{groups: groups, has: has, failures: %{}, gone: [], asked: []} end)
   end
 
   @doc "Options of a gang of these ranks."
@@ -28,12 +30,12 @@ defmodule RankBridge.Test.ScriptedRanks do
     [endpoints: for(rank <- 0..3, do: "#{key}/#{rank}"), transport: __MODULE__, form: false]
   end
 
-  @doc "Lets a method fail for a group on every rank, or on one: with this code, indefinite or not."
+  @doc "Lets a method fail for a name on every rank, or on one: with this code, indefinite or not."
   @spec fail(pid(), atom(), String.t(), atom(), keyword()) :: :ok
-  def fail(ranks, method, group, code, opts \\ []) do
+  def fail(ranks, method, name, code, opts \\ []) do
     on = List.wrap(opts[:rank] || Enum.to_list(0..3))
     error = %V1.Error{code: code, message: "told to fail", indefinite: opts[:indefinite] || false}
-    failures = for rank <- on, into: %{}, do: {{rank, method, group}, error}
+    failures = for rank <- on, into: %{}, do: {{rank, method, name}, error}
     Agent.update(ranks, &%{&1 | failures: Map.merge(&1.failures, failures)})
   end
 
@@ -50,7 +52,11 @@ defmodule RankBridge.Test.ScriptedRanks do
   @spec known(pid(), non_neg_integer()) :: %{String.t() => [non_neg_integer()]}
   def known(ranks, rank), do: Agent.get(ranks, & &1.groups[rank])
 
-  @doc "The groups for which a rank was asked for a method, in order."
+  @doc "The names of the queues and graphs that a rank has."
+  @spec has(pid(), non_neg_integer()) :: [String.t()]
+  def has(ranks, rank), do: Agent.get(ranks, & &1.has[rank])
+
+  @doc "The names for which a rank was asked for a method, in order."
   @spec asked(pid(), atom(), non_neg_integer()) :: [String.t()]
   def asked(ranks, method, rank) do
     Agent.get(ranks, fn state ->
@@ -105,14 +111,27 @@ defmodule RankBridge.Test.ScriptedRanks do
   defp request(:describe_group, bytes), do: V1.DescribeGroupRequest.decode(bytes)
   defp request(:new_group, bytes), do: V1.NewGroupRequest.decode(bytes)
   defp request(:destroy_group, bytes), do: V1.DestroyGroupRequest.decode(bytes)
+  defp request(:new_queue, bytes), do: V1.NewQueueRequest.decode(bytes)
+  defp request(:shut_down_queue, bytes), do: V1.ShutDownQueueRequest.decode(bytes)
+  defp request(:begin_capture, bytes), do: V1.BeginCaptureRequest.decode(bytes)
+  defp request(:end_capture, bytes), do: V1.EndCaptureRequest.decode(bytes)
+  defp request(:release_graph, bytes), do: V1.ReleaseGraphRequest.decode(bytes)
   defp request(_session, _bytes), do: nil
 
   defp group(%V1.DestroyGroupRequest{call: call}), do: call.group
+  defp group(%V1.EndCaptureRequest{call: call}), do: call.group
+  defp group(%V1.ShutDownQueueRequest{queue: queue}), do: queue
+  defp group(%{graph: graph}), do: graph
   defp group(%{name: name}), do: name
   defp group(nil), do: nil
 
   defp response(:new_group), do: %V1.NewGroupResponse{}
   defp response(:destroy_group), do: %V1.DestroyGroupResponse{}
+  defp response(:new_queue), do: %V1.NewQueueResponse{}
+  defp response(:shut_down_queue), do: %V1.ShutDownQueueResponse{}
+  defp response(:begin_capture), do: %V1.BeginCaptureResponse{}
+  defp response(:end_capture), do: %V1.EndCaptureResponse{}
+  defp response(:release_graph), do: %V1.ReleaseGraphResponse{}
 
   defp handle(:describe_rank, _request, rank, state) do
     groups = for {name, ranks} <- state.groups[rank], do: told(name, ranks, rank)
@@ -155,13 +174,55 @@ defmodule RankBridge.Test.ScriptedRanks do
     end
   end
 
+  defp handle(:new_queue, request, rank, state) do
+    queue = %V1.Queue{name: request.name, group: request.call.group, reader_ranks_in_group: [1]}
+    {%V1.NewQueueResponse{outcome: {:queue, queue}}, had(state, rank, request.name)}
+  end
+
+  defp handle(:shut_down_queue, request, rank, state) do
+    {outcome, state} = given_up(state, rank, request.queue, :ERROR_CODE_UNKNOWN_QUEUE)
+    outcome = with :ok <- outcome, do: {:queue, %V1.Queue{name: request.queue}}
+    {%V1.ShutDownQueueResponse{outcome: outcome}, state}
+  end
+
+  defp handle(:begin_capture, request, rank, state) do
+    graph = %V1.Graph{name: request.graph, group: request.call.group}
+    {%V1.BeginCaptureResponse{outcome: {:graph, graph}}, had(state, rank, request.graph)}
+  end
+
+  # There is one recording at a time.
+  defp handle(:end_capture, request, rank, state) do
+    outcome =
+      case state.has[rank] do
+        [name | _others] -> {:graph, %V1.Graph{name: name, group: request.call.group}}
+        [] -> {:error, unknown(:ERROR_CODE_UNKNOWN_GRAPH)}
+      end
+
+    {%V1.EndCaptureResponse{outcome: outcome}, state}
+  end
+
+  defp handle(:release_graph, request, rank, state) do
+    {outcome, state} = given_up(state, rank, request.graph, :ERROR_CODE_UNKNOWN_GRAPH)
+    outcome = with :ok <- outcome, do: {:graph, %V1.Graph{name: request.graph, group: "world"}}
+    {%V1.ReleaseGraphResponse{outcome: outcome}, state}
+  end
+
   defp handle(:open_session, _request, _rank, state),
     do: {%V1.OpenSessionResponse{outcome: {:session_id, "s"}}, state}
 
   defp handle(:close_session, _request, _rank, state),
     do: {%V1.CloseSessionResponse{outcome: {:released, 0}}, state}
 
-  defp unknown, do: %V1.Error{code: :ERROR_CODE_UNKNOWN_GROUP, message: "no such group"}
+  defp had(state, rank, name), do: update_in(state.has[rank], &[name | &1])
+
+  defp given_up(state, rank, name, code) do
+    if name in state.has[rank],
+      do: {:ok, update_in(state.has[rank], &List.delete(&1, name))},
+      else: {{:error, unknown(code)}, state}
+  end
+
+  defp unknown(code \\ :ERROR_CODE_UNKNOWN_GROUP),
+    do: %V1.Error{code: code, message: "no such thing"}
 
   defp told(name, ranks, rank) do
     place = Enum.find_index(ranks, &(&1 == rank))

@@ -1,7 +1,7 @@
 defmodule RankBridge.Operations.Arguments do
   @moduledoc "Makes of the options of an operation what its requests say, so that a wrong one is an error before."
 
-  alias RankBridge.{Calls, Error, Group, Options}
+  alias RankBridge.{Calls, Error, Graph, Group, Options, Queue}
   alias RankBridge.Operations.{Declaration, ReduceOp}
 
   @names Declaration.names()
@@ -12,6 +12,17 @@ defmodule RankBridge.Operations.Arguments do
 
   @typedoc "Who is called: all members of a group, or one rank."
   @type caller :: :of_gang | :of_rank
+
+  @doc "Options with the group of the graph or the queue that a call is on, unless they name one."
+  @spec in_its_group(term(), term()) :: term()
+  def in_its_group(opts, %Graph{group: group}), do: Options.put_new(opts, :group, group)
+
+  def in_its_group(opts, _input) do
+    case Options.pop(opts, :queue) do
+      {%Queue{group: group}, _others} -> Options.put_new(opts, :group, group)
+      _other -> opts
+    end
+  end
 
   @doc "A call's options with their defaults, and what its requests say of them."
   @spec read(atom(), caller(), keyword()) :: {:ok, map(), keyword()} | {:error, Error.t()}
@@ -127,6 +138,9 @@ defmodule RankBridge.Operations.Arguments do
   end
 
   defp field(:layout, _other), do: {:invalid_argument, one_of(@layouts)}
+  defp field(:queue, %Queue{name: name}), do: {:ok, name}
+  defp field(:queue, name) when is_binary(name), do: {:ok, name}
+  defp field(:queue, _other), do: {:invalid_argument, "a queue, or its name"}
   defp field(:boolean, value) when is_boolean(value), do: {:ok, value}
   defp field(:boolean, _other), do: {:invalid_argument, "true or false"}
 

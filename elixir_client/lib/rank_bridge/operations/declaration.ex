@@ -18,7 +18,7 @@ defmodule RankBridge.Operations.Declaration do
   * `of_gang`, `of_rank` - options that only a call of the gang has, and only a call of one rank: of the gang's, each
     member's request gets its own share
   * `gives` - `:each`: what each member gets, in group order; `:nothing`: nil; `:calls`: for each of several calls what it
-    gives
+    gives; `:recorded`: the same of collectives that the members have recorded
   """
   @type t :: %__MODULE__{
           rpc: Rpc.t(),
@@ -27,12 +27,12 @@ defmodule RankBridge.Operations.Declaration do
           options: [option()],
           of_gang: [option()],
           of_rank: [option()],
-          gives: :each | :nothing | :calls
+          gives: :each | :nothing | :calls | :recorded
         }
 
   @typedoc """
   What is brought: nothing; refs, values or numbers, one for each member; the source's value, its list with a value for
-  each member, or its map of tensors; a map of tensors of one rank; what one rank expects; or calls.
+  each member, or its map of tensors; a map of tensors of one rank; what one rank expects; calls; or a graph.
   """
   @type takes ::
           :nothing
@@ -45,6 +45,7 @@ defmodule RankBridge.Operations.Declaration do
           | :dict
           | :expected
           | :calls
+          | :graph
 
   @type option :: {atom(), {kind(), term()}}
   @type kind ::
@@ -56,6 +57,7 @@ defmodule RankBridge.Operations.Declaration do
           | :sizes
           | :rows_of_sizes
           | :layout
+          | :queue
           | :reduce_op
           | :boolean
 
@@ -64,7 +66,7 @@ defmodule RankBridge.Operations.Declaration do
            [:reduce_scatter, :all_to_all, :scan, :broadcast_object, :scatter_object] ++
            [:gather_object, :all_gather_object, :all_reduce_value, :broadcast_tensor_dict] ++
            [:send, :recv, :send_object, :recv_object, :send_tensor_dict, :recv_tensor_dict] ++
-           [:coalesce]
+           [:coalesce, :replay, :enqueue, :dequeue]
 
   @source {:src_rank_in_group, {:rank_in_group, 0}}
   @destination {:dst_rank_in_group, {:rank_in_group, 0}}
@@ -79,6 +81,7 @@ defmodule RankBridge.Operations.Declaration do
   ]
   @sends [dst_rank_in_group: {:rank_in_group, nil}, tag: {:tag, 0}]
   @receives [src_rank_in_group: {:any_rank_in_group, nil}, tag: {:tag, 0}]
+  @queue [queue: {:queue, nil}]
 
   @doc "Every operation's name."
   @spec names() :: [atom()]
@@ -139,6 +142,12 @@ defmodule RankBridge.Operations.Declaration do
 
   def of(:coalesce),
     do: %__MODULE__{rpc: V1.OperationService.coalesce(), takes: :calls, gives: :calls}
+
+  def of(:replay),
+    do: %__MODULE__{rpc: V1.GraphService.replay(), takes: :graph, gives: :recorded}
+
+  def of(:enqueue), do: of_one(V1.QueueService.enqueue(), :values, @queue)
+  def of(:dequeue), do: of_one(V1.QueueService.dequeue(), :nothing, @queue)
 
   defp on_refs(rpc, options), do: on(rpc, :refs, options)
   defp on(rpc, takes, options), do: %__MODULE__{rpc: rpc, takes: takes, options: options}

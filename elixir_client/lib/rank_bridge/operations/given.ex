@@ -6,9 +6,10 @@ defmodule RankBridge.Operations.Given do
 
   @typedoc """
   `:each`: a list of what each member got; `:nothing`: nil; `{:calls, given}`: a list of what each of several calls
-  gave; `:one`: what the one rank got that was called.
+  gave; `:recorded`: the same of collectives that the members know, but not this client; `:one`: what the one rank got
+  that was called.
   """
-  @type t :: :each | :nothing | {:calls, [t()]} | :one
+  @type t :: :each | :nothing | {:calls, [t()]} | :recorded | :one
 
   @doc "What an operation gives to who calls it; `input` is what is brought, which was read."
   @spec by(Declaration.t(), :of_gang | :of_rank, term()) :: t()
@@ -42,13 +43,24 @@ defmodule RankBridge.Operations.Given do
          do: told(give, of_members)
        )}
     else
-      message = "not one value for each of #{length(gives)} calls"
+      protocol("not one value for each of #{length(gives)} calls", call)
+    end
+  end
 
-      {:error,
-       Error.protocol(message, call |> then(&Calls.context(0, &1)) |> Keyword.delete(:rank))}
+  def tell(:recorded, values, call) do
+    with true <- Enum.all?(values, &is_list/1),
+         [_one_length] <- values |> Enum.map(&length/1) |> Enum.uniq() do
+      {:ok, for(of_members <- Enum.zip_with(values, & &1), do: told(:recorded, of_members))}
+    else
+      _other -> protocol("not one value for each collective from each member", call)
     end
   end
 
   defp told(:nothing, _values), do: nil
   defp told(:each, values), do: values
+  # A collective of which nobody gets anything is a barrier.
+  defp told(:recorded, values), do: if(Enum.all?(values, &is_nil/1), do: nil, else: values)
+
+  defp protocol(message, call),
+    do: {:error, Error.protocol(message, 0 |> Calls.context(call) |> Keyword.delete(:rank))}
 end

@@ -1,7 +1,7 @@
 defmodule RankBridge.Operations.Inputs do
   @moduledoc "What members bring to an operation, as their requests say it: refs, values, maps of tensors, calls."
 
-  alias RankBridge.{Calls, Dtype, Error, Group, Ref, Tensor, Value}
+  alias RankBridge.{Calls, Dtype, Error, Graph, Group, Ref, Tensor, Value}
   alias RankBridge.Operations.{Arguments, Declaration}
   alias RankBridge.Proto.V1
 
@@ -96,6 +96,15 @@ defmodule RankBridge.Operations.Inputs do
     {for(operations <- Enum.zip_with(requests, & &1), do: [operations: operations]),
      sessions |> Enum.concat() |> Enum.uniq()}
   end
+
+  defp take(:graph, %Graph{} = graph, _caller, members, _opts),
+    do: {for(_rank <- members, do: [graph: graph.name]), [graph.session_id]}
+
+  defp take(:graph, name, _caller, members, _opts) when is_binary(name),
+    do: {for(_rank <- members, do: [graph: name]), []}
+
+  defp take(:graph, other, _caller, _members, _opts),
+    do: refuse("this is no graph", "a graph, or its name", shown(other))
 
   defp nothing(members), do: Enum.map(members, fn _rank -> [] end)
 

@@ -26,6 +26,8 @@ defmodule RankBridge.Operations.Plan do
   @doc "An operation of all members of a group. `input` is what they bring, nil: nothing."
   @spec of_gang(View.t(), atom(), term(), keyword()) :: result(t())
   def of_gang(view, name, input, opts) do
+    opts = Arguments.in_its_group(opts, input)
+
     with {:ok, opts, fields} <- Arguments.read(name, :of_gang, opts),
          {:ok, members} <-
            Groups.members(view, opts.group, opts.timeout || view.timeout, "#{name}"),
@@ -35,6 +37,8 @@ defmodule RankBridge.Operations.Plan do
   @doc "One rank's part of an operation."
   @spec of_rank(View.t(), atom(), non_neg_integer(), term(), keyword()) :: result(t())
   def of_rank(view, name, rank, input, opts) do
+    opts = Arguments.in_its_group(opts, input)
+
     with {:ok, opts, fields} <- Arguments.read(name, :of_rank, opts),
          :ok <- View.check_rank(view, rank, "#{name}"),
          do: make(view, name, :of_rank, [rank], input, opts, fields)

@@ -1,0 +1,361 @@
+defmodule RankBridge.Queues do
+  @moduledoc """
+  Message queues: one member of a group writes values, and every reader reads each of them, in order. vLLM's message queue
+  broadcasters.
+
+      {:ok, queue} = RankBridge.new_queue(gang, "steps")
+      {:ok, nil} = RankBridge.enqueue(gang, queue, %{"step" => 1})
+      {:ok, %{"step" => 1}} = RankBridge.dequeue(gang, queue, rank_in_group: 1)
+
+  A queue belongs to its group and its generation, not to a session. Who writes and who reads wait for nobody else, and not
+  for the group's collectives. Values are any `t:RankBridge.Value.t/0`, on the writer's host in shared memory.
+
+  Writing and reading can be submitted at the ranks that do it, and are then followed by `RankBridge.wait/3` and the like:
+
+      RankBridge.submit_rank(gang, RankBridge.Queue.writer(queue), :enqueue, value, queue: queue)
+      RankBridge.submit_rank(gang, 2, :dequeue, nil, queue: queue)
+
+  With an `:operation_id`, a value is written or taken once, however often it is asked for.
+  """
+
+  use RankBridge.Facade
+
+  alias RankBridge.{Calls, Error, Gang, Group, Groups, Id, Operations, Options, Queue, Value}
+  alias RankBridge.Gang.View
+  alias RankBridge.Proto.V1
+
+  # Milliseconds for ending what was half made.
+  @closing 5_000
+
+  @doc """
+  Makes a message queue, on all members of a group or on none.
+
+  `name` is 1 to 128 bytes, unique in the group. Options: those of collectives and
+
+    * `:writer_rank_in_group` - who writes (default 0)
+    * `:reader_ranks_in_group` - who reads (default: all but the writer)
+    * `:max_chunk_bytes` - size of the room for one value; larger ones travel on their own (default 4 MiB)
+    * `:max_chunks` - values that may be unread by the slowest reader, at most 1,024 (default 6)
+
+  `:name_exists`; `:rank_out_of_range`; `:invalid_argument`: the writer is to read, or a size is too large.
+  """
+  defcall new_queue(gang :: Gang.gang(), name :: String.t(), opts :: keyword() \\ []) ::
+            Queue.t() do
+    View.with_view(gang, fn view ->
+      defaults =
+        [group: "world", operation_id: nil, writer_rank_in_group: 0, reader_ranks_in_group: nil] ++
+          [max_chunk_bytes: nil, max_chunks: nil]
+
+      with {:ok, opts} <- Options.read(opts, defaults, "new_queue"),
+           {:ok, fields} <- fields(name, opts),
+           timeout = opts.timeout || view.timeout,
+           {:ok, members} <- Groups.members(view, opts.group, timeout, "new_queue"),
+           do: make(view, fields, members, opts, timeout)
+    end)
+  end
+
+  defp fields(name, opts) do
+    checks = [
+      {is_binary(name), :invalid_argument, "name", "a text", name},
+      place_check("writer_rank_in_group", opts.writer_rank_in_group),
+      readers_check(opts.reader_ranks_in_group),
+      size_check("max_chunk_bytes", opts.max_chunk_bytes, 0xFFFF_FFFF_FFFF_FFFF),
+      size_check("max_chunks", opts.max_chunks, 0xFFFF_FFFF)
+    ]
+
+    case Enum.find(checks, fn {fine?, _reason, _what, _expected, _got} -> not fine? end) do
+      nil ->
+        {:ok,
+         [
+           name: name,
+           writer_rank_in_group: opts.writer_rank_in_group,
+           reader_ranks_in_group: opts.reader_ranks_in_group || [],
+           max_chunk_bytes: opts.max_chunk_bytes || 0,
+           max_chunks: opts.max_chunks || 0
+         ]}
+
+      {false, reason, what, expected, got} ->
+        refuse(reason, "#{what} is wrong", "new_queue", opts.group, expected, got)
+    end
+  end
+
+  defp place_check(what, place),
+    do: {place?(place), :rank_out_of_range, what, "a rank in the group", place}
+
+  # On the wire, no reader would be all but the writer.
+  defp readers_check(readers) do
+    fine? =
+      readers == nil or (is_list(readers) and readers != [] and Enum.all?(readers, &place?/1))
+
+    reason =
+      if is_list(readers) and readers != [], do: :rank_out_of_range, else: :invalid_argument
+
+    {fine?, reason, "reader_ranks_in_group", "a list of ranks in the group, or nil", readers}
+  end
+
+  defp size_check(what, size, most) do
+    fine? = size == nil or (is_integer(size) and size in 1..most)
+    {fine?, :invalid_argument, what, "1 to #{most}, or nil", size}
+  end
+
+  defp place?(place), do: is_integer(place) and place in 0..0xFFFF_FFFF
+
+  defp make(view, fields, members, opts, timeout) do
+    id = opts.operation_id || Id.uuid()
+
+    header = %V1.Call{
+      group: opts.group,
+      operation_id: id,
+      timeout_ms: timeout,
+      session_id: view.session_id
+    }
+
+    call = %Calls{
+      rpc: V1.QueueService.new_queue(),
+      operation: "new_queue",
+      group: opts.group,
+      operation_id: id,
+      deadline: Calls.deadline(timeout)
+    }
+
+    request = struct!(V1.NewQueueRequest, [{:call, header} | fields])
+    results = Calls.each(view, for(rank <- members, do: {rank, request}), call)
+
+    with {:ok, [told | _same]} <- Calls.gathered(results, true) do
+      {:ok, Queue.from_proto(told, members)}
+    else
+      {:error, error} ->
+        half =
+          for {rank, result} <- results,
+              not match?({:error, %Error{indefinite: false}}, result),
+              do: rank
+
+        _ = ends(view, half, fields[:name], opts.group, min(view.timeout, @closing))
+        # Perhaps the group has other members by now.
+        Groups.forget(view, opts.group)
+        {:error, error}
+    end
+  end
+
+  @doc """
+  Writes a value, at the queue's writer; waits while a reader has `max_chunks` unread.
+
+  Options: `:timeout`, `:operation_id`. `:peer_missing`: readers, which it names, have not read in time, and the value is
+  not in the queue; `:aborted`: a reader has shut the queue down; `:unknown_queue`: it was shut down at the writer.
+  """
+  defcall enqueue(
+            gang :: Gang.gang(),
+            queue :: Queue.t(),
+            value :: Value.t(),
+            opts :: keyword() \\ []
+          ) :: nil do
+    with :ok <- check(queue, "enqueue"),
+         do: Operations.call_rank(gang, Queue.writer(queue), :enqueue, value, of(queue, opts))
+  end
+
+  @doc """
+  Reads the next value, at one of the queue's readers; waits until there is one.
+
+  Options: `:rank_in_group` - which reader (default: the only one), `:timeout`, `:operation_id`. `:peer_missing`: nothing
+  was written in time, and nothing was read; `:aborted`: the writer has shut the queue down, and all was read;
+  `:unknown_queue`: it was shut down at this reader.
+  """
+  defcall dequeue(gang :: Gang.gang(), queue :: Queue.t(), opts :: keyword() \\ []) :: Value.t() do
+    {place, opts} = Options.pop(opts, :rank_in_group)
+
+    with :ok <- check(queue, "dequeue"),
+         {:ok, place} <- reader(queue, place),
+         {:ok, rank} <- rank_at(queue, place, "dequeue"),
+         do: Operations.call_rank(gang, rank, :dequeue, nil, of(queue, opts))
+  end
+
+  defp reader(%Queue{reader_ranks_in_group: [only]}, nil), do: {:ok, only}
+
+  defp reader(queue, nil) do
+    expected = "rank_in_group, one of #{Group.listed(queue.reader_ranks_in_group)}"
+    refuse(:invalid_argument, "which reader is meant?", "dequeue", queue.group, expected, nil)
+  end
+
+  defp reader(_queue, place), do: {:ok, place}
+
+  @doc """
+  Writes a value, and reads one at every reader: vLLM's `MessageQueue.broadcast_object`. Gives what each reader got, in
+  the order of `reader_ranks_in_group`.
+
+  What was written before and is unread at a reader comes there first. Options: `:timeout`, for the writing, and again for
+  the reading; `:operation_id`. If the value is not written, nothing is read, and the error is the writer's own; if a
+  reader cannot read, the others have read.
+  """
+  defcall broadcast_through(
+            gang :: Gang.gang(),
+            queue :: Queue.t(),
+            value :: Value.t(),
+            opts :: keyword() \\ []
+          ) :: [Value.t()] do
+    with {:ok, nil} <- enqueue(gang, queue, value, opts) do
+      queue
+      |> Queue.readers()
+      |> RankBridge.AtOnce.map(fn rank ->
+        {rank, Operations.call_rank(gang, rank, :dequeue, nil, of(queue, opts))}
+      end)
+      |> Calls.gathered(true)
+    end
+  end
+
+  @doc """
+  Ends a queue: who waits at one of its ends is woken, and the other ends learn of it.
+
+  Options: `:rank_in_group` - at which member (default: at all of them, as far as it has not ended there), `:timeout`.
+  `:unknown_queue`: the member has no such queue.
+  """
+  defcall shut_down_queue(gang :: Gang.gang(), queue :: Queue.t(), opts :: keyword() \\ []) ::
+            nil do
+    View.with_view(gang, fn view ->
+      with :ok <- check(queue, "shut_down_queue"),
+           {:ok, opts} <- Options.read(opts, [rank_in_group: nil], "shut_down_queue"),
+           {:ok, ranks} <- ranks(queue, opts.rank_in_group),
+           :ok <- check_ranks(view, ranks),
+           timeout = opts.timeout || view.timeout,
+           results = ends(view, ranks, queue.name, queue.group, timeout),
+           {:ok, _told} <- ended(results, opts.rank_in_group),
+           do: {:ok, nil}
+    end)
+  end
+
+  defp ranks(queue, nil), do: {:ok, queue.ranks}
+
+  defp ranks(queue, place) do
+    with {:ok, rank} <- rank_at(queue, place, "shut_down_queue"), do: {:ok, [rank]}
+  end
+
+  defp check_ranks(view, ranks) do
+    Enum.find_value(ranks, :ok, fn rank ->
+      with :ok <- View.check_rank(view, rank, "shut_down_queue"), do: nil
+    end)
+  end
+
+  defp ended(results, nil) do
+    results
+    |> Enum.reject(&match?({_rank, {:error, %Error{reason: :unknown_queue}}}, &1))
+    |> Calls.gathered(true)
+  end
+
+  defp ended([{_rank, result}], _place), do: result
+
+  @doc """
+  Every queue that any rank has an end of, by group and name; also those that another program has made.
+
+  Options: `:rank` - to ask this one alone, `:timeout`.
+  """
+  defcall queues(gang :: Gang.gang(), opts :: keyword() \\ []) :: [Queue.t()] do
+    View.with_view(gang, fn view ->
+      with {:ok, opts} <- Options.read(opts, [rank: nil], "queues"),
+           timeout = opts.timeout || view.timeout,
+           {:ok, ranks} <- asked(view, opts.rank),
+           {:ok, told} <- lists(view, ranks, timeout),
+           do: described(view, told, timeout)
+    end)
+  end
+
+  defp asked(view, nil), do: {:ok, View.all_ranks(view)}
+
+  defp asked(view, rank),
+    do: with(:ok <- View.check_rank(view, rank, "queues"), do: {:ok, [rank]})
+
+  @doc """
+  The queue of a name: also one that another program has made. Option `:group` (default "world"). `:unknown_queue`: no
+  member of the group has it.
+  """
+  defcall queue(gang :: Gang.gang(), name :: String.t(), opts :: keyword() \\ []) :: Queue.t() do
+    View.with_view(gang, fn view ->
+      with {:ok, opts} <- Options.read(opts, [group: "world"], "queue"),
+           timeout = opts.timeout || view.timeout,
+           {:ok, members} <- Groups.members(view, opts.group, timeout, "queue"),
+           {:ok, told} <- lists(view, members, timeout) do
+        case Enum.find(told, &(&1.group == opts.group and &1.name == name)) do
+          nil ->
+            message = "no member of the group has such a queue"
+            refuse(:unknown_queue, message, "queue", opts.group, "the name of a queue", name)
+
+          queue ->
+            {:ok, Queue.from_proto(queue, members)}
+        end
+      end
+    end)
+  end
+
+  # What the ranks tell of each queue, which is the same at all its ends.
+  defp lists(view, ranks, timeout) do
+    call = %Calls{
+      rpc: V1.QueueService.list_queues(),
+      operation: "queues",
+      deadline: timeout,
+      changes?: false
+    }
+
+    requests = for rank <- ranks, do: {rank, %V1.ListQueuesRequest{}}
+
+    with {:ok, responses} <- Calls.all(view, requests, call) do
+      queues = for response <- responses, queue <- response.queues, do: queue
+      {:ok, queues |> Enum.uniq_by(&{&1.group, &1.name}) |> Enum.sort_by(&{&1.group, &1.name})}
+    end
+  end
+
+  defp described(view, told, timeout) do
+    told
+    |> Enum.reduce_while({:ok, []}, fn queue, {:ok, done} ->
+      case Groups.members(view, queue.group, timeout, "queues") do
+        {:ok, members} -> {:cont, {:ok, [Queue.from_proto(queue, members) | done]}}
+        # Its group has ended meanwhile, and so has the queue.
+        {:error, %Error{reason: :unknown_group}} -> {:cont, {:ok, done}}
+        {:error, error} -> {:halt, {:error, error}}
+      end
+    end)
+    |> case do
+      {:ok, reversed} -> {:ok, Enum.reverse(reversed)}
+      error -> error
+    end
+  end
+
+  defp ends(view, ranks, name, group, timeout) do
+    call = %Calls{
+      rpc: V1.QueueService.shut_down_queue(),
+      operation: "shut_down_queue",
+      group: group,
+      deadline: timeout
+    }
+
+    request = %V1.ShutDownQueueRequest{call: %V1.Call{group: group}, queue: name}
+    Calls.each(view, for(rank <- ranks, do: {rank, request}), call)
+  end
+
+  defp of(queue, opts), do: Options.put(opts, :queue, queue)
+
+  defp check(%Queue{}, _operation), do: :ok
+
+  defp check(other, operation) do
+    expected = "what new_queue or queue has given"
+    refuse(:invalid_argument, "this is no queue", operation, "", expected, other)
+  end
+
+  defp rank_at(queue, place, operation) do
+    size = length(queue.ranks)
+
+    if is_integer(place) and place in 0..(size - 1) do
+      {:ok, Enum.fetch!(queue.ranks, place)}
+    else
+      message = "rank_in_group is not in the group"
+      refuse(:rank_out_of_range, message, operation, queue.group, "0 to #{size - 1}", place)
+    end
+  end
+
+  defp refuse(reason, message, operation, group, expected, got) do
+    {:error,
+     Error.refusal(reason, message,
+       operation: operation,
+       group: group,
+       expected: expected,
+       got: inspect(got, limit: 5)
+     )}
+  end
+end
