@@ -14,14 +14,20 @@ needs no torch; it takes and gives torch tensors where torch is installed and as
 
 from rankbridge._async_channels import AsyncPending
 from rankbridge._async_gang import AsyncGang, aconnect
+from rankbridge._async_group_coordinator import AsyncGroupCoordinator
+from rankbridge._async_queues import AsyncQueue
 from rankbridge._async_rank import AsyncRank
 from rankbridge._dividing import get_reduce_divide_factor
 from rankbridge._gang import Gang, connect
+from rankbridge._graph import Graph
+from rankbridge._group_coordinator import GroupCoordinator
 from rankbridge._groups import Group, Member, Place
 from rankbridge._inits import Init, arange, full, normal, uniform, zeros
 from rankbridge._layout import Layout
 from rankbridge._mesh import Mesh
 from rankbridge._operations import CallOptions, Collective, Expected, GatherLayout, MemberOptions, ReduceOp
+from rankbridge._queue import NamedQueue, QueueDescription
+from rankbridge._queues import Queue
 from rankbridge._rank import Rank
 from rankbridge._ref import Ref
 from rankbridge._reports import (
@@ -47,7 +53,9 @@ __all__ = [
     "Abilities",
     "Array",
     "AsyncGang",
+    "AsyncGroupCoordinator",
     "AsyncPending",
+    "AsyncQueue",
     "AsyncRank",
     "AsyncSubmitted",
     "AsyncWork",
@@ -57,18 +65,23 @@ __all__ = [
     "Formed",
     "Gang",
     "GatherLayout",
+    "Graph",
     "Group",
+    "GroupCoordinator",
     "ImbalanceReport",
     "Init",
     "Layout",
     "Member",
     "MemberOptions",
     "Mesh",
+    "NamedQueue",
     "OperationState",
     "OperationStatus",
     "Pending",
     "Place",
     "PyValue",
+    "Queue",
+    "QueueDescription",
     "Rank",
     "RankStatus",
     "ReduceOp",

@@ -19,7 +19,9 @@ from rankbridge._async_gang_collectives import AsyncGangCollectives
 from rankbridge._async_gang_groups import AsyncGangGroups
 from rankbridge._async_gang_refs import AsyncGangRefs
 from rankbridge._async_gathers import AsyncGangGathers
+from rankbridge._async_graphs import AsyncGangGraphs
 from rankbridge._async_objects import AsyncGangObjects
+from rankbridge._async_queues import AsyncGangQueues
 from rankbridge._async_rank import AsyncRank
 from rankbridge._async_synchronizing import AsyncGangSynchronizing
 from rankbridge._calls import Call
@@ -71,6 +73,8 @@ class AsyncGang(
     AsyncGangGathers,
     AsyncGangObjects,
     AsyncGangCoalesced,
+    AsyncGangGraphs,
+    AsyncGangQueues,
     AsyncGangCoordinator,
     AsyncGangAveraging,
     AsyncGangSynchronizing,

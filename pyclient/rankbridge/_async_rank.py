@@ -11,8 +11,10 @@ from rankbridge import _operations as ops
 from rankbridge._async_channels import AsyncPending
 from rankbridge._async_coalesced import AsyncRankCoalesced
 from rankbridge._async_gathers import AsyncRankGathers
+from rankbridge._async_graphs import AsyncRankGraphs
 from rankbridge._async_objects import AsyncRankObjects
 from rankbridge._async_point_to_point import AsyncRankPointToPoint
+from rankbridge._async_queues import AsyncRankQueues
 from rankbridge._async_rank_collectives import AsyncRankCollectives
 from rankbridge._inits import Init
 from rankbridge._operations import CallOptions, Form, MemberOptions
@@ -27,11 +29,17 @@ __all__ = ["AsyncRank"]
 
 
 class AsyncRank(
-    AsyncRankCollectives, AsyncRankGathers, AsyncRankObjects, AsyncRankPointToPoint, AsyncRankCoalesced
+    AsyncRankCollectives,
+    AsyncRankGathers,
+    AsyncRankObjects,
+    AsyncRankPointToPoint,
+    AsyncRankCoalesced,
+    AsyncRankGraphs,
+    AsyncRankQueues,
 ):
     """One rank of a gang, as ``Rank``: the same methods and arguments, to be awaited.
 
-    `start` is not: it begins the call and returns at once.
+    `start` is not: it begins the call and returns at once. `graph_capture` is entered with ``async with``.
 
     Attributes:
         rank: Rank in the gang.
@@ -96,9 +104,11 @@ class AsyncRank(
 
     async def default_device(self) -> str:
         """As ``Rank.default_device``."""
-        ref = await self._run(ops.create(self._scope, "uint8", 0))
-        await self._run(ops.release(self._scope, ref))
-        return ref.device
+        return (await self.status()).device
+
+    async def fs_local_rank(self) -> int:
+        """As ``Rank.fs_local_rank``."""
+        return (await self.status()).fs_local_rank
 
     async def open_session(self, session_id: str, *, lease: float | None = None) -> str:
         """As ``Rank.open_session``."""

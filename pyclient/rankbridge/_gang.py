@@ -20,9 +20,11 @@ from rankbridge._gang_core import LEASE, merge_groups, new_id, of_gang, refused_
 from rankbridge._gang_groups import GangGroups
 from rankbridge._gang_refs import GangRefs
 from rankbridge._gathers import GangGathers
+from rankbridge._graphs import GangGraphs
 from rankbridge._objects import GangObjects
 from rankbridge._operations import CallOptions, MemberOptions
 from rankbridge._programs import anything, finishing, member_calls, members_for
+from rankbridge._queues import GangQueues
 from rankbridge._rank import Rank
 from rankbridge._renewing import RenewingThread
 from rankbridge._status import Formed, Group, RankStatus
@@ -88,6 +90,8 @@ class Gang(
     GangGathers,
     GangObjects,
     GangCoalesced,
+    GangGraphs,
+    GangQueues,
     GangCoordinator,
     GangAveraging,
     GangSynchronizing,

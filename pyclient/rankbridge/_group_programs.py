@@ -31,6 +31,7 @@ GroupLike = Group | tuple[str, Iterable[int]]
 
 __all__ = [
     "GroupLike",
+    "being_formed",
     "describing",
     "ending",
     "finding_mesh",
@@ -38,6 +39,7 @@ __all__ = [
     "making",
     "making_layout",
     "making_mesh",
+    "place_of",
     "planned",
 ]
 
@@ -58,6 +60,17 @@ def hosting(gang: GangCore[Any]) -> Program[tuple[str, ...]]:
     return tuple(status.host for status in all_values((yield _statuses(gang))))
 
 
+def being_formed(gang: GangCore[Any]) -> Program[bool]:
+    """Asks every rank whether it is in a generation, and all of them in the same."""
+    outcomes: list[Outcome[RankStatus]] = yield _statuses(gang)
+    told = [outcome.value for outcome in outcomes if outcome.value is not None]
+    return (
+        len(told) == len(gang)
+        and all(status.generation_state == "formed" for status in told)
+        and len({status.generation for status in told}) == 1
+    )
+
+
 def describing(gang: GangCore[Any], name: str) -> Program[Group]:
     """Asks every rank, and describes one group with what those that answer tell."""
     name = name or "world"
@@ -75,11 +88,7 @@ def describing(gang: GangCore[Any], name: str) -> Program[Group]:
             expected=f"one of {', '.join(known)}",
             got=repr(name),
         )
-    places = {
-        outcome.rank: Place(host=outcome.value.host, local_rank=outcome.value.local_rank)
-        for outcome in outcomes
-        if outcome.value is not None
-    }
+    places = {outcome.rank: place_of(outcome.value) for outcome in outcomes if outcome.value is not None}
     return replace(known[name], places=tuple(places.get(rank) for rank in known[name].ranks))
 
 
@@ -244,8 +253,13 @@ def _known(statuses: Iterable[RankStatus]) -> dict[str, Group]:
     return {group.name: of_gang(group) for group in newest}
 
 
+def place_of(status: RankStatus) -> Place:
+    """Gives where a rank runs, as it tells."""
+    return Place(host=status.host, local_rank=status.local_rank, fs_local_rank=status.fs_local_rank)
+
+
 def _placed(mesh: Mesh, statuses: Sequence[RankStatus], *, local: bool) -> Mesh:
-    places = [Place(host=status.host, local_rank=status.local_rank) for status in statuses]
+    places = [place_of(status) for status in statuses]
     return Mesh.plan(
         mesh.shape,
         mesh.ranks,

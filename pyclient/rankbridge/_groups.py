@@ -17,10 +17,12 @@ class Place:
     Attributes:
         host: Name of its host.
         local_rank: Rank on its host.
+        fs_local_rank: Rank among those that share its file system. None: not known.
     """
 
     host: str
     local_rank: int
+    fs_local_rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,6 +207,11 @@ class Member:
     def local_rank(self) -> int | None:
         """Its rank on its host. None: not known."""
         return None if self._place is None else self._place.local_rank
+
+    @property
+    def fs_local_rank(self) -> int | None:
+        """Its rank among those that share its file system, as OLMo-core's ``get_fs_local_rank``. None: not known."""
+        return None if self._place is None else self._place.fs_local_rank
 
     @property
     def _place(self) -> Place | None:

@@ -12,9 +12,10 @@ from typing import Any, TypeVar
 from rankbridge import _operations as ops
 from rankbridge._calls import Call
 from rankbridge._gang_core import GangCore, all_values, with_id
+from rankbridge._graph import Graph
 from rankbridge._groups import Group, listed
 from rankbridge._operations import Given, group_name
-from rankbridge.errors import InvalidArgumentError, Outcome, RankOutOfRangeError
+from rankbridge.errors import InvalidArgumentError, Outcome, ProtocolError, RankOutOfRangeError
 
 T = TypeVar("T")
 
@@ -35,6 +36,7 @@ __all__ = [
     "member_calls",
     "members_for",
     "members_of",
+    "replaying",
 ]
 
 
@@ -63,6 +65,8 @@ def members_for(
     """Gives the members that an operation is called on, or nobody where what is given names them."""
     if _names_members(operation, given):
         return ()
+    if isinstance(given, Graph) and "group" not in options:
+        return given.ranks
     return (yield from members_of(gang, options.get("group", "world")))
 
 
@@ -94,6 +98,8 @@ def member_calls(
             return gang._on_members(members, build, **options)
         case Given.REFS:
             return gang._on_refs(given, build, **options)
+        case Given.SAME:
+            return gang._on_members(members, build, given, **options)
         case Given.EACH:
             options = with_id(options)
             pairs = gang._paired(members, ops.checked_list(operation, given), operation)
@@ -197,10 +203,18 @@ def coalescing(gang: GangCore[Any], collectives: Any, options: dict[str, Any]) -
     return finishing("coalesce", collectives)(by_member) or []
 
 
+def replaying(gang: GangCore[Any], graph: str | Graph, options: dict[str, Any]) -> Program[list[Any]]:
+    """Runs a graph again, and gives for each collective what its method gives."""
+    by_member = yield from calling(gang, "replay", graph, options)
+    return finishing("replay", graph)(by_member) or []
+
+
 def finishing(operation: str, given: Any) -> Finish:
     """Gives what makes, of the members' results, what the gang's method of an operation gives."""
     if ops.given(operation) is Given.NOTHING:
         return _nothing
+    if operation == "replay":
+        return _by_recorded
     if ops.given(operation) is not Given.CALLS:
         return _as_they_are
     kinds = [finishing(name, refs) for name, refs, _ in ops.parts_of(given)]
@@ -218,6 +232,16 @@ def anything(results: list[Any]) -> list[Any] | None:
 
 def _nothing(_: list[Any]) -> None:
     return None
+
+
+def _by_recorded(by_member: list[Any]) -> list[Any]:
+    if len({len(results) for results in by_member}) > 1:
+        raise ProtocolError(
+            "the members gave results of different numbers of collectives",
+            expected="one of each collective from each member",
+            got=str([len(results) for results in by_member]),
+        )
+    return [anything(list(results)) for results in zip(*by_member, strict=True)]
 
 
 def _as_they_are(results: list[Any]) -> list[Any]:

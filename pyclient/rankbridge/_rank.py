@@ -10,10 +10,12 @@ import numpy.typing as npt
 from rankbridge import _operations as ops
 from rankbridge._coalesced import RankCoalesced
 from rankbridge._gathers import RankGathers
+from rankbridge._graphs import RankGraphs
 from rankbridge._inits import Init
 from rankbridge._objects import RankObjects
 from rankbridge._operations import CallOptions, Form, MemberOptions
 from rankbridge._point_to_point import RankPointToPoint
+from rankbridge._queues import RankQueues
 from rankbridge._rank_collectives import RankCollectives
 from rankbridge._ref import Ref
 from rankbridge._status import Group, OperationStatus, RankStatus
@@ -26,7 +28,9 @@ if TYPE_CHECKING:
 __all__ = ["Rank"]
 
 
-class Rank(RankCollectives, RankGathers, RankObjects, RankPointToPoint, RankCoalesced):
+class Rank(
+    RankCollectives, RankGathers, RankObjects, RankPointToPoint, RankCoalesced, RankGraphs, RankQueues
+):
     """One rank of a gang: ``gang[2]``.
 
     Every method raises ``RankBridgeError``, as its subclasses tell. A collective is called on every member of
@@ -116,14 +120,17 @@ class Rank(RankCollectives, RankGathers, RankObjects, RankPointToPoint, RankCoal
     def default_device(self) -> str:
         """Asks where the rank makes tensors of which nothing else is said, as optimus-dl's ``default_device``.
 
-        It makes a tensor without elements, which is released again.
-
         Returns:
             "cpu", "cuda:0".
         """
-        ref = self._run(ops.create(self._scope, "uint8", 0))
-        self._run(ops.release(self._scope, ref))
-        return ref.device
+        return self.status().device
+
+    def fs_local_rank(self) -> int:
+        """Asks for the rank among those that share its file system, as OLMo-core's ``get_fs_local_rank``.
+
+        The one of 0 downloads for the others.
+        """
+        return self.status().fs_local_rank
 
     def open_session(self, session_id: str, *, lease: float | None = None) -> str:
         """Begins a session here, unless it is open already, and gives its id.

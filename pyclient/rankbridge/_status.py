@@ -82,6 +82,10 @@ class RankStatus:
         endpoints: Where its sidecar serves, as gRPC targets.
         version: Version of rankbridge there.
         abilities: What its backend can do. None: its version does not tell.
+        device: Where its tensors live that name no device: "cpu", "cuda:0".
+        fs_local_rank: Rank among those that share its file system, as its launcher says: the one of 0 downloads for
+            the others.
+        local_world_size: Ranks on its host, as its launcher says. 0: not said.
     """
 
     rank: int
@@ -99,6 +103,9 @@ class RankStatus:
     endpoints: tuple[str, ...]
     version: str
     abilities: Abilities | None = None
+    device: str = ""
+    fs_local_rank: int = 0
+    local_world_size: int = 0
 
     @property
     def backend_supports_cuda(self) -> bool:
@@ -181,6 +188,9 @@ def status_from_wire(status: rank_service_pb2.DescribeRankResponse) -> RankStatu
         endpoints=tuple(status.endpoints),
         version=status.version,
         abilities=abilities_from_wire(status.abilities) if status.HasField("abilities") else None,
+        device=status.device,
+        fs_local_rank=status.fs_local_rank,
+        local_world_size=status.local_world_size,
     )
 
 

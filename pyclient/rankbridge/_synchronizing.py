@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Unpack
 
+from rankbridge import _group_programs as programs
 from rankbridge import _rounds as rounds
 from rankbridge._front import GangFront
 from rankbridge._groups import Group
@@ -18,6 +19,14 @@ __all__ = ["GangSynchronizing", "checked_flag"]
 
 class GangSynchronizing(GangFront):
     """How a ``Gang`` has its members agree, and take turns."""
+
+    def is_distributed(self) -> bool:
+        """Asks whether collectives can be called, as OLMo-core's ``is_distributed``.
+
+        Returns:
+            True: a generation is formed, on every rank. False: none is, it is over, or a rank does not answer.
+        """
+        return self._carried_out(programs.being_formed(self))
 
     def synchronize_value(
         self, value: object, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]

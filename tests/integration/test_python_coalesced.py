@@ -252,6 +252,7 @@ def test_members_take_turns_on_real_ranks(gang: Any) -> None:
 def test_ranks_tell_their_device_and_what_their_backend_supports(gang: Any) -> None:
     before = gang.list_refs()
     assert {rank.default_device() for rank in gang} == {"cpu"}
+    assert gang.is_distributed() is True
     assert gang.list_refs() == before
     for status in gang.status():
         assert (status.backend_supports_cpu, status.backend_supports_cuda) == (True, False)

@@ -26,6 +26,7 @@ from rankbridge._operations.declare import (
     group_name,
 )
 from rankbridge._operations.gathers import GatherLayout, all_gather, gather
+from rankbridge._operations.graphs import begin_capture, end_capture, graph_name, release_graph, replay
 from rankbridge._operations.groups import describe_group, destroy_group, groups, new_group
 from rankbridge._operations.objects import (
     all_gather_object,
@@ -48,6 +49,7 @@ from rankbridge._operations.point_to_point import (
     send_object,
     send_tensor_dict,
 )
+from rankbridge._operations.queues import dequeue, enqueue, new_queue, queues, shut_down_queue
 from rankbridge._operations.ranks import form, status
 from rankbridge._operations.refs import (
     Form,
@@ -83,6 +85,7 @@ __all__ = [
     "all_to_all",
     "await_operation",
     "barrier",
+    "begin_capture",
     "broadcast",
     "broadcast_object",
     "broadcast_tensor_dict",
@@ -92,23 +95,29 @@ __all__ = [
     "close_session",
     "coalesce",
     "create",
+    "dequeue",
     "describe",
     "describe_group",
     "destroy_group",
+    "end_capture",
+    "enqueue",
     "find_operation",
     "form",
     "gather",
     "gather_object",
     "get",
     "given",
+    "graph_name",
     "group_name",
     "groups",
     "list_refs",
     "new_group",
+    "new_queue",
     "open_session",
     "parts_of",
     "poll",
     "put",
+    "queues",
     "recv",
     "recv_object",
     "recv_tensor_dict",
@@ -116,7 +125,9 @@ __all__ = [
     "reduce_scatter",
     "refs_in",
     "release",
+    "release_graph",
     "renew_session",
+    "replay",
     "scan",
     "scatter",
     "scatter_object",
@@ -124,6 +135,7 @@ __all__ = [
     "send_object",
     "send_tensor_dict",
     "shares",
+    "shut_down_queue",
     "status",
     "submit",
     "submitting",

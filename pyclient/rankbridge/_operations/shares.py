@@ -19,6 +19,7 @@ class Given(enum.Enum):
 
     REFS = "one ref of each member"
     NOTHING = "nothing"
+    SAME = "what every member gets"
     EACH = "one value of each member"
     SOURCE = "what the source alone gets"
     CALLS = "several calls, each with what it is given itself"

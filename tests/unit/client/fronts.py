@@ -10,6 +10,9 @@ from typing import Any
 
 import rankbridge
 
+_AWAITED = (rankbridge.AsyncPending, rankbridge.AsyncQueue, rankbridge.AsyncSubmitted, rankbridge.AsyncWork)
+"""What an asyncio front gives that has methods to be awaited itself."""
+
 
 class Blocking:
     """An object of the asyncio front, used as one of the blocking front.
@@ -45,12 +48,16 @@ class Blocking:
 
     def _method(self, method: Any) -> Any:
         def call(*args: Any, **options: Any) -> Any:
+            given = [it._target if isinstance(it, Blocking) else it for it in args]
+
             async def run() -> Any:
-                result = method(*args, **options)
+                result = method(*given, **options)
                 return await result if inspect.isawaitable(result) else result
 
             result = self._runner.run(run())
-            if isinstance(result, rankbridge.AsyncPending | rankbridge.AsyncSubmitted | rankbridge.AsyncWork):
+            if isinstance(result, list):
+                return [Blocking(self._runner, it) if isinstance(it, _AWAITED) else it for it in result]
+            if isinstance(result, _AWAITED):
                 return Blocking(self._runner, result)
             if isinstance(result, contextlib.AbstractAsyncContextManager):
                 return self._entered(result)
@@ -72,8 +79,19 @@ class Blocking:
         value = self._runner.run(manager.__aenter__())
         try:
             yield value
-        finally:
+        except BaseException as error:
+            if not self._runner.run(manager.__aexit__(type(error), error, error.__traceback__)):
+                raise
+        else:
             self._runner.run(manager.__aexit__(None, None, None))
+
+
+def coordinator(gang: Any, *args: Any, **options: Any) -> Any:
+    """Makes a group coordinator of a gang's own front."""
+    if not isinstance(gang, Blocking):
+        return rankbridge.GroupCoordinator.new(gang, *args, **options)
+    runner = gang._runner
+    return Blocking(runner, runner.run(rankbridge.AsyncGroupCoordinator.new(gang._target, *args, **options)))
 
 
 @contextlib.contextmanager

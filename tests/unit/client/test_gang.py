@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+import grpc
 import numpy as np
 import pytest
-from tests.unit.client.sidecars import SidecarGang
+from tests.unit.client.sidecars import Sidecar, SidecarGang
 
 import rankbridge
 from rankbridge import ErrorCode
-from rankbridge.v1 import collective_service_pb2, dtype_pb2, rank_service_pb2
+from rankbridge.v1 import collective_service_pb2, dtype_pb2, group_service_pb2, rank_service_pb2
 from rankbridge.v1 import ref_service_pb2 as ref_pb
 
 
@@ -215,6 +216,50 @@ def test_status_tells_what_every_rank_says(gang: Any) -> None:
     assert isinstance(told[1].generation_error, rankbridge.PeerLostError)
     assert gang[2].status().sessions == told[2].sessions
     assert [usage.session_id for usage in told[0].sessions] == ["", gang.session_id]
+
+
+def _describes(sidecar: Sidecar, **told: Any) -> None:
+    def describe(request: Any, context: grpc.ServicerContext) -> Any:
+        return rank_service_pb2.DescribeRankResponse(rank=sidecar.rank, **told)
+
+    sidecar.answers["DescribeRank"] = describe
+
+
+def test_a_rank_tells_where_it_runs_and_no_tensor_is_made(gang: Any, sidecars: SidecarGang) -> None:
+    world = group_service_pb2.Group(name="world", ranks=range(4), generation=1)
+    for sidecar in sidecars.sidecars:
+        world.rank_in_group = sidecar.rank
+        _describes(
+            sidecar,
+            device=f"cuda:{sidecar.rank}",
+            host="ab"[sidecar.rank // 2],
+            local_rank=sidecar.rank % 2,
+            fs_local_rank=sidecar.rank,
+            local_world_size=2,
+            groups=[world],
+        )
+    status = gang[3].status()
+    assert (status.device, status.fs_local_rank, status.local_world_size) == ("cuda:3", 3, 2)
+    assert (gang[3].default_device(), gang[3].fs_local_rank()) == ("cuda:3", 3)
+    assert "CreateTensor" not in sidecars[3].requests
+    members = gang.group("world").members
+    assert [(it.local_rank, it.fs_local_rank) for it in members] == [(0, 0), (1, 1), (0, 2), (1, 3)]
+
+
+def test_a_gang_is_distributed_when_all_ranks_are_in_one_generation(gang: Any, sidecars: SidecarGang) -> None:
+    formed = rank_service_pb2.GENERATION_STATE_FORMED
+    assert gang.is_distributed() is False, "their generation is over"
+    for sidecar in sidecars.sidecars:
+        _describes(sidecar, generation=2, generation_state=formed)
+    assert gang.is_distributed() is True
+    _describes(sidecars[2], generation=1, generation_state=formed)
+    assert gang.is_distributed() is False
+    _describes(sidecars[2], generation=2, generation_state=rank_service_pb2.GENERATION_STATE_PREPARED)
+    assert gang.is_distributed() is False
+    _describes(sidecars[2], generation=2, generation_state=formed)
+    assert gang.is_distributed() is True
+    sidecars.servers[2].stop(None).wait()
+    assert gang.is_distributed() is False
 
 
 def test_a_rank_tells_what_it_can_do_and_the_client_leaves_out_what_it_does_not_know(

@@ -39,8 +39,9 @@ def test_who_is_no_member_is_refused_and_the_members_are_named() -> None:
 
 
 def test_hosts_are_told_as_far_as_they_are_known() -> None:
-    places = (Place(host="b", local_rank=1), None, Place(host="a", local_rank=0))
+    places = (Place(host="b", local_rank=1), None, Place(host="a", local_rank=0, fs_local_rank=2))
     group = Group(name="g", ranks=(3, 1, 0), places=places)
+    assert [member.fs_local_rank for member in group.members] == [None, None, 2]
     assert [(member.host, member.local_rank) for member in group.members] == [
         ("b", 1),
         (None, None),
