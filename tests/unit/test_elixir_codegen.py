@@ -46,16 +46,34 @@ def test_a_file_becomes_one_file_of_modules_with_nested_messages_first() -> None
     assert "Encode.implicit(0xA0, :int32, message.a)" in content
 
 
-def test_an_update_that_is_too_long_for_a_line_is_broken_as_the_formatter_does() -> None:
-    name = "a_name_that_leaves_no_room_on_the_line"
+@pytest.mark.parametrize(
+    ("name", "update"),
+    [
+        (
+            "a_name_that_leaves_no_room",
+            ["| kind: {:a_name_that_leaves_no_room, Decode.message(V1.HeldMessage, held, raw, depth)}"],
+        ),
+        (
+            "a_name_that_leaves_no_room_on_the_line",
+            [
+                "| kind:",
+                "    {:a_name_that_leaves_no_room_on_the_line,",
+                "     Decode.message(V1.HeldMessage, held, raw, depth)}",
+            ],
+        ),
+    ],
+)
+def test_an_update_that_is_too_long_for_a_line_is_broken_as_the_formatter_does(
+    name: str, update: list[str]
+) -> None:
     held = DescriptorProto(name="HeldMessage")
     field = scalar(name, 1, oneof_index=0)
     field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, ".rankbridge.v1.HeldMessage"
     holder = DescriptorProto(name="Holder", field=[field])
     holder.oneof_decl.add(name="kind")
     content = generate(file_of(held, holder)).file[0].content
-    update = f"kind: {{:{name}, Decode.message(V1.HeldMessage, held, raw, depth)}}"
-    assert f"\n\n    %{{\n      message\n      | {update}\n    }}\n  end\n" in content
+    lines = "\n".join(f"      {line}" for line in update)
+    assert f"\n\n    %{{\n      message\n{lines}\n    }}\n  end\n" in content
 
 
 def test_proto3_optional_is_supported() -> None:

@@ -140,20 +140,22 @@ class Field:
         match self.presence:
             case Presence.ONEOF if self.module:
                 held = f"held = Decode.held(message.{self.oneof}, :{name})"
-                update = f"{self.oneof}: {{:{name}, {self._decoded('held')}}}"
-                lines = updated(update, column=_BODY)
+                parts = [f":{name}", self._decoded("held")]
+                value = f"{{{', '.join(parts)}}}"
+                lines = updated(self.oneof, value, column=_BODY, inside=("{", parts, "}"))
                 # `mix format` sets off what takes several lines.
                 return [self._clause(self.wire_type, [held, *([""] if lines[1:] else []), *lines])]
             case Presence.ONEOF:
-                update = f"{self.oneof}: {{:{name}, {self._decoded()}}}"
+                lines = updated(self.oneof, f"{{:{name}, {self._decoded()}}}", column=_BODY)
             case Presence.REPEATED:
-                update = f"{name}: [{self._decoded('nil')} | message.{name}]"
+                grown = f"{self._decoded('nil')} | message.{name}"
+                lines = updated(name, f"[{grown}]", column=_BODY, inside=("[", [grown], "]"))
             case _:
-                update = f"{name}: {self._decoded(f'message.{name}')}"
-        clauses = [self._clause(self.wire_type, updated(update, column=_BODY))]
+                lines = updated(name, self._decoded(f"message.{name}"), column=_BODY)
+        clauses = [self._clause(self.wire_type, lines)]
         if self.packed:
-            packed = f"{name}: Decode.packed({self.type}, raw, message.{name})"
-            clauses.append(self._clause(BYTES, updated(packed, column=_BODY)))
+            packed = f"Decode.packed({self.type}, raw, message.{name})"
+            clauses.append(self._clause(BYTES, updated(name, packed, column=_BODY)))
         return clauses
 
     def _decoded(self, held: str = "") -> str:

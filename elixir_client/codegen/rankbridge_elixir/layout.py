@@ -30,12 +30,33 @@ def union(head: str, members: list[str], *, column: int, nest: int, tail: str = 
     return [head, *(shift + line for line in broken[:-1]), shift + broken[-1] + tail]
 
 
-def updated(update: str, *, column: int) -> list[str]:
-    """`%{message | field: value}`, at that column."""
-    one_line = f"%{{message | {update}}}"
+def updated(
+    field: str, value: str, *, column: int, inside: tuple[str, list[str], str] | None = None
+) -> list[str]:
+    """`%{message | field: value}`, at that column.
+
+    `inside`: the value as what it opens with, its parts, and what it closes with, if it can be broken there.
+    """
+    one_line = f"%{{message | {field}: {value}}}"
     if column + len(one_line) <= LINE_LENGTH:
         return [one_line]
-    return ["%{", "  message", f"  | {update}", "}"]
+    return ["%{", "  message", *_update(field, value, column + 2, inside), "}"]
+
+
+def _update(field: str, value: str, column: int, inside: tuple[str, list[str], str] | None) -> list[str]:
+    one_line = f"| {field}: {value}"
+    if column + len(one_line) <= LINE_LENGTH:
+        return [f"  {one_line}"]
+    if inside is not None and inside[0] == "[":
+        # A list is broken where it begins, and not before it.
+        return [f"  | {field}: [", f"      {', '.join(inside[1])}", "    ]"]
+    if inside is None or column + 4 + len(value) <= LINE_LENGTH:
+        return [f"  | {field}:", f"      {value}"]
+    opening, parts, closing = inside
+    lines = [f"       {part}," for part in parts]
+    lines[0] = f"      {opening}{parts[0]},"
+    lines[-1] = f"       {parts[-1]}{closing}"
+    return [f"  | {field}:", *lines]
 
 
 def separated(blocks: list[list[str]]) -> list[str]:
