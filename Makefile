@@ -15,9 +15,11 @@ demo: setup ## Start a gang of 4 ranks on Gloo; drive it from Elixir, then from 
 test: setup ## Run every test, in both languages
 	@scripts/test
 
-conformance: setup ## Replay what other systems were recorded to tell of ranks, groups, meshes and layouts, in both languages
-	@.venv/bin/python -m pytest tests/conformance
-	@env -C elixir_client MIX_ENV=test mix test test/conformance
+CASES ?=
+CLIENT ?= both
+
+conformance: setup ## Replay every recorded case of other systems, in CASES=folder; CLIENT=python, elixir or both
+	@.venv/bin/python -m tests.conformance $(if $(CASES),--cases $(CASES)) --client $(CLIENT)
 
 ROUNDS ?= 100
 SEED ?=

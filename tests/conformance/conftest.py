@@ -2,4 +2,4 @@
 
 import pytest
 
-pytest.register_assert_rewrite("tests.conformance.checks", "tests.conformance.differences")
+pytest.register_assert_rewrite("tests.conformance.checks")

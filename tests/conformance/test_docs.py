@@ -1,4 +1,4 @@
-"""The documentation's examples do what they say, and its tables name what is here."""
+"""The documentation's examples do what they say, its tables name what is here, what is written from data is fresh."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.conformance.recorded import SUITES
+from tests.conformance import page
+from tests.conformance.deviations import read
+from tests.conformance.test_recorded_cases import SUITES
 from tests.support.gangs import up
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -29,5 +31,15 @@ def test_the_python_example_prints_what_it_says(tmp_path: Path) -> None:
 
 def test_every_suite_is_named_in_the_documentation() -> None:
     text = (DOCS / "conformance.md").read_text()
-    named = re.findall(r"^\| ([a-z_, ]+) \| .* \| .* \|$", text, re.MULTILINE)
+    named = re.findall(r"^\| ([a-z0-9_, ]+) \| .* \| .* \|$", text, re.MULTILINE)
     assert sorted(name for names in named for name in names.split(", ") if name in SUITES) == sorted(SUITES)
+
+
+def test_the_page_of_deviations_is_what_the_table_says() -> None:
+    assert page.PAGE.read_text() == page.page(read())
+    assert page.main(["--check"]) == 0
+
+
+def test_no_two_deviations_have_one_name() -> None:
+    names = [entry.id for entry in read()]
+    assert sorted(set(names)) == sorted(names)

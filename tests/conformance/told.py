@@ -6,9 +6,13 @@ import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.conformance.recorded import Json
+from tests.conformance.recorded import Case
+from tests.conformance.values import Json
 
 from rankbridge import Group, Layout, Mesh, Place
+
+OPTIMUS_PARTS = ("local", "local_local", "tp_world", "local_tp_world")
+"""Parts of a `MeshCollective` that are one again."""
 
 DP = {"dp": ("dp_replicate", "dp_shard")}
 
@@ -117,7 +121,6 @@ def olmo_coordinates(mesh: Mesh, rank: int) -> Json:
     return {
         "mine": list(mesh.coordinates(rank).values()),
         "all": [list(mesh.coordinates(one).values()) for one in mesh.ranks],
-        "outside": None if len(mesh) not in mesh else "inside",
         "sub": {
             axis: {
                 "mine": [mesh.member(axis, rank).rank_in_group],
@@ -177,9 +180,20 @@ def gfn_groups(layout: Layout, seen: Callable[[Group], Json]) -> Json:
     }
 
 
-def gfn_plan(version: str, case: Json) -> Layout:
+def gfn_warning(warning: str) -> str:
+    """What a warning of torchgfn's is about; the bridge's are worded otherwise and name ranks and hosts."""
+    kinds = {
+        "num_remote_buffers (": "buffer",
+        "num_agent_groups (": "agent group",
+        "Some selective-averaging": "agent group",
+    }
+    (kind,) = [kind for begin, kind in kinds.items() if warning.startswith(begin)]
+    return kind
+
+
+def gfn_plan(version: str, case: Case) -> Layout:
     """The layout that torchgfn was asked for."""
-    inputs, world = case["inputs"], case["world"]
+    inputs, world = case.inputs, case.world
     numbers = {
         "buffers": inputs["num_remote_buffers"],
         "agent_groups": inputs["num_agent_groups"],

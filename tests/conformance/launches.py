@@ -1,0 +1,52 @@
+"""Starting ranks as a launcher does, where a case is about what they are started with."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tempfile
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+
+from tests.conformance.moments import Answer
+from tests.support.gangs import RANKBRIDGE, START_TIMEOUT_S, up
+
+from rankbridge_server.cli.environment import Launched, LaunchError
+
+
+@cache
+def started_on(backend: str) -> str:
+    """Why a gang of one cannot be started on a backend. Empty: it can."""
+    try:
+        with tempfile.TemporaryDirectory() as directory, up(Path(directory), 1, backend):
+            return ""
+    except AssertionError as error:
+        return str(error)
+
+
+@cache
+def default_backend() -> str:
+    """What `rankbridge up` says that it starts ranks on, if nothing else is asked for."""
+    done = subprocess.run(
+        [RANKBRIDGE, "up", "--help"], capture_output=True, text=True, timeout=START_TIMEOUT_S, check=True
+    )
+    text = " ".join(done.stdout.split())
+    (found,) = re.findall(r"--backend \{[^}]*\} what moves the data.*?\(default: (\w+)\)", text)
+    assert isinstance(found, str)
+    return found
+
+
+def start_on(backend: str) -> Answer:
+    """What a gang of one on a backend answers: that it is there, or that it was refused."""
+    refusal = started_on(backend)
+    return {"error": {"code": "REFUSED", "message": refusal}} if refusal else {"ok": None}
+
+
+def launched(environment: Mapping[str, str | None]) -> Answer:
+    """What a rank reads from a launcher's environment, or that it refuses it. Variables that are None are not set."""
+    there = {name: value for name, value in environment.items() if value is not None}
+    try:
+        return {"ok": Launched.read(there, None, None)}
+    except LaunchError as error:
+        return {"error": {"code": "LaunchError", "message": str(error)}}

@@ -1,0 +1,399 @@
+"""vLLM: `GroupCoordinator`, in two versions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from tests.conformance import launches, programs, told
+from tests.conformance.clients.python import attempt
+from tests.conformance.moments import Answer, Moment
+from tests.conformance.programs import Pace
+from tests.conformance.recorded import Case
+from tests.conformance.stage import HOPELESS_S, OF_ONE_RANK, Stage
+from tests.conformance.systems.calls import Replay
+from tests.conformance.systems.vllm_calls import (
+    CALLS,
+    MEETINGS,
+    OF_THE_GANG,
+    REQUIRED_FIRST,
+    Arguments,
+    Context,
+    bound,
+)
+from tests.conformance.systems.vllm_queues import Queues
+from tests.conformance.values import Json, Tensor
+from tests.conformance.vllm_grammar import Arguments as Specifications
+from tests.conformance.vllm_grammar import read_result
+
+from rankbridge import Group, Ref
+
+SETTINGS = ("__moe__", "__sleep__")
+"""Steps that are not calls: what the records emulate of a model, and waiting."""
+
+
+def by_version(case: Case) -> list[Json]:
+    """What every rank answered in each version, the newest last."""
+    results = case.data["results"]
+    return [results[version]["ranks"] for version in sorted(results, key=_number)]
+
+
+def _number(version: str) -> list[int]:
+    return [int(part) for part in version.replace("*", "0").split(".")]
+
+
+class Player:
+    """Replays the steps of one case."""
+
+    def __init__(self, case: Case, stage: Stage, groups: Mapping[str, Sequence[Group]]) -> None:
+        """Knows the groups of the case, by its names for them."""
+        self.case = case
+        self.stage = stage
+        self.groups = groups
+        self.queues = Queues(stage)
+        places = {
+            rank: {
+                name: own.member(rank).rank_in_group for name in groups if (own := self.group_of(rank, name))
+            }
+            for rank in case.ranks
+        }
+        self.arguments = {rank: Specifications(rank, places[rank]) for rank in case.ranks}
+        self.kept: dict[tuple[int, int], tuple[Tensor, Ref]] = {}
+        self.sizes: list[int] | None = None
+        self.pace = Pace(case.ranks)
+
+    def group_of(self, rank: int, name: str) -> Group | None:
+        """The group that a rank has of those of one name: the last, as in vLLM."""
+        own = [group for group in self.groups[name] if rank in group]
+        return own[-1] if own else None
+
+    def given(self, rank: int, step: Json) -> Arguments:
+        """What a rank gives to a step, by name."""
+        group = step.get("g", next(iter(self.groups)))
+        read = self.arguments[rank].read
+        args = read(step.get("args", []), group)
+        kwargs = {key: read(value, group) for key, value in step.get("kwargs", {}).items()}
+        if "on" in step:
+            return {"args": args, **kwargs}
+        given = bound(step["m"], args, kwargs)
+        return {**given, "sizes": self.sizes} if step["m"].startswith(("dispatch", "combine")) else given
+
+    def context(self, rank: int, group: Group) -> Context:
+        """Where a rank makes a call of a group."""
+        return Context(group, rank, lambda tensor: self._put(rank, tensor))
+
+    def _put(self, rank: int, tensor: Tensor) -> Ref:
+        # One object of a case is one tensor on the rank. It is kept, so that no other object has its id.
+        key = rank, id(tensor)
+        if key not in self.kept:
+            self.kept[key] = tensor, self.stage.put(rank, tensor)
+        return self.kept[key][1]
+
+    def step_of_all(self, step: Json, ranks: Sequence[int]) -> dict[int, tuple[Answer, Arguments]]:
+        """Plays a step on several ranks at once."""
+        method = step["m"]
+        if method == "__moe__":
+            self.sizes = step["tokens"]
+            return {}
+        if method == "__nodes__":
+            return {rank: self._nodes(rank, step["g"]) for rank in ranks}
+        given = {rank: self.given(rank, step) for rank in ranks}
+        if "on" in step:
+            on_all = self.queues.on_all(method, step["on"], given)
+            return {rank: (answer, given[rank]) for rank, answer in on_all.items()}
+        answers: dict[int, Answer] = {}
+        for group in self._groups_of(ranks, step["g"]):
+            members = [rank for rank in group.ranks if rank in given]
+            if "keep" in step:
+                answers |= self.queues.create(method, group, given, step["keep"])
+                continue
+            # Where all send, or all receive, nobody is met.
+            timeout = HOPELESS_S if method in OF_ONE_RANK else None
+            answers |= self.call(method, group, {rank: given[rank] for rank in members}, timeout)
+        return {rank: (self._with_after(answers[rank], rank, given[rank]), given[rank]) for rank in ranks}
+
+    def call(
+        self, method: str, group: Group, given: Mapping[int, Arguments], timeout: float | None
+    ) -> dict[int, Answer]:
+        """Makes a call of a group, or a part of it, with what each member gives."""
+        if method in OF_THE_GANG:
+            return self._call_of_gang(method, group, given)
+        match method:
+            case "destroy":
+                answer = attempt(lambda: self.stage.gang.destroy(group) and None)
+                return dict.fromkeys(given, answer)
+            case "prepare_communication_buffer_for_model":
+                return self._prepare(group, given)
+            case "graph_capture":
+                return self.queues.capture(group, given)
+        name, make = CALLS[method]
+        made = {}
+        for rank, arguments in given.items():
+            context = self.context(rank, group)
+            # Where a required argument is not there, the call is made without it.
+            lacks = REQUIRED_FIRST.get(method, "") not in ("", *arguments)
+            made[rank] = ((), {}) if lacks else make(context, arguments)
+        answers = self.stage.together(name, made, group, timeout)
+        if name.startswith("recv"):
+            answers = {rank: _received(answer) for rank, answer in answers.items()}
+        return answers
+
+    def _call_of_gang(self, method: str, group: Group, given: Mapping[int, Arguments]) -> dict[int, Answer]:
+        made = [CALLS[method][1](self.context(rank, group), given[rank]) for rank in group.ranks]
+        options = made[0][1]
+        if method == "all_gatherv":
+            first = made[0][0][0]
+            if isinstance(first, list):
+                inputs: Any = [[args[0][place] for args, _ in made] for place in range(len(first))]
+            else:
+                inputs = [args[0] for args, _ in made]
+            several = isinstance(first, list)
+            answer = attempt(lambda: self.stage.gang.all_gatherv(inputs, group=group, **options))
+        else:
+            several = True
+            lists = [[args[place] for args, _ in made] for place in (0, 1)]
+            extra = [[args[2][place] for args, _ in made] for place in range(len(made[0][0][2]))]
+            answer = attempt(
+                lambda: self.stage.gang.dispatch(*lists, extra_tensors=extra, group=group, **options)
+            )
+        if "error" in answer:
+            return dict.fromkeys(group.ranks, answer)
+        if method.startswith("dispatch"):
+            return self._dispatched(group, answer["ok"], given)
+        each = zip(*answer["ok"], strict=True) if several and answer["ok"] else answer["ok"]
+        values = [list(value) if several else value for value in each] or [[] for _ in group.ranks]
+        return {
+            rank: self.stage.fetched({"ok": value}) for rank, value in zip(group.ranks, values, strict=True)
+        }
+
+    def _dispatched(
+        self, group: Group, result: Sequence[Any], given: Mapping[int, Arguments]
+    ) -> dict[int, Answer]:
+        answers: dict[int, Answer] = {}
+        for place, rank in enumerate(group.ranks):
+            more = [refs[place] for refs in result[2]] if len(result) > 2 else []
+            tensors = len(given[rank]["tensors"]) - 2
+            parts: list[Any] = [result[0][place], result[1][place], *more[:tensors]]
+            if given[rank]["extra_tensors"]:
+                parts.append(more[tensors:])
+            answers[rank] = self.stage.fetched({"ok": tuple(parts)})
+        return answers
+
+    def _prepare(self, group: Group, given: Mapping[int, Arguments]) -> dict[int, Answer]:
+        # A model without parameters: there is nothing to prepare, and nothing comes of it.
+        assert all(arguments["model"] is None for arguments in given.values())
+        prepare = self.stage.gang.prepare_communication_buffer_for_model
+        answer = attempt(lambda: [buffers or None for buffers in prepare([], group=group)])
+        if "error" in answer:
+            return dict.fromkeys(given, answer)
+        return {rank: {"ok": value} for rank, value in zip(group.ranks, answer["ok"], strict=True)}
+
+    def _nodes(self, rank: int, name: str) -> tuple[Answer, Arguments]:
+        group = self.group_of(rank, name)
+        assert group is not None
+        return {"ok": told.vllm_nodes(self.stage.gang.group(group.name))}, {}
+
+    def _groups_of(self, ranks: Sequence[int], name: str) -> list[Group]:
+        found = {own.name: own for rank in ranks if (own := self.group_of(rank, name)) is not None}
+        return list(found.values())
+
+    def _with_after(self, answer: Answer, rank: int, given: Arguments) -> Answer:
+        """Adds to an answer which tensors of the arguments have changed, by their place."""
+        if "ok" not in answer:
+            return answer
+        after = {}
+        for place, tensor in enumerate(given.values()):
+            if isinstance(tensor, Tensor) and (rank, id(tensor)) in self.kept:
+                now = self.stage.client.get(self.kept[rank, id(tensor)][1])
+                if not now.close_to(tensor):
+                    after[str(place)] = now
+        return {**answer, "args_after": after}
+
+    def program(self, rank: int, steps: Sequence[Json]) -> list[tuple[Answer, Arguments]]:
+        """Plays a rank's own steps, one after the other."""
+        played: list[tuple[Answer, Arguments]] = []
+        try:
+            for place, step in enumerate(steps):
+                recorded = [ranks[rank]["steps"][place] for ranks in by_version(self.case)]
+                played.append(self._step_of_one(rank, step, recorded))
+        finally:
+            self.pace.ended(rank)
+        return played
+
+    def _step_of_one(self, rank: int, step: Json, recorded: Sequence[Answer]) -> tuple[Answer, Arguments]:
+        timeout = self._patience(rank, recorded[-1])
+        if step["m"] == "__sleep__":
+            self.pace.wait_for_others(rank)
+            return {"ok": None}, {}
+        given = self.given(rank, step)
+        if "on" in step:
+            ended = not any("TimeoutError" in str(it.get("error")) for it in recorded)
+            return self.queues.on_one(rank, step["m"], step["on"], given, ended), given
+        group = self.group_of(rank, step["g"])
+        assert group is not None
+        if step["m"].startswith("isend") or step["m"].startswith("irecv"):
+            return self._begun(rank, group, step["m"], given), given
+        if step["m"] == "create_mq_broadcaster":
+            with self.pace.meeting(rank):
+                return self.queues.create_on(rank, group, given, step["keep"]), given
+        if step["m"] in MEETINGS:
+            with self.pace.meeting(rank):
+                answer = self.call(step["m"], group, {rank: given}, timeout)[rank]
+        else:
+            answer = self.call(step["m"], group, {rank: given}, timeout)[rank]
+        return self._with_after(answer, rank, given), given
+
+    def _begun(self, rank: int, group: Group, method: str, given: Arguments) -> Answer:
+        """What is begun and then waited for; tensors of a map move as one operation."""
+        _, make = CALLS[method]
+        args, options = make(self.context(rank, group), given)
+        begin = getattr(self.stage.gang[rank], method)
+        answer = attempt(lambda: begin(*args, group=group, **options).wait())
+        if "ok" in answer and method.startswith("irecv"):
+            return {"ok": {"dict": self.stage.fetched(_received(answer))["ok"]}}
+        return {"ok": {}} if "ok" in answer else answer
+
+    def _patience(self, rank: int, recorded: Answer) -> float | None:
+        """Longest time of a call that waits, if its partner never came when it was recorded."""
+        steps = self.case.data["steps"]
+        others = [steps[str(other)] for other in self.case.ranks if other != rank]
+        nobody = not any(others) and "hang" in recorded
+        timed_out = "Timed out waiting" in recorded.get("error", {}).get("message", "")
+        return HOPELESS_S if nobody or timed_out else None
+
+
+def _received(answer: Answer) -> Answer:
+    """Of a value and who sent it, the value."""
+    return {"ok": answer["ok"][0]} if "ok" in answer else answer
+
+
+def names_of(case: Case) -> dict[str, list[str]]:
+    """Names for the groups of each name of a case: vLLM's, made one group's each where several would have it."""
+    counts: dict[str, int] = {}
+    found = {}
+    for built in case.data["groups"]:
+        name = built.get("group_name", "anonymous")
+        number = counts.get(name, 0)
+        counts[name] = number + 1
+        lists = built["group_ranks"]
+        one = len(lists) == 1
+        found[built["as"]] = [
+            f"{name}:{number}" + ("" if one else f"/{place}") for place in range(len(lists))
+        ]
+    return found
+
+
+def made(case: Case, stage: Stage) -> tuple[dict[str, Answer], dict[str, Sequence[Group]]]:
+    """Makes the groups of a case: what came of each of its names, and the groups."""
+    answers: dict[str, Answer] = {}
+    groups: dict[str, Sequence[Group]] = {}
+    for built in case.data["groups"]:
+        name = built["as"]
+        if "torch_distributed_backend" in built:
+            answers[name] = launches.start_on(built["torch_distributed_backend"])
+            continue
+        lists = dict(zip(names_of(case)[name], built["group_ranks"], strict=True))
+        answers[name] = stage.new_groups(lists)
+        if "ok" in answers[name]:
+            groups[name] = [stage.group(each) for each in lists]
+    return answers, groups
+
+
+def replay(case: Case, stage: Stage) -> Iterator[Moment]:
+    """Makes the groups, compares what each member is, and plays the steps."""
+    versions = by_version(case)
+    answers, groups = made(case, stage)
+    player = Player(case, stage, groups)
+    for name, answer in answers.items():
+        for rank in case.ranks:
+            group = player.group_of(rank, name) if name in groups else None
+            recorded = [ranks[rank]["ctor"][name] for ranks in versions]
+            if group is not None:
+                answer = {"ok": _properties(stage, group, rank)}
+                if not case.name.startswith(("props/", "ctor/")):
+                    # Of a case that is about something else, what the bridge tells as well.
+                    recorded = [_subset(one, answer["ok"]) for one in recorded]
+            yield _moment(case, rank, name, "__init__", recorded, answer)
+    if len(groups) < len(answers):
+        return
+    steps = case.data["steps"]
+    if "*" in steps:
+        steps = steps["*"]
+    if isinstance(steps, list):
+        for place, step in enumerate(steps):
+            yield from _of_step(player, str(place), step, player.step_of_all(step, case.ranks))
+        return
+    own = {rank: steps[str(rank)] for rank in case.ranks}
+    played = programs.run({rank: _program(player, rank, own[rank]) for rank in case.ranks})
+    for rank in case.ranks:
+        for place, (answer, given) in enumerate(played[rank]):
+            if own[rank][place]["m"] not in SETTINGS:
+                method = own[rank][place]["m"]
+                recorded = [ranks[rank]["steps"][place] for ranks in versions]
+                yield _moment(case, rank, str(place), method, recorded, answer, given)
+
+
+def _properties(stage: Stage, group: Group, rank: int) -> Json:
+    return {
+        **told.vllm_member(group, rank),
+        "unique_name": group.name.removeprefix(f"{stage.name}/"),
+        "device": stage.gang[rank].default_device(),
+    }
+
+
+def _subset(recorded: Answer, known: Mapping[str, Any]) -> Answer:
+    if "ok" not in recorded:
+        return recorded
+    return {"ok": {key: value for key, value in recorded["ok"].items() if key in known}}
+
+
+def _program(player: Player, rank: int, steps: Sequence[Json]) -> Any:
+    return lambda: player.program(rank, steps)
+
+
+def _of_step(
+    player: Player, place: str, step: Json, played: Mapping[int, tuple[Answer, Arguments]]
+) -> Iterator[Moment]:
+    versions = by_version(player.case)
+    for rank, (answer, given) in played.items():
+        recorded = [ranks[rank]["steps"][int(place)] for ranks in versions]
+        group = player.group_of(rank, step["g"]) if "g" in step else None
+        members = [] if group is None else [played[other][1] for other in group.ranks]
+        yield _moment(player.case, rank, place, step["m"], recorded, answer, given, group, members)
+
+
+def _moment(
+    case: Case,
+    rank: int,
+    step: str,
+    method: str,
+    recorded: Sequence[Answer],
+    answer: Answer,
+    given: Arguments | None = None,
+    group: Group | None = None,
+    members: Sequence[Arguments] = (),
+) -> Moment:
+    return Moment(
+        step=step,
+        rank=rank,
+        recorded=[_read(one) for one in recorded],
+        answer=answer,
+        method=method,
+        inputs=given or {},
+        arguments=members,
+        place=0 if group is None else group.member(rank).rank_in_group,
+    )
+
+
+def _read(recorded: Json) -> Answer:
+    """A recorded answer; which Python object was returned, and how long it took, are not of the bridge."""
+    if "ok" not in recorded:
+        return dict(recorded)
+    after = recorded.get("args_after", {})
+    changed = {place: read_result(value) for place, value in after.items()}
+    # What is given by value is not changed: only a tensor on its rank can be.
+    tensors = {place: value for place, value in changed.items() if isinstance(value, Tensor)}
+    return {"ok": read_result(recorded["ok"]), "args_after": tensors}
+
+
+REPLAYS: dict[str, dict[str, Replay]] = {"vllm": {"*": replay}}
