@@ -227,6 +227,19 @@ def test_ranks_under_torchrun_form_a_gang_of_their_own(tmp_path: Path) -> None:
             process.terminate()
 
 
+def test_a_standard_input_that_never_closes_is_refused() -> None:
+    command = [RANKBRIDGE, "up", "--size", "1", "--backend", "fake", "--exit-on-stdin-close"]
+    result = subprocess.run(
+        command,
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=START_TIMEOUT_S,
+        check=False,
+    )
+    assert (result.returncode, "standard input that can be closed" in result.stderr) == (2, True)
+
+
 def test_a_rank_without_its_environment_names_the_variable() -> None:
     environ = {key: value for key, value in os.environ.items() if key not in ("RANK", "WORLD_SIZE")}
     result = subprocess.run(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import gc
 import os
+import select
 import signal
 import sys
 from pathlib import Path
@@ -82,6 +83,13 @@ def run(options: argparse.Namespace) -> int:
     except TlsError as error:
         print(f"rankbridge up: {error}", file=sys.stderr)
         return 2
+    if options.exit_on_stdin_close and not _can_close(0):
+        print(
+            "rankbridge up: --exit-on-stdin-close needs a standard input that can be closed, as a pipe: this is a file "
+            "or /dev/null",
+            file=sys.stderr,
+        )
+        return 2
     # First of all, so that forked ranks have every module from the start. An interrupt finds nothing to clean up yet,
     # and must not be left to Python: extensions that are being imported swallow its KeyboardInterrupt.
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -101,6 +109,16 @@ def run(options: argparse.Namespace) -> int:
     except Interrupted as interrupted:
         print(f"rankbridge up: ended by {interrupted}", file=sys.stderr)
         return 0 if interrupted.signum == signal.SIGTERM else 128 + interrupted.signum
+
+
+def _can_close(fd: int) -> bool:
+    """Whether its end can be waited for; files have none."""
+    with select.epoll() as poll:
+        try:
+            poll.register(fd, select.EPOLLIN)
+        except OSError:
+            return False
+    return True
 
 
 def _up(options: argparse.Namespace, tls: Tls | None, directory: Path) -> int:
