@@ -70,6 +70,9 @@ def making_for_one_reader(
                 made.append(None)
                 continue
             own = {**options, "writer_rank_in_group": place, "reader_ranks_in_group": [reader]}
+            if own.get("operation_id"):
+                # Each queue is an operation of its own.
+                own["operation_id"] = f"{own['operation_id']}/{place}"
             made.append((yield from making(gang, f"{name}/{place}", own)))
     except GeneratorExit:
         raise

@@ -178,7 +178,7 @@ def test_queues_have_vllms_names(gang: Any, name: str) -> None:
     assert (queue.writer_rank_in_group, queue.reader_ranks_in_group) == (2, (0, 1, 3))
     assert (queue.description.max_chunk_bytes, queue.description.max_chunks) == (1024, 3)
     assert gang.create_mq_broadcaster(name=name).name == name
-    queues = gang.create_single_reader_mq_broadcasters(1, name=f"{name}-s")
+    queues = gang.create_single_reader_mq_broadcasters(1, name=f"{name}-s", operation_id=f"{name}-id")
     told = [it if it is None else (it.writer_rank_in_group, it.reader_ranks_in_group) for it in queues]
     assert told == [
         (0, (1,)),
