@@ -34,8 +34,11 @@ defmodule RankBridge.Gang.View do
   @doc "The view of a gang."
   @spec fetch(Gang.gang()) :: {:ok, t()} | {:error, Error.t()}
   def fetch(gang) do
-    case Registry.lookup(RankBridge.Registry, gang) do
-      [{_pid, view}] -> {:ok, view}
+    # The registry may know a gang for a moment after it has ended.
+    case for {pid, view} <- Registry.lookup(RankBridge.Registry, gang),
+             Process.alive?(pid),
+             do: view do
+      [view] -> {:ok, view}
       [] -> {:error, Error.refusal(:unavailable, "there is no gang #{inspect(gang)}")}
     end
   end
