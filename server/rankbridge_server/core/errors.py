@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Self
@@ -154,3 +155,12 @@ class BridgeError(Exception):
 def invalid(message: str, *, expected: str = "", got: str = "") -> BridgeError:
     """An argument that is missing, malformed or contradicts another."""
     return BridgeError.of(ErrorCode.INVALID_ARGUMENT, message, expected=expected, got=got)
+
+
+def failed_ranks(ranks: Sequence[int], troubles: Sequence[str]) -> tuple[RankDetail, ...]:
+    """The members that told of trouble, by rank in group; an empty text is none. `ranks`: of the group, in the gang."""
+    return tuple(
+        RankDetail(rank=ranks[place], rank_in_group=place, state=RankState.FAILED, detail=trouble)
+        for place, trouble in enumerate(troubles)
+        if trouble
+    )

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from .coordinator import Coordinator, GroupDescription, Joining
-from .errors import BridgeError, ErrorCode, Phase, RankDetail, RankState, invalid
+from .errors import BridgeError, ErrorCode, Phase, failed_ranks, invalid
 from .group import WORLD, Group, GroupView, Membership
 from .operation import Entry, Plan, Site
 from .refs import MAX_ID_BYTES
@@ -92,7 +92,8 @@ class _NewGroupPlan:
         """Connect, and agree that all are connected."""
         trouble = self._connect(entry)
         reports = entry.agree(f"new_group connected {self.terms}", trouble.encode())
-        if failed := self._failures(reports):
+        ranks = self._site.group.description.ranks
+        if failed := failed_ranks(ranks, [report.decode() for report in reports]):
             raise BridgeError.of(
                 ErrorCode.FORMING_FAILED,
                 f"group {self._description.name!r} could not be formed",
@@ -133,14 +134,6 @@ class _NewGroupPlan:
         self._site.groups.install(group)
         self._coordinator, self._linked = None, False
         return group.view(self._site.backend.name, self._site.generation)
-
-    def _failures(self, reports: Sequence[bytes]) -> tuple[RankDetail, ...]:
-        ranks = self._site.group.description.ranks
-        return tuple(
-            RankDetail(rank=ranks[place], rank_in_group=place, state=RankState.FAILED, detail=report.decode())
-            for place, report in enumerate(reports)
-            if report
-        )
 
 
 class _DestroyGroupPlan:

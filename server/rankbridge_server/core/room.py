@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
+from .errors import BridgeError, ErrorCode, Phase, failed_ranks
 from .operation import Entry, Site
 from .refs import Refill, Slot
 from .tensors import TensorSpec
@@ -47,11 +47,7 @@ def give_back(slots: Sequence[Slot | Refill]) -> None:
 
 
 def _no_room(ranks: Sequence[int], reports: Sequence[bytes]) -> BridgeError:
-    failed = tuple(
-        RankDetail(rank=ranks[place], rank_in_group=place, state=RankState.FAILED, detail=report.decode())
-        for place, report in enumerate(reports)
-        if report
-    )
+    failed = failed_ranks(ranks, [report.decode() for report in reports])
     return BridgeError.of(
         ErrorCode.RESOURCE_EXHAUSTED,
         f"no room for what comes on {len(failed)} of {len(ranks)} ranks; first, rank {failed[0].rank}: "

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..cargo import MAX_OBJECT_BYTES, check_total
-from ..errors import BridgeError, ErrorCode, Phase, Place, RankDetail, RankState, invalid
+from ..errors import BridgeError, ErrorCode, Phase, Place, failed_ranks, invalid
 from ..operation import Entry, Errand, Plan, Site, Transfer
 from ..outcome import Packed
 from ..refs import MAX_ID_BYTES
@@ -167,12 +167,7 @@ class _NewQueuePlan:
         return NearReadingEnd(view, ranks[view.writer], bell, line, neighbours.ring)
 
     def _failed(self, error: BridgeError, troubles: Sequence[str]) -> BridgeError:
-        ranks = self._site.group.description.ranks
-        details = tuple(
-            RankDetail(rank=ranks[place], rank_in_group=place, state=RankState.FAILED, detail=trouble)
-            for place, trouble in enumerate(troubles)
-            if trouble
-        )
+        details = failed_ranks(self._site.group.description.ranks, troubles)
         return BridgeError(replace(error.failure, phase=Phase.ADMISSION, ranks=details))
 
 
