@@ -14,7 +14,7 @@ from tests.support.gangs import RANKBRIDGE, START_TIMEOUT_S, RunningGang, up
 from tests.support.waiting import until
 
 import rankbridge
-from rankbridge import Gang
+from rankbridge import Gang, Graph
 
 pytestmark = pytest.mark.gpu
 
@@ -68,6 +68,53 @@ def test_a_generation_is_formed_again_and_refs_stay(gang: Gang) -> None:
         assert gang.form().generation == before + turn
         for it in gang.get(gang.all_reduce(refs)):
             assert np.asarray(it).tolist() == [sum(range(len(gang)))] * 5
+
+
+def test_graphs_are_replayed_in_one_generation_and_the_next(gang: Gang) -> None:
+    size = len(gang)
+    refs = gang.put([np.full(1000, rank + 1, np.float32) for rank in range(size)])
+    with gang.graph_capture() as graph:
+        sums = gang.all_reduce(refs)
+        rows = gang.all_gather(refs)
+    for turn in range(6):
+        if turn == 3:
+            gang.form()
+        assert gang.replay(graph) == [sums, rows]
+        for it in gang.get(sums):
+            np.testing.assert_array_equal(it, np.full(1000, size * (size + 1) / 2, np.float32))
+        for it in gang.get(rows):
+            np.testing.assert_array_equal(it, np.repeat(np.arange(1, size + 1, dtype=np.float32), 1000))
+    gang.release_graph(graph)
+
+
+def test_a_rank_that_is_killed_between_replays_ends_them(tmp_path_factory: pytest.TempPathFactory) -> None:
+    with (
+        up(tmp_path_factory.mktemp("replays"), DEVICES, "nccl") as running,
+        rankbridge.connect(running.description, timeout=60) as gang,
+    ):
+
+        def forever(graph: Graph) -> None:
+            while True:
+                gang.replay(graph)
+
+        def replays() -> None:
+            refs = gang.put([np.ones(3, np.float32)] * DEVICES)
+            with gang.graph_capture() as graph:
+                sums = gang.all_reduce(refs)
+            for _ in range(5):
+                gang.replay(graph)
+                for it in gang.get(sums):
+                    assert np.asarray(it).tolist() == [DEVICES] * 3
+            if gang.status()[0].generation == 1:
+                os.kill(running.pids[-1], signal.SIGKILL)
+                # Somewhere on its way, or before.
+                with pytest.raises(rankbridge.RankBridgeError):
+                    forever(graph)
+
+        replays()
+        generation = gang.form(timeout=60).generation
+        until(lambda: all(it.generation == generation for it in gang.status()))
+        replays()
 
 
 def test_a_killed_rank_is_replaced_on_its_device(tmp_path_factory: pytest.TempPathFactory) -> None:

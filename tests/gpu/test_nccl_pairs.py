@@ -9,6 +9,7 @@ import pytest
 import torch
 from tests.support.nccl_devices import members_on_devices
 from tests.unit.backends.test_coordinators import TIMEOUT_S, noise, same
+from tests.unit.backends.test_nccl_graphs import Pair
 
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.dtype import Dtype
@@ -54,5 +55,43 @@ def test_what_runs_when_the_group_is_closed_fails() -> None:
         running = thread.submit(first.all_reduce, torch.ones(3, device=FIRST), ReduceOp.SUM, 2 * TIMEOUT_S)
         # Somewhere on its way: before, in, or behind torch. It fails wherever it is.
         first.close()
+        with pytest.raises(BridgeError):
+            running.result(TIMEOUT_S)
+
+
+def test_a_launch_without_the_other_member_fails_in_time_and_the_process_lives() -> None:
+    with members_on_devices(2) as members:
+        pair = Pair(
+            members.coordinators, [torch.full((2,), it + 1.0, device=f"cuda:{it}") for it in range(2)]
+        )
+        for _ in range(3):
+            assert pair.both(pair.replay) == [[[3, 3]]] * 2
+        begun = time.monotonic()
+        with pytest.raises(BridgeError, match=r"NCCL failed: a graph did not end in 2\.0 s") as error:
+            pair.replay(0, timeout=2.0)
+        assert error.value.failure.code is ErrorCode.BACKEND_FAILED
+        assert time.monotonic() - begun < TIMEOUT_S
+    with members_on_devices(2) as members:
+        members.call("barrier", [(TIMEOUT_S,)] * 2)
+
+
+def test_an_operation_beside_graphs_fails_in_time() -> None:
+    with members_on_devices(2) as members:
+        pair = Pair(
+            members.coordinators, [torch.full((2,), it + 1.0, device=f"cuda:{it}") for it in range(2)]
+        )
+        begun = time.monotonic()
+        with pytest.raises(BridgeError, match="NCCL failed"):
+            pair.add(0, pair.given[0], timeout=2.0)
+        assert time.monotonic() - begun < TIMEOUT_S
+
+
+def test_what_is_launched_when_the_group_is_closed_fails() -> None:
+    with members_on_devices(2) as members, ThreadPoolExecutor(1) as thread:
+        pair = Pair(
+            members.coordinators, [torch.full((2,), it + 1.0, device=f"cuda:{it}") for it in range(2)]
+        )
+        running = thread.submit(pair.replay, 0, 2 * TIMEOUT_S)
+        members.coordinators[0].close()
         with pytest.raises(BridgeError):
             running.result(TIMEOUT_S)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from .dtype import Dtype
 from .tensors import Tensors
@@ -115,6 +115,37 @@ class Coordinator(Protocol):
 
     def close(self) -> None:
         """Let go of the engine's resources. May block; called outside the lane."""
+        ...
+
+
+class Captured(Protocol):
+    """Collectives that a coordinator runs again in one go, in memory of its own. It ends with its coordinator."""
+
+    def replay(self, inputs: Sequence[object], timeout: float) -> Sequence[object]:
+        """Run them on tensors like those that they were captured with; gives their results in new tensors.
+
+        Called by the group's lane only, on all members; what is raised leaves the group unusable.
+        """
+        ...
+
+
+@runtime_checkable
+class Capturing(Protocol):
+    """What a coordinator may have besides: it captures collectives, and needs less for them from then on."""
+
+    def capture(
+        self,
+        inputs: Sequence[object],
+        enter: Callable[[Sequence[object]], Sequence[object]],
+        timeout: float,
+    ) -> Captured | None:
+        """Capture the collectives that `enter` asks of this coordinator.
+
+        `enter` is given tensors like `inputs`, and gives the results; their elements mean nothing. Called by the
+        group's lane only, on all members, after they have run the same collectives once. No data moves, and nobody
+        waits for another member. None: it cannot be done on this member, and all is as before. Raises BACKEND_FAILED
+        when the group has become unusable.
+        """
         ...
 
 

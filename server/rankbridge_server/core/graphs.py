@@ -1,58 +1,19 @@
-"""Collectives that were run and recorded, to be run again in one operation."""
+"""Collectives that were run and recorded, to be run again."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
-from .coalesced import CoalescedPlan
 from .errors import BridgeError, ErrorCode, invalid
-from .operation import Graph, Operation, Plan, Site, Step
+from .operation import Graph, Operation, Step
 from .outcome import Outcome
-from .refs import MAX_ID_BYTES, Ref, Refill
-from .tensors import TensorSpec
+from .refs import MAX_ID_BYTES, Ref
 
 MAX_STEPS = 100_000
 """Of one graph."""
-
-
-@dataclass(frozen=True, slots=True)
-class Replay:
-    """Run a graph again, as one operation: one admission, and results in the refs that it made when it was recorded."""
-
-    graph: str
-
-
-def plan_replay(site: Site, args: Replay) -> Plan:
-    """What each of its collectives agrees on."""
-    graph = site.graphs.find(site.session_id, args.graph)
-    if graph.group != site.group.name:
-        raise invalid("the graph is of another group", expected=repr(graph.group), got=repr(site.group.name))
-    if not graph.steps:
-        raise invalid("the graph is empty", expected="one collective or more", got="none")
-    return CoalescedPlan([(_refilling(site, step), step.operation, step.args) for step in graph.steps])
-
-
-def _refilling(site: Site, step: Step) -> Site:
-    """The same site, where results go into the refs that they had."""
-    outputs = iter(step.outputs)
-
-    def reserve(spec: TensorSpec) -> Refill:
-        ref_id = next(outputs, None)
-        if ref_id is None:
-            raise invalid("the graph has fewer results than the collective gives now")
-        cell = site.refs.find(site.session_id, ref_id)
-        if cell.ref.spec != spec:
-            raise invalid(
-                "the collective gives another tensor than when it was recorded",
-                expected=str(cell.ref.spec),
-                got=str(spec),
-            )
-        return Refill(cell)
-
-    return replace(site, reserve=reserve)
 
 
 @dataclass(slots=True)

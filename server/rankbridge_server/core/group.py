@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
+from .captures import Captures
 from .coordinator import Coordinator, GroupDescription
 from .lane import Courier, Lane
 from .queues.table import QueueTable
@@ -25,7 +26,7 @@ class GroupView:
 
 
 class Membership:
-    """This rank's part in a group: its coordinator, lane, courier, and queues. `sequence` counts GO verdicts."""
+    """This rank's part in a group: its coordinator, lane, courier, queues, captures. `sequence` counts GO verdicts."""
 
     def __init__(self, name: str, rank_in_group: int, coordinator: Coordinator) -> None:
         self.rank_in_group = rank_in_group
@@ -33,6 +34,7 @@ class Membership:
         self.lane = Lane(name)
         self.courier = Courier(name)
         self.queues = QueueTable()
+        self.captures = Captures()
         self.sequence = 0
         self._posts = itertools.count(1)
 

@@ -12,7 +12,7 @@ from .errors import BridgeError, ErrorCode, invalid
 from .group import Group, Membership
 from .matching import Post
 from .outcome import Outcome
-from .refs import Cell, Ref, Refill, RefStore, Slot
+from .refs import Cell, Ref, Refill, Slot
 from .task import Task
 from .tensors import TensorSpec
 
@@ -117,7 +117,7 @@ class Site:
     membership: Membership
     groups: GroupTable
     backend: Backend
-    refs: RefStore
+    refs: Refs
     session_id: str
     reserve: Callable[[TensorSpec], Slot | Refill]
     """Where a result goes: room for a new ref, or the ref that it had before. Raises RESOURCE_EXHAUSTED."""
@@ -148,6 +148,14 @@ class Site:
         return rank_in_group
 
 
+class Refs(Protocol):
+    """The refs of a rank, as an operation finds them."""
+
+    def find(self, session_id: str, ref_id: str) -> Cell:
+        """The cell of a ref. Raises UNKNOWN_REF, RELEASED_REF, WRONG_SESSION or UNKNOWN_SESSION."""
+        ...
+
+
 class Graphs(Protocol):
     """The graphs of a rank, as a replay finds them."""
 
@@ -165,9 +173,9 @@ class Step:
     outputs: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
 class Graph:
-    """Collectives that a session has run in a group on this rank, in order."""
+    """Collectives that a session has run in a group on this rank, in order. Equal only to itself."""
 
     name: str
     group: str

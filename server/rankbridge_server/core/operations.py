@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from .all_to_all import AllToAll, plan_all_to_all
 from .coalesced import Coalesce, plan_coalesce
 from .gathers import AllGather, Gather, GatherLayout, plan_all_gather, plan_gather
-from .graphs import Replay, plan_replay
 from .group_operations import DestroyGroup, NewGroup, plan_destroy_group, plan_new_group
 from .moves import Broadcast, Scatter, plan_broadcast, plan_scatter
 from .objects import (
@@ -57,6 +56,7 @@ from .reductions import (
     plan_reduce_scatter,
     plan_scan,
 )
+from .replays import Replay, plan_replay
 from .tensor_dicts import BroadcastTensorDict, GivenDict, plan_broadcast_tensor_dict
 from .values import AllReduceValue, plan_all_reduce_value
 
@@ -78,6 +78,7 @@ __all__ = [
     "GATHER_OBJECT",
     "NEW_GROUP",
     "NEW_QUEUE",
+    "PING",
     "RECV",
     "RECV_OBJECT",
     "RECV_TENSOR_DICT",
@@ -110,6 +111,7 @@ __all__ = [
     "NewGroup",
     "NewQueue",
     "Operation",
+    "Ping",
     "Recv",
     "RecvObject",
     "RecvTensorDict",
@@ -135,6 +137,16 @@ def plan_barrier(site: Site, args: Barrier) -> Plan:
     return TensorPlan(site, "", lambda entry: entry.coordinator.barrier(entry.timeout))
 
 
+@dataclass(frozen=True, slots=True)
+class Ping:
+    """Agree with all members, and do nothing else."""
+
+
+def plan_ping(site: Site, args: Ping) -> Plan:
+    """Nothing to agree on but that it is one; the backend is not entered."""
+    return TensorPlan(site, "", lambda entry: None)
+
+
 BARRIER: Operation[Barrier] = Operation("barrier", plan_barrier, recorded=True)
 BROADCAST: Operation[Broadcast] = Operation("broadcast", plan_broadcast, recorded=True)
 SCATTER: Operation[Scatter] = Operation("scatter", plan_scatter, recorded=True)
@@ -156,6 +168,7 @@ BROADCAST_TENSOR_DICT: Operation[BroadcastTensorDict] = Operation(
     "broadcast_tensor_dict", plan_broadcast_tensor_dict
 )
 COALESCE: Operation[Coalesce] = Operation("coalesce", plan_coalesce)
+PING: Operation[Ping] = Operation("ping", plan_ping)
 REPLAY: Operation[Replay] = Operation("replay", plan_replay)
 SEND: Operation[Send] = Operation("send", plan_send)
 RECV: Operation[Recv] = Operation("recv", plan_recv)

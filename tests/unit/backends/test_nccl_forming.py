@@ -263,6 +263,7 @@ def test_a_rank_without_a_device_says_so_and_ends_no_process(monkeypatch: pytest
         for name in ("ASYNC_ERROR_HANDLING", "ENABLE_MONITORING", "DUMP_ON_TIMEOUT", "USE_COMM_NONBLOCKING")
     } == {"0"}
     assert int(os.environ["TORCH_NCCL_RANKS_PER_ROOT"]) > 4096
+    assert (os.environ["NCCL_GRAPH_REGISTER"], os.environ["NCCL_GRAPH_MIXING_SUPPORT"]) == ("0", "1")
 
 
 class Properties:
@@ -292,6 +293,9 @@ class TorchsStream:
     def synchronize(self) -> None:
         self.synchronized += 1
 
+    def query(self) -> bool:
+        return self.synchronized > 0
+
 
 def test_the_engine_asks_torch_for_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, value in os.environ.items():
@@ -316,7 +320,10 @@ def test_the_engine_asks_torch_for_what_there_is(monkeypatch: pytest.MonkeyPatch
     assert (engine.device, engine.identity, engine.memory) == (torch.device("cuda", 1), "2f6e5b2a", 2**37)
     assert chosen == [engine.device]
     assert engine.tensors.device == "cuda:1"
-    engine.tensors._settle()
+    for capturing in (True, False):
+        monkeypatch.setattr(torch.cuda, "is_current_stream_capturing", lambda capturing=capturing: capturing)
+        engine.tensors._settle()
+    # What is captured is not waited for.
     assert current.synchronized == 1
     store = stores.Given()
     group = cast(TorchsGroup, engine.group(store, 1, 3))
@@ -324,8 +331,10 @@ def test_the_engine_asks_torch_for_what_there_is(monkeypatch: pytest.MonkeyPatch
     assert given == [store, 1, 3]
     assert cast(TorchsGroup.Options, options)._timeout == timedelta(seconds=10)
     side = engine.side()
+    assert not side.idle()
     with side.current():
         side.synchronize()
+    assert side.idle()
     (stream,) = entered
     assert (stream.device, stream.synchronized) == (engine.device, 1)
 

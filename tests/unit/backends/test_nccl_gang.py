@@ -114,3 +114,27 @@ def test_a_generation_is_formed_again_with_its_groups(gang: Gang, engines: list[
     assert np.asarray(there[0]).tolist() == [3, 3, 3, 1, 1, 1]
     assert all(group.aborted.is_set() for group in old)
     gang.destroy_group(pair.name)
+
+
+def test_graphs_are_launched_and_captured_anew_when_the_gang_is_formed(
+    gang: Gang, engines: list[CpuEngine]
+) -> None:
+    refs = gang.put([np.full(3, rank, np.float32) for rank in range(SIZE)])
+    with gang.graph_capture() as graph:
+        gang.all_reduce(refs, in_place=True)
+        rows = gang.all_gather(refs)
+    launched = [sum(side.launched for side in engine.sides) for engine in engines]
+    value = 6.0
+    for turn in range(6):
+        if turn == 3:
+            gang.form()
+        gathered = gang.replay(graph)[1]
+        assert gathered == rows
+        for it in gang.get(gathered):
+            np.testing.assert_array_equal(it, np.full(3 * SIZE, value, np.float32))
+        value *= SIZE
+        for it in gang.get(refs):
+            np.testing.assert_array_equal(it, np.full(3, value, np.float32))
+    # All but the first of each generation.
+    assert [sum(side.launched for side in engine.sides) for engine in engines] == [it + 4 for it in launched]
+    gang.release_graph(graph)

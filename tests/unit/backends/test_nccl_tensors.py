@@ -131,3 +131,8 @@ def test_a_device_that_is_full_says_so() -> None:
     with pytest.raises(BridgeError, match="no room on device cpu: CUDA out of memory") as error:
         tensors.empty(TensorSpec(Dtype.INT8, (1,), ""))
     assert error.value.failure.code is ErrorCode.RESOURCE_EXHAUSTED
+
+
+def test_a_device_adopts_no_memory_of_the_host(device: Device) -> None:
+    spec = TensorSpec(Dtype.UINT8, (4,), "")
+    assert device.tensors.adopted(spec, memoryview(bytearray(4))) is None

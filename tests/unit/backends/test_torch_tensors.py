@@ -39,6 +39,27 @@ def test_bytes_written_are_bytes_read(dtype: Dtype) -> None:
     assert bytes(tensors.read(tensor)) == data
 
 
+@pytest.mark.filterwarnings("ignore:ComplexHalf support is experimental")
+@pytest.mark.parametrize("dtype", list(Dtype))
+def test_adopted_memory_is_the_tensors(dtype: Dtype) -> None:
+    tensors = TorchTensors()
+    memory = bytearray(at % 2 for at in range(6 * dtype.itemsize))
+    tensor = tensors.adopted(TensorSpec(dtype, (3, 2), ""), memoryview(memory))
+    tensors.written(tensor)
+    assert (cast(torch.Tensor, tensor).dtype, cast(torch.Tensor, tensor).shape) == (TORCH[dtype], (3, 2))
+    memory[0] = 1
+    assert bytes(tensors.read(tensor)) == memory
+
+
+def test_adopted_memory_is_checked() -> None:
+    tensors = TorchTensors()
+    with pytest.raises(BridgeError, match="no such device"):
+        tensors.adopted(TensorSpec(Dtype.BOOL, (1,), "cuda:9"), memoryview(bytearray(1)))
+    tensor = tensors.adopted(TensorSpec(Dtype.BOOL, (1,), ""), memoryview(bytearray(b"\2")))
+    with pytest.raises(BridgeError, match="neither 0 nor 1"):
+        tensors.written(tensor)
+
+
 def test_reading_lays_a_strided_tensor_out() -> None:
     tensor = torch.arange(6, dtype=torch.int8).reshape(2, 3).t()
     assert bytes(TorchTensors().read(tensor)) == bytes([0, 3, 1, 4, 2, 5])

@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
+import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from datetime import timedelta
+from typing import cast
+from weakref import WeakSet
 
-from .engine import Side
+import torch
+
+from ...core.errors import BridgeError
+from .engine import DeviceGraph, Side
 from .errors import ENGINE_ERRORS, data_failed
 from .raw import NcclGroup, Work
+
+# Between two looks at the device, in seconds: at first, and at most.
+_SHORTEST, _LONGEST = 2e-5, 1e-3
+# Seconds in which the side of an operation that has ended follows it; if it does not, the operation has failed.
+_FOLLOWING = 1.0
 
 
 class Channel:
@@ -16,19 +28,26 @@ class Channel:
 
     Their sides are their own: torch makes the current stream wait for an operation that is waited for, and every
     operation for the current stream.
+
+    Graphs that operations were captured in hold the communicator: NCCL frees it when the last of them is gone, and
+    whoever aborts it waits for that. So they are reset before.
     """
 
     def __init__(self, group: NcclGroup, side: Side) -> None:
         self._group: NcclGroup | None = group
         self._side = side
+        self._lock = threading.Lock()
+        self._graphs: WeakSet[CapturedGraph] = WeakSet()
+        self._capturing = False
 
     @contextmanager
     def inside(self) -> Iterator[None]:
-        """Work on the device; on leaving, all of it is done. Raises BACKEND_FAILED."""
+        """Work on the device; on leaving, all of it is done, or captured. Raises BACKEND_FAILED."""
         try:
             with self._side.current():
                 yield
-            self._side.synchronize()
+            if not self._capturing:
+                self._side.synchronize()
         except ENGINE_ERRORS as error:
             raise data_failed(str(error)) from error
 
@@ -37,7 +56,7 @@ class Channel:
         group = self._open()
         work = start(group)
         if work is not None:
-            work.wait(timedelta(seconds=timeout))
+            self._await(work, timeout)
         # An operation that was ended by `close` looks as if it had been done.
         self._open()
 
@@ -57,15 +76,179 @@ class Channel:
 
         self.run(start, timeout)
 
+    def capture(
+        self,
+        inputs: Sequence[torch.Tensor],
+        enter: Callable[[Sequence[object]], Sequence[object]],
+        timeout: float,
+    ) -> CapturedGraph | None:
+        """Capture what `enter` runs on this channel, with tensors like `inputs`, in `timeout` seconds.
+
+        None: it cannot be captured. Raises BACKEND_FAILED when the channel was closed.
+        """
+        with self._side.current():
+            graph = self._side.graph()
+        if graph is None:
+            return None
+        # NCCL waits in here for nobody, as far as is known; if it does, this ends it.
+        late = threading.Timer(timeout, self.close)
+        late.daemon = True
+        late.start()
+        try:
+            with self.inside():
+                standing = [_like(it) for it in inputs]
+            results = self._captured(graph, standing, enter)
+        except (BridgeError, *ENGINE_ERRORS):
+            self._open()
+            return None
+        finally:
+            late.cancel()
+        captured = CapturedGraph(self, graph, standing, results)
+        with self._lock:
+            if self._group is not None:
+                self._graphs.add(captured)
+                return captured
+        captured.reset()
+        raise data_failed("the group was closed")
+
+    def launch(
+        self,
+        graph: DeviceGraph,
+        standing: Sequence[torch.Tensor],
+        results: Sequence[torch.Tensor],
+        inputs: Sequence[torch.Tensor],
+        timeout: float,
+    ) -> Sequence[torch.Tensor]:
+        """Run a graph on copies of `inputs`, and give copies of its `results`. Raises BACKEND_FAILED."""
+        self._open()
+        with self.inside():
+            for place, given in zip(standing, inputs, strict=True):
+                place.copy_(given)
+            with self._lock:
+                self._open()
+                graph.launch()
+            if not _until(self._side.idle, timeout):
+                self.close()
+                raise data_failed(f"a graph did not end in {timeout:.1f} s")
+            # As after `run`.
+            self._open()
+            return [_copy(it) for it in results]
+
     def close(self) -> None:
         """End what runs, and free the communicator."""
-        group, self._group = self._group, None
-        if group is not None:
-            # One that cannot be ended in time is left behind; nobody uses it.
-            with suppress(*ENGINE_ERRORS):
-                group.abort()
+        with self._lock:
+            group, self._group = self._group, None
+            graphs = list(self._graphs)
+            self._reset_graphs()
+        if group is None:
+            return
+        # One that cannot be ended in time is left behind, with the memory that it may yet write to; nobody uses it.
+        with suppress(*ENGINE_ERRORS):
+            group.abort()
+            for graph in graphs:
+                graph.forget()
+
+    def _captured(
+        self,
+        graph: DeviceGraph,
+        standing: Sequence[torch.Tensor],
+        enter: Callable[[Sequence[object]], Sequence[object]],
+    ) -> Sequence[torch.Tensor]:
+        self._capturing = True
+        try:
+            with self._side.current(), graph.capturing():
+                return cast(Sequence[torch.Tensor], enter(standing))
+        finally:
+            self._capturing = False
+
+    def _await(self, work: Work, timeout: float) -> None:
+        if self._capturing:
+            # The side goes on after it; nothing runs yet that could be waited for.
+            work.synchronize()
+            return
+        if self._graphs:
+            work.synchronize()
+            if self._has_ended(work, timeout):
+                return
+            # torch aborts the communicator of what has failed, in `wait`.
+            with self._lock:
+                self._reset_graphs()
+            timeout = _LONGEST
+        work.wait(timedelta(seconds=timeout))
+
+    def _has_ended(self, work: Work, timeout: float) -> bool:
+        """Wait until it has ended well; False when it failed, or has not ended in time."""
+        following: list[float] = []
+
+        def ended() -> bool:
+            if self._side.idle():
+                return True
+            # NCCL's errors are known at once; the device itself does not end then.
+            if not following and work.is_completed():
+                following.append(time.monotonic() + _FOLLOWING)
+            return bool(following) and time.monotonic() > following[0]
+
+        return _until(ended, timeout) and self._side.idle()
+
+    def _reset_graphs(self) -> None:
+        for graph in list(self._graphs):
+            graph.reset()
+        self._graphs.clear()
 
     def _open(self) -> NcclGroup:
         if self._group is None:
             raise data_failed("the group was closed")
         return self._group
+
+
+class CapturedGraph:
+    """Collectives that were captured on a channel. Implements `core.coordinator.Captured`.
+
+    `standing` are its inputs' places and `results` its own: what comes from elsewhere is copied, and what goes to refs
+    too, so that nobody sees it change.
+    """
+
+    def __init__(
+        self,
+        channel: Channel,
+        graph: DeviceGraph,
+        standing: Sequence[torch.Tensor],
+        results: Sequence[torch.Tensor],
+    ) -> None:
+        self._channel = channel
+        self._graph = graph
+        self._standing = standing
+        self._results = results
+
+    def replay(self, inputs: Sequence[object], timeout: float) -> Sequence[object]:
+        """One launch."""
+        given = cast(Sequence[torch.Tensor], inputs)
+        return self._channel.launch(self._graph, self._standing, self._results, given, timeout)
+
+    def reset(self) -> None:
+        """Let go of the communicator; of the memory, when whoever has this does."""
+        with suppress(*ENGINE_ERRORS):
+            self._graph.reset()
+
+    def forget(self) -> None:
+        """Let go of the memory; nothing runs in it any more."""
+        self._standing = self._results = ()
+
+
+def _like(tensor: torch.Tensor) -> torch.Tensor:
+    return torch.empty_like(tensor, memory_format=torch.contiguous_format)
+
+
+def _copy(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.clone(memory_format=torch.contiguous_format)
+
+
+def _until(done: Callable[[], bool], timeout: float) -> bool:
+    """Wait until it is done; False when it is not after `timeout` seconds."""
+    deadline, pause = time.monotonic() + timeout, _SHORTEST
+    while not done():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(pause)
+        pause = min(2 * pause, _LONGEST)
+    return True

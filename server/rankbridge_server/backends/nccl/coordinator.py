@@ -9,7 +9,7 @@ from typing import TypeVar, cast
 
 import torch
 
-from ...core.coordinator import ReduceOp
+from ...core.coordinator import Captured, ReduceOp
 from ..pieces import as_bytes, concatenated, side_by_side
 from .channel import Channel
 from .errors import data_failed
@@ -38,6 +38,8 @@ Options = TypeVar(
 
 class NcclCoordinator:
     """Implements `core.coordinator.Coordinator` on communicators for collectives, and for sends and receives.
+
+    And `Capturing`: what it does on the communicator for collectives can be captured.
 
     Moves are done on bytes, so that every dtype travels. Tensors without elements never enter NCCL, unless others have
     some: all members have agreed on the sizes. A result that is returned is there: the device has done its part.
@@ -200,6 +202,15 @@ class NcclCoordinator:
         with self._messages.inside():
             data = as_bytes(result)
             self._messages.run_together([lambda group: group.recv([data], src_rank_in_group, 0)], timeout)
+
+    def capture(
+        self,
+        inputs: Sequence[object],
+        enter: Callable[[Sequence[object]], Sequence[object]],
+        timeout: float,
+    ) -> Captured | None:
+        """Capture collectives in a CUDA graph."""
+        return self._collectives.capture(cast(Sequence[torch.Tensor], inputs), enter, timeout)
 
     def close(self) -> None:
         """End what runs, and free the communicators."""

@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 import torch
 
 from ..torch_tensors import TorchTensors
+from .cuda_graph import CudaGraph, can_capture
 from .errors import forming_failed
 from .installed import missing
 from .raw import NcclGroup, Store, make_group
@@ -25,6 +26,9 @@ _SETTINGS = {
     "TORCH_NCCL_USE_COMM_NONBLOCKING": "0",
     "TORCH_NCCL_BCAST_UNIQUEID": "1",
     "TORCH_NCCL_RANKS_PER_ROOT": "1000000",
+    # To capture takes no other member: no memory is made known to them. Between launches, anything else may run.
+    "NCCL_GRAPH_REGISTER": "0",
+    "NCCL_GRAPH_MIXING_SUPPORT": "1",
 }
 _ABORT_TIMEOUT = timedelta(seconds=10)
 
@@ -38,6 +42,30 @@ class Side(Protocol):
 
     def synchronize(self) -> None:
         """Wait until it has all been done."""
+        ...
+
+    def idle(self) -> bool:
+        """Whether it has all been done. Raises what torch raises when it failed."""
+        ...
+
+    def graph(self) -> DeviceGraph | None:
+        """A graph that nothing was captured in yet, asked for on the side; None where captures are not possible."""
+        ...
+
+
+class DeviceGraph(Protocol):
+    """Work of one side, captured once and launched any number of times. Its memory is its own."""
+
+    def capturing(self) -> AbstractContextManager[None]:
+        """Capture what this thread does meanwhile, on the side. Nobody may wait for the device meanwhile."""
+        ...
+
+    def launch(self) -> None:
+        """Begin to run it, on the side."""
+        ...
+
+    def reset(self) -> None:
+        """Let go of all that it holds; of what it runs, when that has ended."""
         ...
 
 
@@ -93,9 +121,7 @@ class CudaEngine:
         properties = cast(Any, torch.cuda.get_device_properties(self.device))
         self.identity = str(properties.uuid)
         self.memory = int(properties.total_memory)
-        self.tensors = DeviceTensors(
-            self.device, lambda: torch.cuda.current_stream(self.device).synchronize(), pinned=True
-        )
+        self.tensors = DeviceTensors(self.device, self._settle, pinned=True)
 
     def group(self, store: Store, rank_in_group: int, size: int) -> NcclGroup:
         """A ProcessGroupNCCL."""
@@ -105,9 +131,15 @@ class CudaEngine:
         """A CUDA stream."""
         return _CudaStream(self.device)
 
+    def _settle(self) -> None:
+        # What is captured is not begun: to wait for it is an error.
+        if not torch.cuda.is_current_stream_capturing():
+            torch.cuda.current_stream(self.device).synchronize()
+
 
 class _CudaStream:
     def __init__(self, device: torch.device) -> None:
+        self._device = device
         self._stream = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
     def current(self) -> AbstractContextManager[object]:
@@ -115,3 +147,9 @@ class _CudaStream:
 
     def synchronize(self) -> None:
         self._stream.synchronize()
+
+    def idle(self) -> bool:
+        return bool(self._stream.query())
+
+    def graph(self) -> DeviceGraph | None:
+        return CudaGraph(self._device) if can_capture() else None

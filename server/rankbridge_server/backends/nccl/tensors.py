@@ -66,6 +66,10 @@ class DeviceTensors(TorchTensors):
             vars(given)[_STAGED] = host
         return memory_of(host)
 
+    def adopted(self, spec: TensorSpec, memory: memoryview) -> object | None:
+        """None: a device has memory of its own."""
+        return None
+
     def written(self, tensor: object) -> None:
         """Copy what was written to the device."""
         given = cast(torch.Tensor, tensor)
