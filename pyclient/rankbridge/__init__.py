@@ -17,7 +17,21 @@ from rankbridge._async_gang import AsyncGang, aconnect
 from rankbridge._async_group_coordinator import AsyncGroupCoordinator
 from rankbridge._async_queues import AsyncQueue
 from rankbridge._async_rank import AsyncRank
+from rankbridge._async_watching import AsyncEvents
 from rankbridge._dividing import get_reduce_divide_factor
+from rankbridge._events import (
+    Event,
+    EventKind,
+    FormedEvent,
+    MismatchEvent,
+    OverEvent,
+    PeerMissingEvent,
+    Position,
+    StragglerEvent,
+    UnknownEvent,
+    WatchEnded,
+    Watching,
+)
 from rankbridge._gang import Gang, connect
 from rankbridge._graph import Graph
 from rankbridge._group_coordinator import GroupCoordinator
@@ -39,12 +53,14 @@ from rankbridge._reports import (
     report_time_info,
 )
 from rankbridge._rounds import Round, Turn, rounds_of
+from rankbridge._shared_memory import Transfers
 from rankbridge._status import Abilities, Formed, OperationState, OperationStatus, RankStatus, SessionUsage
 from rankbridge._submitted import AsyncSubmitted, Submitted
 from rankbridge._sync_channels import Pending
 from rankbridge._targets import Target
 from rankbridge._tensor import Array, Tensor, TensorLike
 from rankbridge._values import PyValue, from_value, to_value
+from rankbridge._watching import Events
 from rankbridge._work import AsyncWork, Work
 from rankbridge.errors import *  # noqa: F403
 from rankbridge.errors import __all__ as _errors
@@ -52,6 +68,7 @@ from rankbridge.errors import __all__ as _errors
 __all__ = [
     "Abilities",
     "Array",
+    "AsyncEvents",
     "AsyncGang",
     "AsyncGroupCoordinator",
     "AsyncPending",
@@ -61,8 +78,12 @@ __all__ = [
     "AsyncWork",
     "CallOptions",
     "Collective",
+    "Event",
+    "EventKind",
+    "Events",
     "Expected",
     "Formed",
+    "FormedEvent",
     "Gang",
     "GatherLayout",
     "Graph",
@@ -74,11 +95,15 @@ __all__ = [
     "Member",
     "MemberOptions",
     "Mesh",
+    "MismatchEvent",
     "NamedQueue",
     "OperationState",
     "OperationStatus",
+    "OverEvent",
+    "PeerMissingEvent",
     "Pending",
     "Place",
+    "Position",
     "PyValue",
     "Queue",
     "QueueDescription",
@@ -90,12 +115,17 @@ __all__ = [
     "SessionUsage",
     "StepImbalance",
     "StepTime",
+    "StragglerEvent",
     "Submitted",
     "Target",
     "Tensor",
     "TensorLike",
     "TimeReport",
+    "Transfers",
     "Turn",
+    "UnknownEvent",
+    "WatchEnded",
+    "Watching",
     "Work",
     "aconnect",
     "arange",

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import grpc
 import grpc.aio
 
 from rankbridge._calls import Call, Shape
+from rankbridge._gang_calls import Joined, joined
 from rankbridge._gang_core import all_values
+from rankbridge._shared_memory import SharedMemory, Steps
 from rankbridge._targets import CHANNEL_OPTIONS
 from rankbridge.errors import Outcome, RankBridgeError
 
@@ -75,8 +77,14 @@ class AsyncChannels:
         closed: Whether they are closed. No call is sent then.
     """
 
-    def __init__(self, targets: Sequence[str], tls: grpc.ChannelCredentials | None) -> None:
-        """Makes the channels; nothing is connected before the first call."""
+    def __init__(
+        self,
+        targets: Sequence[str],
+        tls: grpc.ChannelCredentials | None,
+        shared: SharedMemory | None = None,
+    ) -> None:
+        """Makes the channels; nothing is connected before the first call. `shared`: memory for large tensors."""
+        self.shared = shared
         self._targets = tuple(targets)
         self._channels = [
             grpc.aio.insecure_channel(target, CHANNEL_OPTIONS)
@@ -94,6 +102,8 @@ class AsyncChannels:
             RankBridgeError: It failed.
         """
         send = self._callable(call)
+        if self.shared is not None and self.shared.takes(call):
+            return await self._in_steps(self.shared.steps(call))
         with self._failures(call):
             match call.shape:
                 case Shape.UNARY:
@@ -112,9 +122,20 @@ class AsyncChannels:
         self._callable(call)
         return AsyncPending(call, asyncio.create_task(self.run(call)))
 
+    def stream(self, call: Call[T]) -> Any:
+        """As ``SyncChannels.stream``."""
+        return self._callable(call)(call.request)
+
+    async def read(self, call: Call[T], stream: Any) -> AsyncIterator[T]:
+        """As ``SyncChannels.read``."""
+        with self._failures(call):
+            async for message in stream:
+                yield call.result(message)
+
     async def outcomes(self, calls: Sequence[Call[T]]) -> list[Outcome[T]]:
-        """Sends calls, all at once, and waits for every one's end."""
-        return await asyncio.gather(*(self._outcome(call) for call in calls))
+        """Sends calls, all at once, or as one gang call, and waits for every one's end."""
+        gang_call = joined(calls)
+        return await (self._each(calls) if gang_call is None else self._as_one(gang_call))
 
     async def run_all(self, calls: Sequence[Call[T]]) -> list[T]:
         """Sends calls, all at once, waits for every one's end, and gives their results.
@@ -129,6 +150,8 @@ class AsyncChannels:
         self.closed = True
         for channel in self._channels:
             await channel.close()
+        if self.shared is not None:
+            self.shared.close()
 
     def _callable(self, call: Call[T]) -> Any:
         if self.closed:
@@ -144,12 +167,37 @@ class AsyncChannels:
             }[call.shape](call.path)
         return found
 
+    async def _as_one(self, gang_call: Joined[T]) -> list[Outcome[T]]:
+        try:
+            outcomes = await self.run(gang_call.call)
+        except RankBridgeError as error:
+            return gang_call.failed(error)
+        fetched = iter(await self._each(gang_call.kept(outcomes)))
+        return [next(fetched) if outcome is None else outcome for outcome in outcomes]
+
+    async def _each(self, calls: Sequence[Call[T]]) -> list[Outcome[T]]:
+        return await asyncio.gather(*(self._outcome(call) for call in calls))
+
     async def _outcome(self, call: Call[T]) -> Outcome[T]:
         try:
             value = await self.run(call)
             return Outcome(rank=call.rank, value=value)
         except RankBridgeError as error:
             return Outcome(rank=call.rank, error=error)
+
+    async def _in_steps(self, steps: Steps[T]) -> T:
+        try:
+            step = next(steps)
+            while True:
+                try:
+                    answer = await self.run(step)
+                except BaseException as error:
+                    step = steps.throw(error)
+                else:
+                    step = steps.send(answer)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
     async def _download(self, call: Call[T], stream: Any) -> T:
         reader = call.collector()

@@ -24,11 +24,13 @@ from rankbridge._async_objects import AsyncGangObjects
 from rankbridge._async_queues import AsyncGangQueues
 from rankbridge._async_rank import AsyncRank
 from rankbridge._async_synchronizing import AsyncGangSynchronizing
+from rankbridge._async_watching import AsyncGangEvents
 from rankbridge._calls import Call
 from rankbridge._gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
-from rankbridge._operations import CallOptions, MemberOptions
+from rankbridge._operations import CallOptions, Calls, MemberOptions
 from rankbridge._programs import anything, finishing, member_calls, members_for
 from rankbridge._renewing import RenewingTask
+from rankbridge._shared_memory import SharedMemory
 from rankbridge._status import Formed, Group, RankStatus
 from rankbridge._submitted import AsyncSubmitted
 from rankbridge._targets import Target, resolve
@@ -46,18 +48,23 @@ async def aconnect(
     session: bool = True,
     lease: float | None = LEASE,
     timeout: float = 30.0,
+    calls: Calls = "ranks",
+    shared_memory: bool = True,
 ) -> AsyncGang:
     """Connects to every rank of a gang, as ``connect``, in the running event loop.
 
     Use it as ``async with await aconnect(...) as gang``, or close it.
     """
     targets = resolve(target, secure=tls is not None)
+    session_id = new_id() if session else ""
+    shared = SharedMemory(targets, session_id, ops.SHARED_CALLS) if session and shared_memory else None
     gang = AsyncGang(
-        AsyncChannels(targets, tls),
+        AsyncChannels(targets, tls, shared),
         targets,
-        session_id=new_id() if session else "",
+        session_id=session_id,
         lease=lease,
         timeout=timeout,
+        calls=calls,
     )
     try:
         await gang._open_session(gang.session_id)
@@ -79,6 +86,7 @@ class AsyncGang(
     AsyncGangAveraging,
     AsyncGangSynchronizing,
     AsyncGangGroups,
+    AsyncGangEvents,
 ):
     """All ranks of a job, as ``Gang``: the same methods and arguments, to be awaited, in one event loop.
 
@@ -95,9 +103,10 @@ class AsyncGang(
         session_id: str,
         lease: float | None,
         timeout: float,
+        calls: Calls = "ranks",
     ) -> None:
         """Made by ``aconnect``."""
-        super().__init__(targets, session_id=session_id, lease=lease, timeout=timeout)
+        super().__init__(targets, session_id=session_id, lease=lease, timeout=timeout, calls=calls)
         self._channels = channels
         self._renewing: RenewingTask | None = None
         self._ranks = tuple(AsyncRank(self, rank) for rank in self._all())
@@ -136,6 +145,12 @@ class AsyncGang(
         """As ``Gang.barrier``."""
         members = await self._members(options.get("group", "world"))
         await self._channels.run_all(self._on_members(members, ops.barrier, **options))
+
+    async def ping(self, **options: Unpack[CallOptions]) -> None:
+        """As ``Gang.ping``."""
+        members = await self._members(options.get("group", "world"))
+        calls = self._on_members(members, ops.ping, **{**options, "calls": "gang"})
+        await self._channels.run_all(calls)
 
     # --- operations that go on by themselves ---------------------------------------------------------------
 

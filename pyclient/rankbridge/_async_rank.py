@@ -16,6 +16,7 @@ from rankbridge._async_objects import AsyncRankObjects
 from rankbridge._async_point_to_point import AsyncRankPointToPoint
 from rankbridge._async_queues import AsyncRankQueues
 from rankbridge._async_rank_collectives import AsyncRankCollectives
+from rankbridge._async_watching import AsyncRankEvents
 from rankbridge._inits import Init
 from rankbridge._operations import CallOptions, Form, MemberOptions
 from rankbridge._ref import Ref
@@ -36,6 +37,7 @@ class AsyncRank(
     AsyncRankCoalesced,
     AsyncRankGraphs,
     AsyncRankQueues,
+    AsyncRankEvents,
 ):
     """One rank of a gang, as ``Rank``: the same methods and arguments, to be awaited.
 

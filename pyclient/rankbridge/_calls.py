@@ -16,7 +16,7 @@ from rankbridge.errors import CallCancelledError, ProtocolError, RankBridgeError
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-__all__ = ["MARGIN", "Call", "Reader", "Shape"]
+__all__ = ["MARGIN", "Call", "Reader", "Shape", "Together", "Transfer"]
 
 MARGIN = 2.0
 """Seconds that the RPC's deadline leaves the rank beyond the timeout that it was told, so that the rank's own
@@ -29,6 +29,25 @@ class Shape(enum.Enum):
     UNARY = enum.auto()
     UPLOAD = enum.auto()
     DOWNLOAD = enum.auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer(Generic[T]):
+    """How a tensor goes by memory that the rank shares with this process, in place of a stream.
+
+    Attributes:
+        nbytes: Its size.
+        fill: For a put: writes its elements into memory of that size.
+        make: Makes the unary call, of the session and the id of the memory.
+        answered: Tells of the call's result whether the memory is the rank's from now on, and the tensor's size.
+        result: Makes the result of the call's result, and for a get of the memory with the elements.
+    """
+
+    nbytes: int
+    fill: Callable[[memoryview], None] | None = None
+    make: Callable[[str, str], Call[Any]]
+    answered: Callable[[Any], tuple[bool, int]]
+    result: Callable[[Any, memoryview | None], T]
 
 
 class Reader(Protocol[T_co]):
@@ -61,6 +80,7 @@ class Call(Generic[T]):
         messages: For an upload: makes the request's messages.
         read: For all but a download: makes the result of the response's bytes, or raises its error.
         reader: For a download: makes a collector of the response's messages.
+        transfer: How it may be done by shared memory instead.
     """
 
     operation: str
@@ -76,6 +96,7 @@ class Call(Generic[T]):
     messages: Callable[[], Iterator[bytes]] = lambda: iter(())
     read: Callable[[bytes], T] | None = None
     reader: Callable[[], Reader[T]] | None = None
+    transfer: Transfer[T] | None = None
 
     @property
     def rpc_options(self) -> dict[str, Any]:
@@ -159,6 +180,10 @@ class Call(Generic[T]):
             expected=error.expected,
             got=error.got,
         )
+
+
+class Together(list[Call[T]]):
+    """The calls of an operation on all members of a group, in group order, which may go as one gang call."""
 
 
 class _Guarded(Reader[T]):

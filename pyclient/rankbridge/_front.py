@@ -9,6 +9,7 @@ from rankbridge._calls import Call
 from rankbridge._gang_core import GangCore
 from rankbridge._groups import Group
 from rankbridge._programs import Program, calling, members_of
+from rankbridge._shared_memory import Transfers
 from rankbridge._sync_channels import SyncChannels
 
 if TYPE_CHECKING:
@@ -67,6 +68,12 @@ class RankFront:
     def __repr__(self) -> str:
         """Gives number and target."""
         return f"{type(self).__name__}({self.rank}, {self.target!r})"
+
+    @property
+    def transfers(self) -> Transfers:
+        """How large tensors came and went so far: by shared memory, or not and why."""
+        shared = self._gang._channels.shared
+        return Transfers() if shared is None else shared.transfers(self.rank)
 
     @property
     def _scope(self) -> ops.Scope:

@@ -22,16 +22,18 @@ from rankbridge._gang_refs import GangRefs
 from rankbridge._gathers import GangGathers
 from rankbridge._graphs import GangGraphs
 from rankbridge._objects import GangObjects
-from rankbridge._operations import CallOptions, MemberOptions
+from rankbridge._operations import CallOptions, Calls, MemberOptions
 from rankbridge._programs import anything, finishing, member_calls, members_for
 from rankbridge._queues import GangQueues
 from rankbridge._rank import Rank
 from rankbridge._renewing import RenewingThread
+from rankbridge._shared_memory import SharedMemory
 from rankbridge._status import Formed, Group, RankStatus
 from rankbridge._submitted import Submitted
 from rankbridge._sync_channels import SyncChannels
 from rankbridge._synchronizing import GangSynchronizing
 from rankbridge._targets import Target, resolve
+from rankbridge._watching import GangEvents
 from rankbridge.errors import RankBridgeError, UnavailableError
 
 T = TypeVar("T")
@@ -46,6 +48,8 @@ def connect(
     session: bool = True,
     lease: float | None = LEASE,
     timeout: float = 30.0,
+    calls: Calls = "ranks",
+    shared_memory: bool = True,
 ) -> Gang:
     """Connects to every rank of a gang.
 
@@ -59,6 +63,11 @@ def connect(
             are renewed in the background, three times in that time, as long as the gang is open. None or 0: until
             they are closed, however long that takes.
         timeout: Default longest time of a call, in seconds.
+        calls: How collectives are called: "ranks", each rank at once; or "gang", as one call to one rank, which passes
+            it on. `calls` of a single call tells otherwise.
+        shared_memory: True: large tensors come from ranks at unix sockets, and go to them, by memory that both share,
+            where that can be had; ``Rank.transfers`` tells. An array that was fetched so is of that memory, and as much
+            the caller's own as any other. False: always over gRPC. Without a session too.
 
     Returns:
         The gang; use it in a ``with`` statement, or close it.
@@ -69,12 +78,15 @@ def connect(
         GangError: A session could not be opened on every rank (``UnavailableError``: a rank is not there).
     """
     targets = resolve(target, secure=tls is not None)
+    session_id = new_id() if session else ""
+    shared = SharedMemory(targets, session_id, ops.SHARED_CALLS) if session and shared_memory else None
     gang = Gang(
-        SyncChannels(targets, tls),
+        SyncChannels(targets, tls, shared),
         targets,
-        session_id=new_id() if session else "",
+        session_id=session_id,
         lease=lease,
         timeout=timeout,
+        calls=calls,
     )
     try:
         gang._open_session(gang.session_id)
@@ -96,6 +108,7 @@ class Gang(
     GangAveraging,
     GangSynchronizing,
     GangGroups,
+    GangEvents,
 ):
     """All ranks of a job: ``gang.all_reduce(refs)``, ``gang[2]``, ``len(gang)``.
 
@@ -117,9 +130,10 @@ class Gang(
         session_id: str,
         lease: float | None,
         timeout: float,
+        calls: Calls = "ranks",
     ) -> None:
         """Made by ``connect``."""
-        super().__init__(targets, session_id=session_id, lease=lease, timeout=timeout)
+        super().__init__(targets, session_id=session_id, lease=lease, timeout=timeout, calls=calls)
         self._channels = channels
         self._renewing: RenewingThread | None = None
         self._ranks = tuple(Rank(self, rank) for rank in self._all())
@@ -167,6 +181,14 @@ class Gang(
         """Returns when every member has been reached."""
         members = self._members(options.get("group", "world"))
         self._channels.run_all(self._on_members(members, ops.barrier, **options))
+
+    def ping(self, **options: Unpack[CallOptions]) -> None:
+        """Returns when every member has said that it is there, in the order of the group's other operations.
+
+        It is a gang call always, and enters no backend.
+        """
+        members = self._members(options.get("group", "world"))
+        self._channels.run_all(self._on_members(members, ops.ping, **{**options, "calls": "gang"}))
 
     # --- operations that go on by themselves ---------------------------------------------------------------
 

@@ -7,12 +7,12 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, get_args
 
 from rankbridge import _operations as ops
-from rankbridge._calls import Call
+from rankbridge._calls import Call, Together
 from rankbridge._inits import Init
-from rankbridge._operations import Scope, group_name
+from rankbridge._operations import Calls, Scope, group_name
 from rankbridge._ref import Ref
 from rankbridge._renewing import renewal_period
 from rankbridge._status import Group
@@ -63,14 +63,24 @@ class GangCore(Generic[RankT]):
     Attributes:
         targets: gRPC target of each rank, by rank.
         timeout: Default timeout of calls, in seconds.
+        calls: How collectives are called: "gang" or "ranks".
     """
 
     def __init__(
-        self, targets: Sequence[str], *, session_id: str, lease: float | None, timeout: float
+        self,
+        targets: Sequence[str],
+        *,
+        session_id: str,
+        lease: float | None,
+        timeout: float,
+        calls: Calls = "ranks",
     ) -> None:
         """Knows the gang; connects nothing."""
+        if calls not in get_args(Calls):
+            raise InvalidArgumentError("no way to call a gang", expected="'gang' or 'ranks'", got=repr(calls))
         self.targets = tuple(targets)
         self.timeout = timeout
+        self.calls: Calls = calls
         self._session_id = session_id
         self._lease = lease
         self._period = renewal_period(lease)
@@ -162,13 +172,26 @@ class GangCore(Generic[RankT]):
         self, members: Iterable[int], build: Callable[..., Call[T]], *args: Any, **options: Any
     ) -> list[Call[T]]:
         """Makes the same operation of a group for its members, under one operation id."""
-        return self._on(members, build, *args, **with_id(options))
+        calls: Calls | None = options.pop("calls", None)
+        if (calls or self.calls) == "gang" and not args:
+            # What takes options alone is the same for every member, and costs as much to make as to send.
+            first, *others = members
+            call = build(self._scope(first), **with_id(options))
+            return Together([call, *(replace(call, rank=rank) for rank in others)])
+        return self._together(calls, self._on(members, build, *args, **with_id(options)))
 
     def _on_refs(self, refs: Sequence[Ref], build: Callable[..., Call[T]], **options: Any) -> list[Call[T]]:
         """Makes the same operation of a group for its members' refs, under one operation id."""
         self._checked_refs(refs, options.get("group", "world"), build.__name__)
+        calls: Calls | None = options.pop("calls", None)
         each = ops.shares(build.__name__, with_id(options), len(refs))
-        return [build(self._scope(ref.rank), ref, **mine) for ref, mine in zip(refs, each, strict=True)]
+        return self._together(
+            calls, [build(self._scope(ref.rank), ref, **mine) for ref, mine in zip(refs, each, strict=True)]
+        )
+
+    def _together(self, calls: Calls | None, each: list[Call[T]]) -> list[Call[T]]:
+        """Gives the calls of all members, as they go together: as a gang call, or each on its own."""
+        return Together(each) if (calls or self.calls) == "gang" else each
 
     def _checked_refs(self, refs: Any, group: str | Group, operation: str) -> tuple[int, ...]:
         """Gives the ranks of refs.

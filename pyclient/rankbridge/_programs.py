@@ -91,6 +91,7 @@ def member_calls(
     Raises:
         InvalidArgumentError: What is given is not what the operation takes, or does not fit the members.
     """
+    options = dict(options)
     match ops.given(operation):
         case Given.NOTHING:
             if given is not None:
@@ -101,13 +102,15 @@ def member_calls(
         case Given.SAME:
             return gang._on_members(members, build, given, **options)
         case Given.EACH:
-            options = with_id(options)
+            calls, options = options.pop("calls", None), with_id(options)
             pairs = gang._paired(members, ops.checked_list(operation, given), operation)
-            return [build(scope, value, **options) for scope, value in pairs]
+            return gang._together(calls, [build(scope, value, **options) for scope, value in pairs])
         case Given.SOURCE:
-            return _from_source(gang, operation, build, given, members, with_id(options))
+            calls, options = options.pop("calls", None), with_id(options)
+            return gang._together(calls, _from_source(gang, operation, build, given, members, options))
         case Given.CALLS:
-            return _coalesced(gang, build, given, members, with_id(options))
+            calls, options = options.pop("calls", None), with_id(options)
+            return gang._together(calls, _coalesced(gang, build, given, members, options))
         case Given.NEVER:
             raise InvalidArgumentError(
                 "this is an operation of one rank",

@@ -21,6 +21,7 @@ from rankbridge._ref import Ref
 from rankbridge._status import Group, OperationStatus, RankStatus
 from rankbridge._sync_channels import Pending
 from rankbridge._tensor import Array, Tensor, TensorLike
+from rankbridge._watching import RankEvents
 
 if TYPE_CHECKING:
     import torch
@@ -29,7 +30,14 @@ __all__ = ["Rank"]
 
 
 class Rank(
-    RankCollectives, RankGathers, RankObjects, RankPointToPoint, RankCoalesced, RankGraphs, RankQueues
+    RankCollectives,
+    RankGathers,
+    RankObjects,
+    RankPointToPoint,
+    RankCoalesced,
+    RankGraphs,
+    RankQueues,
+    RankEvents,
 ):
     """One rank of a gang: ``gang[2]``.
 

@@ -18,6 +18,7 @@ The tree, with the ``ErrorCode`` of each leaf::
     │   ├── GroupExistsError                 GROUP_EXISTS
     │   └── UnknownQueueError                UNKNOWN_QUEUE
     ├── UnknownGraphError                    UNKNOWN_GRAPH
+    ├── UnknownSharedMemoryError             UNKNOWN_SHARED_MEMORY
     ├── NameExistsError                      NAME_EXISTS
     ├── UnsupportedOperationError            UNSUPPORTED_OPERATION
     ├── ResourceExhaustedError               RESOURCE_EXHAUSTED
@@ -92,6 +93,7 @@ __all__ = [
     "UnknownQueueError",
     "UnknownRefError",
     "UnknownSessionError",
+    "UnknownSharedMemoryError",
     "UnsupportedDtypeError",
     "UnsupportedOperationError",
     "WrongSessionError",
@@ -114,6 +116,7 @@ class ErrorCode(enum.StrEnum):
     UNKNOWN_GROUP = "UNKNOWN_GROUP"
     UNKNOWN_QUEUE = "UNKNOWN_QUEUE"
     UNKNOWN_GRAPH = "UNKNOWN_GRAPH"
+    UNKNOWN_SHARED_MEMORY = "UNKNOWN_SHARED_MEMORY"
     GROUP_EXISTS = "GROUP_EXISTS"
     NAME_EXISTS = "NAME_EXISTS"
     RANK_OUT_OF_RANGE = "RANK_OUT_OF_RANGE"
@@ -326,6 +329,12 @@ class UnknownGraphError(RankBridgeError):
     """No such graph in the session on this rank, or nothing is being recorded."""
 
     code = ErrorCode.UNKNOWN_GRAPH
+
+
+class UnknownSharedMemoryError(RankBridgeError):
+    """No such shared memory in the session on this rank, or it was given up. Tensors are streamed then."""
+
+    code = ErrorCode.UNKNOWN_SHARED_MEMORY
 
 
 class NameExistsError(RankBridgeError):

@@ -16,10 +16,16 @@ from rankbridge import Gang, GangError, Pending, RankBridgeError, Ref
 CASES = cases.load()
 
 
-@pytest.fixture(scope="module", params=["fake4", "gloo4", "mpi4"])
+@pytest.fixture(
+    scope="module",
+    params=[("fake4", "ranks"), ("fake4", "gang"), ("gloo4", "ranks"), ("gloo4", "gang"), ("mpi4", "ranks")],
+    ids=lambda param: "-".join(param),
+)
 def gang(request: pytest.FixtureRequest) -> Iterator[Gang]:
-    running: RunningGang = request.getfixturevalue(request.param)
-    with rankbridge.connect(running.description) as it:
+    """A gang on each backend, called in either way."""
+    name, calls = request.param
+    running: RunningGang = request.getfixturevalue(name)
+    with rankbridge.connect(running.description, calls=calls) as it:
         yield it
 
 
@@ -48,7 +54,7 @@ def test_ranks_tell_the_reductions_that_the_cases_show(gang: Gang) -> None:
         assert (dtype in abilities.reductions[op]) is works, (op, dtype)
     assert {case["inputs"][0]["dtype"] for case in CASES if case["inputs"]} <= set(abilities.dtypes)
     called = {case["operation"] for case in CASES} | {case.get("receive") for case in CASES} - {None}
-    assert set(abilities.collectives) - called == {"replay", "enqueue", "dequeue"}
+    assert set(abilities.collectives) - called == {"replay", "enqueue", "dequeue", "ping"}
     refused = {case["operation"] for case in CASES if backend_of(gang) in case.get("refused_by", {})}
     assert called - set(abilities.collectives) == refused
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import product
 from typing import ClassVar
@@ -12,7 +13,17 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.model.settings import PURE
 
-from rankbridge_server.core.admission import REMEMBERED_FAILURES, Admission, Arrival, Reply, Ruling
+from rankbridge_server.core.admission import (
+    REMEMBERED_FAILURES,
+    Admission,
+    Arrival,
+    Member,
+    Notice,
+    Reply,
+    Ruling,
+    Straggling,
+    Verdict,
+)
 from rankbridge_server.links import desk
 from rankbridge_server.links.desk import Desk
 
@@ -26,8 +37,16 @@ ARRIVALS = st.builds(
     payload=st.sampled_from([b"", b"x", b"yy"]),
 )
 
+REFUSED = Verdict(Ruling.REFUSED, (Member(0, "why"),), refusal="UNKNOWN_REF")
+WITHDRAWN = Verdict(Ruling.WITHDRAWN)
+
 Said = tuple[int, Arrival, Ruling, tuple[str | None, ...], tuple[bytes, ...]]
 """One reply: to whom, for what, the ruling, who had come with what, and what they had given."""
+
+
+Told = tuple[Ruling | None, Arrival, str, tuple[float | None, ...], float]
+"""One notice: how the round failed, or None for stragglers; whose arrival stands for it; its operation id; and of
+stragglers when each member came after the first, and how long that has waited."""
 
 
 @dataclass
@@ -35,26 +54,41 @@ class Waiter:
     """A member that waits."""
 
     arrival: Arrival
-    due: float
+    came: float
+
+    @property
+    def due(self) -> float:
+        return self.came + self.arrival.timeout
 
 
 class Table:
     """What the leader of a group must say, told from the whole history of it."""
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, patience: float = math.inf) -> None:
         self.size = size
+        self.patience = patience
         self.waiters: dict[int, Waiter] = {}
         self.failed: dict[str, tuple[Ruling, tuple[str | None, ...]]] = {}
+        self.told: list[Told] = []
+        self.tardy = False
+        self.last_go = ""
 
     @property
     def due(self) -> float | None:
-        return min((waiter.due for waiter in self.waiters.values()), default=None)
+        dues = [waiter.due for waiter in self.waiters.values()]
+        if self.waiters and not self.tardy and self.patience < math.inf:
+            dues.append(min(waiter.came for waiter in self.waiters.values()) + self.patience)
+        return min(dues, default=None)
 
     def arrive(self, place: int, arrival: Arrival, now: float) -> list[Said]:
         if arrival.operation_id in self.failed:
             return [(place, arrival, *self.failed[arrival.operation_id], ())]
-        self.waiters[place] = Waiter(arrival, now + arrival.timeout)
-        return self._rule() if len(self.waiters) == self.size else []
+        self.waiters[place] = Waiter(arrival, now)
+        if len(self.waiters) < self.size:
+            return []
+        if self.tardy:
+            self._tell_stragglers(now)
+        return self._rule()
 
     def withdraw(self, place: int, sequence: int, operation_id: str) -> list[Said]:
         waiter = self.waiters.get(place)
@@ -63,22 +97,54 @@ class Table:
         if waiter.arrival.sequence != sequence or waiter.arrival.operation_id != operation_id:
             return []
         del self.waiters[place]
+        self.tardy = self.tardy and bool(self.waiters)
         return [(place, waiter.arrival, Ruling.WITHDRAWN, (), ())]
 
+    def refuse(self, operation_id: str, verdict: Verdict) -> list[Said]:
+        if operation_id == self.last_go:
+            return []
+        members = tuple(member.arrival for member in verdict.members)
+        self.failed.setdefault(operation_id, (verdict.ruling, members))
+        came = {place: it for place, it in self.waiters.items() if it.arrival.operation_id == operation_id}
+        for place in came:
+            del self.waiters[place]
+        self.tardy = self.tardy and bool(self.waiters)
+        return [(place, it.arrival, verdict.ruling, members, ()) for place, it in came.items()]
+
     def expire(self, now: float) -> list[Said]:
-        return self._rule() if self.due is not None and self.due <= now else []
+        if any(waiter.due <= now for waiter in self.waiters.values()):
+            return self._rule()
+        if self.due is not None and self.due <= now:
+            self.tardy = True
+            self._tell_stragglers(now)
+        return []
+
+    def _tell_stragglers(self, now: float) -> None:
+        start = min(waiter.came for waiter in self.waiters.values())
+        first = next(it.arrival for it in self.waiters.values() if it.came == start)
+        after = tuple(
+            self.waiters[place].came - start if place in self.waiters else None for place in range(self.size)
+        )
+        self.told.append((None, first, self._id(), after, now - start))
+
+    def _id(self) -> str:
+        return next((it.arrival.operation_id for it in self.waiters.values() if it.arrival.operation_id), "")
 
     def _rule(self) -> list[Said]:
+        self.tardy = False
+        operation_id = self._id()
         came = {place: waiter.arrival for place, waiter in self.waiters.items()}
         self.waiters = {}
         one, *others = came.values()
         ids = {it.operation_id for it in came.values()} - {""}
         agree = all((it.sequence, it.contract) == (one.sequence, one.contract) for it in others)
         if agree and len(ids) < 2 and len(came) == self.size:
+            self.last_go = operation_id
             given = tuple(came[place].payload for place in range(self.size))
             payloads = given if any(given) else ()
             return [(place, arrival, Ruling.GO, (), payloads) for place, arrival in came.items()]
         ruling = Ruling.PEER_MISSING if agree and len(ids) < 2 else Ruling.MISMATCH
+        self.told.append((ruling, came[min(came)], operation_id, (), 0.0))
         members = tuple(str(came[place]) if place in came else None for place in range(self.size))
         self.failed.update(dict.fromkeys(ids, (ruling, members)))
         return [(place, arrival, ruling, members, ()) for place, arrival in came.items()]
@@ -91,14 +157,22 @@ def said(reply: Reply) -> Said:
     return reply.rank_in_group, reply.arrival, verdict.ruling, members, verdict.payloads
 
 
+def noticed(notice: Notice) -> Told:
+    if isinstance(notice, Straggling):
+        return None, notice.arrival, notice.operation_id, notice.after, notice.waited
+    assert notice.verdict.members[notice.rank_in_group].arrival == str(notice.arrival)
+    return notice.verdict.ruling, notice.arrival, notice.operation_id, (), 0.0
+
+
 class AdmissionMachine(RuleBasedStateMachine):
     """One group of one to four members."""
 
-    @initialize(size=st.integers(1, 4))
-    def begin(self, size: int) -> None:
+    @initialize(size=st.integers(1, 4), patience=st.sampled_from([math.inf, 0.5, 2.0]))
+    def begin(self, size: int, patience: float) -> None:
         self.size = size
-        self.admission = Admission(size)
-        self.table = Table(size)
+        self.notices: list[Notice] = []
+        self.admission = Admission(size, patience, self.notices.append)
+        self.table = Table(size, patience)
         self.now = 0.0
 
     @rule(place=PLACES, arrival=ARRIVALS)
@@ -115,6 +189,11 @@ class AdmissionMachine(RuleBasedStateMachine):
         replies = self.admission.withdraw(place, sequence, operation_id)
         self._compare(replies, self.table.withdraw(place, sequence, operation_id))
 
+    @rule(operation_id=st.sampled_from(["a", "b", "c"]), verdict=st.sampled_from([REFUSED, WITHDRAWN]))
+    def refuse(self, operation_id: str, verdict: Verdict) -> None:
+        replies = self.admission.refuse(operation_id, verdict)
+        self._compare(replies, self.table.refuse(operation_id, verdict))
+
     @rule(seconds=st.sampled_from([0.0, 0.5, 1.0, 3.0]))
     def pass_time(self, seconds: float) -> None:
         self.now += seconds
@@ -123,6 +202,7 @@ class AdmissionMachine(RuleBasedStateMachine):
     def _compare(self, replies: list[Reply], expected: list[Said]) -> None:
         assert sorted(map(said, replies), key=lambda it: it[0]) == sorted(expected, key=lambda it: it[0])
         assert self.admission.deadline == self.table.due
+        assert list(map(noticed, self.notices)) == self.table.told
 
 
 class Clock:
@@ -235,7 +315,8 @@ def test_every_schedule_of_four_steps_of_two_members_is_ruled_on_as_the_model_sa
     steps += [(0, None), (1, None), (2, None)]
     tried = 0
     for schedule in product(steps, repeat=4):
-        admission, table, now = Admission(2), Table(2), 0.0
+        notices: list[Notice] = []
+        admission, table, now = Admission(2, 0.5, notices.append), Table(2, 0.5), 0.0
         for place, side in schedule:
             if side is not None and place not in table.waiters:
                 replies, expected = admission.arrive(place, side, now), table.arrive(place, side, now)
@@ -245,6 +326,7 @@ def test_every_schedule_of_four_steps_of_two_members_is_ruled_on_as_the_model_sa
                 now += 0.6
                 replies, expected = admission.expire(now), table.expire(now)
             assert [said(reply) for reply in replies] == expected, schedule
+            assert len(notices) == len(table.told), schedule
         tried += 1
     assert tried == 13**4
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from rankbridge_server.backends.fake import FakeBackend, FakeHub
-from rankbridge_server.core.coordinator import GroupDescription
+from rankbridge_server.core.coordinator import Backend, GroupDescription
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.forming import Formed, form
 from rankbridge_server.core.limits import Limits
@@ -59,13 +59,14 @@ class LocalGang:
         data_timeout: float = 5.0,
         links: Callable[[int], LinkMaker] | None = None,
         hosts: Sequence[str] | None = None,
+        backends: Sequence[Backend] = (),
     ) -> None:
-        """`hosts`: what each rank takes its host for; all one unless told."""
+        """`hosts`: what each rank takes its host for; all one unless told. `backends`: of each rank; fake ones."""
         hub, local = FakeHub(), LocalHub()
         self.ranks = [
             Rank(
                 Identity(rank=rank, world_size=size, local_rank=rank),
-                FakeBackend(hub),
+                backends[rank] if backends else FakeBackend(hub),
                 links(rank) if links else local,
                 limits=limits or Limits(),
                 data_timeout=data_timeout,
@@ -73,11 +74,13 @@ class LocalGang:
             )
             for rank in range(size)
         ]
+        # Groups on real engines take as long as the machine does.
+        self._form_timeout = 60.0 if backends else 10.0
         self.form()
 
     def form(self, groups: Sequence[GroupDescription] = ()) -> Formed:
         """Form the next generation."""
-        return form([LocalPeer(rank) for rank in self.ranks], groups, timeout=10)
+        return form([LocalPeer(rank) for rank in self.ranks], groups, timeout=self._form_timeout)
 
     def full(self, value: float, shape: tuple[int, ...] = (2,), dtype: Dtype = Dtype.FLOAT32) -> list[Ref]:
         """A tensor of one value on each rank."""
@@ -87,17 +90,20 @@ class LocalGang:
         self, rank: int, value: float, shape: tuple[int, ...] = (2,), dtype: Dtype = Dtype.FLOAT32
     ) -> Ref:
         """A tensor of one value on one rank."""
-        return self._make(rank, TensorSpec(dtype, shape, "cpu"), Full(value))
+        return self._make(rank, TensorSpec(dtype, shape, self._device(rank)), Full(value))
 
     def arange_on(self, rank: int, start: float, shape: tuple[int, ...]) -> Ref:
         """A float32 tensor of start, start + 1, ... on one rank."""
-        return self._make(rank, TensorSpec(Dtype.FLOAT32, shape, "cpu"), Arange(start, 1))
+        return self._make(rank, TensorSpec(Dtype.FLOAT32, shape, self._device(rank)), Arange(start, 1))
 
     def floats(self, ref: Ref) -> list[float]:
         """The elements of a float32 tensor."""
         rank = self.ranks[ref.rank]
         cell = rank.refs.find(ref.session_id, ref.id)
         return list(rank.backend.tensors.read(cell.tensor).cast("f"))
+
+    def _device(self, rank: int) -> str:
+        return self.ranks[rank].backend.tensors.device
 
     def _make(self, rank: int, spec: TensorSpec, init: Init) -> Ref:
         it = self.ranks[rank]

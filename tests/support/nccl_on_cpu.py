@@ -14,9 +14,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any, TypeVar, cast
+from weakref import WeakSet
 
 import torch
 from tests.support.members import PATIENCE_S, Members
+from tests.support.sides_on_cpu import CapturedWork, CpuGraph, CpuSide, Refused, current_side
 from torch._C import _distributed_c10d as c10d
 
 from rankbridge_server.backends.gloo.raw import GlooGroup, make_group, make_store
@@ -28,6 +30,8 @@ from rankbridge_server.core.coordinator import GroupDescription
 M = TypeVar("M", bound=Members)
 CPU = torch.device("cpu")
 GLOO_TIMEOUT = timedelta(seconds=20)
+# NCCL's own has none; torch's, which waits for it, has.
+ABORT_PATIENCE_S = 10.0
 REDUCED = (
     *(torch.int8, torch.uint8, torch.int32, torch.int64),
     *(torch.float16, torch.bfloat16, torch.float32, torch.float64),
@@ -37,33 +41,6 @@ _stores: dict[bytes, Any] = {}
 _stores_lock = threading.Lock()
 # Gloo's groups of which something may still be waiting: to let go of one would wait for it.
 _abandoned: list[GlooGroup] = []
-_on_side = threading.local()
-
-
-class Refused(RuntimeError):
-    """The real one would refuse, or fail."""
-
-
-class CpuSide:
-    """Counts how often it was left and how often it was waited for."""
-
-    def __init__(self) -> None:
-        self.left = 0
-        self.synchronized = 0
-
-    @contextmanager
-    def current(self) -> Iterator[object]:
-        """Be on it."""
-        before, _on_side.it = getattr(_on_side, "it", None), self
-        try:
-            yield self
-        finally:
-            _on_side.it = before
-            self.left += 1
-
-    def synchronize(self) -> None:
-        """Count."""
-        self.synchronized += 1
 
 
 class CpuWork:
@@ -84,33 +61,57 @@ class CpuWork:
             if aborted.wait(0.001):
                 return True
             if time.monotonic() > deadline:
-                aborted.set()
+                self._group.abort()
                 raise Refused(f"Work timed out in blocking wait after {timeout.total_seconds():.1f} s")
         self._done.result()
-        self._after()
         return True
+
+    def is_completed(self) -> bool:
+        """Or has failed."""
+        return self._group.aborted.is_set() or self._done.done()
+
+    def synchronize(self) -> None:
+        """The current side goes on when it has ended; one that has failed never does, but when it is aborted."""
+        self._group.waiting.set()
+        current_side().follow(self.ended)
+
+    def ended(self) -> bool:
+        """Well, or because it was aborted: what has failed hangs until then."""
+        well = self._done.done() and self._done.exception() is None
+        return well or self._group.aborted.is_set()
 
     def _run(self, works: Sequence[c10d.Work]) -> None:
         # Gloo's own sends and receives end only when they are waited for.
         try:
             for work in works:
                 work.wait()
+            self._after()
             self._done.set_result(None)
         except RuntimeError as error:
             self._done.set_exception(error)
 
 
+Start = Callable[[GlooGroup], c10d.Work]
+
+
 class NcclOnCpu:
-    """A process group. `waiting`: somebody has waited for an operation of it. `aborted`: nobody will any more."""
+    """A process group. `waiting`: somebody has waited for an operation of it. `aborted`: nobody will any more.
+
+    `begun`: how many operations were, in no graph. `holders`: graphs that are not reset; who aborts waits for them, and
+    may be `held_up`.
+    """
 
     def __init__(self, store: Store, rank_in_group: int, size: int) -> None:
         self.rank_in_group = rank_in_group
         self.size = size
         self.waiting = threading.Event()
         self.aborted = threading.Event()
+        self.begun = 0
+        self.holders: WeakSet[CpuGraph] = WeakSet()
+        self.held_up = False
         self._store: Store | None = store
         self._gloo: GlooGroup | None = None
-        self._coalesced: list[c10d.Work] | None = None
+        self._coalesced: list[Start] | None = None
 
     def eager_connect_single_device(self, device: torch.device) -> None:
         """The member of rank 0 makes an id and leaves it; the others take it; all wait for all."""
@@ -125,19 +126,19 @@ class NcclOnCpu:
             shared = _stores.setdefault(unique_id, make_store(GLOO_TIMEOUT))
         self._gloo = make_group(shared, self.rank_in_group, self.size, "127.0.0.1", 2, GLOO_TIMEOUT)
 
-    def allreduce(self, tensors: Sequence[torch.Tensor], opts: c10d.AllreduceOptions) -> CpuWork:
+    def allreduce(self, tensors: Sequence[torch.Tensor], opts: c10d.AllreduceOptions) -> Begun:
         """In place."""
         check_reduced(tensors[0], opts.reduceOp)
         return self._work(lambda gloo: gloo.allreduce(tensors, opts))
 
-    def reduce(self, tensors: Sequence[torch.Tensor], opts: c10d.ReduceOptions) -> CpuWork:
+    def reduce(self, tensors: Sequence[torch.Tensor], opts: c10d.ReduceOptions) -> Begun:
         """In place at the root."""
         check_reduced(tensors[0], opts.reduceOp)
         return self._work(lambda gloo: gloo.reduce(tensors, opts))
 
     def _reduce_scatter_base(
         self, outputTensor: torch.Tensor, inputTensor: torch.Tensor, opts: c10d.ReduceScatterOptions
-    ) -> CpuWork:
+    ) -> Begun:
         check_reduced(inputTensor, opts.reduceOp)
         assert outputTensor.is_contiguous()
         assert outputTensor.dtype is inputTensor.dtype
@@ -148,18 +149,17 @@ class NcclOnCpu:
         mine = whole.chunk(self.size)[self.rank_in_group]
         return self._work(lambda gloo: gloo.allreduce([whole], options), lambda: outputTensor.copy_(mine))
 
-    def broadcast(self, tensors: Sequence[torch.Tensor], opts: c10d.BroadcastOptions) -> CpuWork | None:
+    def broadcast(self, tensors: Sequence[torch.Tensor], opts: c10d.BroadcastOptions) -> Begun | None:
         """Alone or with others."""
         check_moved(tensors[0])
         if self._coalesced is None:
             return self._work(lambda gloo: gloo.broadcast(tensors, opts))
-        assert self._gloo is not None
-        self._coalesced.append(self._gloo.broadcast(tensors, opts))
+        self._coalesced.append(lambda gloo: gloo.broadcast(tensors, opts))
         return None
 
     def _allgather_base(
         self, output: torch.Tensor, input: torch.Tensor, opts: c10d.AllgatherOptions
-    ) -> CpuWork:
+    ) -> Begun:
         check_moved(output)
         check_moved(input)
         assert output.numel() == self.size * input.numel()
@@ -172,7 +172,7 @@ class NcclOnCpu:
         output_split_sizes: Sequence[int],
         input_split_sizes: Sequence[int],
         opts: c10d.AllToAllOptions,
-    ) -> CpuWork:
+    ) -> Begun:
         """Sizes must be said and add up."""
         check_moved(output)
         check_moved(input)
@@ -186,48 +186,63 @@ class NcclOnCpu:
     def send(self, tensors: Sequence[torch.Tensor], dstRank: int, tag: int) -> None:
         """Alone it would look for a communicator of two members, whose id nobody has."""
         assert self._coalesced is not None
-        assert self._gloo is not None
         check_moved(tensors[0])
-        self._coalesced.append(self._gloo.send(tensors, dstRank, 0))
+        self._coalesced.append(lambda gloo: gloo.send(tensors, dstRank, 0))
 
     def recv(self, tensors: Sequence[torch.Tensor], srcRank: int, tag: int) -> None:
         """As `send`."""
         assert self._coalesced is not None
-        assert self._gloo is not None
         check_moved(tensors[0])
-        self._coalesced.append(self._gloo.recv(tensors, srcRank, 0))
+        self._coalesced.append(lambda gloo: gloo.recv(tensors, srcRank, 0))
 
     def _start_coalescing(self) -> None:
         assert self._coalesced is None
         self._coalesced = []
 
-    def _end_coalescing(self) -> CpuWork | None:
+    def _end_coalescing(self) -> Begun | None:
         assert self._coalesced is not None
-        works, self._coalesced = self._coalesced, None
-        return CpuWork(works, self, list) if works else None
+        starts, self._coalesced = self._coalesced, None
+        return self._begin(starts, list) if starts else None
 
     def abort(self) -> None:
-        """Whoever waits ends as if all were well."""
+        """Whoever waits ends as if all were well. Returns when no graph holds the communicator, as NCCL's does."""
         self.aborted.set()
         if self._gloo is not None:
             _abandoned.append(self._gloo)
+        deadline = time.monotonic() + ABORT_PATIENCE_S
+        while self.holders:
+            if time.monotonic() > deadline:
+                self.held_up = True
+                raise Refused("abort timed out: graphs hold the communicator")
+            time.sleep(0.001)
 
-    def _work(self, start: Callable[[GlooGroup], c10d.Work], after: Callable[[], object] = list) -> CpuWork:
-        assert self._gloo is not None
+    def _work(self, start: Start, after: Callable[[], object] = list) -> Begun:
         assert self._coalesced is None
-        return CpuWork([start(self._gloo)], self, after)
+        return self._begin([start], after)
+
+    def _begin(self, starts: Sequence[Start], after: Callable[[], object]) -> Begun:
+        gloo = self._gloo
+        assert gloo is not None
+        graph = current_side().capturing
+        if graph is not None:
+            return graph.add_operation(self, lambda: CpuWork([start(gloo) for start in starts], self, after))
+        self.begun += 1
+        return CpuWork([start(gloo) for start in starts], self, after)
+
+
+Begun = CpuWork | CapturedWork
 
 
 def check_moved(tensor: torch.Tensor) -> None:
     """What moves must be bytes, contiguous, and on a side."""
-    assert getattr(_on_side, "it", None) is not None
+    assert current_side() is not None
     assert tensor.is_contiguous()
     assert (tensor.dtype, tensor.dim()) == (torch.uint8, 1)
 
 
 def check_reduced(tensor: torch.Tensor, op: c10d.ReduceOp) -> None:
     """What is reduced must be of a dtype that NCCL knows."""
-    assert getattr(_on_side, "it", None) is not None
+    assert current_side() is not None
     assert tensor.is_contiguous()
     assert tensor.numel()
     if tensor.dtype not in REDUCED or op in BITWISE:
@@ -235,7 +250,10 @@ def check_reduced(tensor: torch.Tensor, op: c10d.ReduceOp) -> None:
 
 
 class CpuEngine:
-    """A device that is the host, under a name of its own; keeps what it was asked for."""
+    """A device that is the host, under a name of its own; keeps what it was asked for.
+
+    `captures`: whether its captures go well; None: there are none.
+    """
 
     device = CPU
     memory = 2**30
@@ -246,6 +264,7 @@ class CpuEngine:
         self.tensors = DeviceTensors(CPU, lambda: None, pinned=False)
         self.groups: list[NcclOnCpu] = []
         self.sides: list[CpuSide] = []
+        self.captures: bool | None = True
 
     def group(self, store: Store, rank_in_group: int, size: int) -> NcclGroup:
         """A group on Gloo."""
@@ -254,7 +273,7 @@ class CpuEngine:
 
     def side(self) -> CpuSide:
         """One that counts."""
-        self.sides.append(CpuSide())
+        self.sides.append(CpuSide(lambda: self.captures))
         return self.sides[-1]
 
 

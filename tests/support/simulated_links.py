@@ -16,7 +16,8 @@ from dataclasses import dataclass, field
 from tests.model.simulation import Process, SimulatedCondition, Simulation
 
 from rankbridge_server.core.admission import Arrival, Reply, Verdict
-from rankbridge_server.core.links import Ended, LinkMaker, Links
+from rankbridge_server.core.letters import Command, Letter, Relay, Report
+from rankbridge_server.core.links import Ended, LinkMaker, Links, Rest
 from rankbridge_server.core.matching import Answer, Match, Post
 from rankbridge_server.links.desk import Desk
 from rankbridge_server.links.waiting import Waiting
@@ -83,7 +84,7 @@ class Matched:
     answer: Answer
 
 
-Message = Arrived | Withdrawn | Ruled | Posted | Recalled | Matched | Over | Closed
+Message = Arrived | Withdrawn | Ruled | Posted | Recalled | Matched | Letter | Over | Closed
 
 
 @dataclass(eq=False, slots=True)
@@ -210,6 +211,8 @@ class SimulatedLinks:
         self.closed = False
         self._network = network
         self._leaders: dict[str, int] = {}
+        self._ranks: dict[str, tuple[int, ...]] = {}
+        self._heard: Callable[[Letter], None] | None = None
         self._connections: dict[tuple[str, int], Connection] = {}
         self._waiting = Waiting()
         self._desk = Desk(self._deliver, self._match)
@@ -230,9 +233,46 @@ class SimulatedLinks:
         self.secret, self._ended = secret, ended
         self._network.simulation.spawn(self._run, self.process, f"links of {self.process}")
 
+    def notice(self, noticed: object) -> None:
+        """Nobody looks at a simulation from outside."""
+
+    def attend(self, heard: Callable[[Letter], None]) -> None:
+        """Give letters to `heard`."""
+        self._heard = heard
+
+    def rest(self, group: str) -> Rest | None:
+        """The links' thread reads what there is to read."""
+        return None
+
+    def command(self, group: str, number: int, parts: Sequence[bytes]) -> None:
+        """Send members their parts."""
+        for rank, part in zip(self._ranks[group][1:], parts[1:], strict=True):
+            self._send(group, rank, Command(group, number, part))
+
+    def report(self, report: Report) -> None:
+        """Tell the leader, over the link or at the own desk."""
+        ranks = self._ranks[report.group]
+        report = report._replace(rank_in_group=ranks.index(self.rank))
+        if ranks[0] == self.rank:
+            if report.refusal:
+                self._desk.refuse(report.group, report.operation_id, report.verdict)
+        else:
+            with suppress(ConnectionError):
+                self._send(report.group, ranks[0], report)
+
+    def refuse(self, group: str, operation_id: str, verdict: Verdict) -> None:
+        """Rule at the own desk."""
+        self._desk.refuse(group, operation_id, verdict)
+
+    def relay(self, relay: Relay) -> None:
+        """Send it towards its target, by the leader of all."""
+        hub = self._ranks["world"][0]
+        self._send("world", relay.target if self.rank == hub else hub, relay)
+
     def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
         """Lead the group, or link with its leader. Raises ConnectionError."""
         leader = self._leaders[group] = ranks[0]
+        self._ranks[group] = tuple(ranks)
         if leader == self.rank:
             self._desk.lead(group, ranks)
             self._network.wake()
@@ -354,11 +394,23 @@ class SimulatedLinks:
                 self._desk.recall(peer, group, number)
             case Matched(group, answer):
                 self._matched(group, answer)
+            case Report() if message.refusal:
+                self._desk.refuse(message.group, message.operation_id, message.verdict)
+                self._hear(message)
+            case Relay() if message.target != self.rank:
+                with suppress(ConnectionError):
+                    self.relay(message)
+            case Command() | Report() | Relay():
+                self._hear(message)
             case Over(ended):
                 self._over(ended)
             case Closed():
                 half.open = False
                 self._over(Ended(peer, True, "its link was closed"))
+
+    def _hear(self, letter: Letter) -> None:
+        if self._heard is not None:
+            self._heard(letter)
 
     def _over(self, ended: Ended) -> None:
         if self._ended is not None and not self.closed:

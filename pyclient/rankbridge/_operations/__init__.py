@@ -20,6 +20,7 @@ from rankbridge._operations.collectives import (
 from rankbridge._operations.declare import (
     OPERATIONS,
     CallOptions,
+    Calls,
     MemberOptions,
     Scope,
     find_operation,
@@ -39,7 +40,7 @@ from rankbridge._operations.objects import (
     refs_in,
     scatter_object,
 )
-from rankbridge._operations.operations import await_operation, cancel, poll, submit, submitting
+from rankbridge._operations.operations import await_operation, cancel, ping, poll, submit, submitting
 from rankbridge._operations.point_to_point import (
     Expected,
     recv,
@@ -64,11 +65,14 @@ from rankbridge._operations.refs import (
     release,
     renew_session,
 )
+from rankbridge._operations.shared_memory import SHARED_CALLS
 from rankbridge._operations.shares import Given, given, shares
 
 __all__ = [
     "OPERATIONS",
+    "SHARED_CALLS",
     "CallOptions",
+    "Calls",
     "Collective",
     "Expected",
     "Form",
@@ -115,6 +119,7 @@ __all__ = [
     "new_queue",
     "open_session",
     "parts_of",
+    "ping",
     "poll",
     "put",
     "queues",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, ParamSpec, TypedDict, TypeVar
+from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
 
 from google.protobuf.message import Message
 
@@ -38,14 +38,20 @@ class MemberOptions(TypedDict, total=False):
     generation: int
 
 
+Calls = Literal["gang", "ranks"]
+"""How a gang is called: one call of one rank, which passes it on; or one call of each rank."""
+
+
 class CallOptions(MemberOptions, total=False):
     """`MemberOptions`, and the group.
 
     Attributes:
         group: The group, or its name. "world" if not given.
+        calls: Of calls of a gang: "gang" or "ranks", in place of what ``connect`` was told.
     """
 
     group: str | Group
+    calls: Calls
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,8 +146,17 @@ def options_of(
     timeout: float | None = None,
     operation_id: str | None = None,
     generation: int = 0,
+    calls: Calls | None = None,
 ) -> call_pb2.Call:
-    """Writes what every operation of a group carries. `session_id` owns the refs that it uses and makes."""
+    """Writes what every operation of a group carries. `session_id` owns the refs that it uses and makes.
+
+    Raises:
+        InvalidArgumentError: `calls` is given, which is for a gang; or the timeout is none.
+    """
+    if calls is not None:
+        raise InvalidArgumentError(
+            "one rank is called in one way", expected="`calls` of a gang's methods", got=repr(calls)
+        )
     return call_pb2.Call(
         group=group_name(group),
         operation_id=operation_id or "",

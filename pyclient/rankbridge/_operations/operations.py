@@ -4,26 +4,30 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Unpack
 
 from rankbridge._calls import MARGIN, Call
 from rankbridge._failures import error_from_wire
 from rankbridge._operations.declare import (
+    CallOptions,
     Scope,
     find_operation,
+    group_call,
     milliseconds,
     operation,
+    options_of,
     outcome_of,
     path_of,
     plain_call,
     timeout_of,
 )
+from rankbridge._operations.readers import none_reader
 from rankbridge._status import OperationStatus, operation_state
 from rankbridge._values import from_value
 from rankbridge.errors import InvalidArgumentError, RankBridgeError
 from rankbridge.v1 import operation_service_pb2 as operation_pb
 
-__all__ = ["await_operation", "cancel", "poll", "submit", "submitting"]
+__all__ = ["await_operation", "cancel", "ping", "poll", "submit", "submitting"]
 
 _KINDS = tuple(operation_pb.Operation.DESCRIPTOR.fields_by_name)
 """Names of the operations that can be submitted."""
@@ -73,6 +77,12 @@ def submitting(operation: str) -> Callable[..., Call[str]]:
 def submit(scope: Scope, operation: str, *args: Any, **options: Any) -> Call[str]:
     """Begins one rank's part of an operation and does not wait for its outcome."""
     return submitting(operation)(scope, *args, **options)
+
+
+def ping(scope: Scope, **options: Unpack[CallOptions]) -> Call[None]:
+    """Asks all members whether they are there. Only a gang is asked this: it has no RPC of its own."""
+    request = operation_pb.PingRequest(call=options_of(scope, scope.session_id, **options))
+    return group_call(scope, "ping", "GangService/Call", request, none_reader(operation_pb.OperationResult))
 
 
 @operation

@@ -19,6 +19,7 @@ from rankbridge._operations.declare import (
     plain_call,
     timeout_of,
 )
+from rankbridge._operations.shared_memory import shared_get, shared_put
 from rankbridge._ref import Ref, ref_from_wire, spec_to_wire
 from rankbridge._tensor import Tensor, TensorLike, as_tensor, checked_shape
 from rankbridge.errors import InvalidArgumentError
@@ -83,6 +84,7 @@ def put(scope: Scope, value: TensorLike, *, device: str = "", timeout: float | N
         shape=Shape.UPLOAD,
         messages=lambda: put_messages(header, tensor),
         read=outcome_of(ref_pb.PutTensorResponse, ref_from_wire),
+        transfer=shared_put(scope, header, tensor),
     )
 
 
@@ -94,6 +96,7 @@ def get(scope: Scope, ref: Ref, *, to: Form = "numpy", timeout: float | None = N
             "no such form of a tensor", expected=f"one of {', '.join(_HAND_OUT)}", got=to
         )
     request = ref_pb.GetTensorRequest(session_id=ref.session_id, ref_id=ref.id)
+    hand_out = _HAND_OUT[to]
     return Call(
         operation="get",
         path=path_of("RefService/GetTensor"),
@@ -101,7 +104,8 @@ def get(scope: Scope, ref: Ref, *, to: Form = "numpy", timeout: float | None = N
         deadline=timeout_of(scope, timeout),
         shape=Shape.DOWNLOAD,
         request=request.SerializeToString(),
-        reader=lambda: TensorReader(_HAND_OUT[to]),
+        reader=lambda: TensorReader(hand_out),
+        transfer=shared_get(scope, ref, hand_out),
     )
 
 

@@ -79,6 +79,8 @@ class _ErrorCodeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """A queue or a graph of that name exists. Choose another name."""
     ERROR_CODE_UNKNOWN_GRAPH: _ErrorCode.ValueType  # 26
     """No such graph in the session on this rank, or nothing is being recorded."""
+    ERROR_CODE_UNKNOWN_SHARED_MEMORY: _ErrorCode.ValueType  # 27
+    """No such shared memory in the session on this rank, or it was given up. Open some, or use a stream."""
 
 class ErrorCode(_ErrorCode, metaclass=_ErrorCodeEnumTypeWrapper):
     """What went wrong. The comment of each says what the caller may do."""
@@ -137,6 +139,8 @@ ERROR_CODE_NAME_EXISTS: ErrorCode.ValueType  # 25
 """A queue or a graph of that name exists. Choose another name."""
 ERROR_CODE_UNKNOWN_GRAPH: ErrorCode.ValueType  # 26
 """No such graph in the session on this rank, or nothing is being recorded."""
+ERROR_CODE_UNKNOWN_SHARED_MEMORY: ErrorCode.ValueType  # 27
+"""No such shared memory in the session on this rank, or it was given up. Open some, or use a stream."""
 Global___ErrorCode: typing_extensions.TypeAlias = ErrorCode
 
 class _Phase:

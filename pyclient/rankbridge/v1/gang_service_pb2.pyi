@@ -8,7 +8,9 @@ import collections.abc
 import google.protobuf.descriptor
 import google.protobuf.internal.containers
 import google.protobuf.message
+import rankbridge.v1.call_pb2
 import rankbridge.v1.error_pb2
+import rankbridge.v1.operation_service_pb2
 import rankbridge.v1.rank_service_pb2
 import sys
 import typing
@@ -112,3 +114,113 @@ class FormResponse(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["formed", "error"] | None: ...
 
 Global___FormResponse: typing_extensions.TypeAlias = FormResponse
+
+@typing.final
+class CallRequest(google.protobuf.message.Message):
+    """Does a collective on every member of a group."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CALL_FIELD_NUMBER: builtins.int
+    OPERATIONS_FIELD_NUMBER: builtins.int
+    @property
+    def call(self) -> rankbridge.v1.call_pb2.Call:
+        """Group, identity, timeout: of all parts. The session owns the refs of every member. Without an operation id the
+        sidecar makes one, and answers with it.
+        """
+
+    @property
+    def operations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[rankbridge.v1.operation_service_pb2.Operation]:
+        """Each member's part, in group order; or a single one, which is every member's. Of one kind, which is none that sends
+        or receives, each without a `call` of its own, and each of at most 64 KiB.
+        """
+
+    def __init__(
+        self,
+        *,
+        call: rankbridge.v1.call_pb2.Call | None = ...,
+        operations: collections.abc.Iterable[rankbridge.v1.operation_service_pb2.Operation] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["call", b"call"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["call", b"call", "operations", b"operations"]) -> None: ...
+
+Global___CallRequest: typing_extensions.TypeAlias = CallRequest
+
+@typing.final
+class MemberOutcome(google.protobuf.message.Message):
+    """What became of a gang call at one member."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RANK_FIELD_NUMBER: builtins.int
+    RESULT_FIELD_NUMBER: builtins.int
+    rank: builtins.int
+    """Rank in the gang."""
+    @property
+    def result(self) -> rankbridge.v1.operation_service_pb2.OperationResult:
+        """What it gave, or how it failed. Absent: it is done, and what it gave is too large to be passed on; ask that rank,
+        with OperationService.Await.
+        """
+
+    def __init__(
+        self,
+        *,
+        rank: builtins.int = ...,
+        result: rankbridge.v1.operation_service_pb2.OperationResult | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["result", b"result"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["rank", b"rank", "result", b"result"]) -> None: ...
+
+Global___MemberOutcome: typing_extensions.TypeAlias = MemberOutcome
+
+@typing.final
+class MemberOutcomes(google.protobuf.message.Message):
+    """What became of a gang call."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OPERATION_ID_FIELD_NUMBER: builtins.int
+    MEMBERS_FIELD_NUMBER: builtins.int
+    operation_id: builtins.str
+    """Id of the operation."""
+    @property
+    def members(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___MemberOutcome]:
+        """Every member, in group order."""
+
+    def __init__(
+        self,
+        *,
+        operation_id: builtins.str = ...,
+        members: collections.abc.Iterable[Global___MemberOutcome] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["members", b"members", "operation_id", b"operation_id"]) -> None: ...
+
+Global___MemberOutcomes: typing_extensions.TypeAlias = MemberOutcomes
+
+@typing.final
+class CallResponse(google.protobuf.message.Message):
+    """Outcome of Call."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OUTCOMES_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    @property
+    def outcomes(self) -> Global___MemberOutcomes:
+        """Every member's outcome: whether any of them failed, only these tell."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What is wrong with the call as a whole. No member was asked."""
+
+    def __init__(
+        self,
+        *,
+        outcomes: Global___MemberOutcomes | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "outcomes", b"outcomes"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "outcomes", b"outcomes"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["outcomes", "error"] | None: ...
+
+Global___CallResponse: typing_extensions.TypeAlias = CallResponse

@@ -40,6 +40,11 @@ class GangServiceStub(object):
                 request_serializer=rankbridge_dot_v1_dot_gang__service__pb2.FormRequest.SerializeToString,
                 response_deserializer=rankbridge_dot_v1_dot_gang__service__pb2.FormResponse.FromString,
                 _registered_method=True)
+        self.Call = channel.unary_unary(
+                '/rankbridge.v1.GangService/Call',
+                request_serializer=rankbridge_dot_v1_dot_gang__service__pb2.CallRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_gang__service__pb2.CallResponse.FromString,
+                _registered_method=True)
 
 
 class GangServiceServicer(object):
@@ -54,6 +59,15 @@ class GangServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Call(self, request, context):
+        """Does a collective on every member of a group, and answers with every member's outcome. Any sidecar may be asked;
+        that of the group's first rank passes on the least. If one member refuses its part, all are told at once, and
+        nothing has happened. If the caller hangs up, every part that was not admitted is withdrawn.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_GangServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -61,6 +75,11 @@ def add_GangServiceServicer_to_server(servicer, server):
                     servicer.Form,
                     request_deserializer=rankbridge_dot_v1_dot_gang__service__pb2.FormRequest.FromString,
                     response_serializer=rankbridge_dot_v1_dot_gang__service__pb2.FormResponse.SerializeToString,
+            ),
+            'Call': grpc.unary_unary_rpc_method_handler(
+                    servicer.Call,
+                    request_deserializer=rankbridge_dot_v1_dot_gang__service__pb2.CallRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_gang__service__pb2.CallResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -91,6 +110,33 @@ class GangService(object):
             '/rankbridge.v1.GangService/Form',
             rankbridge_dot_v1_dot_gang__service__pb2.FormRequest.SerializeToString,
             rankbridge_dot_v1_dot_gang__service__pb2.FormResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Call(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.GangService/Call',
+            rankbridge_dot_v1_dot_gang__service__pb2.CallRequest.SerializeToString,
+            rankbridge_dot_v1_dot_gang__service__pb2.CallResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,7 +41,23 @@ _GangServiceFormType = typing_extensions.TypeVar(
     ],
 )
 
-class GangServiceStub(typing.Generic[_GangServiceFormType]):
+_GangServiceCallType = typing_extensions.TypeVar(
+    '_GangServiceCallType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.gang_service_pb2.CallRequest,
+        rankbridge.v1.gang_service_pb2.CallResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.gang_service_pb2.CallRequest,
+        rankbridge.v1.gang_service_pb2.CallResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.gang_service_pb2.CallRequest,
+        rankbridge.v1.gang_service_pb2.CallResponse,
+    ],
+)
+
+class GangServiceStub(typing.Generic[_GangServiceFormType, _GangServiceCallType]):
     """The gang as a whole, by way of any of its sidecars."""
 
     @typing.overload
@@ -49,6 +65,10 @@ class GangServiceStub(typing.Generic[_GangServiceFormType]):
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.gang_service_pb2.FormRequest,
             rankbridge.v1.gang_service_pb2.FormResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.gang_service_pb2.CallRequest,
+            rankbridge.v1.gang_service_pb2.CallResponse,
         ],
     ], channel: grpc.Channel) -> None: ...
 
@@ -58,6 +78,10 @@ class GangServiceStub(typing.Generic[_GangServiceFormType]):
             rankbridge.v1.gang_service_pb2.FormRequest,
             rankbridge.v1.gang_service_pb2.FormResponse,
         ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.gang_service_pb2.CallRequest,
+            rankbridge.v1.gang_service_pb2.CallResponse,
+        ],
     ], channel: grpc.aio.Channel) -> None: ...
 
     Form: _GangServiceFormType
@@ -65,10 +89,20 @@ class GangServiceStub(typing.Generic[_GangServiceFormType]):
     new generation or none has.
     """
 
+    Call: _GangServiceCallType
+    """Does a collective on every member of a group, and answers with every member's outcome. Any sidecar may be asked;
+    that of the group's first rank passes on the least. If one member refuses its part, all are told at once, and
+    nothing has happened. If the caller hangs up, every part that was not admitted is withdrawn.
+    """
+
 GangServiceAsyncStub: typing_extensions.TypeAlias = GangServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.gang_service_pb2.FormRequest,
         rankbridge.v1.gang_service_pb2.FormResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.gang_service_pb2.CallRequest,
+        rankbridge.v1.gang_service_pb2.CallResponse,
     ],
 ]
 
@@ -83,6 +117,17 @@ class GangServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[rankbridge.v1.gang_service_pb2.FormResponse, collections.abc.Awaitable[rankbridge.v1.gang_service_pb2.FormResponse]]:
         """Forms the next generation of all ranks named: prepare on each, then commit on each. Either every rank has the
         new generation or none has.
+        """
+
+    @abc.abstractmethod
+    def Call(
+        self,
+        request: rankbridge.v1.gang_service_pb2.CallRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.gang_service_pb2.CallResponse, collections.abc.Awaitable[rankbridge.v1.gang_service_pb2.CallResponse]]:
+        """Does a collective on every member of a group, and answers with every member's outcome. Any sidecar may be asked;
+        that of the group's first rank passes on the least. If one member refuses its part, all are told at once, and
+        nothing has happened. If the caller hangs up, every part that was not admitted is withdrawn.
         """
 
 def add_GangServiceServicer_to_server(servicer: GangServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -30,7 +30,7 @@ class GraphServiceStub(object):
     records its own; a replay is one operation of the group, admitted at once. It reads the refs that the recorded
     collectives read, as they are now, and puts results into the refs that those made: nothing is allocated.
 
-    vLLM's graph_capture, on backends whose collectives are not launched by CUDA.
+    vLLM's graph_capture, on every backend: on NCCL a replay is the launch of a CUDA graph.
     """
 
     def __init__(self, channel):
@@ -66,7 +66,7 @@ class GraphServiceServicer(object):
     records its own; a replay is one operation of the group, admitted at once. It reads the refs that the recorded
     collectives read, as they are now, and puts results into the refs that those made: nothing is allocated.
 
-    vLLM's graph_capture, on backends whose collectives are not launched by CUDA.
+    vLLM's graph_capture, on every backend: on NCCL a replay is the launch of a CUDA graph.
     """
 
     def BeginCapture(self, request, context):
@@ -134,7 +134,7 @@ class GraphService(object):
     records its own; a replay is one operation of the group, admitted at once. It reads the refs that the recorded
     collectives read, as they are now, and puts results into the refs that those made: nothing is allocated.
 
-    vLLM's graph_capture, on backends whose collectives are not launched by CUDA.
+    vLLM's graph_capture, on every backend: on NCCL a replay is the launch of a CUDA graph.
     """
 
     @staticmethod

@@ -94,7 +94,7 @@ class GraphServiceStub(typing.Generic[_GraphServiceBeginCaptureType, _GraphServi
     records its own; a replay is one operation of the group, admitted at once. It reads the refs that the recorded
     collectives read, as they are now, and puts results into the refs that those made: nothing is allocated.
 
-    vLLM's graph_capture, on backends whose collectives are not launched by CUDA.
+    vLLM's graph_capture, on every backend: on NCCL a replay is the launch of a CUDA graph.
     """
 
     @typing.overload
@@ -175,7 +175,7 @@ class GraphServiceServicer(metaclass=abc.ABCMeta):
     records its own; a replay is one operation of the group, admitted at once. It reads the refs that the recorded
     collectives read, as they are now, and puts results into the refs that those made: nothing is allocated.
 
-    vLLM's graph_capture, on backends whose collectives are not launched by CUDA.
+    vLLM's graph_capture, on every backend: on NCCL a replay is the launch of a CUDA graph.
     """
 
     @abc.abstractmethod

@@ -91,6 +91,7 @@ class Operation(google.protobuf.message.Message):
     REPLAY_FIELD_NUMBER: builtins.int
     ENQUEUE_FIELD_NUMBER: builtins.int
     DEQUEUE_FIELD_NUMBER: builtins.int
+    PING_FIELD_NUMBER: builtins.int
     @property
     def barrier(self) -> rankbridge.v1.collective_service_pb2.BarrierRequest:
         """Wait for all members."""
@@ -195,6 +196,10 @@ class Operation(google.protobuf.message.Message):
     def dequeue(self) -> rankbridge.v1.queue_service_pb2.DequeueRequest:
         """Read a value from a queue."""
 
+    @property
+    def ping(self) -> Global___PingRequest:
+        """Agree with all members, and do nothing else."""
+
     def __init__(
         self,
         *,
@@ -224,12 +229,36 @@ class Operation(google.protobuf.message.Message):
         replay: rankbridge.v1.graph_service_pb2.ReplayRequest | None = ...,
         enqueue: rankbridge.v1.queue_service_pb2.EnqueueRequest | None = ...,
         dequeue: rankbridge.v1.queue_service_pb2.DequeueRequest | None = ...,
+        ping: Global___PingRequest | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "coalesce", b"coalesce", "dequeue", b"dequeue", "enqueue", b"enqueue", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "replay", b"replay", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "coalesce", b"coalesce", "dequeue", b"dequeue", "enqueue", b"enqueue", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "replay", b"replay", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["barrier", "broadcast", "gather", "all_reduce", "all_gather", "reduce", "scatter", "reduce_scatter", "all_to_all", "scan", "broadcast_object", "scatter_object", "gather_object", "all_gather_object", "all_reduce_value", "broadcast_tensor_dict", "send", "recv", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict", "coalesce", "replay", "enqueue", "dequeue"] | None: ...
+    def HasField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "coalesce", b"coalesce", "dequeue", b"dequeue", "enqueue", b"enqueue", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "ping", b"ping", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "replay", b"replay", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "coalesce", b"coalesce", "dequeue", b"dequeue", "enqueue", b"enqueue", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "ping", b"ping", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "replay", b"replay", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["barrier", "broadcast", "gather", "all_reduce", "all_gather", "reduce", "scatter", "reduce_scatter", "all_to_all", "scan", "broadcast_object", "scatter_object", "gather_object", "all_gather_object", "all_reduce_value", "broadcast_tensor_dict", "send", "recv", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict", "coalesce", "replay", "enqueue", "dequeue", "ping"] | None: ...
 
 Global___Operation: typing_extensions.TypeAlias = Operation
+
+@typing.final
+class PingRequest(google.protobuf.message.Message):
+    """Asks all members whether they are there, in the order of the group's other operations. It is admitted as a collective
+    is, and gives none: the backend is not entered.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CALL_FIELD_NUMBER: builtins.int
+    @property
+    def call(self) -> rankbridge.v1.call_pb2.Call:
+        """Group, identity, timeout."""
+
+    def __init__(
+        self,
+        *,
+        call: rankbridge.v1.call_pb2.Call | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["call", b"call"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["call", b"call"]) -> None: ...
+
+Global___PingRequest: typing_extensions.TypeAlias = PingRequest
 
 @typing.final
 class SubmitRequest(google.protobuf.message.Message):

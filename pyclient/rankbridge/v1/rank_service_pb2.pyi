@@ -12,6 +12,7 @@ import google.protobuf.message
 import rankbridge.v1.collective_service_pb2
 import rankbridge.v1.dtype_pb2
 import rankbridge.v1.error_pb2
+import rankbridge.v1.event_pb2
 import rankbridge.v1.group_service_pb2
 import sys
 import typing
@@ -489,3 +490,110 @@ class AbortGenerationResponse(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["aborted", "error"] | None: ...
 
 Global___AbortGenerationResponse: typing_extensions.TypeAlias = AbortGenerationResponse
+
+@typing.final
+class WatchEventsRequest(google.protobuf.message.Message):
+    """Tells what happens on this rank."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    KINDS_FIELD_NUMBER: builtins.int
+    AFTER_FIELD_NUMBER: builtins.int
+    LOG_FIELD_NUMBER: builtins.int
+    after: builtins.int
+    """Begins after the event of this number. 0: with the oldest that is kept. Absent: with what happens from now on. One
+    that is not there yet begins with the oldest that is kept, as another process may have taken the rank's place.
+    """
+    log: builtins.int
+    """Log in which `after` counts, as `Watching` told. Another than the rank's: begins with the oldest that is kept.
+    0: the rank's.
+    """
+    @property
+    def kinds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[rankbridge.v1.event_pb2.EventKind.ValueType]:
+        """Kinds of events to tell. Empty: all."""
+
+    def __init__(
+        self,
+        *,
+        kinds: collections.abc.Iterable[rankbridge.v1.event_pb2.EventKind.ValueType] | None = ...,
+        after: builtins.int | None = ...,
+        log: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["_after", b"_after", "after", b"after"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["_after", b"_after", "after", b"after", "kinds", b"kinds", "log", b"log"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["_after", b"_after"]) -> typing.Literal["after"] | None: ...
+
+Global___WatchEventsRequest: typing_extensions.TypeAlias = WatchEventsRequest
+
+@typing.final
+class Watching(google.protobuf.message.Message):
+    """What a watcher is told first, at once."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    RANK_FIELD_NUMBER: builtins.int
+    LOG_FIELD_NUMBER: builtins.int
+    LAST_FIELD_NUMBER: builtins.int
+    STATE_FIELD_NUMBER: builtins.int
+    rank: builtins.int
+    """Rank in the gang."""
+    log: builtins.int
+    """Names the log in which this process numbers its events; another process's is another. Never 0."""
+    last: builtins.int
+    """Number of the newest event, whatever its kind. 0: nothing has happened yet."""
+    @property
+    def state(self) -> rankbridge.v1.event_pb2.Event:
+        """The newest event of kind formed or over, which the watcher may be told again. Absent: no generation was formed yet."""
+
+    def __init__(
+        self,
+        *,
+        rank: builtins.int = ...,
+        log: builtins.int = ...,
+        last: builtins.int = ...,
+        state: rankbridge.v1.event_pb2.Event | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["state", b"state"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["last", b"last", "log", b"log", "rank", b"rank", "state", b"state"]) -> None: ...
+
+Global___Watching: typing_extensions.TypeAlias = Watching
+
+@typing.final
+class WatchEventsResponse(google.protobuf.message.Message):
+    """One thing that a watcher is told."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    WATCHING_FIELD_NUMBER: builtins.int
+    EVENT_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    MISSED_FIELD_NUMBER: builtins.int
+    missed: builtins.int
+    """Events, of all kinds, that were dropped before this watcher could be told of them, since the response before this
+    one. 0: none. The rank keeps the newest 1,024.
+    """
+    @property
+    def watching(self) -> Global___Watching:
+        """The watch has begun. The first response, and no other."""
+
+    @property
+    def event(self) -> rankbridge.v1.event_pb2.Event:
+        """What happened."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """The request is wrong, or the rank has too many watchers. The only response."""
+
+    def __init__(
+        self,
+        *,
+        watching: Global___Watching | None = ...,
+        event: rankbridge.v1.event_pb2.Event | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+        missed: builtins.int = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "event", b"event", "outcome", b"outcome", "watching", b"watching"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "event", b"event", "missed", b"missed", "outcome", b"outcome", "watching", b"watching"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["watching", "event", "error"] | None: ...
+
+Global___WatchEventsResponse: typing_extensions.TypeAlias = WatchEventsResponse

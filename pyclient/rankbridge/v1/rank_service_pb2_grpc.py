@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class RankServiceStub(object):
-    """One rank: what it is, and its part in forming a generation.
+    """One rank: what it is, what happens on it, and its part in forming a generation.
     """
 
     def __init__(self, channel):
@@ -55,10 +55,15 @@ class RankServiceStub(object):
                 request_serializer=rankbridge_dot_v1_dot_rank__service__pb2.AbortGenerationRequest.SerializeToString,
                 response_deserializer=rankbridge_dot_v1_dot_rank__service__pb2.AbortGenerationResponse.FromString,
                 _registered_method=True)
+        self.WatchEvents = channel.unary_stream(
+                '/rankbridge.v1.RankService/WatchEvents',
+                request_serializer=rankbridge_dot_v1_dot_rank__service__pb2.WatchEventsRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_rank__service__pb2.WatchEventsResponse.FromString,
+                _registered_method=True)
 
 
 class RankServiceServicer(object):
-    """One rank: what it is, and its part in forming a generation.
+    """One rank: what it is, what happens on it, and its part in forming a generation.
     """
 
     def DescribeRank(self, request, context):
@@ -90,6 +95,14 @@ class RankServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def WatchEvents(self, request, context):
+        """Tells what happens on this rank: at once what it is doing, then every event. Ends when the caller cancels, and when
+        the rank stops; a watcher that reads slowly holds up nobody, and is told how many events it missed.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_RankServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -113,6 +126,11 @@ def add_RankServiceServicer_to_server(servicer, server):
                     request_deserializer=rankbridge_dot_v1_dot_rank__service__pb2.AbortGenerationRequest.FromString,
                     response_serializer=rankbridge_dot_v1_dot_rank__service__pb2.AbortGenerationResponse.SerializeToString,
             ),
+            'WatchEvents': grpc.unary_stream_rpc_method_handler(
+                    servicer.WatchEvents,
+                    request_deserializer=rankbridge_dot_v1_dot_rank__service__pb2.WatchEventsRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_rank__service__pb2.WatchEventsResponse.SerializeToString,
+            ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
             'rankbridge.v1.RankService', rpc_method_handlers)
@@ -122,7 +140,7 @@ def add_RankServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RankService(object):
-    """One rank: what it is, and its part in forming a generation.
+    """One rank: what it is, what happens on it, and its part in forming a generation.
     """
 
     @staticmethod
@@ -223,6 +241,33 @@ class RankService(object):
             '/rankbridge.v1.RankService/AbortGeneration',
             rankbridge_dot_v1_dot_rank__service__pb2.AbortGenerationRequest.SerializeToString,
             rankbridge_dot_v1_dot_rank__service__pb2.AbortGenerationResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def WatchEvents(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_stream(
+            request,
+            target,
+            '/rankbridge.v1.RankService/WatchEvents',
+            rankbridge_dot_v1_dot_rank__service__pb2.WatchEventsRequest.SerializeToString,
+            rankbridge_dot_v1_dot_rank__service__pb2.WatchEventsResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -89,8 +89,24 @@ _RankServiceAbortGenerationType = typing_extensions.TypeVar(
     ],
 )
 
-class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServicePrepareGenerationType, _RankServiceCommitGenerationType, _RankServiceAbortGenerationType]):
-    """One rank: what it is, and its part in forming a generation."""
+_RankServiceWatchEventsType = typing_extensions.TypeVar(
+    '_RankServiceWatchEventsType',
+    grpc.UnaryStreamMultiCallable[
+        rankbridge.v1.rank_service_pb2.WatchEventsRequest,
+        rankbridge.v1.rank_service_pb2.WatchEventsResponse,
+    ],
+    grpc.aio.UnaryStreamMultiCallable[
+        rankbridge.v1.rank_service_pb2.WatchEventsRequest,
+        rankbridge.v1.rank_service_pb2.WatchEventsResponse,
+    ],
+    default=grpc.UnaryStreamMultiCallable[
+        rankbridge.v1.rank_service_pb2.WatchEventsRequest,
+        rankbridge.v1.rank_service_pb2.WatchEventsResponse,
+    ],
+)
+
+class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServicePrepareGenerationType, _RankServiceCommitGenerationType, _RankServiceAbortGenerationType, _RankServiceWatchEventsType]):
+    """One rank: what it is, what happens on it, and its part in forming a generation."""
 
     @typing.overload
     def __init__(self: RankServiceStub[
@@ -109,6 +125,10 @@ class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceP
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.rank_service_pb2.AbortGenerationRequest,
             rankbridge.v1.rank_service_pb2.AbortGenerationResponse,
+        ],
+        grpc.UnaryStreamMultiCallable[
+            rankbridge.v1.rank_service_pb2.WatchEventsRequest,
+            rankbridge.v1.rank_service_pb2.WatchEventsResponse,
         ],
     ], channel: grpc.Channel) -> None: ...
 
@@ -130,6 +150,10 @@ class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceP
             rankbridge.v1.rank_service_pb2.AbortGenerationRequest,
             rankbridge.v1.rank_service_pb2.AbortGenerationResponse,
         ],
+        grpc.aio.UnaryStreamMultiCallable[
+            rankbridge.v1.rank_service_pb2.WatchEventsRequest,
+            rankbridge.v1.rank_service_pb2.WatchEventsResponse,
+        ],
     ], channel: grpc.aio.Channel) -> None: ...
 
     DescribeRank: _RankServiceDescribeRankType
@@ -145,6 +169,11 @@ class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceP
 
     AbortGeneration: _RankServiceAbortGenerationType
     """Ends a prepared or running generation. Pending calls fail with ABORTED."""
+
+    WatchEvents: _RankServiceWatchEventsType
+    """Tells what happens on this rank: at once what it is doing, then every event. Ends when the caller cancels, and when
+    the rank stops; a watcher that reads slowly holds up nobody, and is told how many events it missed.
+    """
 
 RankServiceAsyncStub: typing_extensions.TypeAlias = RankServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -163,10 +192,14 @@ RankServiceAsyncStub: typing_extensions.TypeAlias = RankServiceStub[
         rankbridge.v1.rank_service_pb2.AbortGenerationRequest,
         rankbridge.v1.rank_service_pb2.AbortGenerationResponse,
     ],
+    grpc.aio.UnaryStreamMultiCallable[
+        rankbridge.v1.rank_service_pb2.WatchEventsRequest,
+        rankbridge.v1.rank_service_pb2.WatchEventsResponse,
+    ],
 ]
 
 class RankServiceServicer(metaclass=abc.ABCMeta):
-    """One rank: what it is, and its part in forming a generation."""
+    """One rank: what it is, what happens on it, and its part in forming a generation."""
 
     @abc.abstractmethod
     def DescribeRank(
@@ -201,5 +234,15 @@ class RankServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.rank_service_pb2.AbortGenerationResponse, collections.abc.Awaitable[rankbridge.v1.rank_service_pb2.AbortGenerationResponse]]:
         """Ends a prepared or running generation. Pending calls fail with ABORTED."""
+
+    @abc.abstractmethod
+    def WatchEvents(
+        self,
+        request: rankbridge.v1.rank_service_pb2.WatchEventsRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[collections.abc.Iterator[rankbridge.v1.rank_service_pb2.WatchEventsResponse], collections.abc.AsyncIterator[rankbridge.v1.rank_service_pb2.WatchEventsResponse]]:
+        """Tells what happens on this rank: at once what it is doing, then every event. Ends when the caller cancels, and when
+        the rank stops; a watcher that reads slowly holds up nobody, and is told how many events it missed.
+        """
 
 def add_RankServiceServicer_to_server(servicer: RankServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

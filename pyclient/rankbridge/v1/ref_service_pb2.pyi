@@ -495,6 +495,284 @@ class GetTensorResponse(google.protobuf.message.Message):
 Global___GetTensorResponse: typing_extensions.TypeAlias = GetTensorResponse
 
 @typing.final
+class OpenSharedMemoryRequest(google.protobuf.message.Message):
+    """Makes a segment."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: builtins.int
+    BYTES_FIELD_NUMBER: builtins.int
+    session_id: builtins.str
+    """Session that the segment belongs to, with which it ends. Not the shared session."""
+    bytes: builtins.int
+    """Room for elements, in bytes, 1 or more."""
+    def __init__(
+        self,
+        *,
+        session_id: builtins.str = ...,
+        bytes: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bytes", b"bytes", "session_id", b"session_id"]) -> None: ...
+
+Global___OpenSharedMemoryRequest: typing_extensions.TypeAlias = OpenSharedMemoryRequest
+
+@typing.final
+class SharedMemory(google.protobuf.message.Message):
+    """A segment: the caller's from OpenSharedMemory until CloseSharedMemory, but for calls that name it. During such a call,
+    and when it ends without an answer, it is the rank's: then the caller gives it up and does not use it again.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    ID_FIELD_NUMBER: builtins.int
+    PATH_FIELD_NUMBER: builtins.int
+    BYTES_FIELD_NUMBER: builtins.int
+    NONCE_FIELD_NUMBER: builtins.int
+    id: builtins.str
+    """Names it, in its session on its rank."""
+    path: builtins.str
+    """Path of the file on the rank's host. Elements begin at its first byte."""
+    bytes: builtins.int
+    """Room for elements, in bytes: what was asked for or more."""
+    nonce: builtins.bytes
+    """What lies in the file from byte `bytes` on, 16 random bytes. A caller that finds something else there, or no file,
+    has another file system than the rank, and uses a stream.
+    """
+    def __init__(
+        self,
+        *,
+        id: builtins.str = ...,
+        path: builtins.str = ...,
+        bytes: builtins.int = ...,
+        nonce: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["bytes", b"bytes", "id", b"id", "nonce", b"nonce", "path", b"path"]) -> None: ...
+
+Global___SharedMemory: typing_extensions.TypeAlias = SharedMemory
+
+@typing.final
+class OpenSharedMemoryResponse(google.protobuf.message.Message):
+    """Outcome of OpenSharedMemory."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    MEMORY_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    @property
+    def memory(self) -> Global___SharedMemory:
+        """The segment, whose elements have no particular value. It may be one that this session had before."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What failed. RESOURCE_EXHAUSTED: no room now. UNSUPPORTED_OPERATION: this rank shares no memory."""
+
+    def __init__(
+        self,
+        *,
+        memory: Global___SharedMemory | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "memory", b"memory", "outcome", b"outcome"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "memory", b"memory", "outcome", b"outcome"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["memory", "error"] | None: ...
+
+Global___OpenSharedMemoryResponse: typing_extensions.TypeAlias = OpenSharedMemoryResponse
+
+@typing.final
+class CloseSharedMemoryRequest(google.protobuf.message.Message):
+    """Gives segments up."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: builtins.int
+    MEMORY_IDS_FIELD_NUMBER: builtins.int
+    session_id: builtins.str
+    """Session of the segments."""
+    @property
+    def memory_ids(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Ids of the segments."""
+
+    def __init__(
+        self,
+        *,
+        session_id: builtins.str = ...,
+        memory_ids: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["memory_ids", b"memory_ids", "session_id", b"session_id"]) -> None: ...
+
+Global___CloseSharedMemoryRequest: typing_extensions.TypeAlias = CloseSharedMemoryRequest
+
+@typing.final
+class CloseSharedMemoryResponse(google.protobuf.message.Message):
+    """Outcome of CloseSharedMemory."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CLOSED_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    closed: builtins.int
+    """Number of segments that were given up now."""
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What failed."""
+
+    def __init__(
+        self,
+        *,
+        closed: builtins.int = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["closed", b"closed", "error", b"error", "outcome", b"outcome"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["closed", b"closed", "error", b"error", "outcome", b"outcome"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["closed", "error"] | None: ...
+
+Global___CloseSharedMemoryResponse: typing_extensions.TypeAlias = CloseSharedMemoryResponse
+
+@typing.final
+class PutSharedTensorRequest(google.protobuf.message.Message):
+    """Makes a tensor of what lies in a segment."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: builtins.int
+    TENSOR_FIELD_NUMBER: builtins.int
+    MEMORY_SESSION_ID_FIELD_NUMBER: builtins.int
+    MEMORY_ID_FIELD_NUMBER: builtins.int
+    session_id: builtins.str
+    """Owner of the ref. Empty: the rank's shared session."""
+    memory_session_id: builtins.str
+    """Session of the segment."""
+    memory_id: builtins.str
+    """Id of the segment."""
+    @property
+    def tensor(self) -> rankbridge.v1.tensor_pb2.TensorSpec:
+        """dtype, shape and device. Its elements lie in the segment, little-endian and row-major, from the first byte on."""
+
+    def __init__(
+        self,
+        *,
+        session_id: builtins.str = ...,
+        tensor: rankbridge.v1.tensor_pb2.TensorSpec | None = ...,
+        memory_session_id: builtins.str = ...,
+        memory_id: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["tensor", b"tensor"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["memory_id", b"memory_id", "memory_session_id", b"memory_session_id", "session_id", b"session_id", "tensor", b"tensor"]) -> None: ...
+
+Global___PutSharedTensorRequest: typing_extensions.TypeAlias = PutSharedTensorRequest
+
+@typing.final
+class SharedPut(google.protobuf.message.Message):
+    """A tensor that was made of what lay in a segment."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    REF_FIELD_NUMBER: builtins.int
+    ADOPTED_FIELD_NUMBER: builtins.int
+    adopted: builtins.bool
+    """The segment has become the tensor's memory, and is the caller's no more. False: it is the caller's again."""
+    @property
+    def ref(self) -> rankbridge.v1.ref_pb2.Ref:
+        """The ref on the new tensor."""
+
+    def __init__(
+        self,
+        *,
+        ref: rankbridge.v1.ref_pb2.Ref | None = ...,
+        adopted: builtins.bool = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["ref", b"ref"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["adopted", b"adopted", "ref", b"ref"]) -> None: ...
+
+Global___SharedPut: typing_extensions.TypeAlias = SharedPut
+
+@typing.final
+class PutSharedTensorResponse(google.protobuf.message.Message):
+    """Outcome of PutSharedTensor."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    PUT_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    @property
+    def put(self) -> Global___SharedPut:
+        """The tensor."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What failed. Nothing is kept; the segment is the caller's again."""
+
+    def __init__(
+        self,
+        *,
+        put: Global___SharedPut | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "put", b"put"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "put", b"put"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["put", "error"] | None: ...
+
+Global___PutSharedTensorResponse: typing_extensions.TypeAlias = PutSharedTensorResponse
+
+@typing.final
+class GetSharedTensorRequest(google.protobuf.message.Message):
+    """Writes a tensor's elements into a segment."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SESSION_ID_FIELD_NUMBER: builtins.int
+    REF_ID_FIELD_NUMBER: builtins.int
+    MEMORY_SESSION_ID_FIELD_NUMBER: builtins.int
+    MEMORY_ID_FIELD_NUMBER: builtins.int
+    session_id: builtins.str
+    """Session of the ref. Empty: the rank's shared session."""
+    ref_id: builtins.str
+    """Id of the ref."""
+    memory_session_id: builtins.str
+    """Session of the segment."""
+    memory_id: builtins.str
+    """Id of the segment."""
+    def __init__(
+        self,
+        *,
+        session_id: builtins.str = ...,
+        ref_id: builtins.str = ...,
+        memory_session_id: builtins.str = ...,
+        memory_id: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["memory_id", b"memory_id", "memory_session_id", b"memory_session_id", "ref_id", b"ref_id", "session_id", b"session_id"]) -> None: ...
+
+Global___GetSharedTensorRequest: typing_extensions.TypeAlias = GetSharedTensorRequest
+
+@typing.final
+class GetSharedTensorResponse(google.protobuf.message.Message):
+    """Outcome of GetSharedTensor."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    TENSOR_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    @property
+    def tensor(self) -> rankbridge.v1.tensor_pb2.TensorSpec:
+        """dtype, shape and device. The elements lie in the segment, little-endian and row-major, from the first byte on."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What failed. The segment is the caller's again, and unchanged."""
+
+    def __init__(
+        self,
+        *,
+        tensor: rankbridge.v1.tensor_pb2.TensorSpec | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "tensor", b"tensor"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "tensor", b"tensor"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["tensor", "error"] | None: ...
+
+Global___GetSharedTensorResponse: typing_extensions.TypeAlias = GetSharedTensorResponse
+
+@typing.final
 class DescribeRefRequest(google.protobuf.message.Message):
     """Tells what one ref is."""
 

@@ -65,6 +65,26 @@ class RefServiceStub(object):
                 request_serializer=rankbridge_dot_v1_dot_ref__service__pb2.GetTensorRequest.SerializeToString,
                 response_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.GetTensorResponse.FromString,
                 _registered_method=True)
+        self.OpenSharedMemory = channel.unary_unary(
+                '/rankbridge.v1.RefService/OpenSharedMemory',
+                request_serializer=rankbridge_dot_v1_dot_ref__service__pb2.OpenSharedMemoryRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.OpenSharedMemoryResponse.FromString,
+                _registered_method=True)
+        self.CloseSharedMemory = channel.unary_unary(
+                '/rankbridge.v1.RefService/CloseSharedMemory',
+                request_serializer=rankbridge_dot_v1_dot_ref__service__pb2.CloseSharedMemoryRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.CloseSharedMemoryResponse.FromString,
+                _registered_method=True)
+        self.PutSharedTensor = channel.unary_unary(
+                '/rankbridge.v1.RefService/PutSharedTensor',
+                request_serializer=rankbridge_dot_v1_dot_ref__service__pb2.PutSharedTensorRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.PutSharedTensorResponse.FromString,
+                _registered_method=True)
+        self.GetSharedTensor = channel.unary_unary(
+                '/rankbridge.v1.RefService/GetSharedTensor',
+                request_serializer=rankbridge_dot_v1_dot_ref__service__pb2.GetSharedTensorRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.GetSharedTensorResponse.FromString,
+                _registered_method=True)
         self.DescribeRef = channel.unary_unary(
                 '/rankbridge.v1.RefService/DescribeRef',
                 request_serializer=rankbridge_dot_v1_dot_ref__service__pb2.DescribeRefRequest.SerializeToString,
@@ -128,6 +148,34 @@ class RefServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def OpenSharedMemory(self, request, context):
+        """Makes a segment: a file in memory that the rank and a caller on its host both read and write.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def CloseSharedMemory(self, request, context):
+        """Gives segments up, all or none. Those that were given up already are no error.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def PutSharedTensor(self, request, context):
+        """Makes a tensor of the elements that the caller wrote into a segment.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def GetSharedTensor(self, request, context):
+        """Writes the elements of a tensor into a segment, where the caller reads them.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
     def DescribeRef(self, request, context):
         """Tells dtype, shape and device of one ref.
         """
@@ -181,6 +229,26 @@ def add_RefServiceServicer_to_server(servicer, server):
                     servicer.GetTensor,
                     request_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.GetTensorRequest.FromString,
                     response_serializer=rankbridge_dot_v1_dot_ref__service__pb2.GetTensorResponse.SerializeToString,
+            ),
+            'OpenSharedMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.OpenSharedMemory,
+                    request_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.OpenSharedMemoryRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_ref__service__pb2.OpenSharedMemoryResponse.SerializeToString,
+            ),
+            'CloseSharedMemory': grpc.unary_unary_rpc_method_handler(
+                    servicer.CloseSharedMemory,
+                    request_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.CloseSharedMemoryRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_ref__service__pb2.CloseSharedMemoryResponse.SerializeToString,
+            ),
+            'PutSharedTensor': grpc.unary_unary_rpc_method_handler(
+                    servicer.PutSharedTensor,
+                    request_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.PutSharedTensorRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_ref__service__pb2.PutSharedTensorResponse.SerializeToString,
+            ),
+            'GetSharedTensor': grpc.unary_unary_rpc_method_handler(
+                    servicer.GetSharedTensor,
+                    request_deserializer=rankbridge_dot_v1_dot_ref__service__pb2.GetSharedTensorRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_ref__service__pb2.GetSharedTensorResponse.SerializeToString,
             ),
             'DescribeRef': grpc.unary_unary_rpc_method_handler(
                     servicer.DescribeRef,
@@ -361,6 +429,114 @@ class RefService(object):
             '/rankbridge.v1.RefService/GetTensor',
             rankbridge_dot_v1_dot_ref__service__pb2.GetTensorRequest.SerializeToString,
             rankbridge_dot_v1_dot_ref__service__pb2.GetTensorResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def OpenSharedMemory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.RefService/OpenSharedMemory',
+            rankbridge_dot_v1_dot_ref__service__pb2.OpenSharedMemoryRequest.SerializeToString,
+            rankbridge_dot_v1_dot_ref__service__pb2.OpenSharedMemoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def CloseSharedMemory(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.RefService/CloseSharedMemory',
+            rankbridge_dot_v1_dot_ref__service__pb2.CloseSharedMemoryRequest.SerializeToString,
+            rankbridge_dot_v1_dot_ref__service__pb2.CloseSharedMemoryResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def PutSharedTensor(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.RefService/PutSharedTensor',
+            rankbridge_dot_v1_dot_ref__service__pb2.PutSharedTensorRequest.SerializeToString,
+            rankbridge_dot_v1_dot_ref__service__pb2.PutSharedTensorResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def GetSharedTensor(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.RefService/GetSharedTensor',
+            rankbridge_dot_v1_dot_ref__service__pb2.GetSharedTensorRequest.SerializeToString,
+            rankbridge_dot_v1_dot_ref__service__pb2.GetSharedTensorResponse.FromString,
             options,
             channel_credentials,
             insecure,

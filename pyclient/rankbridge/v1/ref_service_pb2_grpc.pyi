@@ -121,6 +121,70 @@ _RefServiceGetTensorType = typing_extensions.TypeVar(
     ],
 )
 
+_RefServiceOpenSharedMemoryType = typing_extensions.TypeVar(
+    '_RefServiceOpenSharedMemoryType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.OpenSharedMemoryRequest,
+        rankbridge.v1.ref_service_pb2.OpenSharedMemoryResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.OpenSharedMemoryRequest,
+        rankbridge.v1.ref_service_pb2.OpenSharedMemoryResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.OpenSharedMemoryRequest,
+        rankbridge.v1.ref_service_pb2.OpenSharedMemoryResponse,
+    ],
+)
+
+_RefServiceCloseSharedMemoryType = typing_extensions.TypeVar(
+    '_RefServiceCloseSharedMemoryType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.CloseSharedMemoryRequest,
+        rankbridge.v1.ref_service_pb2.CloseSharedMemoryResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.CloseSharedMemoryRequest,
+        rankbridge.v1.ref_service_pb2.CloseSharedMemoryResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.CloseSharedMemoryRequest,
+        rankbridge.v1.ref_service_pb2.CloseSharedMemoryResponse,
+    ],
+)
+
+_RefServicePutSharedTensorType = typing_extensions.TypeVar(
+    '_RefServicePutSharedTensorType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.PutSharedTensorRequest,
+        rankbridge.v1.ref_service_pb2.PutSharedTensorResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.PutSharedTensorRequest,
+        rankbridge.v1.ref_service_pb2.PutSharedTensorResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.PutSharedTensorRequest,
+        rankbridge.v1.ref_service_pb2.PutSharedTensorResponse,
+    ],
+)
+
+_RefServiceGetSharedTensorType = typing_extensions.TypeVar(
+    '_RefServiceGetSharedTensorType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.GetSharedTensorRequest,
+        rankbridge.v1.ref_service_pb2.GetSharedTensorResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.GetSharedTensorRequest,
+        rankbridge.v1.ref_service_pb2.GetSharedTensorResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.GetSharedTensorRequest,
+        rankbridge.v1.ref_service_pb2.GetSharedTensorResponse,
+    ],
+)
+
 _RefServiceDescribeRefType = typing_extensions.TypeVar(
     '_RefServiceDescribeRefType',
     grpc.UnaryUnaryMultiCallable[
@@ -169,7 +233,7 @@ _RefServiceReleaseRefsType = typing_extensions.TypeVar(
     ],
 )
 
-class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceRenewSessionType, _RefServiceCloseSessionType, _RefServiceCreateTensorType, _RefServicePutTensorType, _RefServiceGetTensorType, _RefServiceDescribeRefType, _RefServiceListRefsType, _RefServiceReleaseRefsType]):
+class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceRenewSessionType, _RefServiceCloseSessionType, _RefServiceCreateTensorType, _RefServicePutTensorType, _RefServiceGetTensorType, _RefServiceOpenSharedMemoryType, _RefServiceCloseSharedMemoryType, _RefServicePutSharedTensorType, _RefServiceGetSharedTensorType, _RefServiceDescribeRefType, _RefServiceListRefsType, _RefServiceReleaseRefsType]):
     """Values that stay on a rank, and the sessions that own them."""
 
     @typing.overload
@@ -197,6 +261,22 @@ class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceRenew
         grpc.UnaryStreamMultiCallable[
             rankbridge.v1.ref_service_pb2.GetTensorRequest,
             rankbridge.v1.ref_service_pb2.GetTensorResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.ref_service_pb2.OpenSharedMemoryRequest,
+            rankbridge.v1.ref_service_pb2.OpenSharedMemoryResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.ref_service_pb2.CloseSharedMemoryRequest,
+            rankbridge.v1.ref_service_pb2.CloseSharedMemoryResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.ref_service_pb2.PutSharedTensorRequest,
+            rankbridge.v1.ref_service_pb2.PutSharedTensorResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.ref_service_pb2.GetSharedTensorRequest,
+            rankbridge.v1.ref_service_pb2.GetSharedTensorResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.ref_service_pb2.DescribeRefRequest,
@@ -239,6 +319,22 @@ class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceRenew
             rankbridge.v1.ref_service_pb2.GetTensorResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.ref_service_pb2.OpenSharedMemoryRequest,
+            rankbridge.v1.ref_service_pb2.OpenSharedMemoryResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.ref_service_pb2.CloseSharedMemoryRequest,
+            rankbridge.v1.ref_service_pb2.CloseSharedMemoryResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.ref_service_pb2.PutSharedTensorRequest,
+            rankbridge.v1.ref_service_pb2.PutSharedTensorResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.ref_service_pb2.GetSharedTensorRequest,
+            rankbridge.v1.ref_service_pb2.GetSharedTensorResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
             rankbridge.v1.ref_service_pb2.DescribeRefRequest,
             rankbridge.v1.ref_service_pb2.DescribeRefResponse,
         ],
@@ -269,6 +365,18 @@ class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceRenew
 
     GetTensor: _RefServiceGetTensorType
     """Fetches a tensor: first its spec, then its elements in chunks of at most 1 MiB."""
+
+    OpenSharedMemory: _RefServiceOpenSharedMemoryType
+    """Makes a segment: a file in memory that the rank and a caller on its host both read and write."""
+
+    CloseSharedMemory: _RefServiceCloseSharedMemoryType
+    """Gives segments up, all or none. Those that were given up already are no error."""
+
+    PutSharedTensor: _RefServicePutSharedTensorType
+    """Makes a tensor of the elements that the caller wrote into a segment."""
+
+    GetSharedTensor: _RefServiceGetSharedTensorType
+    """Writes the elements of a tensor into a segment, where the caller reads them."""
 
     DescribeRef: _RefServiceDescribeRefType
     """Tells dtype, shape and device of one ref."""
@@ -303,6 +411,22 @@ RefServiceAsyncStub: typing_extensions.TypeAlias = RefServiceStub[
     grpc.aio.UnaryStreamMultiCallable[
         rankbridge.v1.ref_service_pb2.GetTensorRequest,
         rankbridge.v1.ref_service_pb2.GetTensorResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.OpenSharedMemoryRequest,
+        rankbridge.v1.ref_service_pb2.OpenSharedMemoryResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.CloseSharedMemoryRequest,
+        rankbridge.v1.ref_service_pb2.CloseSharedMemoryResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.PutSharedTensorRequest,
+        rankbridge.v1.ref_service_pb2.PutSharedTensorResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.ref_service_pb2.GetSharedTensorRequest,
+        rankbridge.v1.ref_service_pb2.GetSharedTensorResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.ref_service_pb2.DescribeRefRequest,
@@ -368,6 +492,38 @@ class RefServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[rankbridge.v1.ref_service_pb2.GetTensorResponse], collections.abc.AsyncIterator[rankbridge.v1.ref_service_pb2.GetTensorResponse]]:
         """Fetches a tensor: first its spec, then its elements in chunks of at most 1 MiB."""
+
+    @abc.abstractmethod
+    def OpenSharedMemory(
+        self,
+        request: rankbridge.v1.ref_service_pb2.OpenSharedMemoryRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.ref_service_pb2.OpenSharedMemoryResponse, collections.abc.Awaitable[rankbridge.v1.ref_service_pb2.OpenSharedMemoryResponse]]:
+        """Makes a segment: a file in memory that the rank and a caller on its host both read and write."""
+
+    @abc.abstractmethod
+    def CloseSharedMemory(
+        self,
+        request: rankbridge.v1.ref_service_pb2.CloseSharedMemoryRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.ref_service_pb2.CloseSharedMemoryResponse, collections.abc.Awaitable[rankbridge.v1.ref_service_pb2.CloseSharedMemoryResponse]]:
+        """Gives segments up, all or none. Those that were given up already are no error."""
+
+    @abc.abstractmethod
+    def PutSharedTensor(
+        self,
+        request: rankbridge.v1.ref_service_pb2.PutSharedTensorRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.ref_service_pb2.PutSharedTensorResponse, collections.abc.Awaitable[rankbridge.v1.ref_service_pb2.PutSharedTensorResponse]]:
+        """Makes a tensor of the elements that the caller wrote into a segment."""
+
+    @abc.abstractmethod
+    def GetSharedTensor(
+        self,
+        request: rankbridge.v1.ref_service_pb2.GetSharedTensorRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.ref_service_pb2.GetSharedTensorResponse, collections.abc.Awaitable[rankbridge.v1.ref_service_pb2.GetSharedTensorResponse]]:
+        """Writes the elements of a tensor into a segment, where the caller reads them."""
 
     @abc.abstractmethod
     def DescribeRef(

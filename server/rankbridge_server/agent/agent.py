@@ -75,8 +75,12 @@ class Helper(Protocol):
 class Watcher(Protocol):
     """Who is told what becomes of ranks."""
 
-    def exited(self, rank: int, pid: int, how: str) -> None:
-        """A rank has ended."""
+    def suspected(self, rank: int, pid: int) -> None:
+        """A rank that others have lost is stopped, or says nothing: its process is killed."""
+        ...
+
+    def exited(self, rank: int, pid: int, how: str, replaced: bool) -> None:
+        """A rank has ended. `replaced`: a process that takes its place is forked."""
         ...
 
     def replaced(self, rank: int, pid: int, endpoints: list[str]) -> None:
@@ -163,11 +167,11 @@ class Agent:
             events = self._selector.select(self._until_next_ping())
             if not events:
                 # Only now has everything been read that anyone said in time.
-                self._kill_silent()
+                self._kill_silent(watcher)
             for key, _ in events:
                 if key.fileobj == 0:
-                    if not os.read(0, 65536):
-                        return "standard input was closed"
+                    if reason := _asked_to_end():
+                        return reason
                 elif key.fileobj is self._wake_out:
                     self._interrupted()
                 elif self._helper and key.fileobj is self._helper:
@@ -214,9 +218,10 @@ class Agent:
             self._selector.unregister(child.line)
         self._pinged.pop(child.rank, None)
         how = child.reap()
-        watcher.exited(child.rank, child.pid, how if child.serves else f"{how} before it served")
         # One that could not even begin to serve would not the next time.
-        if self._replace and child.serves:
+        replaced = self._replace and child.serves
+        watcher.exited(child.rank, child.pid, how if child.serves else f"{how} before it served", replaced)
+        if replaced:
             replacement = self._fork(child.rank, self._endpoints[child.rank])
             self._children[child.rank] = replacement
             self._watch_child(replacement)
@@ -234,10 +239,11 @@ class Agent:
         due = min(self._pinged.values(), default=None)
         return None if due is None else max(0.0, due - time.monotonic())
 
-    def _kill_silent(self) -> None:
+    def _kill_silent(self, watcher: Watcher) -> None:
         now = time.monotonic()
         for rank in [rank for rank, due in self._pinged.items() if due <= now]:
             del self._pinged[rank]
+            watcher.suspected(rank, self._children[rank].pid)
             self._children[rank].kill(signal.SIGKILL)
 
     def _ready(self, child: Child, deadline: float) -> list[str]:
@@ -256,8 +262,8 @@ class Agent:
                 ready = {key.fileobj for key, _ in events}
                 if self._wake_out in ready:
                     self._interrupted()
-                if 0 in ready and not os.read(0, 65536):
-                    raise StartError("standard input was closed")
+                if 0 in ready and (reason := _asked_to_end()):
+                    raise StartError(reason)
                 if self._helper and self._helper in ready and (gone := self._helper.serve()):
                     raise StartError(
                         f"rank {gone[0]} (pid {self._children[gone[0]].pid}) ended before it served"
@@ -303,3 +309,11 @@ def _ended(child: Child, timeout: float) -> bool:
     with selectors.DefaultSelector() as selector:
         selector.register(child.pidfd, selectors.EVENT_READ)
         return bool(selector.select(timeout))
+
+
+def _asked_to_end() -> str | None:
+    """Why to end, by standard input: closed, or a line "stop" for who still wants to see the end."""
+    said = os.read(0, 65536)
+    if not said:
+        return "standard input was closed"
+    return "standard input said stop" if b"stop" in said.split() else None

@@ -68,6 +68,11 @@ class TorchTensors:
         """The elements, in place."""
         return memory_of(cast(torch.Tensor, tensor))
 
+    def adopted(self, spec: TensorSpec, memory: memoryview) -> object | None:
+        """The memory as it is."""
+        self._check_device(spec)
+        return torch.frombuffer(memory, dtype=torch.uint8).view(TORCH[spec.dtype]).reshape(spec.shape)
+
     def written(self, tensor: object) -> None:
         """Check that bools are 0 or 1: other bytes are undefined behaviour in torch."""
         it = cast(torch.Tensor, tensor)

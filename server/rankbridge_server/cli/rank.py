@@ -119,6 +119,7 @@ def _serve(
         default_timeout=options.default_timeout,
         data_timeout=options.data_timeout,
         share_memory=options.share_memory,
+        straggler_after=options.straggler_after,
     )
     identity = Identity(
         rank=launched.rank,
@@ -128,7 +129,11 @@ def _serve(
         local_world_size=launched.local_world_size,
     )
     links = SocketLinkMaker(
-        settings.links, settings.advertise, settings.heartbeat, tls.links if tls else None
+        settings.links,
+        settings.advertise,
+        settings.heartbeat,
+        tls.links if tls else None,
+        settings.straggler_after,
     )
     sidecar = Sidecar(identity, backend, links, settings)
     target = _advertised(options.advertise, sidecar.endpoints[0])

@@ -23,8 +23,7 @@ def run_gloo_rank(identity: Identity, settings: RankSettings, line: Line) -> Non
     """Serve one rank on Gloo until the agent is gone."""
     from ..backends.gloo import GlooBackend
 
-    links = SocketLinkMaker(settings.links, heartbeat=settings.heartbeat)
-    links.sweep()
+    links = _links(settings)
 
     def suspect() -> None:
         line.try_send(Suspect())
@@ -36,8 +35,7 @@ def run_nccl_rank(identity: Identity, settings: RankSettings, max_bytes: int, li
     """Serve one rank on NCCL until the agent is gone. `max_bytes`: of tensors, 0 for half of the device's memory."""
     from ..backends.nccl import NcclBackend
 
-    links = SocketLinkMaker(settings.links, heartbeat=settings.heartbeat)
-    links.sweep()
+    links = _links(settings)
 
     def suspect() -> None:
         line.try_send(Suspect())
@@ -54,8 +52,7 @@ def run_mpi_rank(identity: Identity, settings: RankSettings, line: Line) -> None
     """Serve one rank on MPI, which has its launcher in the environment, until the agent is gone."""
     from ..backends.mpi import MpiBackend, MpiWorld
 
-    links = SocketLinkMaker(settings.links, heartbeat=settings.heartbeat)
-    links.sweep()
+    links = _links(settings)
 
     def sidecar() -> Sidecar:
         world = MpiWorld.start(one_host=True, timeout=MPI_TIMEOUT_S)
@@ -68,7 +65,7 @@ def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line
     """Serve all ranks of a gang on the fake backend until the agent is gone."""
     from ..backends.fake import FakeBackend, FakeHub
 
-    hub, links = FakeHub(), LocalHub()
+    hub, links = FakeHub(), LocalHub(settings(0).straggler_after)
 
     def sidecar(rank: int) -> Sidecar:
         identity = Identity(rank, size, local_rank=rank, fs_local_rank=rank, local_world_size=size)
@@ -77,13 +74,23 @@ def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line
     _serve(lambda: [sidecar(rank) for rank in range(size)], line)
 
 
+def _links(settings: RankSettings) -> SocketLinkMaker:
+    links = SocketLinkMaker(settings.links, heartbeat=settings.heartbeat, patience=settings.straggler_after)
+    links.sweep()
+    return links
+
+
 def _serve(make: Callable[[], list[Sidecar]], line: Line) -> None:
     # A thread of gRPC or Gloo that took the signal could not wake this one, which waits for the agent. All threads
     # inherit that it is blocked, and one waits for it.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
     sidecars = make()
     threading.Thread(target=_end_on_sigterm, args=(sidecars,), name="ending", daemon=True).start()
-    obey(sidecars, line)
+    try:
+        obey(sidecars, line)
+    finally:
+        for sidecar in sidecars:
+            sidecar.leave()
 
 
 def _end_on_sigterm(sidecars: list[Sidecar]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from dataclasses import dataclass
 
 from ..core.limits import Limits
@@ -16,7 +17,8 @@ class RankSettings:
 
     `listen`: addresses for gRPC, the one for this host first. `links`: address for control links. `advertise`: host
     name that other hosts reach this one by; empty on one host. `tls`: spoken on TCP; None: plain text there too.
-    `share_memory`: queues pass values in shared memory where they can.
+    `share_memory`: queues pass values, and callers tensors, in shared memory where they can. `straggler_after`: when
+    members of a group have kept others waiting for so long, watchers are told; infinite: never.
     Timeouts in seconds.
     """
 
@@ -29,6 +31,7 @@ class RankSettings:
     default_timeout: float = 30.0
     data_timeout: float = 30.0
     share_memory: bool = True
+    straggler_after: float = 1.0
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
@@ -58,6 +61,13 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         "--max-session-refs", type=int, default=0, metavar="N", help="refs of one session (default: no limit)"
     )
     group.add_argument(
+        "--max-shared-bytes",
+        type=int,
+        default=0,
+        metavar="N",
+        help="bytes of memory shared with callers on this host (default: a quarter of /dev/shm, at most 1 GiB)",
+    )
+    group.add_argument(
         "--default-timeout",
         type=float,
         default=30.0,
@@ -75,7 +85,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         "--no-shared-memory",
         dest="share_memory",
         action="store_false",
-        help="message queues pass every value by the backend, on one host too",
+        help="message queues pass every value by the backend, on one host too, and tensors come and go over gRPC alone",
     )
 
     beats = parser.add_argument_group("control links")
@@ -93,6 +103,24 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="missed signs of life after which a rank is lost (default: %(default)s)",
     )
+    beats.add_argument(
+        "--straggler-after",
+        type=_patience,
+        default=1.0,
+        metavar="S",
+        help="seconds that members of a group may keep others waiting before watchers are told who they are "
+        "(RankService.WatchEvents); 0: never (default: %(default)s)",
+    )
+
+
+def _patience(text: str) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = -1.0
+    if not seconds >= 0:
+        raise argparse.ArgumentTypeError(f"must be seconds, 0 or more, not {text!r}")
+    return seconds or math.inf
 
 
 def heartbeat_of(options: argparse.Namespace) -> Heartbeat:
@@ -108,4 +136,5 @@ def limits_of(options: argparse.Namespace) -> Limits:
         max_pending=options.max_pending,
         max_session_bytes=options.max_session_bytes,
         max_session_refs=options.max_session_refs,
+        max_shared_bytes=options.max_shared_bytes,
     )

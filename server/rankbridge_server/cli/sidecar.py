@@ -11,6 +11,7 @@ from ..core.errors import BridgeError
 from ..core.links import LinkMaker
 from ..core.queues import host
 from ..core.rank import Identity, Rank
+from ..core.shared_memory.directory import sweep
 from ..service.gang import form_gang
 from ..service.server import Server
 from .settings import RankSettings
@@ -36,7 +37,9 @@ class Sidecar:
             data_timeout=settings.data_timeout,
             lost=lost,
             host_id=None if settings.share_memory else host.alone(),
+            share_memory=settings.share_memory,
         )
+        sweep()
         tls = settings.tls
         self._dialling = tls.dialling() if tls else None
         serving = tls.serving() if tls else None
@@ -53,6 +56,10 @@ class Sidecar:
     def form(self, targets: Sequence[str], timeout: float) -> forming.Formed:
         """Form the next generation of the ranks behind `targets`, in `timeout` seconds. Raises BridgeError."""
         return form_gang(targets, (), timeout, credentials=self._dialling)
+
+    def leave(self) -> None:
+        """Remove what would be left behind on this host; the process ends."""
+        self._rank.segments.close_all()
 
     def stop(self) -> None:
         """End the generation, answer what is pending, and stop serving."""

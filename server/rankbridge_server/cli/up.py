@@ -7,21 +7,22 @@ import gc
 import os
 import select
 import signal
-import sys
 from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ..agent.agent import Agent, Interrupted, StartError
+from ..agent.agent import Agent, Interrupted, StartError, Watcher
 from ..agent.messages import Line
 from ..agent.pmi import Pmi
 from ..core.rank import Identity
+from ..core.shared_memory.directory import sweep
 from . import endpoints
 from .mpi import NoMpi, import_mpi
 from .nccl import NoNccl, import_nccl
-from .progress import progress
+from .reports import JsonReport, Report, TextReport, WithEndpointsFile
 from .runtime_dir import runtime_dir
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
+from .sweeping import Sweeping
 from .tls import Tls, TlsError, add_tls, tls_of
 
 START_TIMEOUT_S = 60.0
@@ -61,6 +62,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         action="store_true",
         help="end when standard input is closed: for programs that start a gang and may die",
     )
+    parser.add_argument(
+        "--report",
+        choices=["text", "json"],
+        default="text",
+        help="json: for programs, tell what happens as one JSON object a line on standard output, and nothing else "
+        "there; docs/up.md has the events (default: %(default)s)",
+    )
     add_limits(parser)
     add_tls(parser)
     parser.set_defaults(run=run)
@@ -68,47 +76,59 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def run(options: argparse.Namespace) -> int:
     """Run the command; returns the exit status."""
-    if options.size < 1:
-        print("rankbridge up: --size must be 1 or more", file=sys.stderr)
-        return 2
-    if options.on_rank_exit == "replace" and options.backend == "mpi":
-        print(
-            "rankbridge up: --on-rank-exit replace cannot be had on the backend mpi: MPI takes in no process that was "
-            "not there when the job began",
-            file=sys.stderr,
-        )
-        return 2
+    report: Report = JsonReport() if options.report == "json" else TextReport()
     try:
         tls = tls_of(options)
-    except TlsError as error:
-        print(f"rankbridge up: {error}", file=sys.stderr)
+        _check(options)
+    except (TlsError, ValueError) as error:
+        report.failed(str(error))
         return 2
-    if options.exit_on_stdin_close and not _can_close(0):
-        print(
-            "rankbridge up: --exit-on-stdin-close needs a standard input that can be closed, as a pipe: this is a file "
-            "or /dev/null",
-            file=sys.stderr,
-        )
-        return 2
+
+    def exit_at_once(signum: int, frame: FrameType | None) -> None:
+        if options.report == "json":
+            report.ended(f"ended by {signal.Signals(signum).name}")
+        os._exit(128 + signum)
+
     # First of all, so that forked ranks have every module from the start. An interrupt finds nothing to clean up yet,
     # and must not be left to Python: extensions that are being imported swallow its KeyboardInterrupt.
     for signum in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        signal.signal(signum, _exit_at_once)
+        signal.signal(signum, exit_at_once)
+    report.starting(options.size)
     try:
-        with progress("importing gRPC" if options.backend == "fake" else "importing torch and gRPC"):
+        with report.progress("importing gRPC" if options.backend == "fake" else "importing torch and gRPC"):
             _import_for_ranks(options.backend)
-    except (NoMpi, NoNccl) as error:
-        print(f"rankbridge up: {error}", file=sys.stderr)
-        return 1
-    try:
         with runtime_dir() as directory:
-            return _up(options, tls, directory)
-    except StartError as error:
-        print(f"rankbridge up: {error}", file=sys.stderr)
+            try:
+                reason = _up(options, report, tls, directory)
+            finally:
+                sweep()
+    except (NoMpi, NoNccl, StartError) as error:
+        report.failed(str(error))
         return 1
     except Interrupted as interrupted:
-        print(f"rankbridge up: ended by {interrupted}", file=sys.stderr)
+        report.ended(f"ended by {interrupted}")
         return 0 if interrupted.signum == signal.SIGTERM else 128 + interrupted.signum
+    except Exception as error:
+        report.failed(f"{type(error).__name__}: {error}")
+        raise
+    report.ended(reason)
+    return 1 if "exited" in reason else 0
+
+
+def _check(options: argparse.Namespace) -> None:
+    """Raises ValueError for what cannot be had."""
+    if options.size < 1:
+        raise ValueError("--size must be 1 or more")
+    if options.on_rank_exit == "replace" and options.backend == "mpi":
+        raise ValueError(
+            "--on-rank-exit replace cannot be had on the backend mpi: MPI takes in no process that was not there when "
+            "the job began"
+        )
+    if options.exit_on_stdin_close and not _can_close(0):
+        raise ValueError(
+            "--exit-on-stdin-close needs a standard input that can be closed, as a pipe: this is a file or /dev/null"
+        )
+    limits_of(options)
 
 
 def _can_close(fd: int) -> bool:
@@ -121,7 +141,8 @@ def _can_close(fd: int) -> bool:
     return True
 
 
-def _up(options: argparse.Namespace, tls: Tls | None, directory: Path) -> int:
+def _up(options: argparse.Namespace, report: Report, tls: Tls | None, directory: Path) -> str:
+    """Start the gang, and stay; returns why it ended. Raises StartError or Interrupted."""
     limits = limits_of(options)
 
     def settings(rank: int, endpoints: list[str]) -> RankSettings:
@@ -134,6 +155,7 @@ def _up(options: argparse.Namespace, tls: Tls | None, directory: Path) -> int:
             default_timeout=options.default_timeout,
             data_timeout=options.data_timeout,
             share_memory=options.share_memory,
+            straggler_after=options.straggler_after,
         )
 
     fake = options.backend == "fake"
@@ -166,7 +188,7 @@ def _up(options: argparse.Namespace, tls: Tls | None, directory: Path) -> int:
         helper=pmi,
     )
     with agent:
-        with progress(f"starting {options.size} ranks"):
+        with report.progress(f"starting {options.size} ranks"):
             started = agent.start(START_TIMEOUT_S)
         pids, targets = started.pids, started.endpoints
         if fake:
@@ -174,20 +196,23 @@ def _up(options: argparse.Namespace, tls: Tls | None, directory: Path) -> int:
             targets = [targets[0][2 * rank : 2 * rank + 2] for rank in range(options.size)]
             pids = pids * options.size
         gang = endpoints.describe(options.name, options.backend, started.generation, pids, targets)
-        for rank in gang["ranks"]:
-            print(f"rank {rank['rank']}  pid {rank['pid']}  {'  '.join(rank['endpoints'])}")
+        watcher: Watcher = report
         if options.endpoints_file:
-            endpoints.write(options.endpoints_file, gang)
-        print(
-            f"ready: {options.size} ranks on {options.backend}, generation {started.generation}", flush=True
-        )
+            _write(options.endpoints_file, gang)
+            watcher = WithEndpointsFile(report, gang, options.endpoints_file)
+        report.ready(gang)
         try:
-            reason = agent.watch(_Log(gang, options.endpoints_file))
+            return agent.watch(Sweeping(watcher))
         finally:
             if options.endpoints_file:
                 options.endpoints_file.unlink(missing_ok=True)
-    print(f"rankbridge up: {reason}", file=sys.stderr)
-    return 1 if "exited" in reason else 0
+
+
+def _write(path: Path, gang: dict[str, Any]) -> None:
+    try:
+        endpoints.write(path, gang)
+    except OSError as error:
+        raise StartError(f"the endpoints file cannot be written: {error}") from error
 
 
 def _import_for_ranks(backend: str) -> None:
@@ -204,24 +229,3 @@ def _import_for_ranks(backend: str) -> None:
     # What every rank has in common is not looked through by its collector, which would copy the pages of it.
     gc.collect()
     gc.freeze()
-
-
-def _exit_at_once(signum: int, frame: FrameType | None) -> None:
-    os._exit(128 + signum)
-
-
-class _Log:
-    """Tells on standard error what becomes of ranks, and keeps the endpoints file true."""
-
-    def __init__(self, gang: dict[str, Any], path: Path | None) -> None:
-        self._gang = gang
-        self._path = path
-
-    def exited(self, rank: int, pid: int, how: str) -> None:
-        print(f"rank {rank} (pid {pid}) {how}", file=sys.stderr, flush=True)
-
-    def replaced(self, rank: int, pid: int, targets: list[str]) -> None:
-        print(f"rank {rank} is replaced by pid {pid}  {'  '.join(targets)}", file=sys.stderr, flush=True)
-        self._gang["ranks"][rank].update(pid=pid, endpoints=targets)
-        if self._path:
-            endpoints.write(self._path, self._gang)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
@@ -22,6 +22,7 @@ class Ruling(Enum):
     MISMATCH = auto()
     PEER_MISSING = auto()
     WITHDRAWN = auto()
+    REFUSED = auto()
 
 
 class Arrival(NamedTuple):
@@ -52,11 +53,15 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The leader's answer: `members` when it is not GO, `payloads` by rank in group when it is."""
+    """The leader's answer: `members` when it is not GO, `payloads` by rank in group when it is.
+
+    With REFUSED `members` is the one that refused, with the reason, and `refusal` names the code of its error.
+    """
 
     ruling: Ruling
     members: tuple[Member, ...] = ()
     payloads: tuple[bytes, ...] = ()
+    refusal: str = ""
 
 
 GO = Verdict(Ruling.GO)
@@ -71,25 +76,67 @@ class Reply(NamedTuple):
     verdict: Verdict
 
 
+class Straggling(NamedTuple):
+    """Members keep others waiting; once all have come, told again.
+
+    `arrival`: of the first member. `operation_id`: what any has named. `after`: by rank in group, seconds after the
+    first; None: it has not come. `waited`: seconds since the first has come.
+    """
+
+    arrival: Arrival
+    operation_id: str
+    after: tuple[float | None, ...]
+    waited: float
+
+
+class Failed(NamedTuple):
+    """A round ended with MISMATCH or PEER_MISSING. `arrival`: of `rank_in_group`, the first of those who have come."""
+
+    rank_in_group: int
+    arrival: Arrival
+    operation_id: str
+    verdict: Verdict
+
+
+Notice = Straggling | Failed
+"""What those are told who look at a group from outside."""
+
+
+def _nobody(notice: Notice) -> None:
+    """Nobody looks."""
+
+
 class Admission:
     """The admissions of one group, as its leader sees them.
 
     One round at a time: it ends with GO or MISMATCH when all members have come, and with MISMATCH or
     PEER_MISSING at the earliest timeout of those who have. After a round that failed, members who come late for
-    the same operation id get the verdict that the others had.
+    the same operation id get the verdict that the others had. So do those whose operation has been refused before
+    they came.
     """
 
-    def __init__(self, size: int) -> None:
+    def __init__(
+        self, size: int, patience: float = math.inf, noticed: Callable[[Notice], None] = _nobody
+    ) -> None:
+        """`noticed` is called when a round fails, when one takes `patience` seconds, and when all come after that."""
         self._size = size
+        self._patience = patience
+        self._noticed = noticed
+        # When stragglers are to be told of in this round, and whether they were.
+        self._tardy = math.inf
+        self._told = False
         self._arrivals: dict[int, Arrival] = {}
         self._due: dict[int, float] = {}
         self._deadline = math.inf
         self._failed: OrderedDict[str, Verdict] = OrderedDict()
+        # Operation id of the last round that ended with GO.
+        self._last_go = ""
 
     @property
     def deadline(self) -> float | None:
         """When `expire` has something to do; None: never, as things are."""
-        return None if self._deadline == math.inf else self._deadline
+        due = self._deadline if self._deadline < self._tardy else self._tardy
+        return None if due == math.inf else due
 
     def arrive(self, rank_in_group: int, arrival: Arrival, now: float) -> list[Reply]:
         """A member has come; returns the replies that this brings about.
@@ -105,7 +152,12 @@ class Admission:
             return [Reply(rank_in_group, arrival, failed)]
         self._arrivals[rank_in_group] = arrival
         if len(self._arrivals) == self._size:
+            if self._told:
+                self._due[rank_in_group] = now + arrival.timeout
+                self._noticed(self._straggling(now))
             return self._rule()
+        if not self._due:
+            self._tardy = now + self._patience
         due = self._due[rank_in_group] = now + arrival.timeout
         self._deadline = min(self._deadline, due)
         return []
@@ -116,18 +168,60 @@ class Admission:
         if arrival is None or (arrival.sequence, arrival.operation_id) != (sequence, operation_id):
             return []
         del self._arrivals[rank_in_group], self._due[rank_in_group]
-        self._deadline = min(self._due.values(), default=math.inf)
+        self._look_again()
         return [Reply(rank_in_group, arrival, Verdict(Ruling.WITHDRAWN))]
+
+    def refuse(self, operation_id: str, verdict: Verdict) -> list[Reply]:
+        """An operation is not to be: who has come for it, or comes later, gets `verdict`.
+
+        Nothing happens when it was admitted, as long as that was the last GO: it may have another round.
+        """
+        if operation_id == self._last_go:
+            return []
+        came = {rank: it for rank, it in self._arrivals.items() if it.operation_id == operation_id}
+        for rank in came:
+            del self._arrivals[rank], self._due[rank]
+        self._look_again()
+        self._remember((operation_id,), verdict)
+        return [Reply(rank, arrival, verdict) for rank, arrival in came.items()]
 
     def expire(self, now: float) -> list[Reply]:
         """The replies that are due because time has passed."""
-        return self._rule() if now >= self._deadline else []
+        if now >= self._deadline:
+            return self._rule()
+        if now >= self._tardy:
+            self._tardy, self._told = math.inf, True
+            self._noticed(self._straggling(now))
+        return []
+
+    def _look_again(self) -> None:
+        """Some have left the round."""
+        self._deadline = min(self._due.values(), default=math.inf)
+        self._told = self._told and bool(self._due)
+        if not self._told:
+            self._tardy = min(map(self._came, self._due), default=math.inf) + self._patience
+
+    def _came(self, rank_in_group: int) -> float:
+        return self._due[rank_in_group] - self._arrivals[rank_in_group].timeout
+
+    def _straggling(self, now: float) -> Straggling:
+        came = {rank: self._came(rank) for rank in self._due}
+        first = min(came, key=lambda rank: came[rank])
+        after = tuple(came[rank] - came[first] if rank in came else None for rank in range(self._size))
+        named = _named(self._arrivals.values())
+        return Straggling(self._arrivals[first], named, after, now - came[first])
 
     def _rule(self) -> list[Reply]:
         arrivals, self._arrivals, self._due, self._deadline = self._arrivals, {}, {}, math.inf
+        self._tardy, self._told = math.inf, False
         verdict = self._verdict(arrivals)
-        if verdict.ruling is not Ruling.GO:
-            self._remember(arrivals, verdict)
+        ids = [arrival.operation_id for arrival in arrivals.values()]
+        if verdict.ruling is Ruling.GO:
+            self._last_go = max(ids)
+        else:
+            self._remember(ids, verdict)
+            place = min(arrivals)
+            self._noticed(Failed(place, arrivals[place], _named(arrivals.values()), verdict))
         return [Reply(rank, arrival, verdict) for rank, arrival in arrivals.items()]
 
     def _verdict(self, arrivals: dict[int, Arrival]) -> Verdict:
@@ -140,12 +234,17 @@ class Admission:
         )
         return Verdict(Ruling.PEER_MISSING if agree else Ruling.MISMATCH, members=members)
 
-    def _remember(self, arrivals: dict[int, Arrival], verdict: Verdict) -> None:
-        for arrival in arrivals.values():
-            if arrival.operation_id:
-                self._failed[arrival.operation_id] = verdict
+    def _remember(self, operation_ids: Iterable[str], verdict: Verdict) -> None:
+        for operation_id in operation_ids:
+            # The first verdict is the one that the others had.
+            if operation_id:
+                self._failed.setdefault(operation_id, verdict)
         while len(self._failed) > REMEMBERED_FAILURES:
             self._failed.popitem(last=False)
+
+
+def _named(arrivals: Iterable[Arrival]) -> str:
+    return next((it.operation_id for it in arrivals if it.operation_id), "")
 
 
 def _agree(arrivals: Iterable[Arrival]) -> bool:

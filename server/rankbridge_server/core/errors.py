@@ -37,6 +37,7 @@ class ErrorCode(Enum):
     UNKNOWN_QUEUE = auto()
     NAME_EXISTS = auto()
     UNKNOWN_GRAPH = auto()
+    UNKNOWN_SHARED_MEMORY = auto()
 
 
 class Phase(Enum):
@@ -150,6 +151,11 @@ class BridgeError(Exception):
         if failure.phase is Phase.UNSPECIFIED:
             failure = replace(failure, phase=phase)
         return BridgeError(failure)
+
+
+def unknown_group(name: str) -> BridgeError:
+    """UNKNOWN_GROUP, at the rank that refuses."""
+    return BridgeError.of(ErrorCode.UNKNOWN_GROUP, f"no group {name!r} on this rank")
 
 
 def invalid(message: str, *, expected: str = "", got: str = "") -> BridgeError:

@@ -6,16 +6,17 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .admission import Arrival, Ruling, Verdict
+from .admission import Arrival, Notice, Ruling, Verdict
 from .coordinator import Backend
-from .errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
+from .errors import BridgeError, ErrorCode, Phase, Place, RankDetail, RankState, unknown_group
+from .events import EventLog, Formed, Kind
 from .group import Group, GroupView, Membership
 from .links import Ended, Links
 from .matching import Match, Post
 from .operation import Entry, Errand, Meeting, Plan, Transfer
 from .queues.view import QueueView
 from .task import VERDICT_GRACE, Task, cancelled
-from .verdicts import disagreement, unmatched
+from .verdicts import disagreement, told, unmatched
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ class Generation:
     """A formed generation. Safe to call from any thread.
 
     `data_timeout`: seconds that the backend may take for one operation, whatever its caller's timeout is. `lost` is
-    called when it is over because a rank was lost.
+    called when it is over because a rank was lost. `events`: gets what is told of it.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Generation:
         links: Links,
         data_timeout: float,
         lost: Callable[[], None],
+        events: EventLog,
     ) -> None:
         self.number = number
         self.rank = rank
@@ -65,10 +67,13 @@ class Generation:
         self._links = links
         self._data_timeout = data_timeout
         self._lost = lost
+        self._events = events
+        self._announced = False
         self._lock = threading.Lock()
         self._groups: dict[str, Group] = {}
         self._pending: set[Task] = set()
         self._error: BridgeError | None = None
+        self._waiters: dict[object, Callable[[BridgeError], None]] = {}
 
     @property
     def error(self) -> BridgeError | None:
@@ -79,6 +84,20 @@ class Generation:
     def pending(self) -> int:
         """Operations accepted and not yet answered."""
         return len(self._pending)
+
+    def announce(self) -> None:
+        """Tell that it is formed; from then on its end is told, too."""
+        formed = Formed(self.world_size, tuple(self.views()))
+        with self._lock:
+            self._announced = True
+            self._events.add(Kind.FORMED, self.rank, self.number, formed)
+            if self._error is not None:
+                self._tell_end(self._error)
+
+    def noticed(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
+        """Tell of the admissions of a group whose first rank this is."""
+        kind, detail = told(notice, group, ranks, self.number)
+        self._events.add(kind, self.rank, self.number, detail)
 
     def get(self, name: str) -> Group | None:
         """The group of that name, if there is one."""
@@ -103,6 +122,8 @@ class Generation:
             if self._error is not None:
                 raise BridgeError(self._error.failure)
             self._groups[group.name] = group
+        if group.membership is not None:
+            group.membership.lane.rest_with(self._links.rest(group.name))
 
     def remove(self, name: str) -> None:
         """Forget a group and close it in the background."""
@@ -116,19 +137,34 @@ class Generation:
         """Make the control links of a group that is being formed."""
         self._links.add_group(name, ranks, timeout)
 
+    @property
+    def links(self) -> Links:
+        """Its control links."""
+        return self._links
+
     def unlink(self, name: str) -> None:
         """Take the control links of a group away again."""
         self._links.remove_group(name)
 
-    def start(self, group: Group, membership: Membership, operation: str, plan: Plan, task: Task) -> None:
-        """Queue an operation on its group's lane. Raises the generation's error when it is over."""
+    def start(
+        self,
+        group: Group,
+        membership: Membership,
+        operation: str,
+        plan: Plan,
+        task: Task,
+        first: bool = False,
+    ) -> None:
+        """Queue an operation on its group's lane, as `Lane.add` does. Raises the generation's error when it is over."""
         job = _Job(group, membership, operation, plan, task)
         with self._lock:
             if self._error is not None:
                 raise BridgeError(self._error.failure)
+            if self._groups.get(group.name) is not group:
+                raise unknown_group(group.name)
             self._pending.add(task)
-            # With the lock held: `end` closes the lane after it, and what comes later would never be let go.
-            membership.lane.add(lambda: self._run(job))
+            # With the lock held: who closes the lane does so after it, and what comes later would never be let go.
+            membership.lane.add(lambda: self._run(job), first)
         task.future.add_done_callback(lambda _: self._pending.discard(task))
 
     def begin(self, errand: Errand, task: Task) -> None:
@@ -161,6 +197,18 @@ class Generation:
         else:
             task.arrived(lambda: self._links.recall(group.name, number))
 
+    def await_end(self, key: object, ended: Callable[[BridgeError], None]) -> None:
+        """Have `ended` called once when it is over, with why. Raises the generation's error when it is already."""
+        with self._lock:
+            if self._error is not None:
+                raise BridgeError(self._error.failure)
+            self._waiters[key] = ended
+
+    def forget_end(self, key: object) -> None:
+        """Take back what `await_end` was told."""
+        with self._lock:
+            self._waiters.pop(key, None)
+
     def cancel_session(self, session_id: str) -> None:
         """Withdraw a session's operations that have not been admitted."""
         for task in [task for task in list(self._pending) if task.session_id == session_id]:
@@ -172,10 +220,15 @@ class Generation:
             if self._error is not None:
                 return False
             self._error = error
+            if self._announced:
+                self._tell_end(error)
             pending = list(self._pending)
             groups = list(self._groups.values())
+            waiters, self._waiters = list(self._waiters.values()), {}
         for task in pending:
             task.lose(error.failure)
+        for waiter in waiters:
+            waiter(error)
         self._links.end(ended)
         _close(groups, error)
         return True
@@ -190,6 +243,10 @@ class Generation:
         if self.end(BridgeError.of(code, message, ranks=(detail,)), ended) and ended.lost:
             self._lost()
 
+    def _tell_end(self, error: BridgeError) -> None:
+        place = Place(rank=self.rank, generation=self.number)
+        self._events.add(Kind.OVER, self.rank, self.number, error.at(place).failure)
+
     def _accept(self, task: Task) -> None:
         with self._lock:
             if self._error is not None:
@@ -199,6 +256,9 @@ class Generation:
 
     def _run(self, job: _Job) -> None:
         try:
+            # What was queued behind the operation that has ended its group.
+            if self.get(job.group.name) is not job.group:
+                raise unknown_group(job.group.name)
             if job.task.enter(Phase.ADMISSION):
                 self._enter(job)
         except BridgeError as error:
@@ -269,7 +329,7 @@ class Generation:
             return verdict.payloads or (b"",) * len(job.group.description.ranks)
         if verdict.ruling is Ruling.WITHDRAWN:
             raise cancelled("the controller asked for it")
-        raise disagreement(verdict, arrival, job.group)
+        raise disagreement(verdict, arrival, job.group.description.ranks)
 
     def _verdict(self, job: _Job, arrival: Arrival) -> Verdict:
         def arrived() -> None:

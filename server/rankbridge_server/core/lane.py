@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
+
+from .links import Rest
 
 
 class Lane:
@@ -12,24 +15,56 @@ class Lane:
 
     def __init__(self, name: str) -> None:
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._first: deque[Callable[[], None]] = deque()
+        self._rest: Rest | None = None
         self._thread = threading.Thread(target=self._run, name=f"lane:{name}", daemon=True)
         self._thread.start()
 
-    def add(self, job: Callable[[], None]) -> None:
-        """Run `job` after all jobs added before."""
-        self._jobs.put(job)
+    def rest_with(self, rest: Rest | None) -> None:
+        """Say how it waits for jobs, before the first. None: for them alone."""
+        if rest is not None:
+            self._rest = rest
+            self.add(_nothing)
+
+    def add(self, job: Callable[[], None], first: bool = False) -> None:
+        """Run `job` after all jobs added before; or, what only a job of this lane may ask, right after that one."""
+        if first:
+            self._first.append(job)
+        else:
+            self._put(job)
 
     def close(self) -> None:
         """End the thread after the jobs that were added so far. Does not wait."""
-        self._jobs.put(None)
+        self._put(None)
 
     def join(self, timeout: float) -> None:
         """Wait until it has ended, at most `timeout` seconds."""
         self._thread.join(timeout)
 
+    def _put(self, job: Callable[[], None] | None) -> None:
+        self._jobs.put(job)
+        # The lane itself may stop resting meanwhile.
+        rest = self._rest
+        if rest is not None:
+            rest.rouse()
+
     def _run(self) -> None:
-        while (job := self._jobs.get()) is not None:
+        while (job := self._next()) is not None:
             job()
+
+    def _next(self) -> Callable[[], None] | None:
+        if self._first:
+            return self._first.popleft()
+        if self._rest is not None and self._jobs.empty() and not self._rest.wait(self._has_job):
+            self._rest = None
+        return self._jobs.get()
+
+    def _has_job(self) -> bool:
+        return not self._jobs.empty()
+
+
+def _nothing() -> None:
+    """Has a lane look how it is to wait."""
 
 
 class Courier:

@@ -5,9 +5,19 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
+from .shared_memory.directory import ROOT
+
 
 def _half_of_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+
+
+def _part_of_shared_memory() -> int:
+    try:
+        host = os.statvfs(ROOT)
+    except OSError:
+        return 0
+    return min(host.f_blocks * host.f_frsize // 4, 1 << 30)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -16,7 +26,8 @@ class Limits:
 
     `max_bytes`: bytes of all tensors, half of the host's memory unless said. `max_refs`: refs of all sessions.
     `max_pending`: operations accepted and not yet answered. `max_session_bytes`, `max_session_refs`: of one session;
-    0 means no limit of its own.
+    0 means no limit of its own. `max_shared_bytes`: of memory shared with callers on the host, a quarter of what can be
+    had there but at most 1 GiB unless said.
     """
 
     max_bytes: int = 0
@@ -24,10 +35,13 @@ class Limits:
     max_pending: int = 4096
     max_session_bytes: int = 0
     max_session_refs: int = 0
+    max_shared_bytes: int = 0
 
     def __post_init__(self) -> None:
         if not self.max_bytes:
             object.__setattr__(self, "max_bytes", _half_of_memory())
-        session = min(self.max_session_bytes, self.max_session_refs)
+        if not self.max_shared_bytes:
+            object.__setattr__(self, "max_shared_bytes", _part_of_shared_memory())
+        session = min(self.max_session_bytes, self.max_session_refs, self.max_shared_bytes)
         if min(self.max_bytes, self.max_refs, self.max_pending) < 1 or session < 0:
             raise ValueError(f"limits must be positive: {self}")

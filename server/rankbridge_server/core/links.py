@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from .admission import Arrival, Verdict
+from .admission import Arrival, Notice, Verdict
+from .letters import Letter, Relay, Report
 from .matching import Match, Post
 
 
@@ -19,6 +20,18 @@ class Ended:
     reason: str
 
 
+class Rest(Protocol):
+    """How a lane that has nothing to do waits for work: it reads its group's links meanwhile."""
+
+    def wait(self, has_work: Callable[[], bool]) -> bool:
+        """Wait until `rouse` is called and there is work; False when the links are closed: then wait elsewhere."""
+        ...
+
+    def rouse(self) -> None:
+        """There is work, or the lane has been closed. Any thread may say so."""
+        ...
+
+
 class Links(Protocol):
     """One sidecar's control links in one generation. Safe to call from any thread."""
 
@@ -29,6 +42,44 @@ class Links(Protocol):
 
     def start(self, addresses: Mapping[int, str], secret: bytes, ended: Callable[[Ended], None]) -> None:
         """Begin to accept links. `addresses` by rank; `ended` is called once when the generation is over."""
+        ...
+
+    def attend(self, heard: Callable[[Letter], None]) -> None:
+        """Say who gets the letters that come, before `start`.
+
+        `heard` is called with the letters of a group in the order in which they were sent, one at a time, by whoever
+        reads the links, who holds no lock that an operation needs. It must not block.
+        """
+        ...
+
+    def rest(self, group: str) -> Rest | None:
+        """How the lane of a group waits for work; None: as any lane does."""
+        ...
+
+    def command(self, group: str, number: int, parts: Sequence[bytes]) -> None:
+        """Send members their parts of a gang call; this rank leads the group, and keeps its own, the first.
+
+        Whose link breaks is lost, and the generation with it, which this does not raise.
+        """
+        ...
+
+    def report(self, report: Report) -> None:
+        """Tell the leader of the group what became of this rank's part. A refusal is a verdict for all at once."""
+        ...
+
+    def refuse(self, group: str, operation_id: str, verdict: Verdict) -> None:
+        """As leader of the group, rule that an operation is not to be, unless it was admitted."""
+        ...
+
+    def relay(self, relay: Relay) -> None:
+        """Send a gang call or what became of it, by the links of "world". Raises OSError when they are closed."""
+        ...
+
+    def notice(self, noticed: Callable[[str, Sequence[int], Notice], None]) -> None:
+        """Say who is told of the admissions of groups that this rank leads, before `start`.
+
+        `noticed` is called with the group's name, its ranks, and what is told. It must be quick.
+        """
         ...
 
     def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:

@@ -8,9 +8,11 @@ from dataclasses import dataclass
 
 from .coordinator import Backend, Coordinator, GroupDescription, Joining
 from .errors import BridgeError, ErrorCode, Phase, Place, invalid
+from .events import EventLog
 from .generation import Generation
 from .group import WORLD, Group, Membership
 from .group_operations import check_description
+from .letters import Letter
 from .links import Ended, LinkMaker, Links
 
 
@@ -72,6 +74,8 @@ class Preparation:
         *,
         data_timeout: float,
         lost: Callable[[], None],
+        events: EventLog,
+        heard: Callable[[Generation, Letter], None],
     ) -> Generation:
         """Connect to everyone and verify every group. `timeout` in seconds for all of it. Raises FORMING_FAILED."""
         links, deadline = self._links, time.monotonic() + timeout
@@ -82,9 +86,11 @@ class Preparation:
             got = [address.rank for address in addresses]
             raise self._failed(invalid("addresses must be of all ranks, in order", got=str(got)))
         generation = Generation(
-            self.number, self.rank, self.world_size, self._backend, links, data_timeout, lost
+            self.number, self.rank, self.world_size, self._backend, links, data_timeout, lost, events
         )
         try:
+            links.notice(generation.noticed)
+            links.attend(lambda letter: heard(generation, letter))
             links.start({a.rank: a.link for a in addresses}, secret, generation.lost)
             for group in self._groups:
                 membership = None

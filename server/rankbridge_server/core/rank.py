@@ -10,7 +10,9 @@ from enum import Enum, auto
 from typing import TypeVar
 
 from .coordinator import Backend, GroupDescription
-from .errors import BridgeError, ErrorCode, Phase, Place, invalid
+from .errors import BridgeError, ErrorCode, Phase, Place, invalid, unknown_group
+from .events import EventLog
+from .gang_calls import GangCalls, Route
 from .generation import Generation
 from .graphs import GraphStore
 from .group import WORLD, GroupView
@@ -24,6 +26,8 @@ from .queues.host import host_id as this_host
 from .queues.view import QueueView
 from .reaper import Reaper
 from .refs import MAX_ID_BYTES, RefStore
+from .shared_memory.directory import SharedDirectory
+from .shared_memory.segments import Segments
 from .task import Call, Task
 
 Args = TypeVar("Args")
@@ -71,7 +75,7 @@ class Rank:
 
     `default_timeout` and `data_timeout` in seconds: of calls that name no timeout, and of the backend. `lost` is
     called, and must not block, when a generation is over because a rank was lost. `host_id`: the same for ranks that
-    may share memory; None: found out.
+    may share memory; None: found out. `share_memory`: tensors may come and go by memory shared with callers.
     """
 
     def __init__(
@@ -85,11 +89,17 @@ class Rank:
         data_timeout: float = 30.0,
         lost: Callable[[], None] = lambda: None,
         host_id: str | None = None,
+        share_memory: bool = True,
     ) -> None:
         self.identity = identity
         self.backend = backend
         self.refs = RefStore(limits)
+        self.segments = Segments(
+            limits.max_shared_bytes if share_memory else 0, self.refs.renew_session, SharedDirectory()
+        )
         self.graphs = GraphStore()
+        self.events = EventLog()
+        self.gang_calls = GangCalls()
         self.default_timeout = default_timeout
         self.refs.rank = identity.rank
         self._limits = limits
@@ -129,8 +139,16 @@ class Rank:
         generation = self._current(0)
         group = generation.get(name or WORLD)
         if group is None:
-            raise _unknown_group(name).at(self._place(generation))
+            raise unknown_group(name).at(self._place(generation))
         return group.view(self.backend.name, generation.number)
+
+    def route(self, call: Call) -> Route:
+        """Where a gang call goes. Raises NOT_FORMED, STALE_GENERATION or UNKNOWN_GROUP."""
+        generation = self._current(call.generation)
+        group = generation.get(call.group or WORLD)
+        if group is None:
+            raise unknown_group(call.group).at(self._place(generation))
+        return Route(generation, group)
 
     def queues(self) -> Sequence[QueueView]:
         """All queues of the current generation, by group and name."""
@@ -144,7 +162,7 @@ class Rank:
         it = generation.get(group or WORLD)
         try:
             if it is None:
-                raise _unknown_group(group)
+                raise unknown_group(group)
             if it.membership is None:
                 raise BridgeError.of(ErrorCode.UNKNOWN_QUEUE, "this rank is not a member of the group")
             return it.membership.queues.shut_down(name)
@@ -191,6 +209,7 @@ class Rank:
         """Close a session, free its refs, withdraw its calls; returns how many refs it had."""
         released = self.refs.close_session(session_id)
         self.graphs.forget(session_id)
+        self.segments.forget(session_id)
         self._cancel_session(session_id)
         return released
 
@@ -229,7 +248,13 @@ class Rank:
                 ).at(Place(rank=self.identity.rank, generation=number))
             self._preparation = None
         generation = preparation.connect(
-            addresses, secret, timeout, data_timeout=self._data_timeout, lost=self._lost
+            addresses,
+            secret,
+            timeout,
+            data_timeout=self._data_timeout,
+            lost=self._lost,
+            events=self.events,
+            heard=self.gang_calls.heard,
         )
         with self._lock:
             if self._seen != number:
@@ -238,6 +263,7 @@ class Rank:
                 generation.end(error, ended)
                 raise error.at(Place(rank=preparation.rank, generation=number))
             self._generation = generation
+            generation.announce()
 
     def abort(self, number: int, reason: str) -> bool:
         """End a generation, if it is prepared or runs here. True when this call ended it."""
@@ -255,6 +281,8 @@ class Rank:
         """End whatever runs, because this rank stops."""
         with self._lock:
             self._end_current(reason)
+        self.events.close()
+        self.segments.close_all()
 
     def _start(self, operation: Operation[Args], args: Args, call: Call, place: Place) -> Task:
         generation = self._current(call.generation)
@@ -267,7 +295,7 @@ class Rank:
             )
         group = generation.get(call.group or WORLD)
         if group is None:
-            raise _unknown_group(call.group)
+            raise unknown_group(call.group)
         if group.membership is None:
             raise invalid(
                 "this rank is not a member of the group",
@@ -300,7 +328,7 @@ class Rank:
             elif isinstance(plan, Transfer):
                 generation.post(group, group.membership, operation.name, plan, task)
             else:
-                generation.start(group, group.membership, operation.name, plan, task)
+                generation.start(group, group.membership, operation.name, plan, task, call.first)
         except BridgeError:
             if not isinstance(plan, Errand):
                 plan.abandon()
@@ -317,6 +345,7 @@ class Rank:
         closed, due = self.refs.expire()
         for session_id in closed:
             self.graphs.forget(session_id)
+            self.segments.forget(session_id)
             self._cancel_session(session_id)
         return due
 
@@ -358,7 +387,3 @@ def _abort(generation: Generation, reason: str) -> bool:
     ended = Ended(generation.rank, False, reason)
     message = f"generation {generation.number} was ended: {reason}"
     return generation.end(BridgeError.of(ErrorCode.ABORTED, message), ended)
-
-
-def _unknown_group(name: str) -> BridgeError:
-    return BridgeError.of(ErrorCode.UNKNOWN_GROUP, f"no group {name!r} on this rank")

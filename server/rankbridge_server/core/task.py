@@ -20,7 +20,8 @@ VERDICT_GRACE = 1.0
 class Call:
     """What a controller says with every operation; the core's form of `rankbridge.v1.Call`.
 
-    `timeout` in seconds, from arrival to answer. `generation` 0: the current one.
+    `timeout` in seconds, from arrival to answer. `generation` 0: the current one. `first`: the group's lane itself
+    submits it, and does it next.
     """
 
     group: str
@@ -28,6 +29,7 @@ class Call:
     timeout: float
     session_id: str
     generation: int
+    first: bool = False
 
 
 class Task:

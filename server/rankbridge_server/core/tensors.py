@@ -142,6 +142,14 @@ class Tensors(Protocol):
         """The elements of a tensor from `empty`, to be written before anyone else sees it."""
         ...
 
+    def adopted(self, spec: TensorSpec, memory: memoryview) -> object | None:
+        """A tensor whose elements are `memory`, without a copy; page-aligned, as long as `spec` says, 1 byte or more.
+
+        It holds `memory` for as long as it lives, and is `written` before anyone sees it. None: this is not where
+        tensors are kept.
+        """
+        ...
+
     def written(self, tensor: object) -> None:
         """Called once when all of `write`'s elements are there; raises INVALID_ARGUMENT if they cannot be."""
         ...

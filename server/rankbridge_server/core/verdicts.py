@@ -4,16 +4,41 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from .admission import Arrival, Ruling, Verdict
-from .errors import BridgeError, ErrorCode, RankDetail, RankState
+from .admission import Arrival, Notice, Ruling, Straggling, Verdict
+from .errors import BridgeError, ErrorCode, Failure, Phase, Place, RankDetail, RankState
+from .events import Kind, Straggler
 from .group import Group
 from .matching import Match, Post
 from .task import cancelled
 
 
-def disagreement(verdict: Verdict, arrival: Arrival, group: Group) -> BridgeError:
-    """Members that asked for different things, or did not come. The verdict is not GO."""
-    ranks = group.description.ranks
+def told(
+    notice: Notice, group: str, ranks: Sequence[int], generation: int
+) -> tuple[Kind, Failure | Straggler]:
+    """What is told of a group's admissions, as an event. `ranks`: of the group, in the gang."""
+    operation = notice.arrival.contract.partition(" ")[0]
+    if isinstance(notice, Straggling):
+        after = list(enumerate(zip(ranks, notice.after, strict=True)))
+        arrived = tuple((rank, place, at) for place, (rank, at) in after if at is not None)
+        missing = tuple((rank, place) for place, (rank, at) in after if at is None)
+        it = Straggler(group, operation, notice.operation_id, arrived, missing, notice.waited)
+        return Kind.STRAGGLER, it
+    place = Place(
+        rank=ranks[notice.rank_in_group],
+        group=group,
+        operation=operation,
+        operation_id=notice.operation_id,
+        generation=generation,
+    )
+    error = disagreement(notice.verdict, notice.arrival, ranks).at(place, Phase.ADMISSION)
+    kind = Kind.MISMATCH if notice.verdict.ruling is Ruling.MISMATCH else Kind.PEER_MISSING
+    return kind, error.failure
+
+
+def disagreement(verdict: Verdict, arrival: Arrival, ranks: Sequence[int]) -> BridgeError:
+    """What a verdict that is not GO means to who came with `arrival`. `ranks`: of the group, in the gang."""
+    if verdict.ruling is Ruling.REFUSED:
+        return _refused(verdict, ranks)
     details: list[RankDetail] = []
     for member in verdict.members:
         if member.arrival is None:
@@ -44,6 +69,21 @@ def disagreement(verdict: Verdict, arrival: Arrival, group: Group) -> BridgeErro
         expected=str(arrival),
         got="; ".join(sorted({detail.detail for detail in others})) or "no call",
         ranks=tuple(details),
+    )
+
+
+def _refused(verdict: Verdict, ranks: Sequence[int]) -> BridgeError:
+    (member,) = verdict.members
+    detail = RankDetail(
+        rank=ranks[member.rank_in_group],
+        rank_in_group=member.rank_in_group,
+        state=RankState.FAILED,
+        detail=member.arrival or "",
+    )
+    known = verdict.refusal in ErrorCode.__members__
+    code = ErrorCode[verdict.refusal] if known else ErrorCode.INTERNAL
+    return BridgeError.of(
+        code, f"rank {detail.rank} refused its part: {detail.detail}", phase=Phase.CHECK, ranks=(detail,)
     )
 
 

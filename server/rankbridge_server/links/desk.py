@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..core.admission import Admission, Arrival, Reply
+from ..core.admission import Admission, Arrival, Notice, Reply, Verdict
 from ..core.matching import Answer, Matching, Post
 
 
@@ -30,25 +31,41 @@ class Desk:
     `deliver(rank, group, reply)` sends a reply to a member, own rank included, and `match` the answer to a post; they
     must not block. Answers go out with the lock held: their order counts.
 
+    `noticed(group, ranks, notice)` is told of admissions, also of those that have taken `patience` seconds; it must be
+    quick.
+
     Arrivals for a group that is not there yet wait for it: a member may be quicker than its leader in forming.
     """
 
     def __init__(
-        self, deliver: Callable[[int, str, Reply], None], match: Callable[[int, str, Answer], None]
+        self,
+        deliver: Callable[[int, str, Reply], None],
+        match: Callable[[int, str, Answer], None],
+        noticed: Callable[[str, Sequence[int], Notice], None] = lambda *_: None,
+        patience: float = math.inf,
     ) -> None:
         self._deliver = deliver
         self._match = match
+        self._noticed = noticed
+        self._patience = patience
         self._lock = threading.Lock()
         self._led: dict[str, _Led] = {}
         self._early: dict[str, list[tuple[int, Arrival, float]]] = {}
 
-    def lead(self, group: str, ranks: Sequence[int]) -> None:
-        """Begin to admit the members of a group."""
+    def lead(self, group: str, ranks: Sequence[int]) -> float | None:
+        """Begin to admit the members of a group. Returns when it has something due, if it has."""
+
+        def noticed(notice: Notice) -> None:
+            self._noticed(group, ranks, notice)
+
+        admission = Admission(len(ranks), self._patience, noticed)
         with self._lock:
-            led = self._led[group] = _Led(tuple(ranks), Admission(len(ranks)), Matching(len(ranks)))
+            led = self._led[group] = _Led(tuple(ranks), admission, Matching(len(ranks)))
             early = self._early.pop(group, [])
             replies = [r for rank, arrival, at in early for r in self._admit(led, rank, arrival, at)]
+            deadline = led.deadline
         self._send(group, led, replies)
+        return deadline
 
     def leave(self, group: str) -> None:
         """Forget a group."""
@@ -79,6 +96,15 @@ class Desk:
             if led is None or rank not in led.ranks:
                 return
             replies = led.admission.withdraw(led.ranks.index(rank), sequence, operation_id)
+        self._send(group, led, replies)
+
+    def refuse(self, group: str, operation_id: str, verdict: Verdict) -> None:
+        """An operation is not to be, unless it was admitted."""
+        with self._lock:
+            led = self._led.get(group)
+            if led is None:
+                return
+            replies = led.admission.refuse(operation_id, verdict)
         self._send(group, led, replies)
 
     def post(self, rank: int, group: str, post: Post) -> float | None:

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import select
 import time
 
 from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core.admission import Arrival
+from ..core.letters import Relay, Report
 from ..core.matching import Post
 from . import wire
 from .link import Link
-from .party import Party
+from .party import Party, Switch
+from .readers import Readers
 
 
 class Follower(Party):
-    """Has one link, to the leader. Whatever its lane waits for comes on that link."""
+    """Has one link, to the leader. All but work for its lane comes on that link."""
+
+    def __init__(self, group: str, switch: Switch, readers: Readers) -> None:
+        super().__init__(group, switch, readers)
+        self._poll = select.poll()
+        self._poll.register(self._wake_out, select.POLLIN)
+
+    def attach(self, link: Link) -> None:
+        """Use the link."""
+        super().attach(link)
+        self._poll.register(link, select.POLLIN)
 
     def withdraw(self, arrival: Arrival) -> None:
         """Ask the leader."""
@@ -26,6 +39,19 @@ class Follower(Party):
     def recall(self, number: int) -> None:
         """Ask the leader."""
         self._tell(wire.pack_recall(number))
+
+    def report(self, report: Report) -> None:
+        """Tell the leader. Whoever reads the link sees that it is broken."""
+        (link,) = self._links
+        try:
+            link.send(wire.pack_report(report))
+        except OSError:
+            link.shut()
+
+    def relay(self, relay: Relay) -> None:
+        """Tell the leader."""
+        (link,) = self._links
+        link.send(wire.pack_relay(relay))
 
     def _announce_post(self, post: Post) -> None:
         self._tell(wire.pack_post(post))
@@ -49,10 +75,26 @@ class Follower(Party):
         except (OSError, ValueError) as error:
             self._lost(link, str(error))
             raise ConnectionError(self._closed or str(error)) from error
+        self._hear()
+
+    def _rest(self) -> None:
+        (link,) = self._links
+        for fileno, _ in self._poll.poll():
+            if fileno == self._wake_out.fileno():
+                self._wake_out.recv(64)
+            else:
+                self.receive(link)
 
     def _rouse(self) -> None:
-        # The lane waits for the link, and sees when it is shut.
-        return
+        # A lane that waits for a verdict sees when the link is shut.
+        if self._resting:
+            self._wake()
+
+    def _lost(self, link: Link, reason: str) -> None:
+        with self.lock:
+            if link.fileno() in self._alive:
+                self._poll.unregister(link)
+        super()._lost(link, reason)
 
     def _handle(self, link: Link, frame: pb.Frame) -> None:
         if frame.HasField("verdict"):
@@ -60,5 +102,7 @@ class Follower(Party):
             self._settle(it.sequence, it.operation_id, wire.verdict_of(it))
         elif frame.HasField("match"):
             self._matched(frame.match.number, wire.match_of(frame.match))
+        elif frame.HasField("command"):
+            self._letters.append(wire.command_of(self.group, frame.command))
         else:
             super()._handle(link, frame)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import select
-import socket
 import time
 from collections.abc import Sequence
 
 from rankbridge.link.v1 import link_pb2 as pb
 
-from ..core.admission import GO, Admission, Arrival, Reply
+from ..core.admission import GO, Admission, Arrival, Notice, Reply, Verdict
+from ..core.letters import Relay, Report
 from ..core.matching import Answer, Matching, Post
 from . import wire
 from .link import Link
@@ -18,12 +19,17 @@ from .readers import Readers
 
 
 class Leader(Party):
-    """Has a link from every other member. Its lane polls them all."""
+    """Has a link from every other member. Its lane polls them all.
 
-    def __init__(self, group: str, switch: Switch, readers: Readers, ranks: Sequence[int]) -> None:
+    `patience`: seconds that an admission may take before its stragglers are told of.
+    """
+
+    def __init__(
+        self, group: str, switch: Switch, readers: Readers, ranks: Sequence[int], patience: float
+    ) -> None:
         super().__init__(group, switch, readers)
         self.ranks = tuple(ranks)
-        self._admission = Admission(len(ranks))
+        self._admission = Admission(len(ranks), patience, self._noticed)
         self._matching = Matching(len(ranks))
         self._members: dict[int, Link] = {}
         self._places: dict[Link, int] = {}
@@ -32,9 +38,6 @@ class Leader(Party):
         # An arrival, and the message that answers it and its like with GO.
         self._go: tuple[Arrival, bytes] | None = None
         self._poll = select.poll()
-        self._wake_out, self._wake_in = socket.socketpair()
-        # When it is full, there is word enough for the lane.
-        self._wake_in.setblocking(False)
         self._poll.register(self._wake_out, select.POLLIN)
 
     def attach(self, link: Link) -> None:
@@ -73,11 +76,42 @@ class Leader(Party):
         with self.lock:
             self._send(self._admission.withdraw(0, arrival.sequence, arrival.operation_id))
 
-    def dispose(self) -> None:
-        """Give all sockets back, once the lane is out."""
-        super().dispose()
-        self._wake_out.close()
-        self._wake_in.close()
+    def command(self, number: int, parts: Sequence[bytes]) -> None:
+        """Send every member its part. One that cannot be reached is lost, as its reader sees."""
+        packed = before = b""
+        for place, part in enumerate(parts[1:], 1):
+            link = self._members.get(place)
+            if link is None:
+                raise ConnectionError(f"rank {self.ranks[place]} has no link with group {self.group!r}")
+            if part is not before:
+                packed, before = wire.pack_command(number, part), part
+            try:
+                link.send(packed)
+            except OSError:
+                link.shut()
+
+    def report(self, report: Report) -> None:
+        """This rank's own part: a refusal is told to the others."""
+        if report.refusal:
+            with self.lock:
+                self._refused(report)
+
+    def refuse(self, operation_id: str, verdict: Verdict) -> None:
+        """Tell who has come for it, and who comes later."""
+        with self.lock:
+            self._send(self._admission.refuse(operation_id, verdict))
+
+    def relay(self, relay: Relay) -> None:
+        """Tell the member that it is for."""
+        if relay.target not in self.ranks[1:]:
+            raise ConnectionError(f"rank {relay.target} is no other member of group {self.group!r}")
+        link = self._members.get(self.ranks.index(relay.target))
+        if link is None:
+            raise ConnectionError(f"rank {relay.target} has no link with group {self.group!r}")
+        link.send(wire.pack_relay(relay))
+
+    def _noticed(self, notice: Notice) -> None:
+        self._switch.noticed(self.group, self.ranks, notice)
 
     def _announce(self, arrival: Arrival) -> None:
         replies = self._admission.arrive(0, arrival, time.monotonic())
@@ -89,9 +123,17 @@ class Leader(Party):
             self._go = arrival, wire.pack_reply(self.group, Reply(0, arrival, GO))
 
     def _wait(self, end: float) -> None:
+        if not self._look(end) and self._verdict is None and time.monotonic() >= end:
+            raise TimeoutError(f"no verdict on {self._expected}")
+
+    def _rest(self) -> None:
+        self._look(math.inf)
+
+    def _look(self, end: float) -> bool:
+        """Act on what comes first: something on a link, what is due, or the end; tells whether it is the first."""
         due = self.due()
-        left = (end if due is None else min(end, due)) - time.monotonic()
-        events = self._poll.poll(max(0.0, left) * 1000)
+        until = end if due is None else min(end, due)
+        events = self._poll.poll(None if until == math.inf else max(0.0, until - time.monotonic()) * 1000)
         for fileno, _ in events:
             link = self._alive.get(fileno)
             if link is not None:
@@ -100,8 +142,7 @@ class Leader(Party):
                 self._wake_out.recv(64)
         if not events:
             self.expire()
-            if self._verdict is None and time.monotonic() >= end:
-                raise TimeoutError(f"no verdict on {self._expected}")
+        return bool(events)
 
     def _announce_post(self, post: Post) -> None:
         self._post(0, post)
@@ -125,13 +166,6 @@ class Leader(Party):
                     link.send(wire.pack_match(number, match))
                 except OSError as error:
                     self._broken(link, error)
-
-    def _rouse(self) -> None:
-        try:
-            self._wake_in.send(b"x")
-        except OSError:
-            # Disposed of: there is no lane to wake.
-            return
 
     def _lost(self, link: Link, reason: str) -> None:
         with self.lock:
@@ -160,8 +194,28 @@ class Leader(Party):
             self._post(self._places[link], wire.post_of(frame.post))
         elif kind == "recall":
             self._answer(self._matching.recall(self._places[link], frame.recall.number))
+        elif kind == "report":
+            report = wire.report_of(self.group, self._places[link], frame.report)
+            if report.refusal:
+                self._refused(report)
+            self._letters.append(report)
         else:
             super()._handle(link, frame)
+
+    def _refused(self, report: Report) -> None:
+        self._send(self._admission.refuse(report.operation_id, report.verdict))
+
+    def _relayed(self, relay: Relay) -> None:
+        if relay.target == self.ranks[0]:
+            super()._relayed(relay)
+            return
+        link = self._members.get(self.ranks.index(relay.target)) if relay.target in self.ranks else None
+        # Whom it cannot reach is lost, and the generation with it.
+        if link is not None:
+            try:
+                link.send(wire.pack_relay(relay))
+            except OSError as error:
+                self._broken(link, error)
 
     def _send(self, replies: Sequence[Reply]) -> None:
         # The others first: this rank's lane needs no message.

@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from ..core.admission import Arrival, Reply, Verdict
-from ..core.links import Ended, Links
+from ..core.admission import Arrival, Notice, Reply, Verdict
+from ..core.letters import Command, Letter, Relay, Report
+from ..core.links import Ended, Links, Rest
 from ..core.matching import Answer, Match, Post
 from .desk import Desk
 from .waiting import Waiting
 
 
 class LocalHub:
-    """Connects the links of all ranks in this process; one thread rules on what is overdue."""
+    """Connects the links of all ranks in this process; one thread rules on what is overdue.
 
-    def __init__(self) -> None:
+    `patience`: seconds that an admission may take before its stragglers are told of.
+    """
+
+    def __init__(self, patience: float = math.inf) -> None:
+        self.patience = patience
         self._lock = threading.Lock()
         self._changed = threading.Condition(self._lock)
         self._links: dict[tuple[int, int], LocalLinks] = {}
@@ -79,12 +85,15 @@ class LocalLinks:
         self._rank = rank
         self._secret = b""
         self._leaders: dict[str, int] = {}
+        self._ranks: dict[str, tuple[int, ...]] = {}
+        self._heard: Callable[[Letter], None] | None = None
         self._waiting = Waiting()
         self._lock = threading.Lock()
         self._open = True
         self._ended: Callable[[Ended], None] | None = None
         self._posts: dict[tuple[str, int], Callable[[Match | None], None]] = {}
-        self.desk = Desk(self._deliver, self._match)
+        self._noticed: Callable[[str, Sequence[int], Notice], None] | None = None
+        self.desk = Desk(self._deliver, self._match, self._notice, hub.patience)
 
     @property
     def address(self) -> str:
@@ -96,15 +105,61 @@ class LocalLinks:
         self._secret = secret
         self._ended = ended
 
+    def notice(self, noticed: Callable[[str, Sequence[int], Notice], None]) -> None:
+        """Give what is told of admissions to `noticed`."""
+        self._noticed = noticed
+
+    def attend(self, heard: Callable[[Letter], None]) -> None:
+        """Give letters to `heard`."""
+        self._heard = heard
+
+    def rest(self, group: str) -> Rest | None:
+        """There is nothing to read."""
+        return None
+
+    def command(self, group: str, number: int, parts: Sequence[bytes]) -> None:
+        """Give members their parts."""
+        for rank, part in zip(self._ranks[group][1:], parts[1:], strict=True):
+            # Who has left the generation has ended it.
+            with suppress(ConnectionError):
+                self._hub.peer(self._generation, rank).heard(Command(group, number, part))
+
+    def report(self, report: Report) -> None:
+        """Give the leader what became of this rank's part."""
+        ranks = self._ranks.get(report.group, ())
+        if self._rank not in ranks:
+            return
+        report = report._replace(rank_in_group=ranks.index(self._rank))
+        with suppress(ConnectionError):
+            leader = self._hub.peer(self._generation, ranks[0])
+            if report.refusal:
+                leader.desk.refuse(report.group, report.operation_id, report.verdict)
+            if leader is not self:
+                leader.heard(report)
+
+    def refuse(self, group: str, operation_id: str, verdict: Verdict) -> None:
+        """Rule at this rank's desk."""
+        self.desk.refuse(group, operation_id, verdict)
+
+    def relay(self, relay: Relay) -> None:
+        """Give it to whom it is for."""
+        self._hub.peer(self._generation, relay.target).heard(relay)
+
+    def heard(self, letter: Letter) -> None:
+        """A letter has come."""
+        if self._heard is not None:
+            self._heard(letter)
+
     def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
         """Know the leader of a group; lead it if that is this rank."""
-        self._leaders[group] = ranks[0]
+        self._leaders[group], self._ranks[group] = ranks[0], tuple(ranks)
         if ranks[0] == self._rank:
-            self.desk.lead(group, ranks)
+            self._hub.due(self.desk.lead(group, ranks))
 
     def remove_group(self, group: str) -> None:
         """Forget a group."""
         self._leaders.pop(group, None)
+        self._ranks.pop(group, None)
         self.desk.leave(group)
         self._waiting.forget(group)
         with self._lock:
@@ -176,6 +231,10 @@ class LocalLinks:
         except ConnectionError:
             # The member has left the generation meanwhile; it needs no verdict.
             return
+
+    def _notice(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
+        if self._noticed is not None:
+            self._noticed(group, ranks, notice)
 
     def matched(self, group: str, answer: Answer) -> None:
         """The leader's word on a post of this rank."""

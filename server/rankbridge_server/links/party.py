@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import socket
 import threading
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Protocol
 
 from rankbridge.link.v1 import link_pb2 as pb
 
-from ..core.admission import Arrival, Verdict
+from ..core.admission import Arrival, Notice, Verdict
+from ..core.letters import Letter, Relay, Report
 from ..core.links import Ended
 from ..core.matching import Match, Post
 from . import wire
@@ -33,9 +37,22 @@ class Switch(Protocol):
         """The generation is over."""
         ...
 
+    def heard(self, letter: Letter) -> None:
+        """A letter has come."""
+        ...
+
+    def noticed(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
+        """What is told of the admissions of a group that this rank leads."""
+        ...
+
+    @property
+    def rank(self) -> int:
+        """Rank in the gang."""
+        ...
+
 
 class Party(ABC):
-    """Links that one thread at a time reads, and a lane that waits."""
+    """Links that one thread at a time reads, and a lane that waits: for a verdict, or, at rest, for work."""
 
     def __init__(self, group: str, switch: Switch, readers: Readers) -> None:
         self.group = group
@@ -52,6 +69,14 @@ class Party(ABC):
         self._closed = ""
         self._parted = False
         self._posts: dict[int, Callable[[Match | None], None]] = {}
+        self._resting = False
+        # Letters in the order in which they came. Whoever reads gives them on, one thread at a time, and without the
+        # lock: who holds what an operation needs may be waiting for that.
+        self._letters: deque[Letter] = deque()
+        self._hearing = threading.RLock()
+        self._wake_out, self._wake_in = socket.socketpair()
+        # When it is full, there is word enough for the lane.
+        self._wake_in.setblocking(False)
 
     @property
     def links(self) -> list[Link]:
@@ -86,12 +111,33 @@ class Party(ABC):
             finally:
                 with self.lock:
                     self._expected = None
-                    if self._readers.give_back(self):
-                        self._switch.look(None)
-                    elif (due := self.due()) is not None:
-                        self._switch.look(due)
+                    self._leave_links()
                 if self._parted:
                     self._give_back()
+
+    def wait(self, has_work: Callable[[], bool]) -> bool:
+        """Read the links until there is work for the lane; False: they are closed. See `core.links.Rest`."""
+        with self._waiting:
+            with self.lock:
+                self._readers.take(self)
+                self._resting = True
+            while not self._closed and not has_work():
+                self._rest()
+            self._resting = False
+            with self.lock:
+                if self._closed:
+                    self.turn.lane = 0
+                else:
+                    # What the lane does now may take its time.
+                    self._leave_links()
+        if self._parted:
+            self._give_back()
+        return not self._closed
+
+    def rouse(self) -> None:
+        """There is work for the lane."""
+        if self._resting and self.turn.lane != threading.get_ident():
+            self._wake()
 
     def post(self, post: Post, answered: Callable[[Match | None], None]) -> None:
         """Tell the leader of a send or a receive; `answered` gets its word, None when the group or all ends before."""
@@ -111,13 +157,8 @@ class Party(ABC):
 
         Its end is the generation's, unless it said goodbye.
         """
-        try:
-            with self.lock:
-                if self.turn.is_mine():
-                    for body in link.receive():
-                        self._take(link, body)
-        except (OSError, ValueError) as error:
-            self._lost(link, str(error))
+        self._read(link)
+        self._hear()
 
     def expire(self) -> float | None:
         """Do what is due; returns when something is due again, if it is."""
@@ -130,6 +171,22 @@ class Party(ABC):
     @abstractmethod
     def withdraw(self, arrival: Arrival) -> None:
         """Ask that this rank may leave again."""
+
+    @abstractmethod
+    def report(self, report: Report) -> None:
+        """Tell the leader what became of this rank's part of a gang call."""
+
+    def command(self, number: int, parts: Sequence[bytes]) -> None:
+        """Send the others their parts of a gang call."""
+        raise ConnectionError(f"rank {self._switch.rank} does not lead group {self.group!r}")
+
+    def refuse(self, operation_id: str, verdict: Verdict) -> None:
+        """Rule that an operation is not to be."""
+        raise ConnectionError(f"rank {self._switch.rank} does not lead group {self.group!r}")
+
+    @abstractmethod
+    def relay(self, relay: Relay) -> None:
+        """Pass a relay on, towards its target. Raises OSError when the link is closed."""
 
     @abstractmethod
     def recall(self, number: int) -> None:
@@ -161,6 +218,24 @@ class Party(ABC):
         with self._waiting:
             for link in self._links:
                 link.close()
+            self._wake_out.close()
+            self._wake_in.close()
+
+    def _leave_links(self) -> None:
+        """The lane does something else; the lock is held."""
+        if self._readers.give_back(self):
+            self._switch.look(None)
+        elif (due := self.due()) is not None:
+            self._switch.look(due)
+
+    def _read(self, link: Link) -> None:
+        try:
+            with self.lock:
+                if self.turn.is_mine():
+                    for body in link.receive():
+                        self._take(link, body)
+        except (OSError, ValueError) as error:
+            self._lost(link, str(error))
 
     def _expect(self, arrival: Arrival) -> None:
         self._expected, self._verdict = arrival, None
@@ -178,8 +253,24 @@ class Party(ABC):
         """Wait until something has come, and act on it. Raises TimeoutError at `end`."""
 
     @abstractmethod
+    def _rest(self) -> None:
+        """Wait until something has come, and act on it, or until `_wake`."""
+
     def _rouse(self) -> None:
         """Let the lane look again; it may not be there."""
+        self._wake()
+
+    def _wake(self) -> None:
+        # Disposed of: there is no lane to wake.
+        with suppress(OSError):
+            self._wake_in.send(b"x")
+
+    def _hear(self) -> None:
+        """Give on the letters that have come. The lock is not held."""
+        while self._letters:
+            with self._hearing:
+                if self._letters:
+                    self._switch.heard(self._letters.popleft())
 
     def _take(self, link: Link, body: bytes) -> None:
         self._handle(link, wire.parse(body))
@@ -190,8 +281,13 @@ class Party(ABC):
             self._switch.over(wire.ended_of(frame.abort))
         elif kind == "goodbye":
             link.leaving = True
+        elif kind == "relay":
+            self._relayed(wire.relay_of(frame.relay))
         elif kind != "beat":
             raise ValueError(f"a frame of kind {kind} at the wrong time")
+
+    def _relayed(self, relay: Relay) -> None:
+        self._letters.append(relay)
 
     def _settle(self, sequence: int, operation_id: str, verdict: Verdict) -> bool:
         expected = self._expected
@@ -227,7 +323,7 @@ class Party(ABC):
     def _broken(self, link: Link, error: OSError) -> None:
         # What the other side said before it hung up tells more than that it did. Who reads this link sees its end.
         if self.turn.is_mine():
-            self.receive(link)
+            self._read(link)
             self._lost(link, str(error))
         else:
             link.shut()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hmac
+import math
 import select
 import socket
 import threading
@@ -13,8 +14,10 @@ from pathlib import Path
 
 from rankbridge.link.v1 import link_pb2 as pb
 
-from ..core.admission import Arrival, Verdict
-from ..core.links import Ended, Links
+from ..core.admission import Arrival, Notice, Verdict
+from ..core.group import WORLD
+from ..core.letters import Letter, Relay, Report
+from ..core.links import Ended, Links, Rest
 from ..core.matching import Match, Post
 from . import wire
 from .follower import Follower
@@ -29,7 +32,8 @@ from .tls import LinkTls
 class SocketLinkMaker:
     """Makes links that listen at `address`: "unix:/dir/links" ("." and generation are added) or "host:port".
 
-    With `tls`, those over TCP speak it.
+    With `tls`, those over TCP speak it. `patience`: seconds that an admission may take before its stragglers are told
+    of.
     """
 
     def __init__(
@@ -38,16 +42,20 @@ class SocketLinkMaker:
         advertise: str = "",
         heartbeat: Heartbeat | None = None,
         tls: LinkTls | None = None,
+        patience: float = math.inf,
     ) -> None:
         self._address = address
         self._advertise = advertise
         self._heartbeat = heartbeat or Heartbeat()
         self._tls = tls
+        self._patience = patience
 
     def __call__(self, generation: int, rank: int) -> Links:
         """Links of one generation, on a listener of their own. Raises OSError."""
         address = f"{self._address}.{generation}" if self._address.startswith("unix:") else self._address
-        return SocketLinks(generation, rank, address, self._advertise, self._heartbeat, self._tls)
+        return SocketLinks(
+            generation, rank, address, self._advertise, self._heartbeat, self._tls, self._patience
+        )
 
     def sweep(self) -> None:
         """Remove sockets that a killed process with the same address left behind."""
@@ -72,9 +80,10 @@ class SocketLinks:
         advertise: str,
         heartbeat: Heartbeat,
         tls: LinkTls | None = None,
+        patience: float = math.inf,
     ) -> None:
         self._generation = generation
-        self._rank = rank
+        self.rank = rank
         self._listener, bound = listen(address)
         self._unlink = bound.removeprefix("unix:") if bound.startswith("unix:") else ""
         self.address = f"{advertise}:{bound.rpartition(':')[2]}" if advertise and not self._unlink else bound
@@ -84,6 +93,7 @@ class SocketLinks:
         self._secret = b""
         self._addresses: Mapping[int, str] = {}
         self._ended: Callable[[Ended], None] | None = None
+        self._heard: Callable[[Letter], None] | None = None
         self._parties: dict[str, Party] = {}
         # Links that have not said hello, or whose group this rank does not lead yet, by file descriptor.
         self._strangers: dict[int, Link] = {}
@@ -94,6 +104,8 @@ class SocketLinks:
         self._wake_in.setblocking(False)
         self._heartbeat = heartbeat
         self._tls = tls
+        self._patience = patience
+        self._noticed: Callable[[str, Sequence[int], Notice], None] | None = None
         self._next_look = 0.0
         self._next_beat = 0.0
         self._thread: threading.Thread | None = None
@@ -107,13 +119,43 @@ class SocketLinks:
         self._thread = threading.Thread(target=self._run, name=f"links:{self._generation}", daemon=True)
         self._thread.start()
 
+    def attend(self, heard: Callable[[Letter], None]) -> None:
+        """Give letters to `heard`."""
+        self._heard = heard
+
+    def notice(self, noticed: Callable[[str, Sequence[int], Notice], None]) -> None:
+        """Give what is told of admissions to `noticed`."""
+        self._noticed = noticed
+
+    def rest(self, group: str) -> Rest | None:
+        """A lane that waits for work reads its group's links."""
+        return self._parties.get(group)
+
+    def command(self, group: str, number: int, parts: Sequence[bytes]) -> None:
+        """Send members their parts."""
+        self._party(group).command(number, parts)
+
+    def report(self, report: Report) -> None:
+        """Tell the leader what became of this rank's part."""
+        with suppress(ConnectionError):
+            self._party(report.group).report(report)
+
+    def refuse(self, group: str, operation_id: str, verdict: Verdict) -> None:
+        """Rule that an operation is not to be."""
+        with suppress(ConnectionError):
+            self._party(group).refuse(operation_id, verdict)
+
+    def relay(self, relay: Relay) -> None:
+        """Send it by the links of "world"."""
+        self._party(WORLD).relay(relay)
+
     def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
         """Lead the group if this is its first rank, else link with its leader. Raises OSError."""
-        if ranks[0] == self._rank:
-            party: Party = Leader(group, self, self._readers, ranks)
+        if ranks[0] == self.rank:
+            party: Party = Leader(group, self, self._readers, ranks, self._patience)
         else:
-            party = Follower(group, self, self._readers)
             link = self._dial(group, ranks[0], timeout)
+            party = Follower(group, self, self._readers)
             party.attach(link)
         with self._lock:
             if self._closed:
@@ -188,6 +230,16 @@ class SocketLinks:
         if self._ended is not None and not self._closed:
             self._ended(ended)
 
+    def heard(self, letter: Letter) -> None:
+        """A letter has come."""
+        if self._heard is not None:
+            self._heard(letter)
+
+    def noticed(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
+        """What is told of the admissions of a group that this rank leads."""
+        if self._noticed is not None and not self._closed:
+            self._noticed(group, ranks, notice)
+
     def _party(self, group: str) -> Party:
         party = self._parties.get(group)
         if party is None:
@@ -205,7 +257,7 @@ class SocketLinks:
         except OSError as error:
             raise ConnectionError(f"no link with rank {leader}: {error}") from error
         try:
-            link.send(wire.hello(self._generation, self._rank, self._secret, group))
+            link.send(wire.hello(self._generation, self.rank, self._secret, group))
             poll = select.poll()
             poll.register(link, select.POLLIN)
             while not (frames := list(self._come(link, poll, deadline))):
@@ -318,14 +370,14 @@ class SocketLinks:
             self._strangers.pop(link.fileno())
         try:
             if not isinstance(party, Leader):
-                raise ValueError(f"rank {self._rank} does not lead group {link.group!r}")
+                raise ValueError(f"rank {self.rank} does not lead group {link.group!r}")
             # A lane that waits already is the one to read it.
             self._readers.drop(link.fileno())
             with self._lock:
                 self._known[link.fileno()] = party, link
             party.attach(link)
             self._readers.watch(party)
-            link.send(wire.welcome(self._rank))
+            link.send(wire.welcome(self.rank))
         except (OSError, ValueError):
             self._dismiss(link)
 

@@ -9,6 +9,7 @@ from google.protobuf.message import DecodeError
 from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core.admission import GO, Arrival, Member, Reply, Ruling, Verdict
+from ..core.letters import Command, Errand, Relay, Report
 from ..core.links import Ended
 from ..core.matching import Match, Post, Side
 
@@ -142,6 +143,8 @@ def pack_reply(group: str, reply: Reply) -> bytes:
     message.ruling = _RULINGS[verdict.ruling]
     if verdict.payloads:
         message.payloads.extend(verdict.payloads)
+    if verdict.refusal:
+        message.refusal = verdict.refusal
     for member in verdict.members:
         message.members.add(
             rank_in_group=member.rank_in_group,
@@ -159,6 +162,7 @@ def verdict_of(message: pb.Verdict) -> Verdict:
         _ruling(message.ruling),
         tuple(Member(m.rank_in_group, m.contract if m.arrived else None) for m in message.members),
         tuple(message.payloads),
+        message.refusal,
     )
 
 
@@ -228,6 +232,71 @@ def match_of(message: pb.Match) -> Match:
 def pack_recall(number: int) -> bytes:
     """A member wants its post back."""
     return pack(pb.Frame(recall=pb.Recall(number=number)))
+
+
+def pack_command(number: int, part: bytes) -> bytes:
+    """A member's part of a gang call."""
+    frame = pb.Frame()
+    frame.command.number = number
+    frame.command.part = part
+    return pack(frame)
+
+
+def command_of(group: str, message: pb.Command) -> Command:
+    """A member's part of a gang call as the core has it."""
+    return Command(group, message.number, message.part)
+
+
+def pack_report(it: Report) -> bytes:
+    """What became of a member's part."""
+    frame = pb.Frame()
+    message = frame.report
+    message.number = it.number
+    message.operation_id = it.operation_id
+    message.result = it.result
+    if it.refusal:
+        message.refusal = it.refusal
+        message.reason = it.reason
+    return pack(frame)
+
+
+def report_of(group: str, rank_in_group: int, message: pb.Report) -> Report:
+    """What became of a member's part, as the core has it."""
+    return Report(
+        group,
+        rank_in_group,
+        message.number,
+        message.operation_id,
+        message.result,
+        message.refusal,
+        message.reason,
+    )
+
+
+_ERRANDS = {errand: pb.Errand.Value(f"ERRAND_{errand.name}") for errand in Errand}
+
+
+def pack_relay(it: Relay) -> bytes:
+    """A gang call on its way."""
+    return pack(
+        pb.Frame(
+            relay=pb.Relay(
+                source=it.source,
+                target=it.target,
+                number=it.number,
+                errand=_ERRANDS[it.errand],
+                body=it.body,
+            )
+        )
+    )
+
+
+def relay_of(message: pb.Relay) -> Relay:
+    """A gang call on its way, as the core has it. Raises ValueError for an errand that is not known."""
+    name = pb.Errand.Name(message.errand).removeprefix("ERRAND_")
+    if name not in Errand.__members__:
+        raise ValueError(f"not an errand: {message.errand}")
+    return Relay(message.source, message.target, message.number, Errand[name], message.body)
 
 
 def pack_abort(generation: int, ended: Ended) -> bytes:

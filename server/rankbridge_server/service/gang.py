@@ -20,6 +20,7 @@ from ..core.preparation import RankAddress
 from ..core.rank import Rank
 from ..core.regrouping import PeerState
 from . import wire
+from .gang_calls import WireParts, respond
 from .rank import DEFAULT_FORMING_TIMEOUT_MS
 from .running import answered
 from .targets import is_unix
@@ -150,6 +151,16 @@ class GangServicer(stub.GangServiceServicer):
     def __init__(self, rank: Rank, credentials: grpc.ChannelCredentials | None = None) -> None:
         self._rank = rank
         self._credentials = credentials
+        rank.gang_calls.parts = WireParts(rank)
+
+    def Call(self, request: pb.CallRequest, context: grpc.ServicerContext) -> pb.CallResponse:
+        """Do a collective on every member."""
+
+        def leave(withdraw: Callable[[], None]) -> None:
+            if not context.add_callback(withdraw):
+                withdraw()
+
+        return respond(self._rank, request, leave)
 
     def Form(self, request: pb.FormRequest, context: grpc.ServicerContext) -> pb.FormResponse:
         """Form the next generation."""

@@ -48,6 +48,8 @@ def _part(number: int, operation: pb.Operation) -> tuple[core.Operation[Any], An
     return COLLECTIVES[kind].core, COLLECTIVES[kind].args(request)
 
 
+PING: WireOperation[pb.PingRequest, core.Ping] = WireOperation(core.PING, lambda _: core.Ping())
+
 COALESCE: WireOperation[pb.CoalesceRequest, core.Coalesce] = WireOperation(core.COALESCE, _coalesce)
 
 OPERATIONS: dict[str, WireOperation[Any, Any]] = {
@@ -57,5 +59,9 @@ OPERATIONS: dict[str, WireOperation[Any, Any]] = {
     **QUEUES,
     "coalesce": COALESCE,
     "replay": REPLAY,
+    "ping": PING,
 }
 """All that can be submitted."""
+
+GANG_OPERATIONS = [kind for kind in OPERATIONS if kind not in POINT_TO_POINT and kind not in QUEUES]
+"""Those in which all members of a group take part: what a gang call can be."""

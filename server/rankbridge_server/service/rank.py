@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from importlib.metadata import version
 
 import grpc
@@ -13,7 +13,7 @@ from rankbridge.v1 import rank_service_pb2 as pb
 from rankbridge.v1 import rank_service_pb2_grpc as stub
 
 from ..core.rank import Rank
-from . import wire
+from . import events, wire
 from .operations import OPERATIONS
 from .running import answered
 
@@ -100,6 +100,12 @@ class RankServicer(stub.RankServiceServicer):
             ),
             lambda error: pb.AbortGenerationResponse(error=error),
         )
+
+    def WatchEvents(
+        self, request: pb.WatchEventsRequest, context: grpc.ServicerContext
+    ) -> Iterator[pb.WatchEventsResponse]:
+        """Tell what happens."""
+        return events.watch(self._rank, request, context)
 
     def _commit(self, request: pb.CommitGenerationRequest) -> pb.CommitGenerationResponse:
         timeout = (request.timeout_ms or DEFAULT_FORMING_TIMEOUT_MS) / 1000

@@ -16,17 +16,13 @@ from ..core.refs import Ref
 from . import wire
 from .chunks import encoded_chunks, parse_put, serialize_get
 from .running import answered
+from .shared_memory import SharedMemoryServicer
 
 MAX_PAGE = 1000
 
 
-class RefServicer(stub.RefServiceServicer):
+class RefServicer(SharedMemoryServicer):
     """Refs and sessions of one rank."""
-
-    def __init__(self, rank: Rank) -> None:
-        self._rank = rank
-        self._refs = rank.refs
-        self._tensors = rank.backend.tensors
 
     def OpenSession(
         self, request: pb.OpenSessionRequest, context: grpc.ServicerContext

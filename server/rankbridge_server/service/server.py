@@ -33,6 +33,7 @@ from rankbridge.v1 import (
     ref_service_pb2,
 )
 
+from ..core.events import MAX_WATCHES
 from ..core.rank import Rank
 from . import refs
 from .collectives import COLLECTIVES
@@ -49,8 +50,8 @@ from .typed import servicer
 from .wire_operation import WireOperation
 
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
-# Every pending operation holds a thread, made when it is needed. Above the operations that a rank accepts there
-# is room for those that must always be answered.
+# Every pending operation and every watcher holds a thread, made when it is needed. Above the operations that a rank
+# accepts there is room for those that must always be answered.
 SPARE_THREADS = 64
 
 _OPTIONS = [
@@ -122,7 +123,7 @@ class Server:
         serving: grpc.ServerCredentials | None = None,
         dialling: grpc.ChannelCredentials | None = None,
     ) -> None:
-        self._pool = ThreadPoolExecutor(max_pending + SPARE_THREADS, thread_name_prefix="rpc")
+        self._pool = ThreadPoolExecutor(max_pending + MAX_WATCHES + SPARE_THREADS, thread_name_prefix="rpc")
         self._server = grpc.server(self._pool, options=_OPTIONS)
         self.endpoints: list[str] = []
         self._add_services(rank, dialling)

@@ -275,6 +275,25 @@ class _Refs(_Answering, ref_service_pb2_grpc.RefServiceServicer):
             del self.me.held[ref_id]
         return ref_pb.ReleaseRefsResponse(released=len(request.ref_ids))
 
+    def OpenSharedMemory(self, request: Any, context: Any) -> Any:
+        """It shares none."""
+        refused = self.me.error("UNSUPPORTED_OPERATION", "shares no memory")
+        return ref_pb.OpenSharedMemoryResponse(error=refused)
+
+    def CloseSharedMemory(self, request: Any, context: Any) -> Any:
+        """It has none."""
+        return ref_pb.CloseSharedMemoryResponse(closed=0)
+
+    def PutSharedTensor(self, request: Any, context: Any) -> Any:
+        """It has none."""
+        refused = self.me.error("UNKNOWN_SHARED_MEMORY", "no shared memory")
+        return ref_pb.PutSharedTensorResponse(error=refused)
+
+    def GetSharedTensor(self, request: Any, context: Any) -> Any:
+        """It has none."""
+        refused = self.me.error("UNKNOWN_SHARED_MEMORY", "no shared memory")
+        return ref_pb.GetSharedTensorResponse(error=refused)
+
 
 class _Groups(_Answering, group_service_pb2_grpc.GroupServiceServicer):
     def NewGroup(self, request: Any, context: Any) -> Any:
@@ -326,6 +345,9 @@ class _Ranks(_Answering, rank_service_pb2_grpc.RankServiceServicer):
     def AbortGeneration(self, request: Any, context: Any) -> Any:
         raise AssertionError("forming is asked of GangService")
 
+    def WatchEvents(self, request: Any, context: Any) -> Any:
+        raise AssertionError("nobody watches these")
+
 
 class _Operations(_Answering, operation_service_pb2_grpc.OperationServiceServicer):
     def Submit(self, request: Any, context: Any) -> Any:
@@ -347,6 +369,9 @@ class _Operations(_Answering, operation_service_pb2_grpc.OperationServiceService
 
 
 class _Gangs(_Answering, gang_service_pb2_grpc.GangServiceServicer):
+    def Call(self, request: Any, context: Any) -> Any:
+        raise AssertionError("a test answers this")
+
     def Form(self, request: Any, context: Any) -> Any:
         formed = gang_service_pb2.Formed(generation=2, world_size=len(request.endpoints), took_us=12_500)
         return gang_service_pb2.FormResponse(formed=formed)

@@ -33,6 +33,7 @@ PAIRS = [
     (rankbridge.Submitted, rankbridge.AsyncSubmitted),
     (rankbridge.Work, rankbridge.AsyncWork),
     (rankbridge.Queue, rankbridge.AsyncQueue),
+    (rankbridge.Events, rankbridge.AsyncEvents),
     (rankbridge.GroupCoordinator, rankbridge.AsyncGroupCoordinator),
 ]
 
@@ -60,6 +61,7 @@ def test_connect_takes_the_same_in_both_fronts() -> None:
         rankbridge.AsyncSubmitted,
         rankbridge.AsyncWork,
         rankbridge.AsyncQueue,
+        rankbridge.AsyncEvents,
         rankbridge.AsyncGroupCoordinator,
     ],
     ids=lambda cls: cls.__name__,

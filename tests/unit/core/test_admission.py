@@ -10,8 +10,13 @@ from rankbridge_server.core.admission import (
     REMEMBERED_FAILURES,
     Admission,
     Arrival,
+    Failed,
+    Member,
+    Notice,
     Reply,
     Ruling,
+    Straggling,
+    Verdict,
 )
 
 
@@ -139,3 +144,92 @@ def test_every_arrival_is_answered_once_and_all_alike(
     expected = Ruling.MISMATCH if len(arrived) > 1 else Ruling.GO if came == 4 else Ruling.PEER_MISSING
     assert rulings(replies) == dict.fromkeys(order[:came], expected)
     assert admission.expire(1000) == []
+
+
+def test_stragglers_are_told_of_while_they_are_missing_and_once_more_when_they_come() -> None:
+    notices: list[Notice] = []
+    admission = Admission(3, 2.0, notices.append)
+    first = arrival("all_reduce sum", operation_id="")
+    admission.arrive(1, first, now=1)
+    admission.arrive(0, arrival("all_reduce sum", operation_id="a"), now=1.5)
+    assert admission.deadline == 3
+    assert admission.expire(2.5) == []
+    assert len(notices) == 0
+    assert admission.expire(3) == []
+    assert notices == [Straggling(first, "a", (0.5, 0, None), 2)]
+    assert admission.deadline == 11
+    assert admission.expire(5) == []
+    assert len(notices) == 1
+    assert rulings(admission.arrive(2, arrival("all_reduce sum"), now=6)) == dict.fromkeys(
+        range(3), Ruling.GO
+    )
+    assert notices[1:] == [Straggling(first, "a", (0.5, 0, 5), 5)]
+
+
+def test_each_round_has_stragglers_of_its_own() -> None:
+    notices: list[Notice] = []
+    admission = Admission(2, 2.0, notices.append)
+    for start in (0, 100):
+        admission.arrive(0, arrival(), now=start)
+        admission.expire(start + 2)
+        admission.arrive(1, arrival(), now=start + 3)
+    admission.arrive(0, arrival(), now=200)
+    admission.arrive(1, arrival(), now=201)
+    assert [isinstance(it, Straggling) and it.after for it in notices] == [(0, None), (0, 3)] * 2
+
+
+def test_who_leaves_is_no_longer_kept_waiting() -> None:
+    notices: list[Notice] = []
+    admission = Admission(3, 2.0, notices.append)
+    admission.arrive(0, arrival(), now=0)
+    admission.arrive(1, arrival(), now=1)
+    admission.withdraw(0, 0, "")
+    since_the_second = admission.deadline
+    admission.withdraw(1, 0, "")
+    assert (since_the_second, admission.deadline) == (3, None)
+    assert notices == []
+
+
+def test_a_round_that_fails_is_told_once_with_the_first_member_who_came() -> None:
+    notices: list[Notice] = []
+    admission = Admission(3, noticed=notices.append)
+    admission.arrive(2, arrival(operation_id="a"), now=0)
+    admission.arrive(1, arrival(), now=1)
+    admission.expire(10)
+    admission.arrive(0, arrival(operation_id="a"), now=11)
+    [failed] = notices
+    assert isinstance(failed, Failed)
+    assert (failed.rank_in_group, failed.arrival, failed.operation_id) == (1, arrival(), "a")
+    assert failed.verdict.ruling is Ruling.PEER_MISSING
+
+
+REFUSED = Verdict(Ruling.REFUSED, (Member(1, "no ref"),), refusal="UNKNOWN_REF")
+
+
+def test_what_is_refused_is_told_to_who_came_and_to_who_comes_and_nobody_else() -> None:
+    admission = Admission(4)
+    admission.arrive(0, arrival(operation_id="a"), now=0)
+    admission.arrive(2, arrival(operation_id="b"), now=1)
+    assert [(it.rank_in_group, it.verdict) for it in admission.refuse("a", REFUSED)] == [(0, REFUSED)]
+    assert admission.deadline == 11
+    assert [it.verdict for it in admission.arrive(3, arrival(operation_id="a"), now=2)] == [REFUSED]
+    assert [it.verdict for it in admission.arrive(0, arrival(operation_id="a"), now=2)] == [REFUSED]
+    assert rulings(admission.expire(11)) == {2: Ruling.PEER_MISSING}
+
+
+def test_the_first_verdict_on_an_operation_stays() -> None:
+    admission = Admission(2)
+    admission.arrive(0, arrival(operation_id="a"), now=0)
+    assert rulings(admission.expire(10)) == {0: Ruling.PEER_MISSING}
+    assert admission.refuse("a", REFUSED) == []
+    assert rulings(admission.arrive(1, arrival(operation_id="a"), now=11)) == {1: Ruling.PEER_MISSING}
+
+
+def test_what_goes_cannot_be_refused_also_in_another_round_of_its_own() -> None:
+    admission = Admission(2)
+    for number in range(2):
+        admission.arrive(0, arrival(sequence=number, operation_id="a"), now=0)
+        assert admission.refuse("b", REFUSED) == []
+        replies = admission.arrive(1, arrival(sequence=number, operation_id="a"), now=0)
+        assert rulings(replies) == dict.fromkeys(range(2), Ruling.GO)
+        assert admission.refuse("a", REFUSED) == []

@@ -252,6 +252,23 @@ def test_a_new_group_has_its_own_order_and_operations(gang: LocalGang) -> None:
     assert codes(gone) == [ErrorCode.UNKNOWN_GROUP]
 
 
+def test_a_group_that_is_ended_twice_at_once_is_unknown_to_the_second(gang: LocalGang) -> None:
+    gang.run(NEW_GROUP, [NewGroup("pair", (2, 0))] * 3)
+    calls = [a_call(group="pair", operation_id=name) for name in ("first", "second")]
+    rank_0, _, rank_2 = gang.ranks
+    first, second = (rank_0.submit(DESTROY_GROUP, DestroyGroup(), call) for call in calls)
+    other = rank_2.submit(DESTROY_GROUP, DestroyGroup(), calls[0])
+    views = [first.wait(), other.wait()]
+    assert [it.name for it in views if isinstance(it, GroupView)] == ["pair", "pair"]
+    with pytest.raises(BridgeError) as late:
+        rank_2.submit(DESTROY_GROUP, DestroyGroup(), calls[1])
+    with pytest.raises(BridgeError) as queued:
+        second.wait()
+    assert [it.value.failure.code for it in (late, queued)] == [ErrorCode.UNKNOWN_GROUP] * 2
+    assert not queued.value.failure.indefinite
+    barrier_works(gang)
+
+
 @pytest.mark.parametrize(
     ("args", "code"),
     [

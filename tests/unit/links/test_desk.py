@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankbridge_server.core.admission import Arrival, Reply, Ruling
+from rankbridge_server.core.admission import Arrival, Notice, Reply, Ruling, Straggling
 from rankbridge_server.links.desk import Desk
 
 BARRIER = Arrival(0, "", "barrier", 10.0)
@@ -58,3 +58,23 @@ def test_a_group_that_was_left_rules_no_more() -> None:
     it.leave("tp")
     assert it.expire() is None
     assert sent == []
+
+
+def test_who_waits_for_a_group_that_comes_late_is_kept_waiting_from_its_arrival() -> None:
+    told: list[tuple[str, tuple[int, ...], Notice]] = []
+    it = Desk(
+        lambda *_: None,
+        lambda *_: None,
+        lambda group, ranks, notice: told.append((group, tuple(ranks), notice)),
+        patience=0.0,
+    )
+    early = it.arrive(3, "tp", BARRIER)
+    assert early is not None
+    due = it.lead("tp", [5, 3])
+    assert due is not None
+    assert due == pytest.approx(early - BARRIER.timeout)
+    assert it.expire() == pytest.approx(early)
+    [(group, ranks, notice)] = told
+    assert (group, ranks) == ("tp", (5, 3))
+    assert isinstance(notice, Straggling)
+    assert notice.after == (None, 0.0)

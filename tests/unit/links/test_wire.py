@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from rankbridge.link.v1 import link_pb2 as pb
 from rankbridge_server.core.admission import Arrival, Member, Reply, Ruling, Verdict
+from rankbridge_server.core.letters import Command, Errand, Relay, Report
 from rankbridge_server.core.links import Ended
 from rankbridge_server.links import wire
 
@@ -68,3 +69,45 @@ def test_bytes_that_are_no_frame_are_refused() -> None:
 def test_a_ruling_that_is_not_known_is_refused() -> None:
     with pytest.raises(ValueError, match="not a ruling"):
         wire.verdict_of(pb.Verdict())
+
+
+@given(verdict=VERDICTS, refusal=TEXT.filter(bool))
+def test_a_refusal_comes_out_as_it_went_in(verdict: Verdict, refusal: str) -> None:
+    refused = Verdict(Ruling.REFUSED, verdict.members, refusal=refusal)
+    (body,) = wire.Frames().feed(wire.pack_reply("g", Reply(0, Arrival(0, "a", "ping", 1.0), refused)))
+    assert wire.verdict_of(wire.parse(body).verdict) == refused
+
+
+NUMBERS = st.integers(1, 2**64 - 1)
+
+
+@given(command=st.builds(Command, TEXT, NUMBERS, st.binary(max_size=99)))
+def test_a_command_comes_out_as_it_went_in(command: Command) -> None:
+    (body,) = wire.Frames().feed(wire.pack_command(command.number, command.part))
+    assert wire.command_of(command.group, wire.parse(body).command) == command
+
+
+REPORTS = st.builds(
+    Report, TEXT, st.integers(0, 99), NUMBERS, TEXT, st.binary(max_size=99), st.just(""), st.just("")
+)
+
+
+@given(report=REPORTS, refusal=TEXT.filter(bool), reason=TEXT)
+def test_a_report_comes_out_as_it_went_in(report: Report, refusal: str, reason: str) -> None:
+    for it in (report, report._replace(refusal=refusal, reason=reason)):
+        (body,) = wire.Frames().feed(wire.pack_report(it))
+        assert wire.report_of(it.group, it.rank_in_group, wire.parse(body).report) == it
+
+
+RANKS = st.integers(0, 2**32 - 1)
+
+
+@given(relay=st.builds(Relay, RANKS, RANKS, NUMBERS, st.sampled_from(Errand), st.binary(max_size=99)))
+def test_a_relay_comes_out_as_it_went_in(relay: Relay) -> None:
+    (body,) = wire.Frames().feed(wire.pack_relay(relay))
+    assert wire.relay_of(wire.parse(body).relay) == relay
+
+
+def test_an_errand_that_is_not_known_is_refused() -> None:
+    with pytest.raises(ValueError, match="not an errand"):
+        wire.relay_of(pb.Relay(number=1))

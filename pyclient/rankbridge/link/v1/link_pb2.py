@@ -24,41 +24,49 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1drankbridge/link/v1/link.proto\x12\x12rankbridge.link.v1\"\x8b\x04\n\x05\x46rame\x12*\n\x05hello\x18\x01 \x01(\x0b\x32\x19.rankbridge.link.v1.HelloH\x00\x12.\n\x07welcome\x18\x02 \x01(\x0b\x32\x1b.rankbridge.link.v1.WelcomeH\x00\x12.\n\x07\x61rrival\x18\x03 \x01(\x0b\x32\x1b.rankbridge.link.v1.ArrivalH\x00\x12.\n\x07verdict\x18\x04 \x01(\x0b\x32\x1b.rankbridge.link.v1.VerdictH\x00\x12*\n\x05\x61\x62ort\x18\x05 \x01(\x0b\x32\x19.rankbridge.link.v1.AbortH\x00\x12\x34\n\nwithdrawal\x18\x06 \x01(\x0b\x32\x1e.rankbridge.link.v1.WithdrawalH\x00\x12(\n\x04\x62\x65\x61t\x18\x07 \x01(\x0b\x32\x18.rankbridge.link.v1.BeatH\x00\x12.\n\x07goodbye\x18\x08 \x01(\x0b\x32\x1b.rankbridge.link.v1.GoodbyeH\x00\x12(\n\x04post\x18\t \x01(\x0b\x32\x18.rankbridge.link.v1.PostH\x00\x12*\n\x05match\x18\n \x01(\x0b\x32\x19.rankbridge.link.v1.MatchH\x00\x12,\n\x06recall\x18\x0b \x01(\x0b\x32\x1a.rankbridge.link.v1.RecallH\x00\x42\x06\n\x04kind\"\t\n\x07Goodbye\"C\n\nWithdrawal\x12\r\n\x05group\x18\x01 \x01(\t\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x14\n\x0coperation_id\x18\x03 \x01(\t\"\x06\n\x04\x42\x65\x61t\"H\n\x05Hello\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\x0e\n\x06secret\x18\x03 \x01(\x0c\x12\r\n\x05group\x18\x04 \x01(\t\"\x17\n\x07Welcome\x12\x0c\n\x04rank\x18\x01 \x01(\r\"w\n\x07\x41rrival\x12\r\n\x05group\x18\x01 \x01(\t\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x14\n\x0coperation_id\x18\x03 \x01(\t\x12\x10\n\x08\x63ontract\x18\x04 \x01(\t\x12\x12\n\ntimeout_ms\x18\x05 \x01(\r\x12\x0f\n\x07payload\x18\x06 \x01(\x0c\"B\n\x06Member\x12\x15\n\rrank_in_group\x18\x01 \x01(\r\x12\x0f\n\x07\x61rrived\x18\x02 \x01(\x08\x12\x10\n\x08\x63ontract\x18\x03 \x01(\t\"\xab\x01\n\x07Verdict\x12\r\n\x05group\x18\x01 \x01(\t\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x14\n\x0coperation_id\x18\x03 \x01(\t\x12*\n\x06ruling\x18\x04 \x01(\x0e\x32\x1a.rankbridge.link.v1.Ruling\x12+\n\x07members\x18\x05 \x03(\x0b\x32\x1a.rankbridge.link.v1.Member\x12\x10\n\x08payloads\x18\x06 \x03(\x0c\"G\n\x05\x41\x62ort\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\x0c\n\x04lost\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\"\xb9\x01\n\x04Post\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12&\n\x04side\x18\x02 \x01(\x0e\x32\x18.rankbridge.link.v1.Side\x12\x11\n\x04peer\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x0b\n\x03tag\x18\x04 \x01(\r\x12\x0c\n\x04kind\x18\x05 \x01(\t\x12\x0c\n\x04spec\x18\x06 \x01(\t\x12\x12\n\ntimeout_ms\x18\x07 \x01(\r\x12\x0f\n\x07payload\x18\x08 \x01(\x0c\x12\x0f\n\x07\x63hannel\x18\t \x01(\tB\x07\n\x05_peer\"\x84\x01\n\x05Match\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12*\n\x06ruling\x18\x02 \x01(\x0e\x32\x1a.rankbridge.link.v1.Ruling\x12\x10\n\x08transfer\x18\x03 \x01(\r\x12\x0c\n\x04peer\x18\x04 \x01(\r\x12\x0e\n\x06theirs\x18\x05 \x01(\t\x12\x0f\n\x07payload\x18\x06 \x01(\x0c\"\x18\n\x06Recall\x12\x0e\n\x06number\x18\x01 \x01(\x04*s\n\x06Ruling\x12\x16\n\x12RULING_UNSPECIFIED\x10\x00\x12\r\n\tRULING_GO\x10\x01\x12\x13\n\x0fRULING_MISMATCH\x10\x02\x12\x17\n\x13RULING_PEER_MISSING\x10\x03\x12\x14\n\x10RULING_WITHDRAWN\x10\x04*:\n\x04Side\x12\x14\n\x10SIDE_UNSPECIFIED\x10\x00\x12\r\n\tSIDE_SEND\x10\x01\x12\r\n\tSIDE_RECV\x10\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1drankbridge/link/v1/link.proto\x12\x12rankbridge.link.v1\"\x95\x05\n\x05\x46rame\x12*\n\x05hello\x18\x01 \x01(\x0b\x32\x19.rankbridge.link.v1.HelloH\x00\x12.\n\x07welcome\x18\x02 \x01(\x0b\x32\x1b.rankbridge.link.v1.WelcomeH\x00\x12.\n\x07\x61rrival\x18\x03 \x01(\x0b\x32\x1b.rankbridge.link.v1.ArrivalH\x00\x12.\n\x07verdict\x18\x04 \x01(\x0b\x32\x1b.rankbridge.link.v1.VerdictH\x00\x12*\n\x05\x61\x62ort\x18\x05 \x01(\x0b\x32\x19.rankbridge.link.v1.AbortH\x00\x12\x34\n\nwithdrawal\x18\x06 \x01(\x0b\x32\x1e.rankbridge.link.v1.WithdrawalH\x00\x12(\n\x04\x62\x65\x61t\x18\x07 \x01(\x0b\x32\x18.rankbridge.link.v1.BeatH\x00\x12.\n\x07goodbye\x18\x08 \x01(\x0b\x32\x1b.rankbridge.link.v1.GoodbyeH\x00\x12(\n\x04post\x18\t \x01(\x0b\x32\x18.rankbridge.link.v1.PostH\x00\x12*\n\x05match\x18\n \x01(\x0b\x32\x19.rankbridge.link.v1.MatchH\x00\x12,\n\x06recall\x18\x0b \x01(\x0b\x32\x1a.rankbridge.link.v1.RecallH\x00\x12.\n\x07\x63ommand\x18\x0c \x01(\x0b\x32\x1b.rankbridge.link.v1.CommandH\x00\x12,\n\x06report\x18\r \x01(\x0b\x32\x1a.rankbridge.link.v1.ReportH\x00\x12*\n\x05relay\x18\x0e \x01(\x0b\x32\x19.rankbridge.link.v1.RelayH\x00\x42\x06\n\x04kind\"\'\n\x07\x43ommand\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x0c\n\x04part\x18\x02 \x01(\x0c\"_\n\x06Report\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12\x14\n\x0coperation_id\x18\x02 \x01(\t\x12\x0f\n\x07refusal\x18\x03 \x01(\t\x12\x0e\n\x06reason\x18\x04 \x01(\t\x12\x0e\n\x06result\x18\x05 \x01(\x0c\"q\n\x05Relay\x12\x0e\n\x06source\x18\x01 \x01(\r\x12\x0e\n\x06target\x18\x02 \x01(\r\x12\x0e\n\x06number\x18\x03 \x01(\x04\x12*\n\x06\x65rrand\x18\x04 \x01(\x0e\x32\x1a.rankbridge.link.v1.Errand\x12\x0c\n\x04\x62ody\x18\x05 \x01(\x0c\"\t\n\x07Goodbye\"C\n\nWithdrawal\x12\r\n\x05group\x18\x01 \x01(\t\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x14\n\x0coperation_id\x18\x03 \x01(\t\"\x06\n\x04\x42\x65\x61t\"H\n\x05Hello\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\x0e\n\x06secret\x18\x03 \x01(\x0c\x12\r\n\x05group\x18\x04 \x01(\t\"\x17\n\x07Welcome\x12\x0c\n\x04rank\x18\x01 \x01(\r\"w\n\x07\x41rrival\x12\r\n\x05group\x18\x01 \x01(\t\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x14\n\x0coperation_id\x18\x03 \x01(\t\x12\x10\n\x08\x63ontract\x18\x04 \x01(\t\x12\x12\n\ntimeout_ms\x18\x05 \x01(\r\x12\x0f\n\x07payload\x18\x06 \x01(\x0c\"B\n\x06Member\x12\x15\n\rrank_in_group\x18\x01 \x01(\r\x12\x0f\n\x07\x61rrived\x18\x02 \x01(\x08\x12\x10\n\x08\x63ontract\x18\x03 \x01(\t\"\xbc\x01\n\x07Verdict\x12\r\n\x05group\x18\x01 \x01(\t\x12\x10\n\x08sequence\x18\x02 \x01(\x04\x12\x14\n\x0coperation_id\x18\x03 \x01(\t\x12*\n\x06ruling\x18\x04 \x01(\x0e\x32\x1a.rankbridge.link.v1.Ruling\x12+\n\x07members\x18\x05 \x03(\x0b\x32\x1a.rankbridge.link.v1.Member\x12\x10\n\x08payloads\x18\x06 \x03(\x0c\x12\x0f\n\x07refusal\x18\x07 \x01(\t\"G\n\x05\x41\x62ort\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\x0c\n\x04lost\x18\x03 \x01(\x08\x12\x0e\n\x06reason\x18\x04 \x01(\t\"\xb9\x01\n\x04Post\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12&\n\x04side\x18\x02 \x01(\x0e\x32\x18.rankbridge.link.v1.Side\x12\x11\n\x04peer\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x0b\n\x03tag\x18\x04 \x01(\r\x12\x0c\n\x04kind\x18\x05 \x01(\t\x12\x0c\n\x04spec\x18\x06 \x01(\t\x12\x12\n\ntimeout_ms\x18\x07 \x01(\r\x12\x0f\n\x07payload\x18\x08 \x01(\x0c\x12\x0f\n\x07\x63hannel\x18\t \x01(\tB\x07\n\x05_peer\"\x84\x01\n\x05Match\x12\x0e\n\x06number\x18\x01 \x01(\x04\x12*\n\x06ruling\x18\x02 \x01(\x0e\x32\x1a.rankbridge.link.v1.Ruling\x12\x10\n\x08transfer\x18\x03 \x01(\r\x12\x0c\n\x04peer\x18\x04 \x01(\r\x12\x0e\n\x06theirs\x18\x05 \x01(\t\x12\x0f\n\x07payload\x18\x06 \x01(\x0c\"\x18\n\x06Recall\x12\x0e\n\x06number\x18\x01 \x01(\x04*Y\n\x06\x45rrand\x12\x16\n\x12\x45RRAND_UNSPECIFIED\x10\x00\x12\x0f\n\x0b\x45RRAND_CALL\x10\x01\x12\x11\n\rERRAND_ANSWER\x10\x02\x12\x13\n\x0f\x45RRAND_WITHDRAW\x10\x03*\x87\x01\n\x06Ruling\x12\x16\n\x12RULING_UNSPECIFIED\x10\x00\x12\r\n\tRULING_GO\x10\x01\x12\x13\n\x0fRULING_MISMATCH\x10\x02\x12\x17\n\x13RULING_PEER_MISSING\x10\x03\x12\x14\n\x10RULING_WITHDRAWN\x10\x04\x12\x12\n\x0eRULING_REFUSED\x10\x05*:\n\x04Side\x12\x14\n\x10SIDE_UNSPECIFIED\x10\x00\x12\r\n\tSIDE_SEND\x10\x01\x12\r\n\tSIDE_RECV\x10\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rankbridge.link.v1.link_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_RULING']._serialized_start=1551
-  _globals['_RULING']._serialized_end=1666
-  _globals['_SIDE']._serialized_start=1668
-  _globals['_SIDE']._serialized_end=1726
+  _globals['_ERRAND']._serialized_start=1959
+  _globals['_ERRAND']._serialized_end=2048
+  _globals['_RULING']._serialized_start=2051
+  _globals['_RULING']._serialized_end=2186
+  _globals['_SIDE']._serialized_start=2188
+  _globals['_SIDE']._serialized_end=2246
   _globals['_FRAME']._serialized_start=54
-  _globals['_FRAME']._serialized_end=577
-  _globals['_GOODBYE']._serialized_start=579
-  _globals['_GOODBYE']._serialized_end=588
-  _globals['_WITHDRAWAL']._serialized_start=590
-  _globals['_WITHDRAWAL']._serialized_end=657
-  _globals['_BEAT']._serialized_start=659
-  _globals['_BEAT']._serialized_end=665
-  _globals['_HELLO']._serialized_start=667
-  _globals['_HELLO']._serialized_end=739
-  _globals['_WELCOME']._serialized_start=741
-  _globals['_WELCOME']._serialized_end=764
-  _globals['_ARRIVAL']._serialized_start=766
-  _globals['_ARRIVAL']._serialized_end=885
-  _globals['_MEMBER']._serialized_start=887
-  _globals['_MEMBER']._serialized_end=953
-  _globals['_VERDICT']._serialized_start=956
-  _globals['_VERDICT']._serialized_end=1127
-  _globals['_ABORT']._serialized_start=1129
-  _globals['_ABORT']._serialized_end=1200
-  _globals['_POST']._serialized_start=1203
-  _globals['_POST']._serialized_end=1388
-  _globals['_MATCH']._serialized_start=1391
-  _globals['_MATCH']._serialized_end=1523
-  _globals['_RECALL']._serialized_start=1525
-  _globals['_RECALL']._serialized_end=1549
+  _globals['_FRAME']._serialized_end=715
+  _globals['_COMMAND']._serialized_start=717
+  _globals['_COMMAND']._serialized_end=756
+  _globals['_REPORT']._serialized_start=758
+  _globals['_REPORT']._serialized_end=853
+  _globals['_RELAY']._serialized_start=855
+  _globals['_RELAY']._serialized_end=968
+  _globals['_GOODBYE']._serialized_start=970
+  _globals['_GOODBYE']._serialized_end=979
+  _globals['_WITHDRAWAL']._serialized_start=981
+  _globals['_WITHDRAWAL']._serialized_end=1048
+  _globals['_BEAT']._serialized_start=1050
+  _globals['_BEAT']._serialized_end=1056
+  _globals['_HELLO']._serialized_start=1058
+  _globals['_HELLO']._serialized_end=1130
+  _globals['_WELCOME']._serialized_start=1132
+  _globals['_WELCOME']._serialized_end=1155
+  _globals['_ARRIVAL']._serialized_start=1157
+  _globals['_ARRIVAL']._serialized_end=1276
+  _globals['_MEMBER']._serialized_start=1278
+  _globals['_MEMBER']._serialized_end=1344
+  _globals['_VERDICT']._serialized_start=1347
+  _globals['_VERDICT']._serialized_end=1535
+  _globals['_ABORT']._serialized_start=1537
+  _globals['_ABORT']._serialized_end=1608
+  _globals['_POST']._serialized_start=1611
+  _globals['_POST']._serialized_end=1796
+  _globals['_MATCH']._serialized_start=1799
+  _globals['_MATCH']._serialized_end=1931
+  _globals['_RECALL']._serialized_start=1933
+  _globals['_RECALL']._serialized_end=1957
 # @@protoc_insertion_point(module_scope)

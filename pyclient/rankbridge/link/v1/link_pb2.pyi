@@ -21,6 +21,34 @@ else:
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
+class _Errand:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _ErrandEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Errand.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    ERRAND_UNSPECIFIED: _Errand.ValueType  # 0
+    """Never sent."""
+    ERRAND_CALL: _Errand.ValueType  # 1
+    """A gang call, to its leader."""
+    ERRAND_ANSWER: _Errand.ValueType  # 2
+    """What became of it, back."""
+    ERRAND_WITHDRAW: _Errand.ValueType  # 3
+    """Its caller has gone: withdraw what was not admitted."""
+
+class Errand(_Errand, metaclass=_ErrandEnumTypeWrapper):
+    """What a relay brings."""
+
+ERRAND_UNSPECIFIED: Errand.ValueType  # 0
+"""Never sent."""
+ERRAND_CALL: Errand.ValueType  # 1
+"""A gang call, to its leader."""
+ERRAND_ANSWER: Errand.ValueType  # 2
+"""What became of it, back."""
+ERRAND_WITHDRAW: Errand.ValueType  # 3
+"""Its caller has gone: withdraw what was not admitted."""
+Global___Errand: typing_extensions.TypeAlias = Errand
+
 class _Ruling:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
@@ -37,6 +65,8 @@ class _RulingEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     """Members are missing."""
     RULING_WITHDRAWN: _Ruling.ValueType  # 4
     """The member asked to leave, and has left before anyone entered."""
+    RULING_REFUSED: _Ruling.ValueType  # 5
+    """A member refused its part of a gang call."""
 
 class Ruling(_Ruling, metaclass=_RulingEnumTypeWrapper):
     """How an admission ended."""
@@ -51,6 +81,8 @@ RULING_PEER_MISSING: Ruling.ValueType  # 3
 """Members are missing."""
 RULING_WITHDRAWN: Ruling.ValueType  # 4
 """The member asked to leave, and has left before anyone entered."""
+RULING_REFUSED: Ruling.ValueType  # 5
+"""A member refused its part of a gang call."""
 Global___Ruling: typing_extensions.TypeAlias = Ruling
 
 class _Side:
@@ -94,6 +126,9 @@ class Frame(google.protobuf.message.Message):
     POST_FIELD_NUMBER: builtins.int
     MATCH_FIELD_NUMBER: builtins.int
     RECALL_FIELD_NUMBER: builtins.int
+    COMMAND_FIELD_NUMBER: builtins.int
+    REPORT_FIELD_NUMBER: builtins.int
+    RELAY_FIELD_NUMBER: builtins.int
     @property
     def hello(self) -> Global___Hello:
         """First on every link, from the connecting side."""
@@ -138,6 +173,18 @@ class Frame(google.protobuf.message.Message):
     def recall(self) -> Global___Recall:
         """A member wants its post back."""
 
+    @property
+    def command(self) -> Global___Command:
+        """The leader passes on a member's part of a gang call."""
+
+    @property
+    def report(self) -> Global___Report:
+        """What became of that part."""
+
+    @property
+    def relay(self) -> Global___Relay:
+        """On links of "world": a gang call on its way between the rank that was asked and the leader of its group."""
+
     def __init__(
         self,
         *,
@@ -152,12 +199,105 @@ class Frame(google.protobuf.message.Message):
         post: Global___Post | None = ...,
         match: Global___Match | None = ...,
         recall: Global___Recall | None = ...,
+        command: Global___Command | None = ...,
+        report: Global___Report | None = ...,
+        relay: Global___Relay | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "match", b"match", "post", b"post", "recall", b"recall", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "match", b"match", "post", b"post", "recall", b"recall", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["hello", "welcome", "arrival", "verdict", "abort", "withdrawal", "beat", "goodbye", "post", "match", "recall"] | None: ...
+    def HasField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "command", b"command", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "match", b"match", "post", b"post", "recall", b"recall", "relay", b"relay", "report", b"report", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["abort", b"abort", "arrival", b"arrival", "beat", b"beat", "command", b"command", "goodbye", b"goodbye", "hello", b"hello", "kind", b"kind", "match", b"match", "post", b"post", "recall", b"recall", "relay", b"relay", "report", b"report", "verdict", b"verdict", "welcome", b"welcome", "withdrawal", b"withdrawal"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["hello", "welcome", "arrival", "verdict", "abort", "withdrawal", "beat", "goodbye", "post", "match", "recall", "command", "report", "relay"] | None: ...
 
 Global___Frame: typing_extensions.TypeAlias = Frame
+
+@typing.final
+class Command(google.protobuf.message.Message):
+    """A member's part of a gang call. Members get the commands of a group in one order."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: builtins.int
+    PART_FIELD_NUMBER: builtins.int
+    number: builtins.int
+    """Names the gang call among those of its leader."""
+    part: builtins.bytes
+    """One rankbridge.v1.Operation, with its call."""
+    def __init__(
+        self,
+        *,
+        number: builtins.int = ...,
+        part: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["number", b"number", "part", b"part"]) -> None: ...
+
+Global___Command: typing_extensions.TypeAlias = Command
+
+@typing.final
+class Report(google.protobuf.message.Message):
+    """What became of a member's part of a gang call."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    NUMBER_FIELD_NUMBER: builtins.int
+    OPERATION_ID_FIELD_NUMBER: builtins.int
+    REFUSAL_FIELD_NUMBER: builtins.int
+    REASON_FIELD_NUMBER: builtins.int
+    RESULT_FIELD_NUMBER: builtins.int
+    number: builtins.int
+    """Number of the command."""
+    operation_id: builtins.str
+    """Id of the operation."""
+    refusal: builtins.str
+    """Name of the error code with which the member refused its part: it has not come, and will not. Empty: it came."""
+    reason: builtins.str
+    """With a refusal: why, in words."""
+    result: builtins.bytes
+    """One rankbridge.v1.OperationResult. Empty: it is done, and what it gave is too large."""
+    def __init__(
+        self,
+        *,
+        number: builtins.int = ...,
+        operation_id: builtins.str = ...,
+        refusal: builtins.str = ...,
+        reason: builtins.str = ...,
+        result: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["number", b"number", "operation_id", b"operation_id", "reason", b"reason", "refusal", b"refusal", "result", b"result"]) -> None: ...
+
+Global___Report: typing_extensions.TypeAlias = Report
+
+@typing.final
+class Relay(google.protobuf.message.Message):
+    """A gang call on its way, from a member of "world" to another."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    SOURCE_FIELD_NUMBER: builtins.int
+    TARGET_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
+    ERRAND_FIELD_NUMBER: builtins.int
+    BODY_FIELD_NUMBER: builtins.int
+    source: builtins.int
+    """Rank in the gang that says it."""
+    target: builtins.int
+    """Rank in the gang that it is for. The leader of "world" passes on what is not for itself."""
+    number: builtins.int
+    """Names the call among those of the rank that was asked."""
+    errand: Global___Errand.ValueType
+    """What this is."""
+    body: builtins.bytes
+    """A rankbridge.v1.CallRequest or rankbridge.v1.CallResponse. Empty: neither."""
+    def __init__(
+        self,
+        *,
+        source: builtins.int = ...,
+        target: builtins.int = ...,
+        number: builtins.int = ...,
+        errand: Global___Errand.ValueType = ...,
+        body: builtins.bytes = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["body", b"body", "errand", b"errand", "number", b"number", "source", b"source", "target", b"target"]) -> None: ...
+
+Global___Relay: typing_extensions.TypeAlias = Relay
 
 @typing.final
 class Goodbye(google.protobuf.message.Message):
@@ -335,6 +475,7 @@ class Verdict(google.protobuf.message.Message):
     RULING_FIELD_NUMBER: builtins.int
     MEMBERS_FIELD_NUMBER: builtins.int
     PAYLOADS_FIELD_NUMBER: builtins.int
+    REFUSAL_FIELD_NUMBER: builtins.int
     group: builtins.str
     """Name of the group."""
     sequence: builtins.int
@@ -343,9 +484,13 @@ class Verdict(google.protobuf.message.Message):
     """Operation id of the arrival that is answered."""
     ruling: Global___Ruling.ValueType
     """How the admission ended."""
+    refusal: builtins.str
+    """With REFUSED: name of the error code."""
     @property
     def members(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Member]:
-        """Every member, by rank in group. Empty with GO."""
+        """Every member, by rank in group; with REFUSED the one that refused, alone, and why in place of its contract. Empty
+        with GO and WITHDRAWN.
+        """
 
     @property
     def payloads(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.bytes]:
@@ -360,8 +505,9 @@ class Verdict(google.protobuf.message.Message):
         ruling: Global___Ruling.ValueType = ...,
         members: collections.abc.Iterable[Global___Member] | None = ...,
         payloads: collections.abc.Iterable[builtins.bytes] | None = ...,
+        refusal: builtins.str = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["group", b"group", "members", b"members", "operation_id", b"operation_id", "payloads", b"payloads", "ruling", b"ruling", "sequence", b"sequence"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["group", b"group", "members", b"members", "operation_id", b"operation_id", "payloads", b"payloads", "refusal", b"refusal", "ruling", b"ruling", "sequence", b"sequence"]) -> None: ...
 
 Global___Verdict: typing_extensions.TypeAlias = Verdict
 

@@ -35,6 +35,7 @@ defmodule RankBridge.Proto.V1.ErrorCode do
     * `:ERROR_CODE_UNKNOWN_QUEUE` - No such queue in the group on this rank, or it was shut down.
     * `:ERROR_CODE_NAME_EXISTS` - A queue or a graph of that name exists. Choose another name.
     * `:ERROR_CODE_UNKNOWN_GRAPH` - No such graph in the session on this rank, or nothing is being recorded.
+    * `:ERROR_CODE_UNKNOWN_SHARED_MEMORY` - No such shared memory in the session on this rank, or it was given up. Open some, or use a stream.
   """
 
   @type t ::
@@ -65,6 +66,7 @@ defmodule RankBridge.Proto.V1.ErrorCode do
           | :ERROR_CODE_UNKNOWN_QUEUE
           | :ERROR_CODE_NAME_EXISTS
           | :ERROR_CODE_UNKNOWN_GRAPH
+          | :ERROR_CODE_UNKNOWN_SHARED_MEMORY
           | integer()
 
   @doc "The number of each name."
@@ -97,7 +99,8 @@ defmodule RankBridge.Proto.V1.ErrorCode do
       ERROR_CODE_UNSUPPORTED_OPERATION: 23,
       ERROR_CODE_UNKNOWN_QUEUE: 24,
       ERROR_CODE_NAME_EXISTS: 25,
-      ERROR_CODE_UNKNOWN_GRAPH: 26
+      ERROR_CODE_UNKNOWN_GRAPH: 26,
+      ERROR_CODE_UNKNOWN_SHARED_MEMORY: 27
     }
   end
 
@@ -130,6 +133,7 @@ defmodule RankBridge.Proto.V1.ErrorCode do
   def value(:ERROR_CODE_UNKNOWN_QUEUE), do: 24
   def value(:ERROR_CODE_NAME_EXISTS), do: 25
   def value(:ERROR_CODE_UNKNOWN_GRAPH), do: 26
+  def value(:ERROR_CODE_UNKNOWN_SHARED_MEMORY), do: 27
   def value(number) when is_integer(number), do: number
 
   @doc "The name of a number, or the number where it has none."
@@ -161,6 +165,7 @@ defmodule RankBridge.Proto.V1.ErrorCode do
   def key(24), do: :ERROR_CODE_UNKNOWN_QUEUE
   def key(25), do: :ERROR_CODE_NAME_EXISTS
   def key(26), do: :ERROR_CODE_UNKNOWN_GRAPH
+  def key(27), do: :ERROR_CODE_UNKNOWN_SHARED_MEMORY
   def key(number) when is_integer(number), do: number
 end
 

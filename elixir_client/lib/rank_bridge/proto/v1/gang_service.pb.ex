@@ -291,6 +291,354 @@ defmodule RankBridge.Proto.V1.FormResponse do
   end
 end
 
+defmodule RankBridge.Proto.V1.CallRequest do
+  @moduledoc """
+  Does a collective on every member of a group.
+
+  ## Fields
+
+    * `call` - Group, identity, timeout: of all parts. The session owns the refs of every member. Without an operation id the
+      sidecar makes one, and answers with it.
+    * `operations` - Each member's part, in group order; or a single one, which is every member's. Of one kind, which is none that sends
+      or receives, each without a `call` of its own, and each of at most 64 KiB.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          call: V1.Call.t() | nil,
+          operations: [V1.Operation.t()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct call: nil,
+            operations: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Call}, message.call),
+      Encode.repeated(0x12, {:message, V1.Operation}, message.operations),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | call: Decode.message(V1.Call, message.call, raw, depth)}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    %{message | operations: [Decode.message(V1.Operation, nil, raw, depth) | message.operations]}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | operations: Enum.reverse(message.operations),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :call, {:message, V1.Call}, :optional},
+      {2, :operations, {:message, V1.Operation}, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.MemberOutcome do
+  @moduledoc """
+  What became of a gang call at one member.
+
+  ## Fields
+
+    * `rank` - Rank in the gang.
+    * `result` - What it gave, or how it failed. Absent: it is done, and what it gave is too large to be passed on; ask that rank,
+      with OperationService.Await.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          rank: non_neg_integer(),
+          result: V1.OperationResult.t() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct rank: 0,
+            result: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, :uint32, message.rank),
+      Encode.optional(0x12, {:message, V1.OperationResult}, message.result),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | rank: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    %{message | result: Decode.message(V1.OperationResult, message.result, raw, depth)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :rank, :uint32, :implicit},
+      {2, :result, {:message, V1.OperationResult}, :optional}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.MemberOutcomes do
+  @moduledoc """
+  What became of a gang call.
+
+  ## Fields
+
+    * `operation_id` - Id of the operation.
+    * `members` - Every member, in group order.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          operation_id: String.t(),
+          members: [V1.MemberOutcome.t()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct operation_id: "",
+            members: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.operation_id),
+      Encode.repeated(0x12, {:message, V1.MemberOutcome}, message.members),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | operation_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    %{message | members: [Decode.message(V1.MemberOutcome, nil, raw, depth) | message.members]}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | members: Enum.reverse(message.members),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :operation_id, :string, :implicit},
+      {2, :members, {:message, V1.MemberOutcome}, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.CallResponse do
+  @moduledoc """
+  Outcome of Call.
+
+  ## Fields
+
+    * `outcomes` - Every member's outcome: whether any of them failed, only these tell.
+    * `error` - What is wrong with the call as a whole. No member was asked.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:outcomes, V1.MemberOutcomes.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:outcomes, value}) do
+    Encode.always(0x0A, {:message, V1.MemberOutcomes}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :outcomes)
+    %{message | outcome: {:outcomes, Decode.message(V1.MemberOutcomes, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :outcomes, {:message, V1.MemberOutcomes}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
 defmodule RankBridge.Proto.V1.GangService do
   @moduledoc """
   The gang as a whole, by way of any of its sidecars.
@@ -303,7 +651,8 @@ defmodule RankBridge.Proto.V1.GangService do
   @spec methods() :: [Rpc.t()]
   def methods do
     [
-      form()
+      form(),
+      call()
     ]
   end
 
@@ -317,6 +666,22 @@ defmodule RankBridge.Proto.V1.GangService do
       path: "/rankbridge.v1.GangService/Form",
       request: V1.FormRequest,
       response: V1.FormResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Does a collective on every member of a group, and answers with every member's outcome. Any sidecar may be asked;
+  that of the group's first rank passes on the least. If one member refuses its part, all are told at once, and
+  nothing has happened. If the caller hangs up, every part that was not admitted is withdrawn.
+  """
+  @spec call() :: Rpc.t()
+  def call do
+    %Rpc{
+      path: "/rankbridge.v1.GangService/Call",
+      request: V1.CallRequest,
+      response: V1.CallResponse,
       client_stream?: false,
       server_stream?: false
     }

@@ -796,7 +796,7 @@ defmodule RankBridge.Proto.V1.GraphService do
   records its own; a replay is one operation of the group, admitted at once. It reads the refs that the recorded
   collectives read, as they are now, and puts results into the refs that those made: nothing is allocated.
 
-  vLLM's graph_capture, on backends whose collectives are not launched by CUDA.
+  vLLM's graph_capture, on every backend: on NCCL a replay is the launch of a CUDA graph.
   """
 
   alias RankBridge.Proto.V1

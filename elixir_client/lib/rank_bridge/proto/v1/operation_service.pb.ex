@@ -86,6 +86,7 @@ defmodule RankBridge.Proto.V1.Operation do
     * `replay` - Run a graph again.
     * `enqueue` - Write a value into a queue.
     * `dequeue` - Read a value from a queue.
+    * `ping` - Agree with all members, and do nothing else.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -120,6 +121,7 @@ defmodule RankBridge.Proto.V1.Operation do
           | {:replay, V1.ReplayRequest.t()}
           | {:enqueue, V1.EnqueueRequest.t()}
           | {:dequeue, V1.DequeueRequest.t()}
+          | {:ping, V1.PingRequest.t()}
 
   @type t :: %__MODULE__{
           kind: kind() | nil,
@@ -248,6 +250,10 @@ defmodule RankBridge.Proto.V1.Operation do
 
   defp encode_kind({:dequeue, value}) do
     Encode.always(0xD2, {:message, V1.DequeueRequest}, value)
+  end
+
+  defp encode_kind({:ping, value}) do
+    Encode.always(0xDA, {:message, V1.PingRequest}, value)
   end
 
   @impl true
@@ -423,6 +429,11 @@ defmodule RankBridge.Proto.V1.Operation do
     %{message | kind: {:dequeue, Decode.message(V1.DequeueRequest, held, raw, depth)}}
   end
 
+  def __put__(message, 27, 2, raw, depth) do
+    held = Decode.held(message.kind, :ping)
+    %{message | kind: {:ping, Decode.message(V1.PingRequest, held, raw, depth)}}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -467,7 +478,83 @@ defmodule RankBridge.Proto.V1.Operation do
       {23, :coalesce, {:message, V1.CoalesceRequest}, {:oneof, :kind}},
       {24, :replay, {:message, V1.ReplayRequest}, {:oneof, :kind}},
       {25, :enqueue, {:message, V1.EnqueueRequest}, {:oneof, :kind}},
-      {26, :dequeue, {:message, V1.DequeueRequest}, {:oneof, :kind}}
+      {26, :dequeue, {:message, V1.DequeueRequest}, {:oneof, :kind}},
+      {27, :ping, {:message, V1.PingRequest}, {:oneof, :kind}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.PingRequest do
+  @moduledoc """
+  Asks all members whether they are there, in the order of the group's other operations. It is admitted as a collective
+  is, and gives none: the backend is not entered.
+
+  ## Fields
+
+    * `call` - Group, identity, timeout.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          call: V1.Call.t() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct call: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Call}, message.call),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | call: Decode.message(V1.Call, message.call, raw, depth)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :call, {:message, V1.Call}, :optional}
     ]
   end
 end

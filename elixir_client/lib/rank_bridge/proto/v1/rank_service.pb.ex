@@ -1457,9 +1457,324 @@ defmodule RankBridge.Proto.V1.AbortGenerationResponse do
   end
 end
 
+defmodule RankBridge.Proto.V1.WatchEventsRequest do
+  @moduledoc """
+  Tells what happens on this rank.
+
+  ## Fields
+
+    * `kinds` - Kinds of events to tell. Empty: all.
+    * `after` - Begins after the event of this number. 0: with the oldest that is kept. Absent: with what happens from now on. One
+      that is not there yet begins with the oldest that is kept, as another process may have taken the rank's place.
+    * `log` - Log in which `after` counts, as `Watching` told. Another than the rank's: begins with the oldest that is kept.
+      0: the rank's.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          kinds: [V1.EventKind.t()],
+          after: non_neg_integer() | nil,
+          log: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct kinds: [],
+            after: nil,
+            log: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.packed(0x0A, {:enum, V1.EventKind}, message.kinds),
+      Encode.optional(0x10, :uint64, message.after),
+      Encode.implicit(0x18, :uint64, message.log),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | kinds: [Decode.value({:enum, V1.EventKind}, raw) | message.kinds]}
+  end
+
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | kinds: Decode.packed({:enum, V1.EventKind}, raw, message.kinds)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | after: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | log: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | kinds: Enum.reverse(message.kinds),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :kinds, {:enum, V1.EventKind}, :repeated},
+      {2, :after, :uint64, :optional},
+      {3, :log, :uint64, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.Watching do
+  @moduledoc """
+  What a watcher is told first, at once.
+
+  ## Fields
+
+    * `rank` - Rank in the gang.
+    * `log` - Names the log in which this process numbers its events; another process's is another. Never 0.
+    * `last` - Number of the newest event, whatever its kind. 0: nothing has happened yet.
+    * `state` - The newest event of kind formed or over, which the watcher may be told again. Absent: no generation was formed yet.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          rank: non_neg_integer(),
+          log: non_neg_integer(),
+          last: non_neg_integer(),
+          state: V1.Event.t() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct rank: 0,
+            log: 0,
+            last: 0,
+            state: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, :uint32, message.rank),
+      Encode.implicit(0x10, :uint64, message.log),
+      Encode.implicit(0x18, :uint64, message.last),
+      Encode.optional(0x22, {:message, V1.Event}, message.state),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | rank: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | log: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | last: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 4, 2, raw, depth) do
+    %{message | state: Decode.message(V1.Event, message.state, raw, depth)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :rank, :uint32, :implicit},
+      {2, :log, :uint64, :implicit},
+      {3, :last, :uint64, :implicit},
+      {4, :state, {:message, V1.Event}, :optional}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.WatchEventsResponse do
+  @moduledoc """
+  One thing that a watcher is told.
+
+  ## Fields
+
+    * `watching` - The watch has begun. The first response, and no other.
+    * `event` - What happened.
+    * `error` - The request is wrong, or the rank has too many watchers. The only response.
+    * `missed` - Events, of all kinds, that were dropped before this watcher could be told of them, since the response before this
+      one. 0: none. The rank keeps the newest 1,024.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:watching, V1.Watching.t()} | {:event, V1.Event.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          missed: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            missed: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.implicit(0x20, :uint64, message.missed),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:watching, value}) do
+    Encode.always(0x0A, {:message, V1.Watching}, value)
+  end
+
+  defp encode_outcome({:event, value}) do
+    Encode.always(0x12, {:message, V1.Event}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x1A, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :watching)
+    %{message | outcome: {:watching, Decode.message(V1.Watching, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :event)
+    %{message | outcome: {:event, Decode.message(V1.Event, held, raw, depth)}}
+  end
+
+  def __put__(message, 3, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | missed: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :watching, {:message, V1.Watching}, {:oneof, :outcome}},
+      {2, :event, {:message, V1.Event}, {:oneof, :outcome}},
+      {3, :error, {:message, V1.Error}, {:oneof, :outcome}},
+      {4, :missed, :uint64, :implicit}
+    ]
+  end
+end
+
 defmodule RankBridge.Proto.V1.RankService do
   @moduledoc """
-  One rank: what it is, and its part in forming a generation.
+  One rank: what it is, what happens on it, and its part in forming a generation.
   """
 
   alias RankBridge.Proto.V1
@@ -1472,7 +1787,8 @@ defmodule RankBridge.Proto.V1.RankService do
       describe_rank(),
       prepare_generation(),
       commit_generation(),
-      abort_generation()
+      abort_generation(),
+      watch_events()
     ]
   end
 
@@ -1530,6 +1846,21 @@ defmodule RankBridge.Proto.V1.RankService do
       response: V1.AbortGenerationResponse,
       client_stream?: false,
       server_stream?: false
+    }
+  end
+
+  @doc """
+  Tells what happens on this rank: at once what it is doing, then every event. Ends when the caller cancels, and when
+  the rank stops; a watcher that reads slowly holds up nobody, and is told how many events it missed.
+  """
+  @spec watch_events() :: Rpc.t()
+  def watch_events do
+    %Rpc{
+      path: "/rankbridge.v1.RankService/WatchEvents",
+      request: V1.WatchEventsRequest,
+      response: V1.WatchEventsResponse,
+      client_stream?: false,
+      server_stream?: true
     }
   end
 end

@@ -1633,6 +1633,932 @@ defmodule RankBridge.Proto.V1.GetTensorResponse do
   end
 end
 
+defmodule RankBridge.Proto.V1.OpenSharedMemoryRequest do
+  @moduledoc """
+  Makes a segment.
+
+  ## Fields
+
+    * `session_id` - Session that the segment belongs to, with which it ends. Not the shared session.
+    * `bytes` - Room for elements, in bytes, 1 or more.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          session_id: String.t(),
+          bytes: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct session_id: "",
+            bytes: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.session_id),
+      Encode.implicit(0x10, :uint64, message.bytes),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | session_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | bytes: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :session_id, :string, :implicit},
+      {2, :bytes, :uint64, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.SharedMemory do
+  @moduledoc """
+  A segment: the caller's from OpenSharedMemory until CloseSharedMemory, but for calls that name it. During such a call,
+  and when it ends without an answer, it is the rank's: then the caller gives it up and does not use it again.
+
+  ## Fields
+
+    * `id` - Names it, in its session on its rank.
+    * `path` - Path of the file on the rank's host. Elements begin at its first byte.
+    * `bytes` - Room for elements, in bytes: what was asked for or more.
+    * `nonce` - What lies in the file from byte `bytes` on, 16 random bytes. A caller that finds something else there, or no file,
+      has another file system than the rank, and uses a stream.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          id: String.t(),
+          path: String.t(),
+          bytes: non_neg_integer(),
+          nonce: iodata(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct id: "",
+            path: "",
+            bytes: 0,
+            nonce: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.id),
+      Encode.implicit(0x12, :string, message.path),
+      Encode.implicit(0x18, :uint64, message.bytes),
+      Encode.implicit(0x22, :bytes, message.nonce),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | path: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 0, raw, _depth) do
+    %{message | bytes: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 4, 2, raw, _depth) do
+    %{message | nonce: Decode.value(:bytes, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :id, :string, :implicit},
+      {2, :path, :string, :implicit},
+      {3, :bytes, :uint64, :implicit},
+      {4, :nonce, :bytes, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.OpenSharedMemoryResponse do
+  @moduledoc """
+  Outcome of OpenSharedMemory.
+
+  ## Fields
+
+    * `memory` - The segment, whose elements have no particular value. It may be one that this session had before.
+    * `error` - What failed. RESOURCE_EXHAUSTED: no room now. UNSUPPORTED_OPERATION: this rank shares no memory.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:memory, V1.SharedMemory.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:memory, value}) do
+    Encode.always(0x0A, {:message, V1.SharedMemory}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :memory)
+    %{message | outcome: {:memory, Decode.message(V1.SharedMemory, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :memory, {:message, V1.SharedMemory}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.CloseSharedMemoryRequest do
+  @moduledoc """
+  Gives segments up.
+
+  ## Fields
+
+    * `session_id` - Session of the segments.
+    * `memory_ids` - Ids of the segments.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          session_id: String.t(),
+          memory_ids: [String.t()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct session_id: "",
+            memory_ids: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.session_id),
+      Encode.repeated(0x12, :string, message.memory_ids),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | session_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | memory_ids: [Decode.value(:string, raw) | message.memory_ids]}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | memory_ids: Enum.reverse(message.memory_ids),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :session_id, :string, :implicit},
+      {2, :memory_ids, :string, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.CloseSharedMemoryResponse do
+  @moduledoc """
+  Outcome of CloseSharedMemory.
+
+  ## Fields
+
+    * `closed` - Number of segments that were given up now.
+    * `error` - What failed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:closed, non_neg_integer()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:closed, value}) do
+    Encode.always(0x08, :uint64, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | outcome: {:closed, Decode.value(:uint64, raw)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :closed, :uint64, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.PutSharedTensorRequest do
+  @moduledoc """
+  Makes a tensor of what lies in a segment.
+
+  ## Fields
+
+    * `session_id` - Owner of the ref. Empty: the rank's shared session.
+    * `tensor` - dtype, shape and device. Its elements lie in the segment, little-endian and row-major, from the first byte on.
+    * `memory_session_id` - Session of the segment.
+    * `memory_id` - Id of the segment.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          session_id: String.t(),
+          tensor: V1.TensorSpec.t() | nil,
+          memory_session_id: String.t(),
+          memory_id: String.t(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct session_id: "",
+            tensor: nil,
+            memory_session_id: "",
+            memory_id: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.session_id),
+      Encode.optional(0x12, {:message, V1.TensorSpec}, message.tensor),
+      Encode.implicit(0x1A, :string, message.memory_session_id),
+      Encode.implicit(0x22, :string, message.memory_id),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | session_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    %{message | tensor: Decode.message(V1.TensorSpec, message.tensor, raw, depth)}
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | memory_session_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 4, 2, raw, _depth) do
+    %{message | memory_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :session_id, :string, :implicit},
+      {2, :tensor, {:message, V1.TensorSpec}, :optional},
+      {3, :memory_session_id, :string, :implicit},
+      {4, :memory_id, :string, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.SharedPut do
+  @moduledoc """
+  A tensor that was made of what lay in a segment.
+
+  ## Fields
+
+    * `ref` - The ref on the new tensor.
+    * `adopted` - The segment has become the tensor's memory, and is the caller's no more. False: it is the caller's again.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          ref: V1.Ref.t() | nil,
+          adopted: boolean(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct ref: nil,
+            adopted: false,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Ref}, message.ref),
+      Encode.implicit(0x10, :bool, message.adopted),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | ref: Decode.message(V1.Ref, message.ref, raw, depth)}
+  end
+
+  def __put__(message, 2, 0, raw, _depth) do
+    %{message | adopted: Decode.value(:bool, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :ref, {:message, V1.Ref}, :optional},
+      {2, :adopted, :bool, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.PutSharedTensorResponse do
+  @moduledoc """
+  Outcome of PutSharedTensor.
+
+  ## Fields
+
+    * `put` - The tensor.
+    * `error` - What failed. Nothing is kept; the segment is the caller's again.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:put, V1.SharedPut.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:put, value}) do
+    Encode.always(0x0A, {:message, V1.SharedPut}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :put)
+    %{message | outcome: {:put, Decode.message(V1.SharedPut, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :put, {:message, V1.SharedPut}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.GetSharedTensorRequest do
+  @moduledoc """
+  Writes a tensor's elements into a segment.
+
+  ## Fields
+
+    * `session_id` - Session of the ref. Empty: the rank's shared session.
+    * `ref_id` - Id of the ref.
+    * `memory_session_id` - Session of the segment.
+    * `memory_id` - Id of the segment.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          session_id: String.t(),
+          ref_id: String.t(),
+          memory_session_id: String.t(),
+          memory_id: String.t(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct session_id: "",
+            ref_id: "",
+            memory_session_id: "",
+            memory_id: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.session_id),
+      Encode.implicit(0x12, :string, message.ref_id),
+      Encode.implicit(0x1A, :string, message.memory_session_id),
+      Encode.implicit(0x22, :string, message.memory_id),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | session_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | ref_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | memory_session_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 4, 2, raw, _depth) do
+    %{message | memory_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :session_id, :string, :implicit},
+      {2, :ref_id, :string, :implicit},
+      {3, :memory_session_id, :string, :implicit},
+      {4, :memory_id, :string, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.GetSharedTensorResponse do
+  @moduledoc """
+  Outcome of GetSharedTensor.
+
+  ## Fields
+
+    * `tensor` - dtype, shape and device. The elements lie in the segment, little-endian and row-major, from the first byte on.
+    * `error` - What failed. The segment is the caller's again, and unchanged.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:tensor, V1.TensorSpec.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:tensor, value}) do
+    Encode.always(0x0A, {:message, V1.TensorSpec}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :tensor)
+    %{message | outcome: {:tensor, Decode.message(V1.TensorSpec, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :tensor, {:message, V1.TensorSpec}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
 defmodule RankBridge.Proto.V1.DescribeRefRequest do
   @moduledoc """
   Tells what one ref is.
@@ -2272,6 +3198,10 @@ defmodule RankBridge.Proto.V1.RefService do
       create_tensor(),
       put_tensor(),
       get_tensor(),
+      open_shared_memory(),
+      close_shared_memory(),
+      put_shared_tensor(),
+      get_shared_tensor(),
       describe_ref(),
       list_refs(),
       release_refs()
@@ -2359,6 +3289,62 @@ defmodule RankBridge.Proto.V1.RefService do
       response: V1.GetTensorResponse,
       client_stream?: false,
       server_stream?: true
+    }
+  end
+
+  @doc """
+  Makes a segment: a file in memory that the rank and a caller on its host both read and write.
+  """
+  @spec open_shared_memory() :: Rpc.t()
+  def open_shared_memory do
+    %Rpc{
+      path: "/rankbridge.v1.RefService/OpenSharedMemory",
+      request: V1.OpenSharedMemoryRequest,
+      response: V1.OpenSharedMemoryResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Gives segments up, all or none. Those that were given up already are no error.
+  """
+  @spec close_shared_memory() :: Rpc.t()
+  def close_shared_memory do
+    %Rpc{
+      path: "/rankbridge.v1.RefService/CloseSharedMemory",
+      request: V1.CloseSharedMemoryRequest,
+      response: V1.CloseSharedMemoryResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Makes a tensor of the elements that the caller wrote into a segment.
+  """
+  @spec put_shared_tensor() :: Rpc.t()
+  def put_shared_tensor do
+    %Rpc{
+      path: "/rankbridge.v1.RefService/PutSharedTensor",
+      request: V1.PutSharedTensorRequest,
+      response: V1.PutSharedTensorResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Writes the elements of a tensor into a segment, where the caller reads them.
+  """
+  @spec get_shared_tensor() :: Rpc.t()
+  def get_shared_tensor do
+    %Rpc{
+      path: "/rankbridge.v1.RefService/GetSharedTensor",
+      request: V1.GetSharedTensorRequest,
+      response: V1.GetSharedTensorResponse,
+      client_stream?: false,
+      server_stream?: false
     }
   end
 

@@ -1,0 +1,187 @@
+"""What happened on a rank lately: a bounded log that any number of watchers read, each at its own pace."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from collections import deque
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import Enum, auto
+from typing import NamedTuple
+
+from .errors import BridgeError, ErrorCode, Failure
+from .group import GroupView
+
+KEPT = 1024
+MAX_WATCHES = 64
+
+
+class Kind(Enum):
+    """What kinds of events there are. Names are those of `rankbridge.v1.EventKind`."""
+
+    FORMED = auto()
+    OVER = auto()
+    MISMATCH = auto()
+    PEER_MISSING = auto()
+    STRAGGLER = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class Formed:
+    """A generation was formed, of `world_size` ranks, with these groups."""
+
+    world_size: int
+    groups: tuple[GroupView, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Straggler:
+    """Members of a group keep the others waiting.
+
+    `arrived`: rank, rank in group, seconds after the first; `missing`: rank, rank in group. `waited`: seconds since the
+    first has come.
+    """
+
+    group: str
+    operation: str
+    operation_id: str
+    arrived: tuple[tuple[int, int, float], ...]
+    missing: tuple[tuple[int, int], ...]
+    waited: float
+
+
+Detail = Formed | Failure | Straggler
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """`number`: from 1, ascending by one. `time_us`: microseconds since 1970. A failure is the detail of the others."""
+
+    number: int
+    time_us: int
+    rank: int
+    generation: int
+    kind: Kind
+    detail: Detail
+
+
+class Seen(NamedTuple):
+    """An event, and how many before it a watcher has missed since it last saw one."""
+
+    event: Event
+    missed: int
+
+
+class EventLog:
+    """The newest `kept` events of a rank. Thread-safe; to add one waits for no watcher.
+
+    `id`: unlike that of any other process's log, and not 0.
+    """
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self.id = 1 + secrets.randbelow(2**63 - 1)
+        self._changed = threading.Condition(threading.Lock())
+        self._events: deque[Event] = deque(maxlen=kept)
+        self._last = 0
+        self._state: Event | None = None
+        self._watches = 0
+        self._closed = False
+
+    def __len__(self) -> int:
+        """How many events are kept now."""
+        return len(self._events)
+
+    @property
+    def watches(self) -> int:
+        """How many watchers there are now."""
+        return self._watches
+
+    def add(self, kind: Kind, rank: int, generation: int, detail: Detail) -> None:
+        """Something has happened on this rank, just now."""
+        with self._changed:
+            self._last += 1
+            event = Event(self._last, time.time_ns() // 1000, rank, generation, kind, detail)
+            self._events.append(event)
+            if kind in (Kind.FORMED, Kind.OVER):
+                self._state = event
+            self._changed.notify_all()
+
+    def watch(self, kinds: Collection[Kind] = (), after: int | None = None, log: int = 0) -> Watch:
+        """Begin to watch these kinds of events, or all, after the event of that number; None: from now on.
+
+        A number of another log, or one that is not there yet, stands for 0: everything that is kept. Raises
+        RESOURCE_EXHAUSTED.
+        """
+        with self._changed:
+            if self._watches >= MAX_WATCHES:
+                raise BridgeError.of(
+                    ErrorCode.RESOURCE_EXHAUSTED,
+                    "too many watchers of this rank",
+                    expected=f"at most {MAX_WATCHES}",
+                    got=str(self._watches + 1),
+                )
+            self._watches += 1
+            if after is None:
+                after = self._last
+            elif after > self._last or log not in (0, self.id):
+                after = 0
+            return Watch(self, frozenset(kinds or Kind), after, self._last, self._state)
+
+    def close(self) -> None:
+        """Nothing more will happen: watches end when they have seen everything."""
+        with self._changed:
+            self._closed = True
+            self._changed.notify_all()
+
+    def _next(self, after: int) -> Event | None:
+        # Numbers ascend by one, so the place in the log is known.
+        if after >= self._last:
+            return None
+        place = after + 1 - self._events[0].number
+        return self._events[max(0, place)]
+
+
+class Watch:
+    """One watcher's place in the log. `last` and `state`: the newest event's number, and the newest formed or over.
+
+    One thread calls `next`; any calls `close`.
+    """
+
+    def __init__(
+        self, log: EventLog, kinds: frozenset[Kind], after: int, last: int, state: Event | None
+    ) -> None:
+        self.last = last
+        self.state = state
+        self._log = log
+        self._kinds = kinds
+        self._after = after
+        self._missed = 0
+        self._open = True
+
+    def next(self) -> Seen | None:
+        """The next event, when it happens; None: the watch was closed, or the log was and all of it was seen."""
+        log = self._log
+        with log._changed:
+            while self._open:
+                event = log._next(self._after)
+                if event is None:
+                    if log._closed:
+                        break
+                    log._changed.wait()
+                    continue
+                self._missed += event.number - self._after - 1
+                self._after = event.number
+                if event.kind in self._kinds:
+                    missed, self._missed = self._missed, 0
+                    return Seen(event, missed)
+            return None
+
+    def close(self) -> None:
+        """End it; `next` returns."""
+        with self._log._changed:
+            if self._open:
+                self._open = False
+                self._log._watches -= 1
+                self._log._changed.notify_all()

@@ -1,0 +1,374 @@
+"""Gang calls, as one rank sees them: those that it leads, its parts of others', and those that it passes on."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Protocol
+
+from .admission import Ruling, Verdict
+from .errors import BridgeError, ErrorCode, Failure, Place, RankDetail, RankState, invalid
+from .gang_call import GangCall
+from .generation import Generation
+from .group import Group
+from .letters import MAX_PART, MAX_RESULT, Command, Errand, Letter, Relay, Report
+from .task import VERDICT_GRACE, Task, cancelled, failure_of
+
+_MAX_SHOWN = 500
+
+Leave = Callable[[Callable[[], None]], None]
+"""Takes what is to be called when the caller of a gang call has gone."""
+
+
+class Parts(Protocol):
+    """What only the wire's side knows: how parts, their outcomes, and whole calls are written."""
+
+    def begin(self, part: bytes, first: bool) -> Task:
+        """Submit this rank's part; `first`: on its lane, which does it next.
+
+        Raises BridgeError when it is refused: nothing has happened then.
+        """
+        ...
+
+    def result(self, future: Future[object]) -> bytes:
+        """The outcome of an operation that is done."""
+        ...
+
+    def failure(self, failure: Failure) -> bytes:
+        """A failure as an outcome."""
+        ...
+
+    def same(self, one: bytes, other: bytes) -> bool:
+        """Whether two parts under one operation id ask for the same, whatever their timeouts."""
+        ...
+
+    def call(self, request: bytes, leave: Leave) -> bytes:
+        """Do a gang call that another rank was asked for and this one leads; gives the response."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """Where a gang call goes: its generation, its group, and whether this rank leads it."""
+
+    generation: Generation
+    group: Group
+
+    @property
+    def leader(self) -> int:
+        """Rank in the gang."""
+        return self.group.description.ranks[0]
+
+    @property
+    def is_here(self) -> bool:
+        """Whether this rank leads."""
+        return self.leader == self.generation.rank
+
+
+class _Caller:
+    """Who made a call that another rank was asked for: it may have gone before the call has begun. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._gone = False
+        self._withdraw: Callable[[], None] | None = None
+
+    def leave(self, withdraw: Callable[[], None]) -> None:
+        """Say what is to be done when it has gone."""
+        with self._lock:
+            self._withdraw = withdraw
+            gone = self._gone
+        if gone:
+            withdraw()
+
+    def go(self) -> None:
+        """It has gone."""
+        with self._lock:
+            self._gone = True
+            withdraw = self._withdraw
+        if withdraw is not None:
+            withdraw()
+
+
+class GangCalls:
+    """Safe to call from any thread. `parts` is given by whoever serves the rank, before the first generation."""
+
+    def __init__(self) -> None:
+        self.parts: Parts | None = None
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._led: dict[int, GangCall] = {}
+        self._by_id: dict[tuple[str, str], GangCall] = {}
+        self._asked: dict[int, Future[bytes]] = {}
+        # Callers of calls that were asked of other ranks, by that rank and its number.
+        self._callers: dict[tuple[int, int], _Caller] = {}
+
+    def lead(
+        self, route: Route, operation_id: str, timeout: float, parts: Sequence[bytes], leave: Leave
+    ) -> Sequence[bytes]:
+        """Do a gang call in a group that this rank leads; every member's result, in group order.
+
+        `leave` gets what withdraws it. Takes at most `timeout` seconds, and a second more when members do not tell.
+        Raises BridgeError when no member was asked.
+        """
+        end = time.monotonic() + timeout
+        for place, part in enumerate(parts):
+            if len(part) > MAX_PART:
+                raise invalid(
+                    f"the part of rank_in_group {place} is too large for a gang call",
+                    expected=f"at most {MAX_PART} bytes",
+                    got=str(len(part)),
+                )
+        key = (route.group.name, operation_id)
+        with self._lock:
+            known = self._by_id.get(key)
+            if known is None:
+                it = GangCall(next(self._numbers), operation_id, parts)
+                self._led[it.number] = self._by_id[key] = it
+        if known is not None:
+            return self._again(known, parts, end)
+        try:
+            return self._run(route, it, end, leave)
+        finally:
+            route.generation.forget_end(it)
+            with self._lock:
+                del self._led[it.number], self._by_id[key]
+
+    def ask(self, route: Route, body: bytes, timeout: float, leave: Leave) -> bytes:
+        """Have the group's leader do a gang call; gives its response. `timeout` in seconds.
+
+        Raises BridgeError when that cannot be told.
+        """
+        me, number, answer = route.generation.rank, next(self._numbers), Future[bytes]()
+        relay = Relay(me, route.leader, number, Errand.CALL, body)
+        links = route.generation.links
+        self._asked[number] = answer
+        try:
+            route.generation.await_end(answer, lambda error: _fail(answer, _indefinite(error)))
+            links.relay(relay)
+            leave(lambda: self._withdraw_asked(route, relay, answer))
+            return answer.result(timeout + 2 * VERDICT_GRACE)
+        except TimeoutError:
+            message = f"the timeout passed: rank {route.leader} has not told what became of the call"
+            raise BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, message, indefinite=True) from None
+        except OSError as error:
+            over = route.generation.error or BridgeError.of(ErrorCode.PEER_LOST, str(error))
+            raise _indefinite(over) from error
+        finally:
+            del self._asked[number]
+            route.generation.forget_end(answer)
+
+    def heard(self, generation: Generation, letter: Letter) -> None:
+        """A letter has come. Called by whoever reads the links."""
+        if isinstance(letter, Command):
+            self._commanded(generation, letter)
+        elif isinstance(letter, Report):
+            it = self._led.get(letter.number)
+            if it is not None:
+                it.tell(letter.rank_in_group, letter.result)
+        elif letter.errand is Errand.CALL:
+            # It takes its time, and who reads the links has none.
+            caller = self._callers[(letter.source, letter.number)] = _Caller()
+            args = (generation, letter, caller)
+            threading.Thread(target=self._answer, args=args, name="gang-call", daemon=True).start()
+        elif letter.errand is Errand.ANSWER:
+            answer = self._asked.get(letter.number)
+            if answer is not None and not answer.done():
+                answer.set_result(letter.body)
+        else:
+            known = self._callers.get((letter.source, letter.number))
+            if known is not None:
+                known.go()
+
+    def _run(self, route: Route, it: GangCall, end: float, leave: Leave) -> Sequence[bytes]:
+        membership = route.group.membership
+        if membership is None:
+            raise BridgeError.of(ErrorCode.INTERNAL, "the leader is no member of its group")
+        route.generation.await_end(it, lambda error: self._fill(route, it, error.failure))
+        # The lane asks the members in the group's order, and does its own part next.
+        membership.lane.add(lambda: self._begin_all(route, it))
+        leave(lambda: self._withdraw(route, it))
+        if not it.wait(end - time.monotonic()):
+            self._rule(route, it, end)
+        return [result or b"" for result in it.results]
+
+    def _begin_all(self, route: Route, it: GangCall) -> None:
+        """On the lane."""
+        if it.done or not it.begin():
+            return
+        generation, group = route.generation, route.group.name
+        # Links that are closed end the generation, and the call with it.
+        with suppress(OSError):
+            generation.links.command(group, it.number, it.parts)
+        it.own = self._begin(generation, Command(group, it.number, it.parts[0]), 0)
+
+    def _rule(self, route: Route, it: GangCall, end: float) -> None:
+        """The time is over, and not all have told."""
+        if it.give_up():
+            message = "the timeout passed: it was queued behind others, and no member was asked"
+            self._fill(route, it, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
+            return
+        # Those who came are told what the leader rules.
+        if it.wait(end + VERDICT_GRACE - time.monotonic()):
+            return
+        self._withdraw(route, it)
+        message = "the timeout passed: it has not told what became of its part"
+        self._fill(route, it, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
+
+    def _again(self, it: GangCall, parts: Sequence[bytes], end: float) -> Sequence[bytes]:
+        """The same call once more, while the first is under way."""
+        if not all(map(self._parts().same, it.parts, parts)):
+            raise invalid(
+                f"operation id {it.operation_id!r} is that of another gang call, which is under way",
+                expected="an id of its own",
+                got="another operation",
+            )
+        if not it.wait(end - time.monotonic()):
+            message = "the timeout passed: the operation goes on and may yet complete"
+            raise BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, message, indefinite=True)
+        return [result or b"" for result in it.results]
+
+    def _begin(self, generation: Generation, command: Command, place: int) -> Task | None:
+        """Begin this rank's part; its outcome is told to the leader when it is there. None: it was refused."""
+        parts = self._parts()
+        try:
+            task = parts.begin(command.part, first=not place)
+        except BridgeError as error:
+            self._refuse(generation, command, place, error.failure)
+            return None
+        task.future.add_done_callback(
+            partial(self._told, generation, command, place, task.place.operation_id)
+        )
+        return task
+
+    def _commanded(self, generation: Generation, command: Command) -> None:
+        group = generation.get(command.group)
+        # A group that has ended here refuses; its links know the place.
+        place = group.membership.rank_in_group if group and group.membership else -1
+        self._begin(generation, command, place)
+
+    def _refuse(self, generation: Generation, command: Command, place: int, failure: Failure) -> None:
+        operation_id = failure.place.operation_id if failure.place else ""
+        report = Report(
+            command.group,
+            place,
+            command.number,
+            operation_id,
+            self._fitting(failure),
+            failure.code.name,
+            _shown(str(failure)),
+        )
+        self._report(generation, report)
+
+    def _told(
+        self, generation: Generation, command: Command, place: int, operation_id: str, done: Future[object]
+    ) -> None:
+        error = done.exception()
+        if error is None:
+            result = self._parts().result(done)
+            if len(result) > MAX_RESULT:
+                result = b""
+        else:
+            result = self._fitting(failure_of(error))
+        self._report(generation, Report(command.group, place, command.number, operation_id, result))
+
+    def _report(self, generation: Generation, report: Report) -> None:
+        if report.rank_in_group == 0:
+            if report.refusal:
+                generation.links.report(report)
+            it = self._led.get(report.number)
+            if it is not None:
+                it.tell(0, report.result)
+        else:
+            generation.links.report(report)
+
+    def _fill(self, route: Route, it: GangCall, failure: Failure) -> None:
+        """Those who have not told are given a failure: indefinite, unless all are known to have done nothing."""
+        nothing = it.give_up() or self._came_to_nothing(it)
+        for place, result in enumerate(it.results):
+            if result is None:
+                rank = route.group.description.ranks[place]
+                its = replace(failure, indefinite=not nothing, place=self._place(route, it, rank))
+                if not its.ranks:
+                    state = RankDetail(rank=rank, rank_in_group=place, state=RankState.MISSING)
+                    its = replace(its, ranks=(state,))
+                it.tell(place, self._fitting(its))
+
+    @staticmethod
+    def _came_to_nothing(it: GangCall) -> bool:
+        """Whether the leader's own part, and with it everyone's, is known not to have been admitted."""
+        if it.own is None:
+            # It was refused, once it has told.
+            return it.results[0] is not None
+        error = it.own.future.exception() if it.own.done else None
+        return isinstance(error, BridgeError) and not error.failure.indefinite
+
+    def _place(self, route: Route, it: GangCall, rank: int) -> Place:
+        return Place(
+            rank=rank,
+            group=route.group.name,
+            operation="call",
+            operation_id=it.operation_id,
+            generation=route.generation.number,
+        )
+
+    def _withdraw(self, route: Route, it: GangCall) -> None:
+        """Nobody who was not admitted shall be."""
+        if it.done:
+            return
+        if it.give_up():
+            self._fill(route, it, cancelled("its caller has gone").failure)
+        else:
+            route.generation.links.refuse(route.group.name, it.operation_id, Verdict(Ruling.WITHDRAWN))
+
+    def _withdraw_asked(self, route: Route, relay: Relay, answer: Future[bytes]) -> None:
+        if not answer.done():
+            with suppress(OSError):
+                route.generation.links.relay(relay._replace(errand=Errand.WITHDRAW, body=b""))
+
+    def _answer(self, generation: Generation, asked: Relay, caller: _Caller) -> None:
+        try:
+            body = self._parts().call(asked.body, caller.leave)
+        finally:
+            del self._callers[(asked.source, asked.number)]
+        answer = Relay(asked.target, asked.source, asked.number, Errand.ANSWER, body)
+        # Who is gone needs no answer.
+        with suppress(OSError):
+            generation.links.relay(answer)
+
+    def _fitting(self, failure: Failure) -> bytes:
+        result = self._parts().failure(failure)
+        if len(result) > MAX_RESULT:
+            short = replace(
+                failure,
+                message=_shown(failure.message),
+                expected=_shown(failure.expected),
+                got=_shown(failure.got),
+                ranks=(),
+            )
+            result = self._parts().failure(short)
+        return result
+
+    def _parts(self) -> Parts:
+        if self.parts is None:
+            raise BridgeError.of(ErrorCode.INTERNAL, "this rank is not served, and takes no gang calls")
+        return self.parts
+
+
+def _indefinite(error: BridgeError) -> BridgeError:
+    return BridgeError(replace(error.failure, indefinite=True))
+
+
+def _fail(answer: Future[bytes], error: BridgeError) -> None:
+    if not answer.done():
+        answer.set_exception(error)
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"

@@ -1,0 +1,299 @@
+"""Segments: pieces of shared memory, who holds each, and how much they are."""
+
+from __future__ import annotations
+
+import ctypes
+import secrets
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import Enum, auto
+
+from ..errors import BridgeError, ErrorCode, invalid
+from .directory import SharedDirectory, SharedFile
+
+MAX_SEGMENTS = 256
+"""Of one rank: each takes a file descriptor."""
+
+MAX_ADOPTED = 4
+"""Segments of a session that are memory of tensors at a time. More would be new ones each time, which takes longer than
+copying out of one that has been used before."""
+
+
+class Holder(Enum):
+    """Whose a segment is: the caller's, a call's, a tensor's, or the rank's, to be given to a caller again."""
+
+    CALLER = auto()
+    CALL = auto()
+    TENSOR = auto()
+    RANK = auto()
+
+
+@dataclass(slots=True, eq=False)
+class Segment:
+    """Shared memory of one session. `lent`: how often it has become a tensor's."""
+
+    id: str
+    session_id: str
+    file: SharedFile
+    holder: Holder = Holder.CALLER
+    open: bool = True
+    lent: int = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Room for elements."""
+        return self.file.nbytes
+
+
+class Use:
+    """A segment during a call that names it."""
+
+    def __init__(self, segment: Segment, nbytes: int, may_lend: bool, returned: deque[_Loan]) -> None:
+        self._segment = segment
+        self._nbytes = nbytes
+        self._returned = returned
+        self.may_lend = may_lend
+        self.kept = False
+
+    @property
+    def memory(self) -> memoryview:
+        """As many bytes as the call said."""
+        return memoryview(self._segment.file.map)[: self._nbytes]
+
+    def lend(self) -> memoryview:
+        """The same, for a tensor: once the call has `kept` it, it is the tensor's for as long as the view lives."""
+        segment = self._segment
+        segment.lent += 1
+        memory = (ctypes.c_uint8 * self._nbytes).from_buffer(segment.file.map)
+        memory._rankbridge_loan = _Loan(segment, self._returned)  # type: ignore[attr-defined]
+        return memoryview(memory).cast("B")
+
+    def keep(self) -> None:
+        """A tensor has it from now on, and the caller no more."""
+        self.kept = True
+
+
+class _Loan:
+    """Ends when nothing shows the memory any more. That may be found out anywhere, so it is only noted."""
+
+    def __init__(self, segment: Segment, returned: deque[_Loan]) -> None:
+        self.segment = segment
+        self.number = segment.lent
+        self._returned = returned
+
+    def __del__(self) -> None:
+        self._returned.append(self)
+
+
+class Segments:
+    """All segments of one rank. Safe to call from any thread.
+
+    `max_bytes`: room for elements in all of them; 0: none are made. `renew` is called with the session of every call,
+    and raises UNKNOWN_SESSION.
+    """
+
+    def __init__(self, max_bytes: int, renew: Callable[[str], object], directory: SharedDirectory) -> None:
+        self._max_bytes = max_bytes
+        self._renew = renew
+        self._directory = directory
+        self._lock = threading.Lock()
+        self._segments: dict[str, Segment] = {}
+        self._returned: deque[_Loan] = deque()
+        self._bytes = 0
+        self._count = 0
+        self._nonce = secrets.token_hex(4)
+        self._made = 0
+
+    @property
+    def nbytes(self) -> int:
+        """Room for elements in all segments, those included that were given up and are still a tensor's or a call's."""
+        with self._lock:
+            self._take_back()
+            return self._bytes
+
+    def open(self, session_id: str, nbytes: int) -> Segment:
+        """A segment for the caller.
+
+        Raises UNSUPPORTED_OPERATION, INVALID_ARGUMENT, UNKNOWN_SESSION or RESOURCE_EXHAUSTED.
+        """
+        if not self._max_bytes:
+            raise BridgeError.of(ErrorCode.UNSUPPORTED_OPERATION, "this rank shares no memory")
+        if not session_id:
+            raise invalid("the shared session has no shared memory", expected="an open session", got="''")
+        if nbytes < 1:
+            raise invalid("shared memory of no size", expected="1 byte or more", got=str(nbytes))
+        self._renew(session_id)
+        with self._lock:
+            self._take_back()
+            segment = self._again(session_id, nbytes)
+            if segment is not None:
+                segment.holder = Holder.CALLER
+                return segment
+            self._make_room(nbytes)
+            self._bytes += nbytes
+            self._count += 1
+        try:
+            file = self._directory.make(nbytes)
+        except (OSError, ValueError) as error:
+            with self._lock:
+                self._bytes -= nbytes
+                self._count -= 1
+            raise BridgeError.of(
+                ErrorCode.RESOURCE_EXHAUSTED, f"no room in {self._directory.root}: {error}"
+            ) from error
+        with self._lock:
+            self._bytes += file.nbytes - nbytes
+            self._made += 1
+            segment = Segment(f"{self._nonce}.{self._made}", session_id, file)
+            self._segments[segment.id] = segment
+        try:
+            # The session may have been closed while its file was made.
+            self._renew(session_id)
+        except BridgeError:
+            self.forget(session_id)
+            raise
+        return segment
+
+    def close(self, session_id: str, ids: Iterable[str]) -> int:
+        """Give segments up, all or none; returns how many there still were. Raises UNKNOWN_SESSION or WRONG_SESSION."""
+        self._renew(session_id)
+        with self._lock:
+            self._take_back()
+            named = {it: self._segments[it] for it in ids if it in self._segments}
+            for segment in named.values():
+                self._check_owner(segment, session_id)
+            held = [it for it in named.values() if it.holder in (Holder.CALLER, Holder.CALL)]
+            for segment in held:
+                self._drop(segment)
+            return len(held)
+
+    @contextmanager
+    def using(self, session_id: str, segment_id: str, nbytes: int) -> Iterator[Use]:
+        """A segment, for a call that needs `nbytes` bytes of it.
+
+        Raises UNKNOWN_SESSION, WRONG_SESSION, UNKNOWN_SHARED_MEMORY, or INVALID_ARGUMENT: it is too small, or another
+        call has it.
+        """
+        self._renew(session_id)
+        with self._lock:
+            self._take_back()
+            segment = self._find(session_id, segment_id, nbytes)
+            segment.holder = Holder.CALL
+            adopted = sum(
+                it.holder is Holder.TENSOR for it in self._segments.values() if it.session_id == session_id
+            )
+        use = Use(segment, nbytes, adopted < MAX_ADOPTED, self._returned)
+        try:
+            yield use
+        finally:
+            with self._lock:
+                segment.holder = Holder.TENSOR if use.kept else Holder.CALLER
+                if not segment.open and not use.kept:
+                    self._forget_bytes(segment)
+
+    def forget(self, session_id: str) -> None:
+        """Give up all segments of a session."""
+        with self._lock:
+            self._take_back()
+            for segment in [it for it in self._segments.values() if it.session_id == session_id]:
+                self._drop(segment)
+
+    def close_all(self) -> None:
+        """Give up everything, because the rank stops."""
+        with self._lock:
+            self._max_bytes = 0
+            self._segments.clear()
+        self._directory.close()
+
+    def _again(self, session_id: str, nbytes: int) -> Segment | None:
+        """The smallest segment of the session that is the rank's and fits."""
+        fit = (
+            it
+            for it in self._segments.values()
+            if it.holder is Holder.RANK and it.session_id == session_id and nbytes <= it.nbytes <= 2 * nbytes
+        )
+        return min(fit, key=lambda it: it.nbytes, default=None)
+
+    def _make_room(self, nbytes: int) -> None:
+        for segment in [it for it in self._segments.values() if it.holder is Holder.RANK]:
+            if self._bytes + nbytes <= self._max_bytes and self._count < MAX_SEGMENTS:
+                return
+            self._drop(segment)
+        if self._bytes + nbytes > self._max_bytes:
+            raise _exhausted("bytes of shared memory", self._max_bytes, self._bytes, nbytes)
+        if self._count >= MAX_SEGMENTS:
+            raise _exhausted("pieces of shared memory", MAX_SEGMENTS, self._count, 1)
+
+    def _find(self, session_id: str, segment_id: str, nbytes: int) -> Segment:
+        segment = self._segments.get(segment_id)
+        if segment is not None:
+            self._check_owner(segment, session_id)
+        if segment is None or segment.holder in (Holder.TENSOR, Holder.RANK):
+            raise BridgeError.of(
+                ErrorCode.UNKNOWN_SHARED_MEMORY, f"no shared memory {segment_id!r} on this rank"
+            )
+        if segment.holder is Holder.CALL:
+            raise invalid(f"another call uses shared memory {segment_id!r}")
+        if nbytes > segment.nbytes:
+            raise invalid(
+                f"shared memory {segment_id!r} is too small",
+                expected=f"{nbytes} bytes or more",
+                got=f"{segment.nbytes} bytes",
+            )
+        return segment
+
+    @staticmethod
+    def _check_owner(segment: Segment, session_id: str) -> None:
+        if segment.session_id != session_id:
+            raise BridgeError.of(
+                ErrorCode.WRONG_SESSION,
+                f"shared memory {segment.id!r} belongs to another session",
+                got=f"session {session_id!r}",
+            )
+
+    def _take_back(self) -> None:
+        for _ in range(len(self._returned)):
+            loan = self._returned.popleft()
+            segment = loan.segment
+            if loan.number != segment.lent:
+                continue
+            if segment.holder is Holder.CALL:
+                # Whether the call kept it is not decided yet.
+                self._returned.append(loan)
+            elif segment.holder is Holder.TENSOR:
+                segment.holder = Holder.RANK
+                if segment.open:
+                    self._keep_few(segment.session_id)
+                else:
+                    self._forget_bytes(segment)
+
+    def _keep_few(self, session_id: str) -> None:
+        """So many as tensors of the session may have had at a time."""
+        idle = [
+            it for it in self._segments.values() if it.holder is Holder.RANK and it.session_id == session_id
+        ]
+        for segment in idle[:-MAX_ADOPTED]:
+            self._drop(segment)
+
+    def _drop(self, segment: Segment) -> None:
+        del self._segments[segment.id]
+        segment.open = False
+        segment.file.remove()
+        if segment.holder in (Holder.CALLER, Holder.RANK):
+            self._forget_bytes(segment)
+
+    def _forget_bytes(self, segment: Segment) -> None:
+        self._bytes -= segment.nbytes
+        self._count -= 1
+
+
+def _exhausted(what: str, limit: int, held: int, more: int) -> BridgeError:
+    return BridgeError.of(
+        ErrorCode.RESOURCE_EXHAUSTED,
+        f"too many {what} on this rank",
+        expected=f"at most {limit} {what}",
+        got=f"{held} held and {more} more",
+    )

@@ -1,0 +1,80 @@
+"""What happened on a rank, as watchers are told it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import grpc
+
+from rankbridge.v1 import event_pb2
+from rankbridge.v1 import rank_service_pb2 as pb
+
+from ..core.errors import BridgeError, Failure, Place, invalid
+from ..core.events import Event, Formed, Kind, Straggler
+from ..core.rank import Rank
+from . import wire
+
+_FAILURES = {Kind.OVER: "over", Kind.MISMATCH: "mismatch", Kind.PEER_MISSING: "peer_missing"}
+
+
+def watch(
+    rank: Rank, request: pb.WatchEventsRequest, context: grpc.ServicerContext
+) -> Iterator[pb.WatchEventsResponse]:
+    """Answer a watcher, from this thread, until it is gone or the rank stops."""
+    log, place = rank.events, Place(rank=rank.describe().rank, operation="watch")
+    try:
+        after = request.after if request.HasField("after") else None
+        it = log.watch([_kind(number) for number in request.kinds], after, request.log)
+    except BridgeError as error:
+        yield pb.WatchEventsResponse(error=wire.pack_error(error.at(place).failure))
+        return
+    try:
+        # Whoever waits in `next` is woken by the end of the call.
+        if not context.add_callback(it.close):
+            return
+        state = pack(it.state) if it.state else None
+        yield pb.WatchEventsResponse(
+            watching=pb.Watching(rank=place.rank, log=log.id, last=it.last, state=state)
+        )
+        while (seen := it.next()) is not None:
+            yield pb.WatchEventsResponse(event=pack(seen.event), missed=seen.missed)
+    finally:
+        it.close()
+
+
+def pack(event: Event) -> event_pb2.Event:
+    """An event for the wire."""
+    message = event_pb2.Event(
+        number=event.number, time_us=event.time_us, rank=event.rank, generation=event.generation
+    )
+    detail = event.detail
+    if isinstance(detail, Failure):
+        getattr(message, _FAILURES[event.kind]).CopyFrom(wire.pack_error(detail))
+    elif isinstance(detail, Formed):
+        groups = [wire.pack_group(group) for group in detail.groups]
+        message.formed.CopyFrom(event_pb2.FormedEvent(world_size=detail.world_size, groups=groups))
+    else:
+        message.straggler.CopyFrom(_straggler(detail))
+    return message
+
+
+def _straggler(it: Straggler) -> event_pb2.StragglerEvent:
+    return event_pb2.StragglerEvent(
+        group=it.group,
+        operation=it.operation,
+        operation_id=it.operation_id,
+        arrived=[
+            event_pb2.ArrivedMember(rank=rank, rank_in_group=place, after_us=round(after * 1e6))
+            for rank, place, after in it.arrived
+        ],
+        missing=[event_pb2.MissingMember(rank=rank, rank_in_group=place) for rank, place in it.missing],
+        waited_us=round(it.waited * 1e6),
+    )
+
+
+def _kind(number: event_pb2.EventKind.ValueType) -> Kind:
+    try:
+        return Kind[event_pb2.EventKind.Name(number).removeprefix("EVENT_KIND_")]
+    except (ValueError, KeyError):
+        known = ", ".join(kind.name for kind in Kind)
+        raise invalid("unknown kind of event", expected=known, got=f"number {number}") from None

@@ -1,0 +1,41 @@
+"""Every shared case once more, with every tensor that has elements brought and fetched by shared memory."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+
+import pytest
+from tests.contract import cases
+from tests.contract.test_cases import CASES, run
+from tests.support.gangs import RunningGang
+
+import rankbridge
+from rankbridge import Gang, _shared_memory
+
+
+@pytest.fixture(scope="module")
+def gang(fake4: RunningGang) -> Iterator[Gang]:
+    """A gang that shares memory for one byte already."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_shared_memory, "MIN_BYTES", 1)
+        with rankbridge.connect(fake4.description) as it:
+            yield it
+            went = [rank.transfers for rank in it]
+            assert all(each.shared > 100 and not each.streamed for each in went), went
+
+
+@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+def test_case(gang: Gang, case: cases.Json) -> None:
+    members = case["group"] or list(range(case["ranks"]))
+    if "fake" in case.get("refused_by", {}):
+        case = {**case, "error": case["refused_by"]["fake"]}
+    with gang.session():
+        group = "world"
+        if case["group"]:
+            group = gang.new_group(f"g-{uuid.uuid4().hex}", case["group"]).name
+        try:
+            run(gang, group, members, case)
+        finally:
+            if case["group"]:
+                gang.destroy_group(group)
