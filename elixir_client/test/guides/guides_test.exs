@@ -1,0 +1,94 @@
+defmodule RankBridge.GuidesTest do
+  @moduledoc "The guides say what is so: their programs run, on real ranks, and give what is shown below them."
+
+  use ExUnit.Case, async: true
+
+  alias RankBridge.Test.OsProcess
+
+  @guides Path.expand("../../guides", __DIR__)
+
+  # A loaded machine is not to lose ranks by itself.
+  @arguments ["--heartbeat-misses", "100"]
+
+  # With the program that the tests use, and patience.
+  defp adapted(code) do
+    opts =
+      "size: 4, command: #{inspect(OsProcess.rankbridge())}, arguments: #{inspect(@arguments)}"
+
+    String.replace(code, "size: 4", opts)
+  end
+
+  @tag timeout: 300_000
+  test "the project's first page has a first program" do
+    page = @guides |> Path.join("../../README.md") |> File.read!()
+    programs = for [_all, code] <- Regex.scan(~r/^```elixir\n(.*?)^```/sm, page), do: code
+    assert [program] = Enum.filter(programs, &(adapted(&1) != &1))
+    assert program =~ "#=> [6.0, 8.0]"
+    {given, variables} = program |> adapted() |> Code.eval_string()
+    assert given == [6.0, 8.0]
+    :ok = Supervisor.stop(variables[:_supervisor])
+  end
+
+  describe "the notebook" do
+    @cell ~r/^```elixir\n(.*?)^```\n(?:\n<!-- livebook:\{"output":true\} -->\n\n```\n(.*?)\n```\n)?/sm
+
+    @tag timeout: 300_000
+    test "gives what it shows" do
+      notebook = @guides |> Path.join("rank_bridge.livemd") |> File.read!()
+      cells = for [_all, code | shown] <- Regex.scan(@cell, notebook), do: {code, shown}
+      assert [{install, []} | cells] = cells
+      assert install =~ "Mix.install"
+      # Every output belongs to a cell.
+      outputs =
+        notebook |> String.split(~s(<!-- livebook:{"output":true} -->)) |> tl() |> length()
+
+      assert outputs == Enum.count(cells, &match?({_code, [_shown]}, &1))
+      assert Enum.count(cells, fn {code, _shown} -> adapted(code) != code end) == 1
+
+      Enum.reduce(cells, {[], Code.env_for_eval(file: "rank_bridge.livemd")}, &evaluate/2)
+    end
+
+    defp evaluate({code, shown}, {binding, env}) do
+      quoted = Code.string_to_quoted!(adapted(code))
+      {given, binding, env} = Code.eval_quoted_with_env(quoted, binding, env)
+
+      case shown do
+        [text] -> assert {code, inspect(given, pretty: true)} == {code, text}
+        [] -> :ok
+      end
+
+      {binding, env}
+    end
+  end
+
+  describe "the guide of supervision" do
+    @tag timeout: 300_000
+    test "has a tree that loses a rank, and has its weights again" do
+      guide = @guides |> Path.join("supervision.md") |> File.read!()
+      programs = for [_all, code] <- Regex.scan(~r/^```elixir\n(.*?)^```/sm, guide), do: code
+      assert Enum.count(programs, &(adapted(&1) != &1)) == 1
+      programs |> Enum.map_join("\n", &adapted/1) |> Code.compile_string("supervision.md")
+
+      # Its modules are known since now.
+      [supervisor, weights, watcher, gang] =
+        for name <- [:Supervisor, :Weights, :Watcher, :Gang], do: Module.concat(MyApp, name)
+
+      # Before the tree begins, so that nothing is missed.
+      :ok = RankBridge.Gang.subscribe(gang)
+      start_supervised!(supervisor)
+      assert_receive {:rank_bridge, ^gang, %{kind: :formed, generation: 1}}, 60_000
+      :ok = weights.load()
+      before = weights.refs()
+      OsProcess.kill(Enum.at(RankBridge.status!(gang), 1).pid)
+      assert_receive {:rank_bridge, ^gang, %{kind: :rank_lost, rank: 1}}, 60_000
+      assert_receive {:rank_bridge, ^gang, %{kind: :formed, generation: 2}}, 60_000
+      since = weights.refs()
+      assert for({old, new} <- Enum.zip(before, since), old != new, do: new.rank) == [1]
+      assert {:ok, tensors} = RankBridge.get(gang, since)
+      assert Enum.map(tensors, &RankBridge.Tensor.to_list/1) == List.duplicate([1.0, 2.0], 4)
+      assert watcher.losses() == 1
+      :ok = stop_supervised(supervisor)
+      assert {:error, %{reason: :unavailable}} = RankBridge.barrier(gang)
+    end
+  end
+end
