@@ -10,6 +10,7 @@ defmodule RankBridge.MixProject do
       start_permanent: Mix.env() == :prod,
       deps: deps(),
       aliases: aliases(),
+      docs: [main: "RankBridge", extras: Path.wildcard("guides/*.{md,livemd}")],
       preferred_cli_env: [ci: :test],
       test_coverage: [ignore_modules: [~r/^RankBridge\.Proto\./]]
     ]
@@ -19,12 +20,17 @@ defmodule RankBridge.MixProject do
     [mod: {RankBridge.Application, []}, extra_applications: [:crypto, :ssl]]
   end
 
-  defp elixirc_paths(:test), do: ["lib", "test/support"]
+  defp elixirc_paths(:test), do: ["lib", "test/support", "examples/trainer/lib"]
   defp elixirc_paths(_env), do: ["lib"]
 
   # Mix refuses to load a project with any dependency from Hex when Hex is not installed.
   defp deps do
-    if Code.ensure_loaded?(Hex), do: [{:ex_doc, "~> 0.31", only: :dev, runtime: false}], else: []
+    from_hex =
+      if Code.ensure_loaded?(Hex),
+        do: [{:ex_doc, "~> 0.31", only: :dev, runtime: false}],
+        else: []
+
+    [{:snakebridge, path: "test/stand_ins/snakebridge", only: :test} | from_hex]
   end
 
   defp aliases do

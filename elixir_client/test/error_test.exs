@@ -58,6 +58,18 @@ defmodule RankBridge.ErrorTest do
                "rank 3 missing (late); some ranks may have done it"
   end
 
+  test "a lost rank is whom its loss is about, whoever reports it" do
+    lost = %V1.RankDetail{rank: 2, rank_in_group: 2, state: :RANK_STATE_LOST}
+    other = %V1.RankDetail{rank: 1, rank_in_group: 1, state: :RANK_STATE_ARRIVED}
+    reported = %V1.Error{code: :ERROR_CODE_PEER_LOST, rank: 0, ranks: [other, lost]}
+    assert %Error{reason: :peer_lost, rank: 2} = Error.from_proto(reported)
+    assert %Error{rank: 0} = Error.from_proto(%{reported | ranks: [other]})
+    assert %Error{rank: 0} = Error.from_proto(%{reported | code: :ERROR_CODE_STALE_GENERATION})
+
+    outcomes = [{0, Error.from_proto(reported)}, {2, %Error{reason: :unavailable, rank: 2}}]
+    assert %Error{reason: :peer_lost, rank: 2} = Error.combine(outcomes)
+  end
+
   test "a deadline or a lost connection is indefinite only if the call may have been processed" do
     for {code, sent?, reason, indefinite} <- [
           {:deadline_exceeded, true, :deadline_exceeded, true},

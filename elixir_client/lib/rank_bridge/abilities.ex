@@ -37,4 +37,11 @@ defmodule RankBridge.Abilities do
   end
 
   defp dtypes(dtypes), do: for(it <- dtypes, {:ok, dtype} <- [Dtype.from_proto(it)], do: dtype)
+
+  defimpl Inspect do
+    def inspect(abilities, _options) do
+      counts = for {what, all} <- Map.from_struct(abilities), do: "#{Enum.count(all)} #{what}"
+      "#RankBridge.Abilities<#{Enum.join(counts, ", ")}>"
+    end
+  end
 end

@@ -6,7 +6,12 @@ defmodule RankBridge.Application do
   @impl true
   def start(_type, _args) do
     # Callers find a gang's channels here, and call its ranks from their own process.
-    children = [{Registry, keys: :unique, name: RankBridge.Registry}]
+    children = [
+      {Registry, keys: :unique, name: RankBridge.Registry},
+      RankBridge.Gang.Subscribers,
+      RankBridge.Gang.Readiness
+    ]
+
     Supervisor.start_link(children, strategy: :one_for_one, name: RankBridge.Supervisor)
   end
 end

@@ -18,6 +18,19 @@ defmodule RankBridge.AtOnce do
     results
   end
 
+  @doc """
+  As `map/2`, but also one item's function runs in a process of its own; and of a process that was ended otherwise, it gives
+  the reason, if the caller traps exits.
+  """
+  @spec apart([item], (item -> result)) :: [{:ok, result} | {:exit, term()}]
+        when item: term(), result: term()
+  def apart(items, fun) do
+    tasks = Enum.map(items, fn item -> Task.async(fn -> fun.(item) end) end)
+    ended = Enum.map(tasks, &Task.yield(&1, :infinity))
+    Enum.each(tasks, &forget/1)
+    ended
+  end
+
   defp forget(task) do
     Process.unlink(task.pid)
 

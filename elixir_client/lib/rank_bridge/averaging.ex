@@ -7,7 +7,7 @@ defmodule RankBridge.Averaging do
 
   use RankBridge.Facade
 
-  alias RankBridge.{Coalesced, Error, Gang, Ref}
+  alias RankBridge.{Collectives, Error, Gang, Ref}
 
   @typedoc """
   Refs, one for each member in group order; a map from names to such lists; or a list with a map from names to refs for
@@ -28,20 +28,23 @@ defmodule RankBridge.Averaging do
             gang :: Gang.gang(),
             tensors :: RankBridge.Averaging.tensors(),
             opts :: keyword() \\ []
-          ) :: RankBridge.Averaging.tensors() do
+          ) :: RankBridge.Averaging.tensors(),
+          do: averaged(view, tensors, opts)
+
+  defp averaged(view, tensors, opts) do
     with {:ok, named, back} <- named(tensors),
-         {:ok, averages} <- averages(gang, Enum.map(named, &elem(&1, 1)), opts),
+         {:ok, averages} <- averages(view, Enum.map(named, &elem(&1, 1)), opts),
          do: {:ok, back.(for({name, refs} <- named, do: {name, averages[refs]}))}
   end
 
   # Names that share tensors, as tied weights do, have them averaged once.
-  defp averages(_gang, [], _opts), do: {:ok, %{}}
+  defp averages(_view, [], _opts), do: {:ok, %{}}
 
-  defp averages(gang, lists, opts) do
+  defp averages(view, lists, opts) do
     lists = Enum.uniq(lists)
     calls = for refs <- lists, do: {:all_reduce, refs, op: :avg, in_place: true}
 
-    with {:ok, averages} <- Coalesced.coalesce(gang, calls, opts),
+    with {:ok, averages} <- Collectives.run(view, :coalesce, calls, opts),
          do: {:ok, lists |> Enum.zip(averages) |> Map.new()}
   end
 
@@ -51,7 +54,7 @@ defmodule RankBridge.Averaging do
             gradients :: RankBridge.Averaging.tensors(),
             opts :: keyword() \\ []
           ) :: RankBridge.Averaging.tensors(),
-          do: average(gang, gradients, opts)
+          do: averaged(view, gradients, opts)
 
   @doc "`average/3`, of the parameters of models."
   defcall average_models(
@@ -59,7 +62,7 @@ defmodule RankBridge.Averaging do
             parameters :: RankBridge.Averaging.tensors(),
             opts :: keyword() \\ []
           ) :: RankBridge.Averaging.tensors(),
-          do: average(gang, parameters, opts)
+          do: averaged(view, parameters, opts)
 
   @doc """
   By how much gradients are divided before they are summed over so many members, so that neither they nor their sum

@@ -4,7 +4,6 @@ defmodule RankBridge.Buffers do
   use RankBridge.Facade
 
   alias RankBridge.{Dtype, Error, Gang, Ref, Refs, Tensor}
-  alias RankBridge.Gang.View
 
   @typedoc "One parameter of a model."
   @type parameter :: %{name: term(), shape: Tensor.shape(), dtype: Dtype.t()}
@@ -25,9 +24,7 @@ defmodule RankBridge.Buffers do
             parameters :: [RankBridge.Buffers.parameter()],
             opts :: keyword() \\ []
           ) :: [%{Dtype.t() => Ref.t()}] do
-    View.with_view(gang, fn view ->
-      with {:ok, sizes} <- sizes(parameters), do: make(view, sizes, opts)
-    end)
+    with {:ok, sizes} <- sizes(parameters), do: make(view, sizes, opts)
   end
 
   # Elements of the largest parameter of each dtype, in the order in which the dtypes come.

@@ -3,9 +3,11 @@ defmodule RankBridge.Calls do
   Unary calls on one rank or on several at once, in the process of the caller.
 
   A response's `oneof outcome` becomes `{:ok, value}` or `{:error, error}`; a response without one is the value.
+
+  Every call is a span, see `RankBridge.Telemetry`.
   """
 
-  alias RankBridge.{Error, Transport}
+  alias RankBridge.{Error, Telemetry, Transport}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf
@@ -85,8 +87,14 @@ defmodule RankBridge.Calls do
 
     case Enum.find(encoded, &match?({_rank, {:error, _message}}, &1)) do
       nil ->
-        started = for {rank, {:ok, bytes}} <- encoded, do: {rank, start(view, rank, bytes, call)}
-        for {rank, pending} <- started, do: {rank, await(rank, pending, call)}
+        begun = for {rank, {:ok, bytes}} <- encoded, do: {rank, bytes, begin(view, rank, call)}
+
+        started =
+          ending(begun, fn ->
+            for {rank, bytes, span} <- begun, do: {rank, start(view, rank, bytes, call), span}
+          end)
+
+        await_all(started, call)
 
       {_rank, {:error, message}} ->
         error =
@@ -107,6 +115,53 @@ defmodule RankBridge.Calls do
       timeout: call.deadline,
       wait_for_ready: call.wait_for_ready?
     )
+  end
+
+  defp begin(view, rank, call) do
+    if Telemetry.loaded?(),
+      do: Telemetry.start([:rankbridge, :rank, :call], metadata(view, rank, call))
+  end
+
+  defp metadata(view, rank, call) do
+    %{
+      gang: view.known_as,
+      rank: rank,
+      operation: call.operation,
+      group: call.group,
+      operation_id: call.operation_id,
+      rpc: call.rpc.path,
+      call_span_context: view.call_span_context
+    }
+  end
+
+  defp await_all([], _call), do: []
+
+  defp await_all([{rank, pending, span} | others] = started, call) do
+    result = ending(started, fn -> await(rank, pending, call) end)
+    Telemetry.stop(span, Telemetry.outcome(result))
+    [{rank, result} | await_all(others, call)]
+  end
+
+  # With one call all that are still running end.
+  defp ending(running, fun) do
+    fun.()
+  catch
+    kind, reason ->
+      for {_rank, _call, span} <- running,
+          do: Telemetry.exception(span, kind, reason, __STACKTRACE__)
+
+      :erlang.raise(kind, reason, __STACKTRACE__)
+  end
+
+  @doc "A call of another kind than unary, by a function that makes it and gives its result."
+  @spec streamed(View.t(), non_neg_integer(), t(), (() -> {:ok, value} | {:error, Error.t()})) ::
+          {:ok, value} | {:error, Error.t()}
+        when value: term()
+  def streamed(view, rank, call, fun) do
+    Telemetry.run(begin(view, rank, call), fn ->
+      result = fun.()
+      {result, Telemetry.outcome(result)}
+    end)
   end
 
   defp await(rank, pending, call) do

@@ -26,5 +26,5 @@ defmodule RankBridge.Coalesced do
             calls :: [RankBridge.Coalesced.call()],
             opts :: keyword() \\ []
           ) :: [term()],
-          do: Collectives.run(gang, :coalesce, calls, opts)
+          do: Collectives.run(view, :coalesce, calls, opts)
 end

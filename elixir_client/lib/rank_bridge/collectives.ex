@@ -13,7 +13,7 @@ defmodule RankBridge.Collectives do
 
   @doc "Returns when every member of the group has called. Gives nil."
   defcall barrier(gang :: Gang.gang(), opts :: keyword() \\ []) :: nil,
-    do: run(gang, :barrier, nil, opts)
+    do: run(view, :barrier, nil, opts)
 
   @doc """
   Gives every member a tensor equal to the source's. All tensors must have its dtype and shape.
@@ -21,7 +21,7 @@ defmodule RankBridge.Collectives do
   Options: `:src_rank_in_group` (default 0), `:in_place` (default false: the results get new refs).
   """
   defcall broadcast(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
-    do: run(gang, :broadcast, refs, opts)
+    do: run(view, :broadcast, refs, opts)
 
   @doc """
   Gives every member its part of the source's tensor, divided equally in group order: of `[8, 3]` and four members,
@@ -34,7 +34,7 @@ defmodule RankBridge.Collectives do
   Options: `:src_rank_in_group` (default 0), `:dim` (default 0, the first).
   """
   defcall scatter(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
-    do: run(gang, :scatter, refs, opts)
+    do: run(view, :scatter, refs, opts)
 
   @doc """
   Gives the destination the members' tensors, concatenated in group order; nil stands for the others.
@@ -51,7 +51,7 @@ defmodule RankBridge.Collectives do
   defcall gather(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [
             Ref.t() | [Ref.t()] | nil
           ],
-          do: run(gang, :gather, refs, opts)
+          do: run(view, :gather, refs, opts)
 
   @doc """
   Gives every member the element-wise reduction of all members' tensors.
@@ -60,7 +60,7 @@ defmodule RankBridge.Collectives do
   `:bxor`; default `:sum`), `:in_place` (default false).
   """
   defcall all_reduce(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
-    do: run(gang, :all_reduce, refs, opts)
+    do: run(view, :all_reduce, refs, opts)
 
   @doc """
   Gives the destination the element-wise reduction of all members' tensors; nil stands for the others. No input
@@ -71,7 +71,7 @@ defmodule RankBridge.Collectives do
   defcall reduce(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [
             Ref.t() | nil
           ],
-          do: run(gang, :reduce, refs, opts)
+          do: run(view, :reduce, refs, opts)
 
   @doc """
   Gives every member its part of the element-wise reduction of all members' tensors, divided in group order: of
@@ -85,7 +85,7 @@ defmodule RankBridge.Collectives do
   defcall reduce_scatter(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [
             Ref.t()
           ],
-          do: run(gang, :reduce_scatter, refs, opts)
+          do: run(view, :reduce_scatter, refs, opts)
 
   @doc """
   Gives every member the members' tensors, concatenated in group order.
@@ -96,7 +96,7 @@ defmodule RankBridge.Collectives do
   """
   defcall all_gather(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) ::
             [Ref.t()] | [[Ref.t()]],
-          do: run(gang, :all_gather, refs, opts)
+          do: run(view, :all_gather, refs, opts)
 
   @doc """
   Gives every member its parts of all members' tensors, concatenated in group order, as
@@ -109,7 +109,7 @@ defmodule RankBridge.Collectives do
   which names both, and nothing has moved.
   """
   defcall all_to_all(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
-    do: run(gang, :all_to_all, refs, opts)
+    do: run(view, :all_to_all, refs, opts)
 
   @doc """
   Gives member m the element-wise reduction of the tensors of members 0 to m, as `MPI_Scan`; with `:exclusive` those of
@@ -118,14 +118,12 @@ defmodule RankBridge.Collectives do
   Options: `:op` (as of `all_reduce/3`, but not `:avg`; default `:sum`), `:exclusive` (of sums only; default false).
   """
   defcall scan(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
-    do: run(gang, :scan, refs, opts)
+    do: run(view, :scan, refs, opts)
 
-  @doc "Runs an operation on all members of a group at once. `input` is what they bring, nil: nothing."
-  @spec run(Gang.gang(), atom(), term(), keyword()) ::
+  @doc "On the view of a gang: runs an operation on all members of a group at once. `input` is what they bring, nil: nothing."
+  @spec run(View.t(), atom(), term(), keyword()) ::
           {:ok, term()} | {:error, RankBridge.Error.t()}
-  def run(gang, name, input, opts) do
-    View.with_view(gang, fn view ->
-      with {:ok, plan} <- Plan.of_gang(view, name, input, opts), do: Plan.perform(view, plan)
-    end)
+  def run(view, name, input, opts) do
+    with {:ok, plan} <- Plan.of_gang(view, name, input, opts), do: Plan.perform(view, plan)
   end
 end

@@ -8,7 +8,6 @@ defmodule RankBridge.CoordinatorNames do
   use RankBridge.Facade
 
   alias RankBridge.{
-    Coalesced,
     Collectives,
     Error,
     Gang,
@@ -20,8 +19,6 @@ defmodule RankBridge.CoordinatorNames do
     Queues,
     Ref
   }
-
-  alias RankBridge.Gang.View
 
   @doc """
   Gives every member the members' tensors, concatenated in group order: vLLM's `all_gatherv`, along any dimension.
@@ -40,10 +37,11 @@ defmodule RankBridge.CoordinatorNames do
     case refs do
       [list | _others] when is_list(list) ->
         {own, common} = Options.split(opts, [:dim, :sizes])
-        Coalesced.coalesce(gang, for(list <- refs, do: {:all_gather, list, own}), common)
+        calls = for list <- refs, do: {:all_gather, list, own}
+        Collectives.run(view, :coalesce, calls, common)
 
       refs ->
-        Collectives.all_gather(gang, refs, opts)
+        Collectives.run(view, :all_gather, refs, opts)
     end
   end
 
@@ -55,12 +53,12 @@ defmodule RankBridge.CoordinatorNames do
   """
   defcall reduce_scatterv(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) ::
             [Ref.t()],
-          do: Collectives.reduce_scatter(gang, refs, opts)
+          do: Collectives.run(view, :reduce_scatter, refs, opts)
 
   @doc "`RankBridge.all_reduce/3` as a sum. vLLM's of this name gives its argument; this gives new refs."
   defcall _all_reduce_out_place(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) ::
             [Ref.t()],
-          do: Collectives.all_reduce(gang, refs, opts)
+          do: Collectives.run(view, :all_reduce, refs, opts)
 
   @doc "`RankBridge.all_gather/3` along `dim`."
   defcall _all_gather_out_place(
@@ -69,7 +67,7 @@ defmodule RankBridge.CoordinatorNames do
             dim :: integer(),
             opts :: keyword() \\ []
           ) :: [Ref.t()],
-          do: Collectives.all_gather(gang, refs, Options.put(opts, :dim, dim))
+          do: Collectives.run(view, :all_gather, refs, Options.put(opts, :dim, dim))
 
   @doc "`RankBridge.reduce_scatter/3` along `dim`."
   defcall _reduce_scatter_out_place(
@@ -78,7 +76,7 @@ defmodule RankBridge.CoordinatorNames do
             dim :: integer(),
             opts :: keyword() \\ []
           ) :: [Ref.t()],
-          do: Collectives.reduce_scatter(gang, refs, Options.put(opts, :dim, dim))
+          do: Collectives.run(view, :reduce_scatter, refs, Options.put(opts, :dim, dim))
 
   @doc """
   Makes a queue from one member to all others: `RankBridge.new_queue/3` under vLLM's name.
@@ -89,7 +87,7 @@ defmodule RankBridge.CoordinatorNames do
   defcall create_mq_broadcaster(gang :: Gang.gang(), opts :: keyword() \\ []) :: Queue.t() do
     {writer, opts} = Options.pop(opts, :writer_rank, 0)
     {name, opts} = queue_name(opts)
-    Queues.new_queue(gang, name, Options.put(opts, :writer_rank_in_group, writer))
+    Queues.make(view, name, Options.put(opts, :writer_rank_in_group, writer))
   end
 
   @doc """
@@ -108,15 +106,13 @@ defmodule RankBridge.CoordinatorNames do
     defaults =
       [group: "world", reader_rank_in_group: 0] ++ [max_chunk_bytes: nil, max_chunks: nil]
 
-    View.with_view(gang, fn view ->
-      with {:ok, opts} <- Options.read(opts, defaults, operation),
-           {reader, opts} = Map.pop!(opts, :reader_rank_in_group),
-           timeout = opts.timeout || view.timeout,
-           {:ok, members} <- Groups.members(view, opts.group, timeout, operation),
-           places = Enum.to_list(0..(length(members) - 1)),
-           :ok <- check_reader(reader, places, opts.group, operation),
-           do: make_queues(gang, places, reader, name, Map.to_list(opts))
-    end)
+    with {:ok, opts} <- Options.read(opts, defaults, operation),
+         {reader, opts} = Map.pop!(opts, :reader_rank_in_group),
+         timeout = opts.timeout || view.timeout,
+         {:ok, members} <- Groups.members(view, opts.group, timeout, operation),
+         places = Enum.to_list(0..(length(members) - 1)),
+         :ok <- check_reader(reader, places, opts.group, operation),
+         do: make_queues(view, places, reader, name, Map.to_list(opts))
   end
 
   defp queue_name(opts) do
@@ -138,7 +134,7 @@ defmodule RankBridge.CoordinatorNames do
     end
   end
 
-  defp make_queues(gang, places, reader, name, opts) do
+  defp make_queues(view, places, reader, name, opts) do
     Enum.reduce_while(places, {:ok, []}, fn
       ^reader, {:ok, made} ->
         {:cont, {:ok, [nil | made]}}
@@ -146,12 +142,12 @@ defmodule RankBridge.CoordinatorNames do
       place, {:ok, made} ->
         own = [writer_rank_in_group: place, reader_ranks_in_group: [reader]] ++ opts
 
-        case Queues.new_queue(gang, part_name(name, place), own) do
+        case Queues.make(view, part_name(name, place), own) do
           {:ok, queue} ->
             {:cont, {:ok, [queue | made]}}
 
           {:error, error} ->
-            for %Queue{} = queue <- made, do: _ = Queues.shut_down_queue(gang, queue)
+            for %Queue{} = queue <- made, do: _ = Queues.shut_down(view, queue, [])
             {:halt, {:error, error}}
         end
     end)
@@ -170,5 +166,5 @@ defmodule RankBridge.CoordinatorNames do
             group :: Group.t() | String.t(),
             opts :: keyword() \\ []
           ) :: Group.t(),
-          do: View.with_view(gang, &Groups.destroy(&1, Group.name(group), opts))
+          do: Groups.destroy(view, Group.name(group), opts)
 end

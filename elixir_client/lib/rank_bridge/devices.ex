@@ -4,7 +4,6 @@ defmodule RankBridge.Devices do
   use RankBridge.Facade
 
   alias RankBridge.{Gang, Group, ManyGroups, Options, Ranks}
-  alias RankBridge.Gang.View
 
   # By torch's names, of which a backend for several devices has a list: "cpu:gloo,cuda:nccl".
   @of_cpu ["fake", "gloo", "mpi"]
@@ -16,25 +15,21 @@ defmodule RankBridge.Devices do
   """
   defcall default_device(gang :: Gang.gang(), rank :: non_neg_integer(), opts :: keyword() \\ []) ::
             String.t() do
-    View.with_view(gang, fn view ->
-      with {:ok, status} <- Ranks.status_of(view, rank, opts), do: {:ok, status.device}
-    end)
+    with {:ok, status} <- Ranks.status_of(view, rank, opts), do: {:ok, status.device}
   end
 
   @doc "Whether a group's backend works on tensors on the CPU, as OLMo-core's. Options: `:group`, `:timeout`."
   defcall backend_supports_cpu(gang :: Gang.gang(), opts :: keyword() \\ []) :: boolean(),
-    do: supports(gang, opts, @of_cpu)
+    do: supports(view, opts, @of_cpu)
 
   @doc "Whether a group's backend works on tensors on CUDA devices, as OLMo-core's. Options: `:group`, `:timeout`."
   defcall backend_supports_cuda(gang :: Gang.gang(), opts :: keyword() \\ []) :: boolean(),
-    do: supports(gang, opts, @of_cuda)
+    do: supports(view, opts, @of_cuda)
 
-  defp supports(gang, opts, names) do
+  defp supports(view, opts, names) do
     {group, opts} = Options.pop(opts, :group, "world")
 
-    View.with_view(gang, fn view ->
-      with {:ok, group} <- ManyGroups.describe(view, Group.name(group), opts),
-           do: {:ok, String.contains?(group.backend, names)}
-    end)
+    with {:ok, group} <- ManyGroups.describe(view, Group.name(group), opts),
+         do: {:ok, String.contains?(group.backend, names)}
   end
 end

@@ -6,7 +6,8 @@ defmodule RankBridge.Error do
   * `message` - one sentence for people; match on `reason`
   * `indefinite` - true: some rank may have done the operation; false: no rank has, and none will
   * `phase` - how far it had come: `:check`, `:admission`, `:data`, `:forming`, or `:unspecified`
-  * `rank` - rank in the gang that reports it; nil: this client refuses
+  * `rank` - rank in the gang that it is about: for `:peer_lost` the one that was lost (the first, if there are more), else
+    the one that reports it; nil: this client refuses
   * `group`, `operation`, `operation_id` - empty where none was involved
   * `generation` - in which it failed; 0: none
   * `expected`, `got` - both sides, where that applies
@@ -51,6 +52,7 @@ defmodule RankBridge.Error do
           | :unknown_queue
           | :name_exists
           | :unknown_graph
+          | :unknown_shared_memory
           | :unavailable
           | :not_allowed
           | :protocol
@@ -72,6 +74,8 @@ defmodule RankBridge.Error do
           outcomes: [{non_neg_integer(), :ok | t()}]
         }
 
+  # These are as many as the ranks. What they come to, the message says.
+  @derive {Inspect, except: [:ranks, :outcomes]}
   defexception reason: :unspecified,
                message: "",
                indefinite: false,
@@ -126,6 +130,7 @@ defmodule RankBridge.Error do
             :unknown_queue,
             :name_exists,
             :unknown_graph,
+            :unknown_shared_memory,
             :rank_out_of_range,
             :unsupported_dtype,
             :unsupported_operation,
@@ -197,21 +202,26 @@ defmodule RankBridge.Error do
   @doc "The error of a structured one that a rank sent. A code of a newer protocol is `:unspecified`."
   @spec from_proto(V1.Error.t()) :: t()
   def from_proto(%V1.Error{} = error) do
+    reason = Map.get(@reasons, error.code, :unspecified)
+    ranks = Enum.map(error.ranks, &RankDetail.from_proto/1)
+
     %__MODULE__{
-      reason: Map.get(@reasons, error.code, :unspecified),
+      reason: reason,
+      rank: if(reason == :peer_lost, do: lost(ranks)) || error.rank,
       message: error.message,
       indefinite: error.indefinite,
       phase: Map.get(@phases, error.phase, :unspecified),
-      rank: error.rank,
       group: error.group,
       operation: error.operation,
       operation_id: error.operation_id,
       generation: error.generation,
       expected: error.expected,
       got: error.got,
-      ranks: Enum.map(error.ranks, &RankDetail.from_proto/1)
+      ranks: ranks
     }
   end
+
+  defp lost(ranks), do: Enum.find_value(ranks, &(&1.state == :lost && &1.rank))
 
   @doc """
   The error of a call that the transport did not bring to an answer.

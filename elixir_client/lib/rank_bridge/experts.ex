@@ -9,7 +9,7 @@ defmodule RankBridge.Experts do
 
   use RankBridge.Facade
 
-  alias RankBridge.{Coalesced, Collectives, Gang, Options, Ref}
+  alias RankBridge.{Collectives, Gang, Options, Ref}
 
   @doc """
   Gives every member the hidden states and the router logits of all members' tokens, concatenated along the first
@@ -28,7 +28,7 @@ defmodule RankBridge.Experts do
     {own, common} = opts |> Options.put(:dim, 0) |> Options.split([:dim, :sizes])
     calls = for refs <- [hidden_states, router_logits | extra], do: {:all_gather, refs, own}
 
-    case Coalesced.coalesce(gang, calls, common) do
+    case Collectives.run(view, :coalesce, calls, common) do
       {:ok, [hidden_states, router_logits]} ->
         {:ok, {hidden_states, router_logits}}
 
@@ -46,5 +46,5 @@ defmodule RankBridge.Experts do
   """
   defcall combine(gang :: Gang.gang(), hidden_states :: [Ref.t()], opts :: keyword() \\ []) ::
             [Ref.t()],
-          do: Collectives.reduce_scatter(gang, hidden_states, Options.put(opts, :dim, 0))
+          do: Collectives.run(view, :reduce_scatter, hidden_states, Options.put(opts, :dim, 0))
 end

@@ -7,11 +7,16 @@ defmodule RankBridge.Facade do
 
         @doc "Gives every member a list of all members' values."
         defcall all_gather_object(gang :: Gang.gang(), values :: [Value.t()], opts :: keyword() \\\\ []) :: [[Value.t()]],
-          do: Collectives.run(gang, :all_gather_object, values, opts)
+          do: Collectives.run(view, :all_gather_object, values, opts)
       end
 
   defines `all_gather_object/3`, which gives `{:ok, lists}` or `{:error, %RankBridge.Error{}}`, and
-  `all_gather_object!/3`, which gives the lists or raises the error. A module that says
+  `all_gather_object!/3`, which gives the lists or raises the error.
+
+  Where the first argument is a `gang`, the function goes through `RankBridge.Entry`, and what it does has the gang's
+  `view`. What it is made of is called with that, and not with the gang: a function goes in once.
+
+  A module that says
 
       use RankBridge.Facade, of: [RankBridge.Objects]
 
@@ -53,7 +58,7 @@ defmodule RankBridge.Facade do
 
     quote do
       @calls {unquote(call), RankBridge.Facade.written(@doc)}
-      unquote(safe(name, parameters, types, given, body))
+      unquote(safe(name, parameters, types, given, entered(name, parameters, body)))
       unquote(raising(name, parameters, types, given))
     end
   end
@@ -72,6 +77,22 @@ defmodule RankBridge.Facade do
       unquote(raising(name, parameters, types, given))
     end
   end
+
+  # `view` is the variable that the body has.
+  defp entered(name, [{:gang, _meta, nil} | _others] = parameters, body) do
+    opts = Enum.find(variables(parameters), [], &match?({:opts, _meta, nil}, &1))
+
+    quote do
+      RankBridge.Entry.call(
+        unquote({:gang, [], nil}),
+        unquote(name),
+        unquote(opts),
+        fn unquote({:view, [], nil}) -> unquote(body) end
+      )
+    end
+  end
+
+  defp entered(_name, _parameters, body), do: body
 
   defp safe(name, parameters, types, given, body) do
     quote do

@@ -44,4 +44,12 @@ defmodule RankBridge.Graph do
   end
 
   defp operation(name), do: Enum.find(Declaration.names(), name, &("#{&1}" == name))
+
+  defimpl Inspect do
+    def inspect(graph, _options) do
+      place = "#{Kernel.inspect(graph.name)} of group #{Kernel.inspect(graph.group)}"
+      ranks = RankBridge.Group.listed(graph.ranks)
+      "#RankBridge.Graph<#{place}, #{length(graph.operations)} operations, ranks #{ranks}>"
+    end
+  end
 end

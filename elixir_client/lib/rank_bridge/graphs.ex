@@ -44,19 +44,19 @@ defmodule RankBridge.Graphs do
             fun :: (() -> {:ok, term()} | {:error, Error.t()}),
             opts :: keyword() \\ []
           ) :: {Graph.t(), term()} do
-    with {:ok, graph} <- begin_capture(gang, name, opts),
-         {:ok, given} <- recorded(gang, graph, fun, opts),
-         {:ok, graph} <- end_capture(gang, opts),
+    with {:ok, graph} <- begin(view, name, opts),
+         {:ok, given} <- recorded(view, graph, fun, opts),
+         {:ok, graph} <- keep(view, opts),
          do: {:ok, {graph, given}}
   end
 
-  defp recorded(gang, graph, fun, opts) do
+  defp recorded(view, graph, fun, opts) do
     case fun.() do
       {:ok, given} ->
         {:ok, given}
 
       {:error, %Error{} = error} ->
-        _ = View.with_view(gang, &drop(&1, graph, timeout(&1, opts)))
+        :ok = drop(view, graph, timeout(view, opts))
         {:error, error}
 
       other ->
@@ -64,7 +64,7 @@ defmodule RankBridge.Graphs do
     end
   catch
     kind, reason ->
-      _ = View.with_view(gang, &drop(&1, graph, timeout(&1, opts)))
+      :ok = drop(view, graph, timeout(view, opts))
       :erlang.raise(kind, reason, __STACKTRACE__)
   end
 
@@ -78,15 +78,16 @@ defmodule RankBridge.Graphs do
             gang :: Gang.gang(),
             name :: String.t() | nil,
             opts :: keyword() \\ []
-          ) :: Graph.t() do
-    View.with_view(gang, fn view ->
-      with {:ok, opts} <- Options.read(opts, [group: "world"], "begin_capture"),
-           {:ok, name} <- check_name(name, opts),
-           timeout = opts.timeout || view.timeout,
-           {:ok, members} <- Groups.members(view, opts.group, timeout, "begin_capture") do
-        begin(view, name, opts.group, members, timeout)
-      end
-    end)
+          ) :: Graph.t(),
+          do: begin(view, name, opts)
+
+  defp begin(view, name, opts) do
+    with {:ok, opts} <- Options.read(opts, [group: "world"], "begin_capture"),
+         {:ok, name} <- check_name(name, opts),
+         timeout = opts.timeout || view.timeout,
+         {:ok, members} <- Groups.members(view, opts.group, timeout, "begin_capture") do
+      begin(view, name, opts.group, members, timeout)
+    end
   end
 
   defp check_name(nil, _opts), do: {:ok, "graph-" <> Id.uuid()}
@@ -131,21 +132,22 @@ defmodule RankBridge.Graphs do
   Option `:group` (default "world"). `:unknown_graph`: it records nothing there; `:resource_exhausted`: more was done than
   a graph can have.
   """
-  defcall end_capture(gang :: Gang.gang(), opts :: keyword() \\ []) :: Graph.t() do
-    View.with_view(gang, fn view ->
-      with {:ok, opts} <- Options.read(opts, [group: "world"], "end_capture"),
-           timeout = opts.timeout || view.timeout,
-           {:ok, members} <- Groups.members(view, opts.group, timeout, "end_capture") do
-        results = ends(view, members, opts.group, view.session_id, timeout)
+  defcall end_capture(gang :: Gang.gang(), opts :: keyword() \\ []) :: Graph.t(),
+    do: keep(view, opts)
 
-        with {:error, error} <- Calls.gathered(results, true) do
-          _ = release_ended(view, results, view.session_id, timeout)
-          {:error, error}
-        else
-          {:ok, [told | _same]} -> {:ok, Graph.from_proto(told, view.session_id, members)}
-        end
+  defp keep(view, opts) do
+    with {:ok, opts} <- Options.read(opts, [group: "world"], "end_capture"),
+         timeout = opts.timeout || view.timeout,
+         {:ok, members} <- Groups.members(view, opts.group, timeout, "end_capture") do
+      results = ends(view, members, opts.group, view.session_id, timeout)
+
+      with {:error, error} <- Calls.gathered(results, true) do
+        _ = release_ended(view, results, view.session_id, timeout)
+        {:error, error}
+      else
+        {:ok, [told | _same]} -> {:ok, Graph.from_proto(told, view.session_id, members)}
       end
-    end)
+    end
   end
 
   @doc """
@@ -158,7 +160,7 @@ defmodule RankBridge.Graphs do
   """
   defcall replay(gang :: Gang.gang(), graph :: Graph.t() | String.t(), opts :: keyword() \\ []) ::
             [term()],
-          do: Collectives.run(gang, :replay, graph, opts)
+          do: Collectives.run(view, :replay, graph, opts)
 
   @doc """
   Forgets a graph on every rank that has it, and gives it as it was. Its refs stay.
@@ -170,18 +172,16 @@ defmodule RankBridge.Graphs do
             graph :: Graph.t() | String.t(),
             opts :: keyword() \\ []
           ) :: Graph.t() do
-    View.with_view(gang, fn view ->
-      with {:ok, opts} <- Options.read(opts, [], "release_graph"),
-           {:ok, graph} <- find(view, graph) do
-        names = for rank <- graph.ranks, do: {rank, graph.name}
-        results = releases(view, graph.session_id, names, opts.timeout || view.timeout)
+    with {:ok, opts} <- Options.read(opts, [], "release_graph"),
+         {:ok, graph} <- find(view, graph) do
+      names = for rank <- graph.ranks, do: {rank, graph.name}
+      results = releases(view, graph.session_id, names, opts.timeout || view.timeout)
 
-        with {:ok, [told | _same]} <- results |> but_unknown() |> Calls.gathered(true) do
-          had = for {rank, {:ok, _told}} <- results, do: rank
-          {:ok, Graph.from_proto(told, graph.session_id, had)}
-        end
+      with {:ok, [told | _same]} <- results |> but_unknown() |> Calls.gathered(true) do
+        had = for {rank, {:ok, _told}} <- results, do: rank
+        {:ok, Graph.from_proto(told, graph.session_id, had)}
       end
-    end)
+    end
   end
 
   # A name says nothing of who has recorded it. Where nobody has, all say so.

@@ -180,4 +180,11 @@ defmodule RankBridge.Group do
     more = if others == [], do: "", else: " and #{length(others)} more"
     "[#{Enum.map_join(shown, ", ", &inspect/1)}#{more}]"
   end
+
+  defimpl Inspect do
+    def inspect(group, _options) do
+      ranks = RankBridge.Group.listed(group.ranks)
+      "#RankBridge.Group<#{Kernel.inspect(group.name)}, ranks #{ranks}>"
+    end
+  end
 end

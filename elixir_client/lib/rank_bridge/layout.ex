@@ -328,4 +328,14 @@ defmodule RankBridge.Layout do
       got: got
     )
   end
+
+  defimpl Inspect do
+    def inspect(layout, _options) do
+      roles =
+        for role <- [:trainers, :buffers, :coordinators],
+            do: "#{length(Map.fetch!(layout, role))} #{role}"
+
+      "#RankBridge.Layout<#{Kernel.inspect(layout.name)}, #{Enum.join(roles, ", ")}>"
+    end
+  end
 end

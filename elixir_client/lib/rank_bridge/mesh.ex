@@ -395,4 +395,12 @@ defmodule RankBridge.Mesh do
       got: got
     )
   end
+
+  defimpl Inspect do
+    def inspect(mesh, _options) do
+      axes = Enum.zip_with(mesh.axes, mesh.sizes, fn axis, size -> "#{axis} #{size}" end)
+      ranks = RankBridge.Group.listed(mesh.ranks)
+      "#RankBridge.Mesh<#{Kernel.inspect(mesh.name)}, #{Enum.join(axes, " x ")}, ranks #{ranks}>"
+    end
+  end
 end

@@ -16,12 +16,12 @@ defmodule RankBridge.MeshCollectiveNames do
   """
   defcall all_gather_to_list(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) ::
             [[Ref.t()]],
-          do: Collectives.all_gather(gang, refs, Options.put(opts, :layout, :list))
+          do: Collectives.run(view, :all_gather, refs, Options.put(opts, :layout, :list))
 
   @doc "Gives every member the list of all members' objects: `RankBridge.all_gather_object/3`."
   defcall all_gather_objects(gang :: Gang.gang(), objects :: [Value.t()], opts :: keyword() \\ []) ::
             [[Value.t()]],
-          do: Objects.all_gather_object(gang, objects, opts)
+          do: Collectives.run(view, :all_gather_object, objects, opts)
 
   @doc """
   Gives every member the list of objects of the member at `source`, its rank in the group:
@@ -34,8 +34,8 @@ defmodule RankBridge.MeshCollectiveNames do
             opts :: keyword() \\ []
           ) :: [[Value.t()]],
           do:
-            Objects.broadcast_object_list(
-              gang,
+            Objects.broadcast_list(
+              view,
               objects,
               Options.put(opts, :src_rank_in_group, source)
             )

@@ -20,7 +20,7 @@ defmodule RankBridge.Objects do
   """
   defcall broadcast_object(gang :: Gang.gang(), value :: Value.t(), opts :: keyword() \\ []) ::
             [Value.t()],
-          do: Collectives.run(gang, :broadcast_object, value, opts)
+          do: Collectives.run(view, :broadcast_object, value, opts)
 
   @doc "As `broadcast_object/3` of a list; anything else is refused before any rank is asked."
   defcall broadcast_object_list(
@@ -28,8 +28,15 @@ defmodule RankBridge.Objects do
             values :: [Value.t()],
             opts :: keyword() \\ []
           ) :: [[Value.t()]] do
+    broadcast_list(view, values, opts)
+  end
+
+  @doc "On the view of a gang: `broadcast_object_list/3`."
+  @spec broadcast_list(View.t(), [Value.t()], keyword()) ::
+          {:ok, [[Value.t()]]} | {:error, Error.t()}
+  def broadcast_list(view, values, opts) do
     if is_list(values),
-      do: broadcast_object(gang, values, opts),
+      do: Collectives.run(view, :broadcast_object, values, opts),
       else: refuse("broadcast_object_list", "this is no list of values", "a list", values)
   end
 
@@ -40,7 +47,7 @@ defmodule RankBridge.Objects do
   """
   defcall scatter_object(gang :: Gang.gang(), values :: [Value.t()], opts :: keyword() \\ []) ::
             [Value.t()],
-          do: Collectives.run(gang, :scatter_object, values, opts)
+          do: Collectives.run(view, :scatter_object, values, opts)
 
   @doc """
   Gives the destination the list of all members' values; nil stands for the others. `values` has one for each member, in
@@ -50,12 +57,12 @@ defmodule RankBridge.Objects do
   """
   defcall gather_object(gang :: Gang.gang(), values :: [Value.t()], opts :: keyword() \\ []) ::
             [[Value.t()] | nil],
-          do: Collectives.run(gang, :gather_object, values, opts)
+          do: Collectives.run(view, :gather_object, values, opts)
 
   @doc "Gives every member the list of all members' values. `values` has one for each member, in group order."
   defcall all_gather_object(gang :: Gang.gang(), values :: [Value.t()], opts :: keyword() \\ []) ::
             [[Value.t()]],
-          do: Collectives.run(gang, :all_gather_object, values, opts)
+          do: Collectives.run(view, :all_gather_object, values, opts)
 
   @doc """
   Gives every member the reduction of all members' numbers. `numbers` has one for each member, in group order: integers,
@@ -70,7 +77,7 @@ defmodule RankBridge.Objects do
             numbers :: [number() | boolean() | :nan | :infinity | :negative_infinity],
             opts :: keyword() \\ []
           ) :: [number() | boolean() | :nan | :infinity | :negative_infinity],
-          do: Collectives.run(gang, :all_reduce_value, numbers, opts)
+          do: Collectives.run(view, :all_reduce_value, numbers, opts)
 
   @doc """
   Gives every member the source's map, with a ref on a tensor of its own for each of the source's refs. As vLLM's
@@ -87,20 +94,18 @@ defmodule RankBridge.Objects do
     # Metadata goes where the data goes.
     {metadata_group, opts} = Options.pop(opts, :metadata_group)
 
-    with :ok <- check_metadata_group(gang, metadata_group, opts),
-         do: Collectives.run(gang, :broadcast_tensor_dict, dict, opts)
+    with :ok <- check_metadata_group(view, metadata_group, opts),
+         do: Collectives.run(view, :broadcast_tensor_dict, dict, opts)
   end
 
-  defp check_metadata_group(_gang, nil, _opts), do: :ok
+  defp check_metadata_group(_view, nil, _opts), do: :ok
 
-  defp check_metadata_group(gang, metadata_group, opts) do
+  defp check_metadata_group(view, metadata_group, opts) do
     {group, _others} = Options.pop(opts, :group, "world")
 
-    View.with_view(gang, fn view ->
-      with {:ok, members} <- members(view, group),
-           {:ok, others} <- members(view, metadata_group),
-           do: check_same(group, members, others)
-    end)
+    with {:ok, members} <- members(view, group),
+         {:ok, others} <- members(view, metadata_group),
+         do: check_same(group, members, others)
   end
 
   defp members(view, group),

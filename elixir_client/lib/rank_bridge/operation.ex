@@ -35,4 +35,12 @@ defmodule RankBridge.Operation do
 
   @enforce_keys [:id, :ranks, :timeout]
   defstruct [:id, :ranks, :timeout, name: nil, group: "world", gives: nil]
+
+  defimpl Inspect do
+    def inspect(operation, _options) do
+      name = if operation.name, do: "#{operation.name} ", else: ""
+      place = "#{operation.id} of group #{Kernel.inspect(operation.group)}"
+      "#RankBridge.Operation<#{name}#{place}, ranks #{RankBridge.Group.listed(operation.ranks)}>"
+    end
+  end
 end

@@ -28,7 +28,8 @@ defmodule RankBridge.Operations do
 
   @doc """
   One rank's part of an operation, for programs in which several drive the gang. Someone must call the other
-  members: with the same `:operation_id`, or all without one (an empty text).
+  members: with the same `:operation_id`, or all without one (an empty text). Within `RankBridge.run/3`, members that say
+  nothing of it have the same.
 
   `operation` is its name, as in `:all_reduce`; `input` is the rank's own: a ref, a value, or nil for `:barrier`. Options:
   the operation's.
@@ -39,11 +40,14 @@ defmodule RankBridge.Operations do
             operation :: atom(),
             input :: term(),
             opts :: keyword() \\ []
-          ) :: Value.t() do
-    View.with_view(gang, fn view ->
-      with {:ok, plan} <- Plan.of_rank(view, operation, rank, input, opts),
-           do: Plan.perform(view, plan)
-    end)
+          ) :: Value.t(),
+          do: run_rank(view, rank, operation, input, opts)
+
+  @doc "On the view of a gang: `call_rank/5`."
+  @spec run_rank(View.t(), non_neg_integer(), atom(), term(), keyword()) :: result(term())
+  def run_rank(view, rank, operation, input, opts) do
+    with {:ok, plan} <- Plan.of_rank(view, operation, rank, input, opts),
+         do: Plan.perform(view, plan)
   end
 
   @doc """
@@ -61,9 +65,7 @@ defmodule RankBridge.Operations do
             input :: term(),
             opts :: keyword() \\ []
           ) :: Operation.t() do
-    View.with_view(gang, fn view ->
-      with {:ok, plan} <- Plan.of_gang(view, operation, input, opts), do: begin(view, plan)
-    end)
+    with {:ok, plan} <- Plan.of_gang(view, operation, input, opts), do: begin(view, plan)
   end
 
   @doc "Begins one rank's part of an operation: `submit/4` as `call_rank/5`."
@@ -73,10 +75,14 @@ defmodule RankBridge.Operations do
             operation :: atom(),
             input :: term(),
             opts :: keyword() \\ []
-          ) :: Operation.t() do
-    View.with_view(gang, fn view ->
-      with {:ok, plan} <- Plan.of_rank(view, operation, rank, input, opts), do: begin(view, plan)
-    end)
+          ) :: Operation.t(),
+          do: begin_rank(view, rank, operation, input, opts)
+
+  @doc "On the view of a gang: `submit_rank/5`."
+  @spec begin_rank(View.t(), non_neg_integer(), atom(), term(), keyword()) ::
+          result(Operation.t())
+  def begin_rank(view, rank, operation, input, opts) do
+    with {:ok, plan} <- Plan.of_rank(view, operation, rank, input, opts), do: begin(view, plan)
   end
 
   @doc """
@@ -90,15 +96,18 @@ defmodule RankBridge.Operations do
             gang :: Gang.gang(),
             operation :: Operation.t() | String.t(),
             opts :: keyword() \\ []
-          ) :: [Operation.status()] do
-    find(gang, operation, opts, "poll", fn view, operation, opts ->
+          ) :: [Operation.status()],
+          do: statuses(view, operation, opts)
+
+  defp statuses(view, operation, opts) do
+    with {:ok, operation, opts} <- find(view, operation, opts, "poll") do
       request = %V1.PollRequest{operation_id: operation.id}
 
       view
       |> ask(operation.ranks, V1.OperationService.poll(), request, opts.timeout)
       |> Enum.map(fn {rank, result} -> {rank, with({:ok, s} <- result, do: status(rank, s))} end)
       |> then(&Given.gathered(operation.gives, &1, false))
-    end)
+    end
   end
 
   @doc "Whether an operation is done on all its ranks. Arguments as of `poll/3`."
@@ -107,7 +116,7 @@ defmodule RankBridge.Operations do
             operation :: Operation.t() | String.t(),
             opts :: keyword() \\ []
           ) :: boolean() do
-    with {:ok, statuses} <- poll(gang, operation, opts),
+    with {:ok, statuses} <- statuses(view, operation, opts),
          do: {:ok, Enum.all?(statuses, &(&1.state == :done))}
   end
 
@@ -126,10 +135,9 @@ defmodule RankBridge.Operations do
             operation :: Operation.t() | String.t(),
             opts :: keyword() \\ []
           ) :: Value.t() do
-    find(gang, operation, opts, "await", fn view, operation, opts ->
-      with {:ok, values, call} <- outcomes(view, operation, opts),
-           do: told(operation.gives, values, call)
-    end)
+    with {:ok, operation, opts} <- find(view, operation, opts, "await"),
+         {:ok, values, call} <- outcomes(view, operation, opts),
+         do: told(operation.gives, values, call)
   end
 
   @doc """
@@ -138,10 +146,9 @@ defmodule RankBridge.Operations do
   """
   defcall wait(gang :: Gang.gang(), operation :: Operation.t(), opts :: keyword() \\ []) ::
             Value.t() do
-    find(gang, operation, opts, "wait", fn view, operation, opts ->
-      with {:ok, values, call} <- outcomes(view, operation, opts),
-           do: Given.tell(operation.gives || :each, values, call)
-    end)
+    with {:ok, operation, opts} <- find(view, operation, opts, "wait"),
+         {:ok, values, call} <- outcomes(view, operation, opts),
+         do: Given.tell(operation.gives || :each, values, call)
   end
 
   @doc """
@@ -153,13 +160,13 @@ defmodule RankBridge.Operations do
             operation :: Operation.t() | String.t(),
             opts :: keyword() \\ []
           ) :: [boolean()] do
-    find(gang, operation, opts, "cancel", fn view, operation, opts ->
+    with {:ok, operation, opts} <- find(view, operation, opts, "cancel") do
       request = %V1.CancelRequest{operation_id: operation.id}
 
       view
       |> ask(operation.ranks, V1.OperationService.cancel(), request, opts.timeout)
       |> then(&Given.gathered(operation.gives, &1, false))
-    end)
+    end
   end
 
   defp begin(view, plan) do
@@ -261,13 +268,6 @@ defmodule RankBridge.Operations do
     do: {:ok, if(Enum.all?(values, &is_nil/1), do: nil, else: values)}
 
   defp told(gives, values, call), do: Given.tell(gives, values, call)
-
-  defp find(gang, operation, opts, name, fun) do
-    View.with_view(gang, fn view ->
-      with {:ok, operation, opts} <- find(view, operation, opts, name),
-           do: fun.(view, operation, opts)
-    end)
-  end
 
   defp find(_view, %Operation{} = operation, opts, name) do
     with {:ok, opts} <- Options.read(opts, [], name), do: {:ok, operation, opts}

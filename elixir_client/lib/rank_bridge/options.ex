@@ -6,16 +6,17 @@ defmodule RankBridge.Options do
   @longest 0xFFFF_FFFF
 
   @doc """
-  The options as a map, with defaults; `operation` is for the error. Every call has `:timeout`; a `:group` is named.
+  The options as a map, with defaults; `operation` is for the error. Every call has `:timeout`, and `:unready`, which was
+  heeded before (`RankBridge.Gang.Readiness`); a `:group` is named.
   """
   @spec read(term(), keyword(), String.t()) :: {:ok, map()} | {:error, Error.t()}
   def read(opts, defaults, operation) do
-    defaults = Keyword.put_new(defaults, :timeout, nil)
+    defaults = defaults |> Keyword.put_new(:timeout, nil) |> Keyword.put(:unready, nil)
 
     with true <- Keyword.keyword?(opts),
          {:ok, opts} <- Keyword.validate(opts, defaults),
-         opts = opts |> Map.new() |> name_group(),
-         true <- timeout?(opts.timeout) do
+         {unready, opts} = opts |> Map.new() |> name_group() |> Map.pop(:unready),
+         true <- timeout?(opts.timeout) and unready in [nil, :wait, :fail] do
       {:ok, opts}
     else
       {:error, unknown} -> refuse("unknown options: #{inspect(unknown)}", operation)

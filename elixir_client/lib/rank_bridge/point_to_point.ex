@@ -34,7 +34,7 @@ defmodule RankBridge.PointToPoint do
             dst_rank_in_group :: non_neg_integer(),
             opts :: keyword() \\ []
           ) :: nil,
-          do: call(gang, rank, :send, ref, to(dst_rank_in_group, opts))
+          do: call(view, rank, :send, ref, to(dst_rank_in_group, opts))
 
   @doc "Sends a value, as vLLM's `send_object`. Options: see `RankBridge.PointToPoint`."
   defcall send_object(
@@ -44,7 +44,7 @@ defmodule RankBridge.PointToPoint do
             dst_rank_in_group :: non_neg_integer(),
             opts :: keyword() \\ []
           ) :: nil,
-          do: call(gang, rank, :send_object, value, to(dst_rank_in_group, opts))
+          do: call(view, rank, :send_object, value, to(dst_rank_in_group, opts))
 
   @doc """
   Sends a map of values, maps in it included, whose refs are `rank`'s tensors, as vLLM's `send_tensor_dict`. Options: see
@@ -57,7 +57,7 @@ defmodule RankBridge.PointToPoint do
             dst_rank_in_group :: non_neg_integer(),
             opts :: keyword() \\ []
           ) :: nil,
-          do: call(gang, rank, :send_tensor_dict, dict, to(dst_rank_in_group, opts))
+          do: call(view, rank, :send_tensor_dict, dict, to(dst_rank_in_group, opts))
 
   @doc """
   Receives a tensor: gives a ref, and the rank in group that it came from.
@@ -69,7 +69,7 @@ defmodule RankBridge.PointToPoint do
   defcall recv(gang :: Gang.gang(), rank :: non_neg_integer(), opts :: keyword() \\ []) ::
             {Ref.t(), non_neg_integer()} do
     {expected, opts} = Options.pop(opts, :expected)
-    call(gang, rank, :recv, expected, opts)
+    call(view, rank, :recv, expected, opts)
   end
 
   @doc """
@@ -77,7 +77,7 @@ defmodule RankBridge.PointToPoint do
   """
   defcall recv_object(gang :: Gang.gang(), rank :: non_neg_integer(), opts :: keyword() \\ []) ::
             {Value.t(), non_neg_integer()},
-          do: call(gang, rank, :recv_object, nil, opts)
+          do: call(view, rank, :recv_object, nil, opts)
 
   @doc """
   Receives a map of tensors: gives it, with refs on new tensors of `rank`, and the rank in group that it came from.
@@ -89,7 +89,7 @@ defmodule RankBridge.PointToPoint do
             opts :: keyword() \\ []
           ) ::
             {%{Value.t() => Value.t()}, non_neg_integer()},
-          do: call(gang, rank, :recv_tensor_dict, nil, opts)
+          do: call(view, rank, :recv_tensor_dict, nil, opts)
 
   @doc "Begins `send/5`; nothing waits for it."
   defcall isend(
@@ -99,7 +99,7 @@ defmodule RankBridge.PointToPoint do
             dst_rank_in_group :: non_neg_integer(),
             opts :: keyword() \\ []
           ) :: Operation.t(),
-          do: begin(gang, rank, :send, ref, to(dst_rank_in_group, opts))
+          do: begin(view, rank, :send, ref, to(dst_rank_in_group, opts))
 
   @doc "Begins `send_object/5`; nothing waits for it."
   defcall isend_object(
@@ -109,7 +109,7 @@ defmodule RankBridge.PointToPoint do
             dst_rank_in_group :: non_neg_integer(),
             opts :: keyword() \\ []
           ) :: Operation.t(),
-          do: begin(gang, rank, :send_object, value, to(dst_rank_in_group, opts))
+          do: begin(view, rank, :send_object, value, to(dst_rank_in_group, opts))
 
   @doc "Begins `send_tensor_dict/5`; nothing waits for it."
   defcall isend_tensor_dict(
@@ -119,19 +119,19 @@ defmodule RankBridge.PointToPoint do
             dst_rank_in_group :: non_neg_integer(),
             opts :: keyword() \\ []
           ) :: Operation.t(),
-          do: begin(gang, rank, :send_tensor_dict, dict, to(dst_rank_in_group, opts))
+          do: begin(view, rank, :send_tensor_dict, dict, to(dst_rank_in_group, opts))
 
   @doc "Begins `recv/3`; nothing waits for it."
   defcall irecv(gang :: Gang.gang(), rank :: non_neg_integer(), opts :: keyword() \\ []) ::
             Operation.t() do
     {expected, opts} = Options.pop(opts, :expected)
-    begin(gang, rank, :recv, expected, opts)
+    begin(view, rank, :recv, expected, opts)
   end
 
   @doc "Begins `recv_object/3`; nothing waits for it."
   defcall irecv_object(gang :: Gang.gang(), rank :: non_neg_integer(), opts :: keyword() \\ []) ::
             Operation.t(),
-          do: begin(gang, rank, :recv_object, nil, opts)
+          do: begin(view, rank, :recv_object, nil, opts)
 
   @doc "Begins `recv_tensor_dict/3`; nothing waits for it."
   defcall irecv_tensor_dict(
@@ -140,13 +140,13 @@ defmodule RankBridge.PointToPoint do
             opts :: keyword() \\ []
           ) ::
             Operation.t(),
-          do: begin(gang, rank, :recv_tensor_dict, nil, opts)
+          do: begin(view, rank, :recv_tensor_dict, nil, opts)
 
-  defp call(gang, rank, name, input, opts),
-    do: Operations.call_rank(gang, rank, name, input, opts)
+  defp call(view, rank, name, input, opts),
+    do: Operations.run_rank(view, rank, name, input, opts)
 
-  defp begin(gang, rank, name, input, opts),
-    do: Operations.submit_rank(gang, rank, name, input, opts)
+  defp begin(view, rank, name, input, opts),
+    do: Operations.begin_rank(view, rank, name, input, opts)
 
   defp to(dst_rank_in_group, opts),
     do: Options.put(opts, :dst_rank_in_group, dst_rank_in_group)

@@ -57,4 +57,12 @@ defmodule RankBridge.Queue do
   @spec readers(t()) :: [non_neg_integer()]
   def readers(%__MODULE__{} = queue),
     do: Enum.map(queue.reader_ranks_in_group, &Enum.fetch!(queue.ranks, &1))
+
+  defimpl Inspect do
+    def inspect(queue, _options) do
+      readers = queue |> RankBridge.Queue.readers() |> RankBridge.Group.listed()
+      place = "#{Kernel.inspect(queue.name)} of group #{Kernel.inspect(queue.group)}"
+      "#RankBridge.Queue<#{place}, from rank #{RankBridge.Queue.writer(queue)} to #{readers}>"
+    end
+  end
 end

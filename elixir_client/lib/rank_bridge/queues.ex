@@ -40,18 +40,21 @@ defmodule RankBridge.Queues do
   `:name_exists`; `:rank_out_of_range`; `:invalid_argument`: the writer is to read, or a size is too large.
   """
   defcall new_queue(gang :: Gang.gang(), name :: String.t(), opts :: keyword() \\ []) ::
-            Queue.t() do
-    View.with_view(gang, fn view ->
-      defaults =
-        [group: "world", operation_id: nil, writer_rank_in_group: 0, reader_ranks_in_group: nil] ++
-          [max_chunk_bytes: nil, max_chunks: nil]
+            Queue.t(),
+          do: make(view, name, opts)
 
-      with {:ok, opts} <- Options.read(opts, defaults, "new_queue"),
-           {:ok, fields} <- fields(name, opts),
-           timeout = opts.timeout || view.timeout,
-           {:ok, members} <- Groups.members(view, opts.group, timeout, "new_queue"),
-           do: make(view, fields, members, opts, timeout)
-    end)
+  @doc "On the view of a gang: `new_queue/3`."
+  @spec make(View.t(), String.t(), keyword()) :: {:ok, Queue.t()} | {:error, Error.t()}
+  def make(view, name, opts) do
+    defaults =
+      [group: "world", operation_id: nil, writer_rank_in_group: 0, reader_ranks_in_group: nil] ++
+        [max_chunk_bytes: nil, max_chunks: nil]
+
+    with {:ok, opts} <- Options.read(opts, defaults, "new_queue"),
+         {:ok, fields} <- fields(name, opts),
+         timeout = opts.timeout || view.timeout,
+         {:ok, members} <- Groups.members(view, opts.group, timeout, "new_queue"),
+         do: make(view, fields, members, opts, timeout)
   end
 
   defp fields(name, opts) do
@@ -148,9 +151,12 @@ defmodule RankBridge.Queues do
             queue :: Queue.t(),
             value :: Value.t(),
             opts :: keyword() \\ []
-          ) :: nil do
+          ) :: nil,
+          do: write(view, queue, value, opts)
+
+  defp write(view, queue, value, opts) do
     with :ok <- check(queue, "enqueue"),
-         do: Operations.call_rank(gang, Queue.writer(queue), :enqueue, value, of(queue, opts))
+         do: Operations.run_rank(view, Queue.writer(queue), :enqueue, value, of(queue, opts))
   end
 
   @doc """
@@ -166,7 +172,7 @@ defmodule RankBridge.Queues do
     with :ok <- check(queue, "dequeue"),
          {:ok, place} <- reader(queue, place),
          {:ok, rank} <- rank_at(queue, place, "dequeue"),
-         do: Operations.call_rank(gang, rank, :dequeue, nil, of(queue, opts))
+         do: Operations.run_rank(view, rank, :dequeue, nil, of(queue, opts))
   end
 
   defp reader(%Queue{reader_ranks_in_group: [only]}, nil), do: {:ok, only}
@@ -192,11 +198,11 @@ defmodule RankBridge.Queues do
             value :: Value.t(),
             opts :: keyword() \\ []
           ) :: [Value.t()] do
-    with {:ok, nil} <- enqueue(gang, queue, value, opts) do
+    with {:ok, nil} <- write(view, queue, value, opts) do
       queue
       |> Queue.readers()
       |> RankBridge.AtOnce.map(fn rank ->
-        {rank, Operations.call_rank(gang, rank, :dequeue, nil, of(queue, opts))}
+        {rank, Operations.run_rank(view, rank, :dequeue, nil, of(queue, opts))}
       end)
       |> Calls.gathered(true)
     end
@@ -209,17 +215,20 @@ defmodule RankBridge.Queues do
   `:unknown_queue`: the member has no such queue.
   """
   defcall shut_down_queue(gang :: Gang.gang(), queue :: Queue.t(), opts :: keyword() \\ []) ::
-            nil do
-    View.with_view(gang, fn view ->
-      with :ok <- check(queue, "shut_down_queue"),
-           {:ok, opts} <- Options.read(opts, [rank_in_group: nil], "shut_down_queue"),
-           {:ok, ranks} <- ranks(queue, opts.rank_in_group),
-           :ok <- check_ranks(view, ranks),
-           timeout = opts.timeout || view.timeout,
-           results = ends(view, ranks, queue.name, queue.group, timeout),
-           {:ok, _told} <- ended(results, opts.rank_in_group),
-           do: {:ok, nil}
-    end)
+            nil,
+          do: shut_down(view, queue, opts)
+
+  @doc "On the view of a gang: `shut_down_queue/3`."
+  @spec shut_down(View.t(), Queue.t(), keyword()) :: {:ok, nil} | {:error, Error.t()}
+  def shut_down(view, queue, opts) do
+    with :ok <- check(queue, "shut_down_queue"),
+         {:ok, opts} <- Options.read(opts, [rank_in_group: nil], "shut_down_queue"),
+         {:ok, ranks} <- ranks(queue, opts.rank_in_group),
+         :ok <- check_ranks(view, ranks),
+         timeout = opts.timeout || view.timeout,
+         results = ends(view, ranks, queue.name, queue.group, timeout),
+         {:ok, _told} <- ended(results, opts.rank_in_group),
+         do: {:ok, nil}
   end
 
   defp ranks(queue, nil), do: {:ok, queue.ranks}
@@ -248,13 +257,11 @@ defmodule RankBridge.Queues do
   Options: `:rank` - to ask this one alone, `:timeout`.
   """
   defcall queues(gang :: Gang.gang(), opts :: keyword() \\ []) :: [Queue.t()] do
-    View.with_view(gang, fn view ->
-      with {:ok, opts} <- Options.read(opts, [rank: nil], "queues"),
-           timeout = opts.timeout || view.timeout,
-           {:ok, ranks} <- asked(view, opts.rank),
-           {:ok, told} <- lists(view, ranks, timeout),
-           do: described(view, told, timeout)
-    end)
+    with {:ok, opts} <- Options.read(opts, [rank: nil], "queues"),
+         timeout = opts.timeout || view.timeout,
+         {:ok, ranks} <- asked(view, opts.rank),
+         {:ok, told} <- lists(view, ranks, timeout),
+         do: described(view, told, timeout)
   end
 
   defp asked(view, nil), do: {:ok, View.all_ranks(view)}
@@ -267,21 +274,19 @@ defmodule RankBridge.Queues do
   member of the group has it.
   """
   defcall queue(gang :: Gang.gang(), name :: String.t(), opts :: keyword() \\ []) :: Queue.t() do
-    View.with_view(gang, fn view ->
-      with {:ok, opts} <- Options.read(opts, [group: "world"], "queue"),
-           timeout = opts.timeout || view.timeout,
-           {:ok, members} <- Groups.members(view, opts.group, timeout, "queue"),
-           {:ok, told} <- lists(view, members, timeout) do
-        case Enum.find(told, &(&1.group == opts.group and &1.name == name)) do
-          nil ->
-            message = "no member of the group has such a queue"
-            refuse(:unknown_queue, message, "queue", opts.group, "the name of a queue", name)
+    with {:ok, opts} <- Options.read(opts, [group: "world"], "queue"),
+         timeout = opts.timeout || view.timeout,
+         {:ok, members} <- Groups.members(view, opts.group, timeout, "queue"),
+         {:ok, told} <- lists(view, members, timeout) do
+      case Enum.find(told, &(&1.group == opts.group and &1.name == name)) do
+        nil ->
+          message = "no member of the group has such a queue"
+          refuse(:unknown_queue, message, "queue", opts.group, "the name of a queue", name)
 
-          queue ->
-            {:ok, Queue.from_proto(queue, members)}
-        end
+        queue ->
+          {:ok, Queue.from_proto(queue, members)}
       end
-    end)
+    end
   end
 
   # What the ranks tell of each queue, which is the same at all its ends.

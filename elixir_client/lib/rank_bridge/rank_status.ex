@@ -35,6 +35,9 @@ defmodule RankBridge.RankStatus do
         }
 
   @enforce_keys [:rank]
+  # The others can be many, or long.
+  @derive {Inspect,
+           only: [:rank, :host, :generation, :generation_state, :pending_operations, :error]}
   defstruct [
     :rank,
     world_size: 0,

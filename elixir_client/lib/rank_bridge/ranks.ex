@@ -1,7 +1,7 @@
 defmodule RankBridge.Ranks do
   @moduledoc "What the ranks are doing, and forming their generations: behind the functions of `RankBridge`."
 
-  alias RankBridge.{Calls, Error, Group, Groups, Options, RankStatus, Sessions}
+  alias RankBridge.{Calls, Error, Group, Groups, Options, RankStatus, Sessions, Telemetry}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
 
@@ -70,9 +70,11 @@ defmodule RankBridge.Ranks do
 
       Groups.forget_all(view)
 
-      with {:ok, formed} <- again(fn -> Calls.one(view, 0, request, call) end),
-           :ok <- again(fn -> Sessions.open(view, true) end),
-           do: {:ok, Map.take(formed, [:generation, :world_size, :took_us])}
+      Telemetry.form(view.known_as, fn ->
+        with {:ok, formed} <- again(fn -> Calls.one(view, 0, request, call) end),
+             :ok <- again(fn -> Sessions.open(view, true) end),
+             do: {:ok, Map.take(formed, [:generation, :world_size, :took_us])}
+      end)
     end
   end
 

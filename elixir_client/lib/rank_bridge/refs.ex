@@ -1,7 +1,19 @@
 defmodule RankBridge.Refs do
   @moduledoc "Tensors to the ranks and back, and what happens to refs: behind the functions of `RankBridge`."
 
-  alias RankBridge.{AtOnce, Calls, Dtype, Error, Groups, Options, Ref, Tensor, Transport}
+  alias RankBridge.{
+    AtOnce,
+    Calls,
+    Dtype,
+    Error,
+    Groups,
+    Options,
+    Ref,
+    SharedMemory,
+    Tensor,
+    Transport
+  }
+
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf
@@ -9,6 +21,9 @@ defmodule RankBridge.Refs do
   alias RankBridge.Tensor.Chunks
 
   @type result(value) :: {:ok, value} | {:error, Error.t()}
+
+  # Milliseconds for taking back what was made on some ranks only.
+  @undoing 2_000
 
   @doc "One tensor to each member of a group."
   @spec put_all(View.t(), [Tensor.like()], keyword()) :: result([Ref.t()])
@@ -21,7 +36,17 @@ defmodule RankBridge.Refs do
       members
       |> Enum.zip(tensors)
       |> AtOnce.map(fn {rank, tensor} -> {rank, send_tensor(view, rank, tensor, opts)} end)
-      |> Calls.gathered(true)
+      |> all_or_none(view)
+    end
+  end
+
+  # What is on some ranks only is of no use to a caller, who is not told of it either. Whatever comes of the releasing: it
+  # ends with the session.
+  defp all_or_none(results, view) do
+    with {:error, error} <- Calls.gathered(results, true) do
+      made = for {_rank, {:ok, ref}} <- results, do: ref
+      _ = made == [] || release(view, made, timeout: @undoing)
+      {:error, error}
     end
   end
 
@@ -38,20 +63,31 @@ defmodule RankBridge.Refs do
   defp send_tensor(view, rank, tensor, opts) do
     call = call(view, V1.RefService.put_tensor(), "put", opts)
     spec = spec(tensor.dtype, tensor.shape, opts.device)
-    header = {:header, %V1.PutTensorHeader{session_id: view.session_id, tensor: spec}}
+    header = %V1.PutTensorHeader{session_id: view.session_id, tensor: spec}
+
+    view
+    |> SharedMemory.put(rank, tensor, header, call.deadline, fn left ->
+      stream_tensor(view, rank, tensor, header, %{call | deadline: left})
+    end)
+    |> ref()
+  end
+
+  defp stream_tensor(view, rank, tensor, header, call) do
     chunks = Stream.map(Chunks.split(tensor.data), &{:chunk, &1})
 
     messages =
-      [header]
+      [{:header, header}]
       |> Stream.concat(chunks)
       |> Stream.map(&V1.PutTensorRequest.encode_to_iodata(%V1.PutTensorRequest{part: &1}))
 
-    case Transport.client_stream(channel(view, rank), call.rpc.path, messages,
-           timeout: call.deadline
-         ) do
-      {:ok, bytes} -> bytes |> Calls.understand(rank, call) |> ref()
-      {:error, status} -> {:error, Error.from_status(status, Calls.context(rank, call))}
-    end
+    Calls.streamed(view, rank, call, fn ->
+      case Transport.client_stream(channel(view, rank), call.rpc.path, messages,
+             timeout: call.deadline
+           ) do
+        {:ok, bytes} -> Calls.understand(bytes, rank, call)
+        {:error, status} -> {:error, Error.from_status(status, Calls.context(rank, call))}
+      end
+    end)
   end
 
   @doc "The tensors of refs, in their order."
@@ -75,6 +111,18 @@ defmodule RankBridge.Refs do
 
   defp fetch(view, ref, opts) do
     call = call(view, V1.RefService.get_tensor(), "get", opts, false)
+    bytes = Tensor.byte_size(ref.dtype, ref.shape)
+
+    fetched =
+      SharedMemory.get(view, ref, bytes, call.deadline, fn left ->
+        call = %{call | deadline: left}
+        Calls.streamed(view, ref.rank, call, fn -> receive_tensor(view, ref, call) end)
+      end)
+
+    with {:ok, {%V1.TensorSpec{} = spec, data}} <- fetched, do: tensor(spec, data, ref, call)
+  end
+
+  defp receive_tensor(view, ref, call) do
     request = %V1.GetTensorRequest{session_id: ref.session_id, ref_id: ref.id}
     iodata = V1.GetTensorRequest.encode_to_iodata(request)
     channel = channel(view, ref.rank)
@@ -83,7 +131,7 @@ defmodule RankBridge.Refs do
     case Transport.server_stream(channel, call.rpc.path, iodata, start, &take_part/2,
            timeout: call.deadline
          ) do
-      {:ok, {:ok, %V1.TensorSpec{} = spec, parts}} -> join(spec, parts, ref, call)
+      {:ok, {:ok, %V1.TensorSpec{} = spec, parts}} -> joined(spec, parts, ref, call)
       {:ok, {:ok, nil, _no_parts}} -> protocol("the answer is empty", ref, call)
       {:ok, {:failed, error}} -> {:error, Error.from_proto(error)}
       {:ok, {:malformed, message}} -> protocol(message, ref, call)
@@ -101,9 +149,11 @@ defmodule RankBridge.Refs do
     end
   end
 
-  defp join(spec, parts, ref, call) do
+  defp joined(spec, parts, ref, call),
+    do: tensor(spec, parts |> Enum.reverse() |> IO.iodata_to_binary(), ref, call)
+
+  defp tensor(spec, data, ref, call) do
     with {:ok, dtype} <- Dtype.from_proto(spec.dtype),
-         data = parts |> Enum.reverse() |> IO.iodata_to_binary(),
          {:ok, tensor} <- Tensor.new(dtype, spec.shape, data) do
       {:ok, tensor}
     else
@@ -134,8 +184,13 @@ defmodule RankBridge.Refs do
 
       if opts.rank,
         do: view |> Calls.one(opts.rank, request, call) |> ref(),
-        else: view |> Calls.all(for(rank <- ranks, do: {rank, request}), call) |> refs()
+        else: create_all(view, for(rank <- ranks, do: {rank, request}), call)
     end
+  end
+
+  defp create_all(view, requests, call) do
+    results = for {rank, result} <- Calls.each(view, requests, call), do: {rank, ref(result)}
+    all_or_none(results, view)
   end
 
   defp ranks(view, %{rank: nil} = opts, operation),
@@ -222,9 +277,6 @@ defmodule RankBridge.Refs do
 
   defp ref({:ok, ref}), do: {:ok, Ref.from_proto(ref)}
   defp ref(error), do: error
-
-  defp refs({:ok, refs}), do: {:ok, Enum.map(refs, &Ref.from_proto/1)}
-  defp refs(error), do: error
 
   defp check_count(tensors, members, operation) do
     if is_list(tensors) and length(tensors) == length(members) do

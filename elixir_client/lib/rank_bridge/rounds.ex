@@ -4,7 +4,6 @@ defmodule RankBridge.Rounds do
   use RankBridge.Facade
 
   alias RankBridge.{AtOnce, Calls, Collectives, Error, Gang, Group, Groups, ManyGroups, Options}
-  alias RankBridge.Gang.View
 
   @doc """
   Calls a function for each member of a group, for at most `n` of them at once, and gives what it gave for each, in group
@@ -27,8 +26,8 @@ defmodule RankBridge.Rounds do
             opts :: keyword() \\ []
           ) :: [term()] do
     with {:ok, opts} <- Options.read(opts, [group: "world"], "do_n_at_a_time"),
-         {:ok, ranks, rounds} <- turns(gang, n, opts),
-         {:ok, told} <- run(gang, rounds, fun, opts, []),
+         {:ok, ranks, rounds} <- turns(view, n, opts),
+         {:ok, told} <- run(view, rounds, fun, opts, []),
          do: ranks |> Enum.map(&{&1, finished(told[&1])}) |> Calls.gathered(true)
   end
 
@@ -61,22 +60,21 @@ defmodule RankBridge.Rounds do
         do: for(rank <- Enum.map(hosts, &Enum.at(&1, turn)), rank, do: rank)
   end
 
-  defp turns(gang, nil, opts) do
-    with {:ok, group} <-
-           View.with_view(gang, &ManyGroups.describe(&1, opts.group, timeout(opts))),
+  defp turns(view, nil, opts) do
+    with {:ok, group} <- ManyGroups.describe(view, opts.group, timeout(opts)),
          do: {:ok, group.ranks, by_host(group)}
   rescue
     error in Error -> {:error, error}
   end
 
-  defp turns(gang, n, opts) when is_integer(n) and n > 0 do
-    with {:ok, view} <- View.fetch(gang),
-         timeout = opts.timeout || view.timeout,
-         {:ok, ranks} <- Groups.members(view, opts.group, timeout, "do_n_at_a_time"),
+  defp turns(view, n, opts) when is_integer(n) and n > 0 do
+    timeout = opts.timeout || view.timeout
+
+    with {:ok, ranks} <- Groups.members(view, opts.group, timeout, "do_n_at_a_time"),
          do: {:ok, ranks, plan(ranks, n)}
   end
 
-  defp turns(_gang, n, opts) do
+  defp turns(_view, n, opts) do
     {:error,
      Error.refusal(:invalid_argument, "this is no number of ranks",
        operation: "do_n_at_a_time",
@@ -86,13 +84,13 @@ defmodule RankBridge.Rounds do
      )}
   end
 
-  defp run(_gang, [], _fun, _opts, told), do: {:ok, Map.new(told)}
+  defp run(_view, [], _fun, _opts, told), do: {:ok, Map.new(told)}
 
-  defp run(gang, [round | others], fun, opts, told) do
+  defp run(view, [round | others], fun, opts, told) do
     told = AtOnce.map(round, &{&1, turn(fun, &1)}) ++ told
 
-    with {:ok, nil} <- Collectives.barrier(gang, [group: opts.group] ++ timeout(opts)),
-         do: run(gang, others, fun, opts, told)
+    with {:ok, nil} <- Collectives.run(view, :barrier, nil, [group: opts.group] ++ timeout(opts)),
+         do: run(view, others, fun, opts, told)
   end
 
   defp turn(fun, rank) do

@@ -6,7 +6,7 @@ defmodule RankBridge.Synchronized do
 
   use RankBridge.Facade
 
-  alias RankBridge.{Error, Gang, Objects, Value}
+  alias RankBridge.{Collectives, Error, Gang, Value}
 
   @doc """
   Gives every member the source's value: a list with it for each member.
@@ -15,13 +15,13 @@ defmodule RankBridge.Synchronized do
   """
   defcall synchronize_value(gang :: Gang.gang(), value :: Value.t(), opts :: keyword() \\ []) ::
             [Value.t()],
-          do: Objects.broadcast_object(gang, value, opts)
+          do: Collectives.run(view, :broadcast_object, value, opts)
 
   @doc "As `synchronize_value/3` of a boolean."
   defcall synchronize_flag(gang :: Gang.gang(), flag :: boolean(), opts :: keyword() \\ []) ::
             [boolean()] do
     if is_boolean(flag) do
-      Objects.broadcast_object(gang, flag, opts)
+      Collectives.run(view, :broadcast_object, flag, opts)
     else
       {:error,
        Error.refusal(:invalid_argument, "this is no flag",

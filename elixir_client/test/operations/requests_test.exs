@@ -124,7 +124,7 @@ defmodule RankBridge.Operations.RequestsTest do
       {call, submit} =
         case Declaration.of(name).called_on do
           :group ->
-            {fn -> RankBridge.Collectives.run(gang, name, input, opts) end,
+            {fn -> run(gang, name, input, opts) end,
              fn -> RankBridge.submit(gang, name, input, opts) end}
 
           :rank ->
@@ -153,6 +153,10 @@ defmodule RankBridge.Operations.RequestsTest do
       assert RankBridge.is_complete(gang, operation) == {:ok, true}
     end
   end
+
+  defp run(gang, name, input, opts),
+    do:
+      RankBridge.Entry.call(gang, name, opts, &RankBridge.Collectives.run(&1, name, input, opts))
 
   # The calls of requests, each once, of which none may have no id.
   defp without_id(requests) do

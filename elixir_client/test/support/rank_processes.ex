@@ -56,8 +56,19 @@ defmodule RankBridge.Test.RankProcesses do
   @doc "Starts a rank that was killed at the endpoints that it had."
   @spec replace(t(), non_neg_integer()) :: t()
   def replace(processes, rank) do
-    {_pid, port} = processes.ranks[rank]
+    {pid, port} = processes.ranks[rank]
+    await_gone(pid)
     launch(processes, rank, port)
+  end
+
+  # Until then its port is taken. It is reaped at once, when its last thread has ended.
+  defp await_gone(pid) do
+    if File.exists?("/proc/#{pid}") do
+      receive do
+      after
+        5 -> await_gone(pid)
+      end
+    end
   end
 
   @doc "Each rank's target: its unix socket, or its port."

@@ -14,7 +14,7 @@ defmodule RankBridge.Test.RecordingRanks do
 
   @rpcs [V1.RankService.describe_rank(), V1.RefService.open_session()] ++
           [V1.RefService.close_session(), V1.OperationService.submit()] ++
-          [V1.OperationService.await(), V1.OperationService.poll()]
+          [V1.OperationService.await(), V1.OperationService.poll(), V1.RefService.release_refs()]
 
   @doc "Starts them. They give none."
   @spec start_link(keyword()) :: Agent.on_start()
@@ -79,6 +79,11 @@ defmodule RankBridge.Test.RecordingRanks do
 
   defp answer(state, _rank, _rpc, %V1.CloseSessionRequest{}),
     do: {%V1.CloseSessionResponse{outcome: {:released, 0}}, state}
+
+  defp answer(state, rank, _rpc, %V1.ReleaseRefsRequest{} = request) do
+    outcome = {:released, length(request.ref_ids)}
+    {%V1.ReleaseRefsResponse{outcome: outcome}, keep(state, rank, request)}
+  end
 
   defp answer(state, rank, _rpc, %V1.SubmitRequest{operation: operation} = request) do
     {_name, %{call: call}} = operation.kind

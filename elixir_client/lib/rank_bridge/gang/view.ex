@@ -7,7 +7,14 @@ defmodule RankBridge.Gang.View do
   * `session_id` - session of the gang's refs; empty: each rank's shared session
   * `lease` - of that session, in milliseconds; 0: it has none
   * `timeout` - default for calls, in milliseconds
+  * `memory` - what the ranks share with this host, by `RankBridge.SharedMemory`; nil: nothing
   * `groups` - public table of the members of groups, by name
+  * `gang` - the gang's process
+  * `unready` - why the gang cannot be called now: it is being started, or formed again; nil: it can
+  * `but_for` - a process that may call it all the same: the one in which `handle_rank_lost` runs
+  * `when_unready` - whether calls wait then, or fail
+  * `known_as` - the gang's name, its pid if it has none; nil: it is not published yet
+  * `call_span_context` - of the function on the gang that this is fetched for, see `RankBridge.Telemetry`; nil: of none
   """
 
   alias RankBridge.{Error, Gang, Transport}
@@ -18,20 +25,52 @@ defmodule RankBridge.Gang.View do
           session_id: String.t(),
           lease: non_neg_integer(),
           timeout: pos_integer(),
-          groups: :ets.table()
+          groups: :ets.table(),
+          memory: :ets.table() | nil,
+          gang: pid(),
+          unready: Error.t() | nil,
+          but_for: pid() | nil,
+          when_unready: :wait | :fail,
+          known_as: Gang.gang() | nil,
+          call_span_context: term()
         }
 
-  @enforce_keys [:ranks, :targets, :timeout, :groups]
-  defstruct [:ranks, :targets, :timeout, :groups, session_id: "", lease: 0]
+  @enforce_keys [:ranks, :targets, :timeout, :groups, :gang]
+  defstruct [
+    :ranks,
+    :targets,
+    :timeout,
+    :groups,
+    :gang,
+    unready: nil,
+    but_for: nil,
+    when_unready: :wait,
+    session_id: "",
+    lease: 0,
+    memory: nil,
+    known_as: nil,
+    call_span_context: nil
+  ]
 
-  @doc "Makes the view known under these names, for as long as the calling process lives."
+  @doc """
+  Makes the view known under these names, the best last, for as long as the calling process lives; again if it has
+  changed.
+  """
   @spec publish(t(), [term()]) :: :ok
   def publish(%__MODULE__{} = view, names) do
-    for name <- names, do: {:ok, _owner} = Registry.register(RankBridge.Registry, name, view)
+    view = %{view | known_as: List.last(names)}
+
+    for name <- names do
+      with {:error, {:already_registered, _self}} <-
+             Registry.register(RankBridge.Registry, name, view),
+           do:
+             {^view, _old} = Registry.update_value(RankBridge.Registry, name, fn _old -> view end)
+    end
+
     :ok
   end
 
-  @doc "The view of a gang."
+  @doc "The view of a gang. Functions on a gang have it from `RankBridge.Entry`."
   @spec fetch(Gang.gang()) :: {:ok, t()} | {:error, Error.t()}
   def fetch(gang) do
     # The registry may know a gang for a moment after it has ended.
@@ -43,10 +82,15 @@ defmodule RankBridge.Gang.View do
     end
   end
 
-  @doc "What a function gives for the view of a gang, or why there is none."
-  @spec with_view(Gang.gang(), (t() -> result)) :: result | {:error, Error.t()}
-        when result: :ok | {:ok, term()} | {:error, Error.t()}
-  def with_view(gang, fun), do: with({:ok, view} <- fetch(gang), do: fun.(view))
+  @doc "The view of some of its ranks, ascending, which become 0, 1, ..."
+  @spec only(t(), [non_neg_integer()]) :: t()
+  def only(view, ranks) do
+    renumbered = fn by_rank ->
+      for {rank, place} <- Enum.with_index(ranks), into: %{}, do: {place, by_rank[rank]}
+    end
+
+    %{view | ranks: renumbered.(view.ranks), targets: renumbered.(view.targets)}
+  end
 
   @doc "Number of ranks."
   @spec size(t()) :: pos_integer()
@@ -68,6 +112,15 @@ defmodule RankBridge.Gang.View do
          expected: "0 to #{size(view) - 1}",
          got: inspect(rank)
        )}
+    end
+  end
+
+  defimpl Inspect do
+    def inspect(view, _options) do
+      session =
+        if view.session_id == "", do: "shared sessions", else: "session #{view.session_id}"
+
+      "#RankBridge.Gang.View<#{Kernel.inspect(view.known_as)}, #{map_size(view.ranks)} ranks, #{session}>"
     end
   end
 end

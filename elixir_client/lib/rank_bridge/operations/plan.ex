@@ -9,7 +9,10 @@ defmodule RankBridge.Operations.Plan do
   alias RankBridge.Gang.View
   alias RankBridge.Operations.{Arguments, Declaration, Given, Inputs}
   alias RankBridge.Proto.V1
+  alias RankBridge.Run.Ids
 
+  # The requests have what is to be sent.
+  @derive {Inspect, only: [:name, :timeout]}
   @enforce_keys [:name, :gives, :timeout, :call, :requests]
   defstruct [:name, :gives, :timeout, :call, :requests]
 
@@ -37,7 +40,7 @@ defmodule RankBridge.Operations.Plan do
   @doc "One rank's part of an operation."
   @spec of_rank(View.t(), atom(), non_neg_integer(), term(), keyword()) :: result(t())
   def of_rank(view, name, rank, input, opts) do
-    opts = Arguments.in_its_group(opts, input)
+    opts = opts |> Arguments.in_its_group(input) |> Ids.shared(view, rank, name)
 
     with {:ok, opts, fields} <- Arguments.read(name, :of_rank, opts),
          :ok <- View.check_rank(view, rank, "#{name}"),

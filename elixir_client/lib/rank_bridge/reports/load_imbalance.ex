@@ -81,4 +81,11 @@ defmodule RankBridge.Reports.LoadImbalance do
 
     {:info, Enum.join([String.pad_trailing(step, @name) | columns])}
   end
+
+  defimpl Inspect do
+    def inspect(report, _options) do
+      counts = "#{length(report.rows)} steps, #{length(report.skipped)} skipped"
+      "#RankBridge.Reports.LoadImbalance<#{counts}>"
+    end
+  end
 end

@@ -76,4 +76,11 @@ defmodule RankBridge.Reports.TimeInfo do
        got: "never"
      )}
   end
+
+  defimpl Inspect do
+    def inspect(report, _options) do
+      counts = "#{length(report.ranks)} ranks, #{length(report.rows)} steps"
+      "#RankBridge.Reports.TimeInfo<#{counts}>"
+    end
+  end
 end

@@ -1,0 +1,43 @@
+defmodule RankBridge.Entry do
+  @moduledoc """
+  The one way into a gang: every function on one comes through here, once, whatever it is made of. See
+  `RankBridge.Facade`, which leads here.
+  """
+
+  alias RankBridge.{Error, Gang, Group, Telemetry}
+  alias RankBridge.Gang.{Readiness, View}
+
+  @type result :: :ok | {:ok, term()} | {:error, Error.t()}
+
+  @doc """
+  What a function gives for the view of a gang, or why there is none. `operation` is the name under which the caller knows
+  the function, and `opts` are the options as it has given them.
+  """
+  @spec call(Gang.gang(), atom(), term(), (View.t() -> result)) :: result | {:error, Error.t()}
+        when result: result()
+  def call(gang, operation, opts, fun) do
+    if Telemetry.loaded?(),
+      do: observed(gang, operation, opts, fun),
+      else: enter(gang, operation, opts, nil, fun)
+  end
+
+  defp observed(gang, operation, opts, fun) do
+    metadata = %{gang: gang, operation: operation, group: group(opts)}
+    span = Telemetry.start([:rankbridge, :call], metadata)
+
+    Telemetry.run(span, fn ->
+      result = enter(gang, operation, opts, Telemetry.context(span), fun)
+      {result, Telemetry.outcome(result)}
+    end)
+  end
+
+  defp enter(gang, operation, opts, context, fun) do
+    with {:ok, view} <- Readiness.view(gang, opts, operation),
+         do: fun.(%{view | call_span_context: context})
+  end
+
+  # Wrong options are refused later.
+  defp group(opts) do
+    if Keyword.keyword?(opts), do: Group.name(opts[:group])
+  end
+end

@@ -1,0 +1,84 @@
+defmodule RankBridge.Gang.Event do
+  @moduledoc """
+  What happens to a gang, as those who have subscribed are told: `{:rank_bridge, gang, %RankBridge.Gang.Event{}}`.
+
+  | `kind` | when | what it has |
+  | --- | --- | --- |
+  | `:formed` | the gang is ready: first, and after each loss | `generation`, `world_size` |
+  | `:rank_lost` | a rank has ended, or its links have | `rank`, `generation`, `reason` |
+  | `:over` | the generation is over though no rank was lost: the backend has failed | `generation`, `reason` |
+  | `:mismatch` | members did not agree about an operation | `group`, `operation`, `error` with every side |
+  | `:peer_missing` | not all members came to an operation in time | `group`, `operation`, `ranks`: who did not, `error` |
+  | `:straggler` | members are late for an operation, or were | `group`, `operation`, `operation_id`, `ranks`: who, `waited_us` |
+
+  A straggler is told of as soon as others have waited for it for as long as the ranks' setting `--straggler-after` says,
+  and again once it has come: then `arrived?` is true. Of a mismatch the group's leader tells, once.
+  """
+
+  alias RankBridge.Error
+  alias RankBridge.Proto.V1
+
+  @type kind :: :formed | :rank_lost | :over | :mismatch | :peer_missing | :straggler
+
+  @type t :: %__MODULE__{
+          kind: kind(),
+          generation: non_neg_integer(),
+          world_size: non_neg_integer(),
+          rank: non_neg_integer() | nil,
+          reason: String.t(),
+          group: String.t(),
+          operation: String.t(),
+          operation_id: String.t(),
+          ranks: [non_neg_integer()],
+          arrived?: boolean(),
+          waited_us: non_neg_integer(),
+          error: Error.t() | nil
+        }
+
+  @enforce_keys [:kind]
+  defstruct [:kind, :rank, :error, generation: 0, world_size: 0, reason: "", group: ""] ++
+              [operation: "", operation_id: "", ranks: [], arrived?: false, waited_us: 0]
+
+  @doc "The event that a rank told; nil: of a kind that is not known. `:over` names the ranks that were lost in `ranks`."
+  @spec from_proto(V1.Event.t()) :: t() | nil
+  def from_proto(%V1.Event{kind: nil}), do: nil
+
+  def from_proto(%V1.Event{kind: {kind, told}, generation: generation}),
+    do: %{of(kind, told) | generation: generation}
+
+  defp of(:formed, told), do: %__MODULE__{kind: :formed, world_size: told.world_size}
+
+  defp of(:straggler, told) do
+    # Of those who have come since, who has not come with the first.
+    came = for it <- told.arrived, 2 * it.after_us > told.waited_us, do: it
+    late = if told.missing == [], do: came, else: told.missing
+
+    %__MODULE__{
+      kind: :straggler,
+      group: told.group,
+      operation: told.operation,
+      operation_id: told.operation_id,
+      ranks: Enum.map(late, & &1.rank),
+      arrived?: told.missing == [],
+      waited_us: told.waited_us
+    }
+  end
+
+  defp of(kind, told) when kind in [:over, :mismatch, :peer_missing] do
+    error = Error.from_proto(told)
+
+    %__MODULE__{
+      kind: kind,
+      error: error,
+      reason: error.message,
+      group: error.group,
+      operation: error.operation,
+      operation_id: error.operation_id,
+      ranks: for(%{state: state, rank: rank} <- error.ranks, state in concerned(kind), do: rank)
+    }
+  end
+
+  defp concerned(:over), do: [:lost]
+  defp concerned(:peer_missing), do: [:missing, :lost]
+  defp concerned(:mismatch), do: [:disagrees]
+end

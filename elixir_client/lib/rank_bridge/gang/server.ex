@@ -1,0 +1,344 @@
+defmodule RankBridge.Gang.Server do
+  @moduledoc """
+  The process of a gang: owns its agent, its connections and its session, and sees to it that the gang is whole.
+
+  It never waits: starting and recovering are the work of one process at a time beside it. Losses come as news, from the
+  agent (a process has ended) and from the ranks (a generation is over); news of what is already known, or of what
+  was there before the generation that is running, is no news. What it knows is `RankBridge.Gang.State`.
+  """
+
+  use GenServer, restart: :permanent, shutdown: 30_000
+
+  alias RankBridge.{Error, Sessions, Telemetry, Transport}
+  alias RankBridge.Gang.{Agent, Announcing, Event, Joining, Lost, News, Readiness, Recovery}
+  alias RankBridge.Gang.{Restarts, Settings, State, Subscribers, View, Watching}
+
+  # Milliseconds for closing the session when the gang ends.
+  @closing 5_000
+  # And those that another controller has for forming the gang.
+  @forming 15_000
+
+  @doc false
+  @spec start_link(Settings.t()) :: GenServer.on_start()
+  def start_link(settings) do
+    process_opts = if settings.name, do: [name: settings.name], else: []
+
+    with {:error, {:shutdown, %Error{} = error}} <-
+           GenServer.start_link(__MODULE__, settings, process_opts),
+         do: {:error, error}
+  end
+
+  @doc "Sees to it that the gang hears of its ranks' events."
+  @spec watch(pid()) :: :ok
+  def watch(gang), do: GenServer.cast(gang, :watch)
+
+  @impl true
+  def init(settings) do
+    Process.flag(:trap_exit, true)
+    state = State.new(settings)
+
+    case if(Settings.starts_ranks?(settings), do: launch(state), else: join(state)) do
+      {:ok, state} -> {:ok, state}
+      # The channels end with this process. As a shutdown it is no crash that OTP would log.
+      {:error, error} -> {:stop, {:shutdown, error}}
+    end
+  end
+
+  # --- starting ---
+
+  defp launch(state) do
+    with {:ok, agent} <- Agent.start_link(state.settings) do
+      Process.send_after(self(), :start_timeout, state.settings.start_timeout)
+      why = Error.refusal(:unavailable, "the gang is being started")
+      {:ok, State.unready(%{state | agent: agent}, why, nil)}
+    end
+  end
+
+  defp join(state) do
+    with {:ok, view, statuses} <-
+           Joining.join(state.view, state.settings.endpoints, state.settings) do
+      renew_later(view)
+      {:ok, state |> State.formed(view, statuses) |> ready()}
+    end
+  end
+
+  # --- what is heard ---
+
+  @impl true
+  def handle_cast(:watch, %{phase: :ready} = state), do: {:noreply, watched(state)}
+  # It is seen to when the gang is ready.
+  def handle_cast(:watch, state), do: {:noreply, state}
+
+  @impl true
+  def handle_info({agent, report}, %{agent: agent} = state), do: reported(report, state)
+  def handle_info({worker, result}, %{worker: worker} = state), do: worked(result, state)
+
+  def handle_info({:event, watching, event}, %{watching: watching} = state),
+    do: happened(event, state)
+
+  def handle_info(:start_timeout, %{phase: :starting} = state) do
+    seconds = state.settings.start_timeout / 1_000
+    stop(Error.refusal(:deadline_exceeded, "the gang did not start within #{seconds} s"), state)
+  end
+
+  def handle_info({:abandoned, event}, state), do: heard(News.over(event), state)
+
+  # A process that `handle_rank_lost` has started may take it along: that is no other failure than its own.
+  def handle_info({:EXIT, worker, reason}, %{worker: worker, phase: :reloading} = state) do
+    %{view: view} = state
+    {:noreply, work(%{state | worker: nil}, fn -> Lost.failed(reason, view) end)}
+  end
+
+  # The gang is linked to whoever started it, to its own processes, and for a while to tasks.
+  def handle_info({:EXIT, _pid, :normal}, state), do: {:noreply, state}
+
+  def handle_info({:EXIT, watching, _reason}, %{watching: watching} = state),
+    do: {:noreply, watched(%{state | watching: nil})}
+
+  def handle_info({:EXIT, _pid, reason}, state), do: {:stop, reason, state}
+
+  # A rank that does not answer holds up neither this process nor the next renewing.
+  def handle_info({:renew, period}, state) do
+    renew_later(state.view)
+    {:ok, _pid} = Task.start_link(Sessions, :renew, [state.view, period])
+    {:noreply, state}
+  end
+
+  def handle_info(_other, state), do: {:noreply, state}
+
+  defp reported({:ready, endpoints}, %{phase: :starting} = state) do
+    %{view: view, settings: settings} = state
+    {:noreply, work(state, fn -> Joining.join(view, endpoints, settings) end)}
+  end
+
+  defp reported({:exited, _rank, _pid, _how} = news, state), do: heard(news, state)
+  defp reported(_report, state), do: {:noreply, state}
+
+  # Somebody else forms the next one. If nothing comes of it, the gang is to be made whole all the same.
+  defp happened(%Event{kind: :over, error: %Error{reason: :aborted}} = event, state) do
+    Process.send_after(self(), {:abandoned, event}, @forming)
+    {:noreply, state}
+  end
+
+  defp happened(%Event{kind: :over} = event, state), do: heard(News.over(event), state)
+
+  defp happened(%Event{kind: :formed} = event, state) do
+    state = %{state | told: max(state.told, event.generation)}
+    # By someone else, if the gang was ready.
+    if state.phase == :ready and state.told > state.generation do
+      Announcing.tell(state.names, event)
+      {:noreply, %{state | generation: state.told, lost: %{}}}
+    else
+      {:noreply, state}
+    end
+  end
+
+  defp happened(event, state) do
+    Announcing.tell(state.names, event)
+    {:noreply, state}
+  end
+
+  # --- losses ---
+
+  # While the gang is being made whole nobody knows yet which generation the news will be of.
+  defp heard(news, %{phase: :ready} = state) do
+    if concerns?(news, state), do: lose([news], state), else: {:noreply, state}
+  end
+
+  defp heard(news, state), do: {:noreply, %{state | news: [news | state.news]}}
+
+  defp concerns?(news, state), do: News.concerns?(news, state.generation, state.pids)
+
+  defp lose(news, state) do
+    lost = News.lost(news, state.pids)
+    # What everyone tells is told once, also where nothing is done about it.
+    fresh = if state.phase == :ready, do: State.unknown(state, lost), else: lost
+
+    if fresh == %{} and state.phase == :ready and state.over == state.generation do
+      {:noreply, state}
+    else
+      announce(news, fresh, state)
+      act(fresh, State.lost(%{state | over: state.generation}, fresh))
+    end
+  end
+
+  defp announce(news, lost, state) do
+    news
+    |> News.events(lost, state.generation)
+    |> Enum.each(&Announcing.tell(state.names, &1))
+  end
+
+  # Somebody else sees to it; calls give errors until then.
+  defp act(_lost, %{settings: %{on_rank_lost: :leave}} = state), do: {:noreply, state}
+
+  defp act(_lost, %{settings: %{on_rank_lost: :stop}} = state),
+    do: stop(News.error(state.lost, state.generation), state)
+
+  defp act(lost, state) do
+    with {:ok, state} <- count(max(1, map_size(lost)), state),
+         do: {:noreply, recover(Map.keys(lost), state)}
+  end
+
+  # Too many are the end.
+  defp count(0, state), do: {:ok, state}
+
+  defp count(count, state) do
+    case Restarts.add(state.restarts, count, System.monotonic_time(:millisecond)) do
+      {:ok, restarts} ->
+        {:ok, %{state | restarts: restarts}}
+
+      {:error, count} ->
+        allowed = "max_restarts: #{state.restarts.max} in #{div(state.restarts.period, 1_000)} s"
+        more = "; #{count} were lost, allowed are #{allowed}"
+        stop(News.error(state.lost, state.generation, more), state)
+    end
+  end
+
+  defp recover(lost, state) do
+    %{view: view, settings: settings, generation: generation} = state
+    policy = settings.on_rank_lost
+    # One that is under way goes on when more ranks are lost.
+    span = state.recovery || Telemetry.start_recovery(State.name(state), lost, policy)
+    loss = News.error(state.lost, generation).message
+    why = Error.refusal(:unavailable, "the gang is being formed again: #{loss}")
+
+    %{state | phase: :recovering, recovery: span}
+    |> State.unready(why, nil)
+    |> work(fn -> Recovery.recover(view, policy, generation, lost, settings.recovery_timeout) end)
+  end
+
+  # --- work ---
+
+  # Runs beside this process, one at a time, and ends with it.
+  defp work(%{worker: nil} = state, fun) do
+    gang = self()
+    {:ok, worker} = Task.start_link(fn -> send(gang, {self(), fun.()}) end)
+    %{state | worker: worker}
+  end
+
+  defp worked(result, state), do: done(result, %{state | worker: nil})
+
+  defp done({:ok, view, statuses}, %{phase: :starting} = state) do
+    renew_later(view)
+    state |> State.formed(view, statuses) |> settle()
+  end
+
+  defp done({:ok, whole}, %{phase: :recovering} = state) do
+    part(state.view, whole.view)
+
+    # Some may have been lost meanwhile, and replaced or left out with the others: no news of the new generation.
+    also = State.unknown(state, News.gone(state.news, state.pids, whole))
+    announce([], also, state)
+
+    with {:ok, state} <- count(map_size(also), State.lost(state, also)) do
+      state = state |> State.moved(whole.moved) |> State.formed(whole.view, whole.statuses)
+
+      if Enum.any?(state.news, &concerns?(&1, state)),
+        do: settle(state),
+        else: {:noreply, reload(state)}
+    end
+  end
+
+  defp done(:ok, %{phase: :reloading} = state), do: settle(state)
+
+  # What failed may have failed because more ranks were lost.
+  defp done({:failed, reason, statuses}, %{phase: :reloading} = state) do
+    case News.look(statuses, state.generation, state.pids) do
+      nil -> {:stop, reason, state}
+      news -> settle(%{state | news: [news | state.news]})
+    end
+  end
+
+  defp done({:error, error}, state), do: stop(error, state)
+
+  defp reload(%{view: view, settings: settings} = state) do
+    gang = State.name(state)
+
+    lost = %Lost{
+      ranks: state.lost |> Map.keys() |> Enum.sort(),
+      how: state.lost,
+      policy: settings.on_rank_lost,
+      generation: state.generation,
+      moved: Map.new(state.origin, fn {new, old} -> {old, new} end)
+    }
+
+    # It begins when everyone can see that it may call the gang.
+    state =
+      work(%{state | phase: :reloading}, fn ->
+        receive do: (:begin -> Lost.tell(settings.handle_rank_lost, gang, lost, view))
+      end)
+
+    state = State.unready(state, view.unready, state.worker)
+    send(state.worker, :begin)
+    state
+  end
+
+  # --- readiness ---
+
+  # Ready, unless there was news meanwhile of the generation that has just been formed.
+  defp settle(state) do
+    # As they were heard.
+    news = state.news |> Enum.filter(&concerns?(&1, state)) |> Enum.reverse()
+    state = %{state | news: []}
+    if news == [], do: {:noreply, ready(state)}, else: lose(news, state)
+  end
+
+  defp ready(state) do
+    # Somebody else may have formed a later one meanwhile, of the same ranks.
+    state = %{state | generation: max(state.generation, state.told)}
+    formed = %{generation: state.generation, world_size: View.size(state.view)}
+    Telemetry.stop_recovery(state.recovery, {:ok, formed})
+
+    tell_replaced(state)
+    state = State.ready(state)
+    Announcing.tell(state.names, struct!(%Event{kind: :formed}, formed))
+
+    if state.settings.on_rank_lost != :leave or Subscribers.any?(state.names),
+      do: watched(state),
+      else: state
+  end
+
+  defp tell_replaced(%{settings: %{on_rank_lost: :replace}} = state) do
+    Enum.each(state.lost, fn {rank, _how} ->
+      Telemetry.replaced(State.name(state), rank, state.generation)
+    end)
+  end
+
+  defp tell_replaced(_state), do: :ok
+
+  defp watched(state), do: %{state | watching: Watching.of(state.watching, state.view)}
+
+  # The channels of ranks that are not in the gang any more.
+  defp part(before, since) do
+    kept = Map.values(since.ranks)
+    for {_rank, channel} <- before.ranks, channel not in kept, do: Transport.close(channel)
+    :ok
+  end
+
+  defp renew_later(view) do
+    period = Sessions.renewal_period(view)
+    _ = period && Process.send_after(self(), {:renew, period}, period)
+    :ok
+  end
+
+  # --- the end ---
+
+  defp stop(error, state) do
+    Telemetry.stop_recovery(state.recovery, {:error, error})
+    {:stop, {:shutdown, error}, %{state | recovery: nil}}
+  end
+
+  @impl true
+  def terminate(reason, state) do
+    # A normal end would leave them running.
+    for pid <- [state.worker, state.watching], pid != nil, do: Process.exit(pid, :shutdown)
+    Telemetry.exception(state.recovery, :exit, reason, [])
+    # Whatever comes of it: the sidecars free what a lost controller leaves.
+    _ = state.agent || Sessions.close(state.view, @closing)
+    for {_rank, channel} <- state.view.ranks, do: Transport.close(channel)
+    # Its ranks end, and so do those who wait for them.
+    if state.agent, do: Agent.stop(state.agent)
+    Readiness.changed(state.names)
+    :ok
+  end
+end

@@ -1,0 +1,189 @@
+defmodule RankBridge.Gang.Settings do
+  @moduledoc "The options of `RankBridge.Gang`, checked."
+
+  alias RankBridge.{Endpoints, Error, Group}
+  alias RankBridge.Gang.{Lost, Restarts}
+
+  @defaults [
+    name: nil,
+    size: nil,
+    backend: nil,
+    command: nil,
+    arguments: [],
+    start_timeout: 60_000,
+    endpoints: nil,
+    endpoints_file: nil,
+    session: true,
+    lease: 30_000,
+    shared_memory: true,
+    form: nil,
+    groups: [],
+    timeout: 30_000,
+    tls: nil,
+    transport: RankBridge.Transport.HTTP2,
+    on_rank_lost: nil,
+    max_restarts: 3,
+    max_seconds: 5,
+    recovery_timeout: 60_000,
+    handle_rank_lost: nil,
+    unready: nil
+  ]
+
+  @longest 0xFFFF_FFFF
+  @policies [:replace, :shrink, :stop, :leave]
+  @started_only [:backend, :command, :arguments, :start_timeout]
+
+  @typedoc "What is done when ranks are lost; see `RankBridge.Gang`."
+  @type policy :: :replace | :shrink | :stop | :leave
+
+  @type t :: %__MODULE__{
+          name: atom(),
+          size: pos_integer() | nil,
+          backend: atom(),
+          command: String.t() | nil,
+          arguments: [String.t()],
+          start_timeout: pos_integer(),
+          endpoints: [[String.t()]] | nil,
+          session: boolean(),
+          lease: non_neg_integer(),
+          shared_memory: boolean(),
+          form: boolean() | nil,
+          groups: [{String.t(), [non_neg_integer()]}],
+          timeout: pos_integer(),
+          tls: keyword() | nil,
+          transport: module(),
+          on_rank_lost: policy(),
+          restarts: Restarts.t(),
+          recovery_timeout: pos_integer(),
+          handle_rank_lost: Lost.callback() | nil,
+          unready: :wait | :fail
+        }
+
+  defstruct Keyword.keys(@defaults -- [max_restarts: 3, max_seconds: 5, endpoints_file: nil]) ++
+              [:restarts]
+
+  @doc "Checks options. Raises `ArgumentError` on a name that is none of theirs."
+  @spec read(keyword()) :: {:ok, t()} | {:error, Error.t()}
+  def read(opts) do
+    given = Keyword.keys(opts)
+    opts = opts |> Keyword.validate!(@defaults) |> Map.new()
+
+    with :ok <- one_source(opts, given),
+         {:ok, opts} <- endpoints(opts),
+         opts = with_defaults(opts),
+         :ok <- check_all(opts) do
+      {limits, opts} = Map.split(opts, [:max_restarts, :max_seconds])
+      restarts = Restarts.new(limits.max_restarts, limits.max_seconds)
+      {:ok, struct!(__MODULE__, Map.put(opts, :restarts, restarts))}
+    end
+  end
+
+  @doc "Whether the gang starts its ranks itself."
+  @spec starts_ranks?(t()) :: boolean()
+  def starts_ranks?(settings), do: settings.size != nil
+
+  # What must be said once, and what says nothing without the other.
+  defp one_source(opts, given) do
+    sources = for name <- [:size, :endpoints, :endpoints_file], opts[name] != nil, do: name
+    idle = if opts.size == nil, do: for(name <- @started_only, name in given, do: name), else: []
+
+    cond do
+      length(sources) != 1 ->
+        refuse(
+          "where the ranks come from must be said once",
+          "one of :size, :endpoints, :endpoints_file",
+          inspect(sources)
+        )
+
+      idle != [] ->
+        refuse("ranks are only started where :size is given", ":size", inspect(idle))
+
+      true ->
+        :ok
+    end
+  end
+
+  defp endpoints(%{size: nil, endpoints_file: nil} = opts) do
+    with {:ok, endpoints} <- Endpoints.check(opts.endpoints),
+         do: {:ok, opts |> Map.put(:endpoints, endpoints) |> Map.delete(:endpoints_file)}
+  end
+
+  defp endpoints(%{size: nil} = opts) do
+    with {:ok, endpoints} <- Endpoints.read(opts.endpoints_file),
+         do: {:ok, opts |> Map.put(:endpoints, endpoints) |> Map.delete(:endpoints_file)}
+  end
+
+  defp endpoints(opts), do: {:ok, Map.delete(opts, :endpoints_file)}
+
+  defp with_defaults(opts) do
+    backend = opts.backend || :gloo
+    policy = opts.on_rank_lost || default_policy(opts.size, backend)
+
+    %{
+      opts
+      | backend: backend,
+        lease: opts.lease || 0,
+        on_rank_lost: policy,
+        unready: opts.unready || :wait
+    }
+  end
+
+  # What the agent can do on that backend: the fake's ranks share a process, MPI takes in no new ones.
+  defp default_policy(nil, _backend), do: :leave
+  defp default_policy(_size, :fake), do: :stop
+  defp default_policy(_size, :mpi), do: :shrink
+  defp default_policy(_size, _backend), do: :replace
+
+  defp check_all(opts) do
+    checks = [
+      {:name, is_atom(opts.name), "an atom"},
+      {:size, opts.size == nil or positive?(opts.size), "1 or more"},
+      {:backend, opts.backend in [:gloo, :nccl, :mpi, :fake], ":gloo, :nccl, :mpi or :fake"},
+      {:command, opts.command == nil or is_binary(opts.command), "a text"},
+      {:session, is_boolean(opts.session), "true or false"},
+      {:shared_memory, is_boolean(opts.shared_memory), "true or false"},
+      {:form, opts.form in [nil, true, false], "true, false or nil"},
+      {:groups, is_list(opts.groups) and Enum.all?(opts.groups, &group?/1),
+       "a list of {name, ranks}"},
+      {:tls, opts.tls == nil or Keyword.keyword?(opts.tls), "options of :ssl"},
+      {:transport, is_atom(opts.transport) and opts.transport != nil, "a module"},
+      {:lease, is_integer(opts.lease) and opts.lease in 0..@longest, "milliseconds, or nil"},
+      {:timeout, positive?(opts.timeout), "milliseconds"},
+      {:start_timeout, positive?(opts.start_timeout), "milliseconds"},
+      {:recovery_timeout, positive?(opts.recovery_timeout), "milliseconds"},
+      {:on_rank_lost, opts.on_rank_lost in @policies, inspect(@policies)},
+      {:max_restarts, is_integer(opts.max_restarts) and opts.max_restarts >= 0, "0 or more"},
+      {:max_seconds, positive?(opts.max_seconds), "seconds, 1 or more"},
+      {:unready, opts.unready in [:wait, :fail], ":wait or :fail"},
+      {:arguments, is_list(opts.arguments) and Enum.all?(opts.arguments, &is_binary/1),
+       "a list of texts"},
+      {:handle_rank_lost, Lost.callback?(opts.handle_rank_lost),
+       "a function of two arguments, or {module, function, arguments}"}
+    ]
+
+    case Enum.find(checks, fn {_name, right?, _expected} -> not right? end) do
+      nil -> :ok
+      {name, _wrong, expected} -> refuse("#{inspect(name)} is wrong", expected, opts[name])
+    end
+  end
+
+  defp positive?(number), do: is_integer(number) and number in 1..@longest
+
+  defp group?(%Group{}), do: true
+
+  defp group?({name, ranks}),
+    do: is_binary(name) and is_list(ranks) and Enum.all?(ranks, &(is_integer(&1) and &1 >= 0))
+
+  defp group?(_other), do: false
+
+  defp refuse(message, expected, got) do
+    got = if is_binary(got), do: got, else: inspect(got, limit: 3)
+
+    {:error,
+     Error.refusal(:invalid_argument, message,
+       operation: "start_link",
+       expected: expected,
+       got: got
+     )}
+  end
+end

@@ -1,0 +1,25 @@
+defmodule RankBridge.Generations do
+  @moduledoc "The ranks of a gang: what they are doing, where they run, and forming their generations."
+
+  use RankBridge.Facade
+
+  alias RankBridge.{Gang, ManyGroups, Ranks, RankStatus}
+
+  @doc "What each rank is doing. A rank that cannot be asked is in the list, with an `error`."
+  defcall status(gang :: Gang.gang(), opts :: keyword() \\ []) :: [RankStatus.t()],
+    do: Ranks.status(view, opts)
+
+  @doc "The name of each rank's host, by rank."
+  defcall hosts(gang :: Gang.gang(), opts :: keyword() \\ []) :: [String.t()],
+    do: ManyGroups.hosts(view, opts)
+
+  @doc """
+  Forms the next generation of all ranks: either every rank has it, or none. Opens the gang's session on ranks that
+  are new in it. Waits for ranks that cannot be reached yet, as those that are being replaced.
+
+  Options: `:groups` (a list of `{name, ranks}`, or of groups, beside "world"), `:endpoints` (a target for each rank as the
+  sidecars can reach each other; default: those that this gang uses). The default timeout is 10,000.
+  """
+  defcall form(gang :: Gang.gang(), opts :: keyword() \\ []) :: Ranks.formed(),
+    do: Ranks.form(view, opts)
+end

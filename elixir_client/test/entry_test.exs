@@ -1,0 +1,70 @@
+defmodule RankBridge.EntryTest do
+  @moduledoc "Every function on a gang goes in by one way."
+
+  use ExUnit.Case, async: true
+
+  alias RankBridge.{Error, Gang}
+  alias RankBridge.Test.{RecordingRanks, Telemetry}
+
+  @library Path.expand("../lib", __DIR__)
+
+  # A number is an argument that no function takes: what is looked at here is whether it goes in at all.
+  defp functions do
+    for {name, arity} <- RankBridge.__info__(:functions),
+        arity > 0,
+        not String.ends_with?("#{name}", "!"),
+        name not in [:get_reduce_divide_factor, :report_time_info, :report_load_imbalance],
+        # It asks for no view of ranks: it waits for the gang itself.
+        name != :await_ready,
+        do: {name, arity}
+  end
+
+  test "a gang that is not there is found missing by every function, within one span" do
+    id = Telemetry.watch([[:rankbridge, :call, :stop]], :no_such_gang)
+
+    names =
+      for {name, arity} <- functions() do
+        arguments = [:no_such_gang | List.duplicate(0, arity - 1)]
+        result = apply(RankBridge, name, arguments)
+        assert {name, {:error, %Error{reason: :unavailable}}} = {name, result}
+        name
+      end
+
+    operations =
+      for {_event, _measurements, metadata} <- Telemetry.seen(id), do: metadata.operation
+
+    assert operations == names
+    assert length(Enum.uniq(names)) > 70
+  end
+
+  test "nothing else looks for a gang's view" do
+    own = ["entry.ex", "gang.ex"]
+
+    others =
+      for path <- Path.wildcard(Path.join(@library, "**/*.ex")),
+          Path.basename(path) not in own and not String.contains?(path, "/gang/"),
+          File.read!(path) =~ ~r/View\.fetch|Readiness\.view/,
+          do: path
+
+    assert others == []
+  end
+
+  test "what a function is made of does not go in again" do
+    ranks = start_supervised!(RecordingRanks)
+    gang = start_supervised!({Gang, RecordingRanks.gang(ranks)})
+    RecordingRanks.give(ranks, ["x", "x", "x"])
+    id = Telemetry.watch([[:rankbridge, :call, :start]], gang)
+
+    assert {:ok, ["x", "x", "x"]} = RankBridge.synchronize_value(gang, "x")
+    assert {:ok, _lists} = RankBridge.broadcast_objects(gang, ["x"], 0)
+    assert {:ok, %{}} = RankBridge.average(gang, %{})
+    assert {:ok, _told} = RankBridge.do_n_at_a_time(gang, 3, &{:ok, &1})
+    assert {:ok, _operation} = RankBridge.isend_object(gang, 0, "x", 1)
+
+    operations =
+      for {_event, _measurements, metadata} <- Telemetry.seen(id), do: metadata.operation
+
+    assert operations ==
+             [:synchronize_value, :broadcast_objects, :average, :do_n_at_a_time, :isend_object]
+  end
+end

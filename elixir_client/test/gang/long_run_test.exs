@@ -1,0 +1,87 @@
+defmodule RankBridge.Gang.LongRunTest do
+  @moduledoc "What a VM that has a gang for long must bear: many calls, and code that is loaded anew."
+
+  use ExUnit.Case, async: false
+
+  alias RankBridge.{Error, Gang}
+  alias RankBridge.Test.OsProcess
+
+  @calls 10_000
+
+  setup_all do
+    opts = [
+      name: __MODULE__,
+      size: 2,
+      backend: :fake,
+      on_rank_lost: :stop,
+      command: OsProcess.rankbridge()
+    ]
+
+    start_supervised!({Gang, opts})
+    :ok = RankBridge.await_ready(__MODULE__, 60_000)
+  end
+
+  defp call, do: {:ok, nil} = RankBridge.barrier(__MODULE__)
+
+  defp usage do
+    for pid <- Process.list(), do: :erlang.garbage_collect(pid)
+
+    %{
+      processes: length(Process.list()),
+      ports: length(Port.list()),
+      atoms: :erlang.system_info(:atom_count),
+      tables: length(:ets.all()),
+      memory: :erlang.memory(:total)
+    }
+  end
+
+  test "#{@calls} calls leave no process, port, table or atom behind, and no memory" do
+    # What is loaded or grown once, is by now.
+    {:ok, modules} = :application.get_key(:rank_bridge, :modules)
+    for module <- modules, do: {:module, ^module} = Code.ensure_loaded(module)
+    for _call <- 1..1_000, do: call()
+    _warm = usage()
+    before = usage()
+    for _call <- 1..@calls, do: call()
+    since = usage()
+
+    for what <- [:processes, :ports, :atoms, :tables],
+        do: assert(since[what] <= before[what], "#{what}: #{before[what]}, then #{since[what]}")
+
+    # A hundred bytes for each call would be twice this.
+    assert since.memory - before.memory < 512 * 1024
+  end
+
+  test "code that is loaded anew does not disturb a call, nor the gang" do
+    gang = Process.whereis(__MODULE__)
+    # It waits for the other rank.
+    waiting =
+      Task.async(fn ->
+        RankBridge.call_rank(__MODULE__, 0, :barrier, nil, operation_id: "both")
+      end)
+
+    until(fn -> hd(RankBridge.status!(__MODULE__)).pending_operations == 1 end)
+
+    {:ok, modules} = :application.get_key(:rank_bridge, :modules)
+
+    for module <- modules do
+      :code.soft_purge(module)
+      {:module, ^module} = :code.load_file(module)
+    end
+
+    assert {:ok, nil} = RankBridge.call_rank(__MODULE__, 1, :barrier, nil, operation_id: "both")
+    assert Task.await(waiting, 30_000) == {:ok, nil}
+    assert Process.whereis(__MODULE__) == gang
+    call()
+
+    # Whoever still runs what was there before is ended now: a watch, but not the gang.
+    for module <- modules, do: :code.purge(module)
+    call()
+    assert Process.whereis(__MODULE__) == gang
+    :ok = Gang.subscribe(__MODULE__)
+    assert {:error, %Error{}} = RankBridge.call_rank(__MODULE__, 0, :barrier, nil, timeout: 1)
+    assert_receive {:rank_bridge, __MODULE__, %{kind: :peer_missing, ranks: [1]}}, 30_000
+  end
+
+  defp until(question), do: if(question.(), do: :ok, else: until(question))
+end
