@@ -1,6 +1,6 @@
 # rankbridge. `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test conformance chaos soak lint proto proto-check clean
+.PHONY: help setup demo example test conformance chaos recovery soak bench lint proto proto-check clean
 # Each recipe is one plain command: make starts it without a shell between, and passes signals on to it.
 
 help: ## List the targets
@@ -11,6 +11,11 @@ setup: ## Install all that is needed: .venv with pinned packages, Elixir from th
 
 demo: setup ## Start a gang of 4 ranks on Gloo; drive it from Elixir, then from Python; check every value
 	@.venv/bin/python scripts/demo.py
+
+STEPS ?= 200
+
+example: setup ## Train on 4 ranks for STEPS=200 steps, a rank killed in every 20; compare with an undisturbed run
+	@scripts/example --steps $(STEPS) $(if $(SEED),--seed $(SEED))
 
 test: setup ## Run every test, in both languages
 	@scripts/test
@@ -27,8 +32,19 @@ SEED ?=
 chaos: setup ## Random operations under ROUNDS=100 random faults, checked; SEED=n repeats a run
 	@.venv/bin/python -m tests.chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
 
+KILLS ?= 30
+
+recovery: setup ## Kill KILLS=30 ranks of a gang in an Elixir supervision tree; time each until it is whole
+	@env -C elixir_client LC_ALL=C.UTF-8 ELIXIR_ERL_OPTIONS=+fnu RANKBRIDGE_COMMAND=$(CURDIR)/.venv/bin/rankbridge \
+	  mix run scripts/recovery.exs $(KILLS)
+
 soak: setup ## Time 30 kills, quiet and under load; form a gang 200 times, and find what grows
 	@.venv/bin/python -m tests.chaos.soak
+
+QUICK ?=
+
+bench: setup ## Measure ours beside the peers that are installed; QUICK=1: a part of it, in under three minutes
+	@.venv/bin/python -m bench $(if $(QUICK),--quick)
 
 lint: setup ## Run every linter and type checker, in both languages, and check the proto files
 	@scripts/lint
@@ -41,4 +57,4 @@ proto-check: setup ## Fail if the committed stubs are not those of proto/
 
 clean: ## Remove everything that was built or installed here
 	@rm -rf .venv .venv-gen .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
-	  elixir_client/_build elixir_client/deps
+	  elixir_client/_build elixir_client/deps elixir_client/examples/trainer/_build

@@ -1,0 +1,1 @@
+"""What rankbridge is measured beside, each in processes of its own."""

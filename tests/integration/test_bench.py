@@ -1,0 +1,55 @@
+"""`python -m bench`, as short as can be: that it runs, not how long anything takes."""
+
+from pathlib import Path
+
+import pytest
+from bench.__main__ import main
+from bench.contender import Contender
+from bench.rows import ROWS
+
+pytestmark = pytest.mark.slow
+
+
+def test_it_writes_results_and_tells_of_every_row(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    arguments = ["--quick", "--sizes", "2", "--growth", "2,3", "--rounds", "2", "--scale", "0.02"]
+    subjects = "copy,admission,grpc_floor,torch_rpc,python"
+    assert main([*arguments, "--subjects", subjects, "--out", str(tmp_path)]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert [line.partition(": ")[0] for line in told] == [row.title.partition(": ")[0] for row in ROWS]
+    lines = (tmp_path / "results.md").read_text().splitlines()
+    assert "## 2 ranks" in lines
+    assert [line for line in lines if "failed" in line] == []
+    for by in ("torch rpc calls", "grpc floor calls", "python ranks", "python gang"):
+        assert [line for line in lines if line.startswith(f"| barrier | {by} |")]
+    for by in ("grpc floor calls", "torch rpc calls", "python grpc", "python shared memory"):
+        assert [line for line in lines if line.startswith(f"| fetch 64 MB | {by} |")]
+    for sidecars in (2, 3):
+        assert [line for line in lines if line.startswith(f"| {sidecars} | gang |")]
+    assert (tmp_path / "results.svg").read_text().startswith("<svg")
+
+
+@pytest.mark.parametrize("name", ["native", "torch_rpc"])
+def test_ranks_of_a_peer_run_every_collective(name: str, tmp_path: Path) -> None:
+    with Contender(name, "2", log=tmp_path) as peer:
+        peer.begun()
+        assert peer.missing == {}
+        (way,) = peer.ways
+        for operation in ("barrier", "all_reduce_4B", "all_reduce_4MB", "broadcast_4MB"):
+            block = peer.block(way, operation, 2)
+            assert len(block.seconds) == 2
+            assert min(block.seconds) > 0
+
+
+@pytest.mark.elixir
+def test_the_elixir_client_makes_every_call(tmp_path: Path) -> None:
+    with Contender("elixir", "2", log=tmp_path) as elixir:
+        elixir.begun()
+        assert "" not in elixir.missing
+        for way, operation in (
+            ("ranks", "barrier"),
+            ("ranks", "empty_all"),
+            ("ranks", "broadcast_4MB"),
+            ("grpc", "fetch_64MB"),
+            ("shared_memory", "put_64MB"),
+        ):
+            assert len(elixir.block(way, operation, 2).seconds) == 2

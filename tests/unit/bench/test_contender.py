@@ -1,0 +1,54 @@
+"""Subjects' processes, and what is told of those that are not there."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from bench.contender import Absent, Contender
+
+STAND_INS = "tests.unit.bench.stand_ins"
+
+
+@pytest.fixture
+def steady(tmp_path: Path) -> Iterator[Contender]:
+    with Contender("steady", "3", log=tmp_path, module=STAND_INS) as contender:
+        contender.begun()
+        yield contender
+
+
+def test_a_subject_tells_what_it_can(steady: Contender) -> None:
+    assert steady.versions == {"steady": "1.0"}
+    assert steady.ways == {"calls": ["all_reduce_4B", "barrier", "broadcast_4MB", "put_1GiB"]}
+    assert steady.missing == {"stream": "no streams", "calls/fetch_64MB": "no fetch"}
+
+
+def test_a_block_has_a_time_for_each_call_and_what_it_used(steady: Contender) -> None:
+    block = steady.block("calls", "barrier", 4)
+    assert block.seconds == [3.0] * 4
+    assert block.cpu > 0
+    assert block.peak_bytes > 1 << 20
+
+
+def test_a_call_that_fails_is_told_and_the_next_one_is_made(steady: Contender) -> None:
+    with pytest.raises(Absent, match="ValueError: 2 calls too many"):
+        steady.block("calls", "all_reduce_4B", 2)
+    assert steady.block("calls", "barrier", 1).seconds == [3.0]
+
+
+def test_a_subject_that_dies_can_do_nothing_more(steady: Contender) -> None:
+    with pytest.raises(Absent, match="it has ended"):
+        steady.block("calls", "broadcast_4MB", 1)
+    assert steady.ways == {}
+
+
+def test_a_peer_that_is_not_installed_is_named(tmp_path: Path) -> None:
+    with Contender("absent", "2", log=tmp_path, module=STAND_INS) as contender:
+        contender.begun()
+    assert contender.missing == {"": "No module named 'a_peer_that_nobody_has'"}
+    assert contender.ways == {}
+
+
+def test_a_subject_that_does_not_start_is_told_with_its_last_words(tmp_path: Path) -> None:
+    with Contender("nothing_of_the_kind", "2", log=tmp_path, module=STAND_INS) as contender:
+        contender.begun()
+    assert "nothing_of_the_kind" in contender.missing[""]
