@@ -57,6 +57,7 @@ class Contender:
         self.versions: dict[str, str] = {}
         self.ways: dict[str, list[str]] = {}
         self.missing: dict[str, str] = {}
+        self._restless: list[int] = []
         self._log = log / f"{name}.log"
         with self._log.open("wb") as errors:
             self._process = subprocess.Popen(
@@ -96,6 +97,7 @@ class Contender:
             self.end()
         else:
             self.versions, self.ways, self.missing = told["versions"], told["ways"], told["missing"]
+            self._restless = told["restless"]
 
     def block(self, way: str, operation: str, calls: int) -> Block:
         """Makes calls. Raises Absent: it failed, and is not asked again."""
@@ -110,6 +112,24 @@ class Contender:
         if "failed" in told:
             raise Absent(told["failed"])
         return Block(told["seconds"], told["cpu"], told["peak_bytes"])
+
+    def pause(self) -> None:
+        """Stops what would use the CPU while others are measured."""
+        self._signal(signal.SIGSTOP)
+
+    def resume(self) -> None:
+        """Lets it go on. Its next call may take longer than others."""
+        self._signal(signal.SIGCONT)
+
+    @property
+    def pauses(self) -> bool:
+        """Whether there is anything to stop."""
+        return bool(self._restless)
+
+    def _signal(self, number: signal.Signals) -> None:
+        for pid in self._restless:
+            with suppress(ProcessLookupError):
+                os.kill(pid, number)
 
     def ask(self, **asked: Any) -> None:
         """Writes a line. Whether it is read shows in the answer."""
@@ -141,6 +161,9 @@ class Contender:
 
     def end(self) -> None:
         """Closes its standard input; kills it, and what descends from it, if that does not end it."""
+        self.resume()
+        # Their numbers may be others' now.
+        self._restless = []
         with suppress(BrokenPipeError):
             self._told.close()
         try:

@@ -107,6 +107,7 @@ def _rounds(subjects: Sequence[str], run: Run, *, alone: bool) -> None:
         contenders = [stack.enter_context(Contender(name, str(size), log=run.log)) for name in subjects]
         for contender in contenders:
             contender.begun()
+            contender.pause()
             samples.versions[contender.name] = contender.versions
             for place, why in contender.missing.items():
                 samples.lack(why, contender.name, *(place.split("/") if place else ()))
@@ -134,10 +135,15 @@ def _taken(turn: Turn, calls: int, size: int, samples: Samples | None, told: Sam
         told.lack("it has ended", name, way, operation)
         return False
     try:
+        turn.contender.resume()
+        if turn.contender.pauses:
+            turn.contender.block(way, operation, 1)
         block = turn.contender.block(way, operation, calls)
     except Absent as failed:
         told.lack(f"failed: {failed}", name, way, operation)
         return False
+    finally:
+        turn.contender.pause()
     if samples is not None:
         samples.add(Measure(name, way, operation, size), block.seconds, block.cpu)
         key = (f"{name}, alone" if turn.operation.alone else name), size

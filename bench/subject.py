@@ -10,7 +10,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any
@@ -34,11 +34,14 @@ class Ways:
         versions: Of what it is made of.
         timed: Its operations by way and name.
         missing: Why a way, or one operation of it ("gang/barrier"), is not there.
+        restless: Processes that use the CPU also while they wait. They are stopped while others are measured, and must
+            have called `end_with_parent`.
     """
 
     versions: Mapping[str, str]
     timed: Mapping[str, Mapping[str, Timed]]
     missing: Mapping[str, str]
+    restless: Sequence[int] = ()
 
 
 Started = Callable[[int], AbstractContextManager[Ways]]
@@ -88,7 +91,12 @@ def serve(started: Started) -> None:
     try:
         with started(int(sys.argv[1])) as ways:
             names = {way: sorted(operations) for way, operations in ways.timed.items()}
-            say(versions=dict(ways.versions), ways=names, missing=dict(ways.missing))
+            say(
+                versions=dict(ways.versions),
+                ways=names,
+                missing=dict(ways.missing),
+                restless=list(ways.restless),
+            )
             for line in sys.stdin:
                 asked = json.loads(line)
                 try:

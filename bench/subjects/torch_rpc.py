@@ -1,4 +1,7 @@
-"""torch.distributed.rpc, over TensorPipe: the controller is one worker more, and has the others call natively."""
+"""torch.distributed.rpc, over TensorPipe: the controller is one worker more, and has the others call natively.
+
+TensorPipe polls: each of its processes uses the CPU for as long as it lives, also while nothing is called.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
+from bench.lifetime import end_with_parent
 from bench.looping import Place, looping
 from bench.native_rank import EVERYWHERE, NativeRank, free_port
 from bench.operation import TRANSFERRED
@@ -43,7 +47,8 @@ def _join(name: str, rank: int, size: int, port: int) -> Any:
 
 def enter(place: Place) -> Mapping[str, Timed]:
     """Becomes a worker."""
-    port, rpc_port = place.meet((free_port(), free_port()))[0]
+    end_with_parent()
+    port, rpc_port, _ = place.meet((free_port(), free_port(), os.getpid()))[0]
     _HERE["rank"] = NativeRank(place.rank, place.size, port)
     _join(f"rank{place.rank}", place.rank + 1, place.size, rpc_port)
     return {}
@@ -52,17 +57,20 @@ def enter(place: Place) -> Mapping[str, Timed]:
 @contextmanager
 def started(size: int) -> Iterator[Ways]:
     """Starts the workers, and joins them as the one that calls them."""
+    end_with_parent()
+    processes = [os.getpid()]
 
     def join(said: list[Any]) -> None:
+        processes.extend(pid for _, _, pid in said)
         _join("controller", 0, size, said[0][1])
 
     _rpc()
     with looping(size, [], enter, preload=["torch.distributed"], overheard=join):
-        yield _ways(_rpc(), size)
+        yield _ways(_rpc(), size, processes)
         _rpc().shutdown(graceful=False)
 
 
-def _ways(rpc: Any, size: int) -> Ways:
+def _ways(rpc: Any, size: int, processes: list[int]) -> Ways:
     from torch.futures import wait_all
 
     # As the workers know it.
@@ -79,7 +87,7 @@ def _ways(rpc: Any, size: int) -> Ways:
     for name, nbytes in TRANSFERRED.items():
         operations[f"fetch_{name}"] = timed(partial(rpc.rpc_sync, far, do, ("fetch", name)))
         operations[f"put_{name}"] = timed(_putting(rpc, far, nbytes))
-    return Ways({"torch": version("torch")}, {"calls": operations}, {})
+    return Ways({"torch": version("torch")}, {"calls": operations}, {}, processes)
 
 
 def _putting(rpc: Any, worker: str, nbytes: int) -> Callable[[], None]:

@@ -1,5 +1,6 @@
 """Subjects' processes, and what is told of those that are not there."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -52,3 +53,21 @@ def test_a_subject_that_does_not_start_is_told_with_its_last_words(tmp_path: Pat
     with Contender("nothing_of_the_kind", "2", log=tmp_path, module=STAND_INS) as contender:
         contender.begun()
     assert "nothing_of_the_kind" in contender.missing[""]
+
+
+def state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+def test_a_restless_subject_is_stopped_while_it_is_paused(tmp_path: Path) -> None:
+    with Contender("restless", "2", log=tmp_path, module=STAND_INS) as contender:
+        contender.begun()
+        (pid,) = (int(version) for version in contender.versions.values())
+        contender.pause()
+        os.waitid(os.P_PID, pid, os.WSTOPPED | os.WNOWAIT)
+        assert (contender.pauses, state(pid)) == (True, "T")
+        contender.resume()
+        assert contender.block("calls", "barrier", 1).seconds == [1.0]
+        contender.pause()
+    # It has ended, though it was stopped.
+    assert not Path(f"/proc/{pid}").exists()
