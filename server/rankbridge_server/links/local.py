@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
@@ -29,6 +30,7 @@ class LocalHub:
         self._links: dict[tuple[int, int], LocalLinks] = {}
         self._due: float | None = None
         self._thread: threading.Thread | None = None
+        self._telling = threading.local()
 
     def __call__(self, generation: int, rank: int) -> Links:
         """Links of one rank in one generation."""
@@ -53,6 +55,20 @@ class LocalHub:
         with self._lock:
             self._links.pop((generation, rank), None)
             return [links for (number, _), links in self._links.items() if number == generation]
+
+    def tell(self, peers: Sequence[LocalLinks], ended: Ended) -> None:
+        """Tell ranks that their generation is over. Who is told tells others: those are told when it has returned."""
+        told = [(peer, ended) for peer in peers]
+        if hasattr(self._telling, "queue"):
+            self._telling.queue.extend(told)
+            return
+        queue = self._telling.queue = deque(told)
+        try:
+            while queue:
+                peer, what = queue.popleft()
+                peer.over(what)
+        finally:
+            del self._telling.queue
 
     def due(self, deadline: float | None) -> None:
         """Something may expire at `deadline`."""
@@ -213,8 +229,7 @@ class LocalLinks:
         self._waiting.close(ended.reason)
         for answered in posts.values():
             answered(None)
-        for peer in self._hub.close(self._generation, self._rank):
-            peer.over(ended)
+        self._hub.tell(self._hub.close(self._generation, self._rank), ended)
 
     def over(self, ended: Ended) -> None:
         """Another rank says that the generation is over."""
