@@ -6,7 +6,7 @@ defmodule RankBridge.SharedMemory do
   room, has another file system - tensors are streamed, and `transfers/2` says why.
   """
 
-  alias RankBridge.{Calls, Error, Gang, Tensor}
+  alias RankBridge.{Calls, Entry, Error, Gang, Tensor}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
   alias RankBridge.SharedMemory.{File, Segments}
@@ -25,9 +25,10 @@ defmodule RankBridge.SharedMemory do
   """
   @spec transfers(Gang.gang(), non_neg_integer()) ::
           {:ok, Segments.counts()} | {:error, Error.t()}
-  def transfers(gang, rank) do
-    with {:ok, view} <- View.fetch(gang),
-         :ok <- View.check_rank(view, rank, "transfers") do
+  def transfers(gang, rank), do: Entry.call(gang, :transfers, [], &counts(&1, rank))
+
+  defp counts(view, rank) do
+    with :ok <- View.check_rank(view, rank, "transfers") do
       if view.memory,
         do: {:ok, Segments.counts(view.memory, view.targets[rank])},
         else: {:ok, %{shared: 0, streamed: 0, reason: ""}}

@@ -106,7 +106,7 @@ defmodule RankBridge.Transport.ConnectionTest do
     test "is not sent again for ever", context do
       {channel, socket} = connect(context)
       call = unary(channel)
-      for _ <- 1..6, do: write(socket, Frame.rst_stream(request(socket), :refused_stream))
+      for _ <- 1..51, do: write(socket, Frame.rst_stream(request(socket), :refused_stream))
       assert {:error, %{code: :unavailable, sent?: false}} = Transport.await(call)
     end
 

@@ -16,8 +16,8 @@ defmodule RankBridge.Transport.HTTP2.Protocol.State do
   }
 
   @max_stream_id 2_147_483_647
-  # Servers count a stream a little longer than clients do, so a refusal or two mean nothing.
-  @max_refusals 5
+  # Servers count a stream a little longer than clients do: on a busy machine for many round trips.
+  @max_refusals 50
 
   @enforce_keys [:receive_window, :parser, :table]
   defstruct [
