@@ -330,6 +330,8 @@ defmodule RankBridge.Gang.Server do
 
   @impl true
   def terminate(reason, state) do
+    # Ending the ranks takes a while, in which nobody is to find channels that are closed.
+    state = State.unready(state, Error.refusal(:unavailable, "the gang is ending"), nil)
     # A normal end would leave them running.
     for pid <- [state.worker, state.watching], pid != nil, do: Process.exit(pid, :shutdown)
     Telemetry.exception(state.recovery, :exit, reason, [])

@@ -20,7 +20,8 @@ defmodule Trainer.Worker do
 
   # What is told of calls that a loss has cut off, or that came to ranks that do not know each other yet, or not any more;
   # an unknown ref is one of a rank that has been replaced since. Everything else is a mistake, and worth a crash.
-  @of_losses [:peer_lost, :unavailable, :not_formed, :stale_generation, :backend_failed] ++
+  @of_losses [:peer_lost, :unavailable, :cancelled, :not_formed, :stale_generation] ++
+               [:backend_failed] ++
                [:aborted, :unknown_ref, :unknown_session]
 
   @doc "Starts to train; options as of `Trainer.Run`."
