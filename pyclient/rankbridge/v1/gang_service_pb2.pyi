@@ -224,3 +224,31 @@ class CallResponse(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["outcomes", "error"] | None: ...
 
 Global___CallResponse: typing_extensions.TypeAlias = CallResponse
+
+@typing.final
+class ExecuteRequest(google.protobuf.message.Message):
+    """One word of a controller that has a stream of gang calls."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CALL_FIELD_NUMBER: builtins.int
+    WITHDRAW_FIELD_NUMBER: builtins.int
+    withdraw: builtins.str
+    """Operation id of a call of this stream that is to be withdrawn from every member that it was not admitted on, as
+    hanging up withdraws a single call. Is not answered; that call is.
+    """
+    @property
+    def call(self) -> Global___CallRequest:
+        """Does a collective on every member of a group. Is answered."""
+
+    def __init__(
+        self,
+        *,
+        call: Global___CallRequest | None = ...,
+        withdraw: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["call", b"call", "kind", b"kind", "withdraw", b"withdraw"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["call", b"call", "kind", b"kind", "withdraw", b"withdraw"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["call", "withdraw"] | None: ...
+
+Global___ExecuteRequest: typing_extensions.TypeAlias = ExecuteRequest

@@ -45,6 +45,11 @@ class GangServiceStub(object):
                 request_serializer=rankbridge_dot_v1_dot_gang__service__pb2.CallRequest.SerializeToString,
                 response_deserializer=rankbridge_dot_v1_dot_gang__service__pb2.CallResponse.FromString,
                 _registered_method=True)
+        self.Execute = channel.stream_stream(
+                '/rankbridge.v1.GangService/Execute',
+                request_serializer=rankbridge_dot_v1_dot_gang__service__pb2.ExecuteRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_gang__service__pb2.CallResponse.FromString,
+                _registered_method=True)
 
 
 class GangServiceServicer(object):
@@ -68,6 +73,14 @@ class GangServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def Execute(self, request_iterator, context):
+        """Does one gang call after another: the next may be sent while one is under way. Answers each, in the order in which
+        they were sent. The end of requests is no hanging up: what was sent is done and answered.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_GangServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -79,6 +92,11 @@ def add_GangServiceServicer_to_server(servicer, server):
             'Call': grpc.unary_unary_rpc_method_handler(
                     servicer.Call,
                     request_deserializer=rankbridge_dot_v1_dot_gang__service__pb2.CallRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_gang__service__pb2.CallResponse.SerializeToString,
+            ),
+            'Execute': grpc.stream_stream_rpc_method_handler(
+                    servicer.Execute,
+                    request_deserializer=rankbridge_dot_v1_dot_gang__service__pb2.ExecuteRequest.FromString,
                     response_serializer=rankbridge_dot_v1_dot_gang__service__pb2.CallResponse.SerializeToString,
             ),
     }
@@ -136,6 +154,33 @@ class GangService(object):
             target,
             '/rankbridge.v1.GangService/Call',
             rankbridge_dot_v1_dot_gang__service__pb2.CallRequest.SerializeToString,
+            rankbridge_dot_v1_dot_gang__service__pb2.CallResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def Execute(request_iterator,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.stream_stream(
+            request_iterator,
+            target,
+            '/rankbridge.v1.GangService/Execute',
+            rankbridge_dot_v1_dot_gang__service__pb2.ExecuteRequest.SerializeToString,
             rankbridge_dot_v1_dot_gang__service__pb2.CallResponse.FromString,
             options,
             channel_credentials,

@@ -57,7 +57,23 @@ _GangServiceCallType = typing_extensions.TypeVar(
     ],
 )
 
-class GangServiceStub(typing.Generic[_GangServiceFormType, _GangServiceCallType]):
+_GangServiceExecuteType = typing_extensions.TypeVar(
+    '_GangServiceExecuteType',
+    grpc.StreamStreamMultiCallable[
+        rankbridge.v1.gang_service_pb2.ExecuteRequest,
+        rankbridge.v1.gang_service_pb2.CallResponse,
+    ],
+    grpc.aio.StreamStreamMultiCallable[
+        rankbridge.v1.gang_service_pb2.ExecuteRequest,
+        rankbridge.v1.gang_service_pb2.CallResponse,
+    ],
+    default=grpc.StreamStreamMultiCallable[
+        rankbridge.v1.gang_service_pb2.ExecuteRequest,
+        rankbridge.v1.gang_service_pb2.CallResponse,
+    ],
+)
+
+class GangServiceStub(typing.Generic[_GangServiceFormType, _GangServiceCallType, _GangServiceExecuteType]):
     """The gang as a whole, by way of any of its sidecars."""
 
     @typing.overload
@@ -70,6 +86,10 @@ class GangServiceStub(typing.Generic[_GangServiceFormType, _GangServiceCallType]
             rankbridge.v1.gang_service_pb2.CallRequest,
             rankbridge.v1.gang_service_pb2.CallResponse,
         ],
+        grpc.StreamStreamMultiCallable[
+            rankbridge.v1.gang_service_pb2.ExecuteRequest,
+            rankbridge.v1.gang_service_pb2.CallResponse,
+        ],
     ], channel: grpc.Channel) -> None: ...
 
     @typing.overload
@@ -80,6 +100,10 @@ class GangServiceStub(typing.Generic[_GangServiceFormType, _GangServiceCallType]
         ],
         grpc.aio.UnaryUnaryMultiCallable[
             rankbridge.v1.gang_service_pb2.CallRequest,
+            rankbridge.v1.gang_service_pb2.CallResponse,
+        ],
+        grpc.aio.StreamStreamMultiCallable[
+            rankbridge.v1.gang_service_pb2.ExecuteRequest,
             rankbridge.v1.gang_service_pb2.CallResponse,
         ],
     ], channel: grpc.aio.Channel) -> None: ...
@@ -95,6 +119,11 @@ class GangServiceStub(typing.Generic[_GangServiceFormType, _GangServiceCallType]
     nothing has happened. If the caller hangs up, every part that was not admitted is withdrawn.
     """
 
+    Execute: _GangServiceExecuteType
+    """Does one gang call after another: the next may be sent while one is under way. Answers each, in the order in which
+    they were sent. The end of requests is no hanging up: what was sent is done and answered.
+    """
+
 GangServiceAsyncStub: typing_extensions.TypeAlias = GangServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.gang_service_pb2.FormRequest,
@@ -102,6 +131,10 @@ GangServiceAsyncStub: typing_extensions.TypeAlias = GangServiceStub[
     ],
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.gang_service_pb2.CallRequest,
+        rankbridge.v1.gang_service_pb2.CallResponse,
+    ],
+    grpc.aio.StreamStreamMultiCallable[
+        rankbridge.v1.gang_service_pb2.ExecuteRequest,
         rankbridge.v1.gang_service_pb2.CallResponse,
     ],
 ]
@@ -128,6 +161,16 @@ class GangServiceServicer(metaclass=abc.ABCMeta):
         """Does a collective on every member of a group, and answers with every member's outcome. Any sidecar may be asked;
         that of the group's first rank passes on the least. If one member refuses its part, all are told at once, and
         nothing has happened. If the caller hangs up, every part that was not admitted is withdrawn.
+        """
+
+    @abc.abstractmethod
+    def Execute(
+        self,
+        request_iterator: _MaybeAsyncIterator[rankbridge.v1.gang_service_pb2.ExecuteRequest],
+        context: _ServicerContext,
+    ) -> typing.Union[collections.abc.Iterator[rankbridge.v1.gang_service_pb2.CallResponse], collections.abc.AsyncIterator[rankbridge.v1.gang_service_pb2.CallResponse]]:
+        """Does one gang call after another: the next may be sent while one is under way. Answers each, in the order in which
+        they were sent. The end of requests is no hanging up: what was sent is done and answered.
         """
 
 def add_GangServiceServicer_to_server(servicer: GangServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -92,6 +92,7 @@ class Operation(google.protobuf.message.Message):
     ENQUEUE_FIELD_NUMBER: builtins.int
     DEQUEUE_FIELD_NUMBER: builtins.int
     PING_FIELD_NUMBER: builtins.int
+    RUN_PROGRAM_FIELD_NUMBER: builtins.int
     @property
     def barrier(self) -> rankbridge.v1.collective_service_pb2.BarrierRequest:
         """Wait for all members."""
@@ -200,6 +201,10 @@ class Operation(google.protobuf.message.Message):
     def ping(self) -> Global___PingRequest:
         """Agree with all members, and do nothing else."""
 
+    @property
+    def run_program(self) -> Global___RunProgramRequest:
+        """Several collectives of one group, in which one takes what another has given."""
+
     def __init__(
         self,
         *,
@@ -230,10 +235,11 @@ class Operation(google.protobuf.message.Message):
         enqueue: rankbridge.v1.queue_service_pb2.EnqueueRequest | None = ...,
         dequeue: rankbridge.v1.queue_service_pb2.DequeueRequest | None = ...,
         ping: Global___PingRequest | None = ...,
+        run_program: Global___RunProgramRequest | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "coalesce", b"coalesce", "dequeue", b"dequeue", "enqueue", b"enqueue", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "ping", b"ping", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "replay", b"replay", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "coalesce", b"coalesce", "dequeue", b"dequeue", "enqueue", b"enqueue", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "ping", b"ping", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "replay", b"replay", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["barrier", "broadcast", "gather", "all_reduce", "all_gather", "reduce", "scatter", "reduce_scatter", "all_to_all", "scan", "broadcast_object", "scatter_object", "gather_object", "all_gather_object", "all_reduce_value", "broadcast_tensor_dict", "send", "recv", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict", "coalesce", "replay", "enqueue", "dequeue", "ping"] | None: ...
+    def HasField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "coalesce", b"coalesce", "dequeue", b"dequeue", "enqueue", b"enqueue", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "ping", b"ping", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "replay", b"replay", "run_program", b"run_program", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["all_gather", b"all_gather", "all_gather_object", b"all_gather_object", "all_reduce", b"all_reduce", "all_reduce_value", b"all_reduce_value", "all_to_all", b"all_to_all", "barrier", b"barrier", "broadcast", b"broadcast", "broadcast_object", b"broadcast_object", "broadcast_tensor_dict", b"broadcast_tensor_dict", "coalesce", b"coalesce", "dequeue", b"dequeue", "enqueue", b"enqueue", "gather", b"gather", "gather_object", b"gather_object", "kind", b"kind", "ping", b"ping", "recv", b"recv", "recv_object", b"recv_object", "recv_tensor_dict", b"recv_tensor_dict", "reduce", b"reduce", "reduce_scatter", b"reduce_scatter", "replay", b"replay", "run_program", b"run_program", "scan", b"scan", "scatter", b"scatter", "scatter_object", b"scatter_object", "send", b"send", "send_object", b"send_object", "send_tensor_dict", b"send_tensor_dict"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["barrier", "broadcast", "gather", "all_reduce", "all_gather", "reduce", "scatter", "reduce_scatter", "all_to_all", "scan", "broadcast_object", "scatter_object", "gather_object", "all_gather_object", "all_reduce_value", "broadcast_tensor_dict", "send", "recv", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict", "coalesce", "replay", "enqueue", "dequeue", "ping", "run_program"] | None: ...
 
 Global___Operation: typing_extensions.TypeAlias = Operation
 
@@ -556,3 +562,149 @@ class CoalesceResponse(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["value", "error"] | None: ...
 
 Global___CoalesceResponse: typing_extensions.TypeAlias = CoalesceResponse
+
+@typing.final
+class RunProgramRequest(google.protobuf.message.Message):
+    """Runs a list of collectives of one group. Results and what is changed in place are there when all of it is done, or
+    not at all.
+    """
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    CALL_FIELD_NUMBER: builtins.int
+    STEPS_FIELD_NUMBER: builtins.int
+    RESULTS_FIELD_NUMBER: builtins.int
+    @property
+    def call(self) -> rankbridge.v1.call_pb2.Call:
+        """Group, identity, timeout: of all of it."""
+
+    @property
+    def steps(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ProgramStep]:
+        """What is done, in this order: one step or more."""
+
+    @property
+    def results(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
+        """Names of what is kept, each once: it becomes a ref, as the result of a single collective does. What is not kept is
+        freed.
+        """
+
+    def __init__(
+        self,
+        *,
+        call: rankbridge.v1.call_pb2.Call | None = ...,
+        steps: collections.abc.Iterable[Global___ProgramStep] | None = ...,
+        results: collections.abc.Iterable[builtins.str] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["call", b"call"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["call", b"call", "results", b"results", "steps", b"steps"]) -> None: ...
+
+Global___RunProgramRequest: typing_extensions.TypeAlias = RunProgramRequest
+
+@typing.final
+class ProgramStep(google.protobuf.message.Message):
+    """One step of a program."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OPERATION_FIELD_NUMBER: builtins.int
+    LOOP_FIELD_NUMBER: builtins.int
+    @property
+    def operation(self) -> Global___ProgramOperation:
+        """A collective."""
+
+    @property
+    def loop(self) -> Global___ProgramLoop:
+        """Steps that are repeated."""
+
+    def __init__(
+        self,
+        *,
+        operation: Global___ProgramOperation | None = ...,
+        loop: Global___ProgramLoop | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["kind", b"kind", "loop", b"loop", "operation", b"operation"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["kind", b"kind", "loop", b"loop", "operation", b"operation"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["operation", "loop"] | None: ...
+
+Global___ProgramStep: typing_extensions.TypeAlias = ProgramStep
+
+@typing.final
+class ProgramOperation(google.protobuf.message.Message):
+    """A collective of a program."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OPERATION_FIELD_NUMBER: builtins.int
+    NAME_FIELD_NUMBER: builtins.int
+    name: builtins.str
+    """Names what it gives, for the steps that follow. A name that is given again, as in a loop, stands for what it was
+    given last; shape and dtype stay. Empty: what it gives is dropped.
+    """
+    @property
+    def operation(self) -> Global___Operation:
+        """A collective of CollectiveService, without a `call` of its own. Where it has a ref id, "%" and a name take what an
+        earlier step has given under that name; what is changed in place has its new elements for all steps that follow.
+        """
+
+    def __init__(
+        self,
+        *,
+        operation: Global___Operation | None = ...,
+        name: builtins.str = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["operation", b"operation"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["name", b"name", "operation", b"operation"]) -> None: ...
+
+Global___ProgramOperation: typing_extensions.TypeAlias = ProgramOperation
+
+@typing.final
+class ProgramLoop(google.protobuf.message.Message):
+    """Steps that are repeated."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    COUNT_FIELD_NUMBER: builtins.int
+    STEPS_FIELD_NUMBER: builtins.int
+    count: builtins.int
+    """How many times: 1 or more."""
+    @property
+    def steps(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ProgramStep]:
+        """What is repeated, one step or more."""
+
+    def __init__(
+        self,
+        *,
+        count: builtins.int = ...,
+        steps: collections.abc.Iterable[Global___ProgramStep] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["count", b"count", "steps", b"steps"]) -> None: ...
+
+Global___ProgramLoop: typing_extensions.TypeAlias = ProgramLoop
+
+@typing.final
+class RunProgramResponse(google.protobuf.message.Message):
+    """Outcome of RunProgram."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    @property
+    def value(self) -> rankbridge.v1.value_pb2.Value:
+        """A list: what is kept, in the order of `results`; none where a member was given nothing."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What failed."""
+
+    def __init__(
+        self,
+        *,
+        value: rankbridge.v1.value_pb2.Value | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "value", b"value"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "value", b"value"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["value", "error"] | None: ...
+
+Global___RunProgramResponse: typing_extensions.TypeAlias = RunProgramResponse

@@ -60,6 +60,11 @@ class OperationServiceStub(object):
                 request_serializer=rankbridge_dot_v1_dot_operation__service__pb2.CoalesceRequest.SerializeToString,
                 response_deserializer=rankbridge_dot_v1_dot_operation__service__pb2.CoalesceResponse.FromString,
                 _registered_method=True)
+        self.RunProgram = channel.unary_unary(
+                '/rankbridge.v1.OperationService/RunProgram',
+                request_serializer=rankbridge_dot_v1_dot_operation__service__pb2.RunProgramRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_operation__service__pb2.RunProgramResponse.FromString,
+                _registered_method=True)
 
 
 class OperationServiceServicer(object):
@@ -101,6 +106,14 @@ class OperationServiceServicer(object):
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
+    def RunProgram(self, request, context):
+        """Runs a list of collectives of one group, in which one takes what another has given: admitted at once, and then run
+        by the ranks without a word to the controller in between.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
 
 def add_OperationServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
@@ -128,6 +141,11 @@ def add_OperationServiceServicer_to_server(servicer, server):
                     servicer.Coalesce,
                     request_deserializer=rankbridge_dot_v1_dot_operation__service__pb2.CoalesceRequest.FromString,
                     response_serializer=rankbridge_dot_v1_dot_operation__service__pb2.CoalesceResponse.SerializeToString,
+            ),
+            'RunProgram': grpc.unary_unary_rpc_method_handler(
+                    servicer.RunProgram,
+                    request_deserializer=rankbridge_dot_v1_dot_operation__service__pb2.RunProgramRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_operation__service__pb2.RunProgramResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -266,6 +284,33 @@ class OperationService(object):
             '/rankbridge.v1.OperationService/Coalesce',
             rankbridge_dot_v1_dot_operation__service__pb2.CoalesceRequest.SerializeToString,
             rankbridge_dot_v1_dot_operation__service__pb2.CoalesceResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def RunProgram(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.OperationService/RunProgram',
+            rankbridge_dot_v1_dot_operation__service__pb2.RunProgramRequest.SerializeToString,
+            rankbridge_dot_v1_dot_operation__service__pb2.RunProgramResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -105,7 +105,23 @@ _OperationServiceCoalesceType = typing_extensions.TypeVar(
     ],
 )
 
-class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _OperationServicePollType, _OperationServiceAwaitType, _OperationServiceCancelType, _OperationServiceCoalesceType]):
+_OperationServiceRunProgramType = typing_extensions.TypeVar(
+    '_OperationServiceRunProgramType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.operation_service_pb2.RunProgramRequest,
+        rankbridge.v1.operation_service_pb2.RunProgramResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.operation_service_pb2.RunProgramRequest,
+        rankbridge.v1.operation_service_pb2.RunProgramResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.operation_service_pb2.RunProgramRequest,
+        rankbridge.v1.operation_service_pb2.RunProgramResponse,
+    ],
+)
+
+class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _OperationServicePollType, _OperationServiceAwaitType, _OperationServiceCancelType, _OperationServiceCoalesceType, _OperationServiceRunProgramType]):
     """Operations that the controller does not want to wait for, and the outcomes of any operation by its id."""
 
     @typing.overload
@@ -129,6 +145,10 @@ class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _Operatio
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.operation_service_pb2.CoalesceRequest,
             rankbridge.v1.operation_service_pb2.CoalesceResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.operation_service_pb2.RunProgramRequest,
+            rankbridge.v1.operation_service_pb2.RunProgramResponse,
         ],
     ], channel: grpc.Channel) -> None: ...
 
@@ -154,6 +174,10 @@ class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _Operatio
             rankbridge.v1.operation_service_pb2.CoalesceRequest,
             rankbridge.v1.operation_service_pb2.CoalesceResponse,
         ],
+        grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.operation_service_pb2.RunProgramRequest,
+            rankbridge.v1.operation_service_pb2.RunProgramResponse,
+        ],
     ], channel: grpc.aio.Channel) -> None: ...
 
     Submit: _OperationServiceSubmitType
@@ -170,6 +194,11 @@ class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _Operatio
 
     Coalesce: _OperationServiceCoalesceType
     """Does several collectives of one group as one operation: admitted at once, run one after another."""
+
+    RunProgram: _OperationServiceRunProgramType
+    """Runs a list of collectives of one group, in which one takes what another has given: admitted at once, and then run
+    by the ranks without a word to the controller in between.
+    """
 
 OperationServiceAsyncStub: typing_extensions.TypeAlias = OperationServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -191,6 +220,10 @@ OperationServiceAsyncStub: typing_extensions.TypeAlias = OperationServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.operation_service_pb2.CoalesceRequest,
         rankbridge.v1.operation_service_pb2.CoalesceResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.operation_service_pb2.RunProgramRequest,
+        rankbridge.v1.operation_service_pb2.RunProgramResponse,
     ],
 ]
 
@@ -236,5 +269,15 @@ class OperationServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.operation_service_pb2.CoalesceResponse, collections.abc.Awaitable[rankbridge.v1.operation_service_pb2.CoalesceResponse]]:
         """Does several collectives of one group as one operation: admitted at once, run one after another."""
+
+    @abc.abstractmethod
+    def RunProgram(
+        self,
+        request: rankbridge.v1.operation_service_pb2.RunProgramRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.operation_service_pb2.RunProgramResponse, collections.abc.Awaitable[rankbridge.v1.operation_service_pb2.RunProgramResponse]]:
+        """Runs a list of collectives of one group, in which one takes what another has given: admitted at once, and then run
+        by the ranks without a word to the controller in between.
+        """
 
 def add_OperationServiceServicer_to_server(servicer: OperationServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

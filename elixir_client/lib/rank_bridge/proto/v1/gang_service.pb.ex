@@ -639,6 +639,100 @@ defmodule RankBridge.Proto.V1.CallResponse do
   end
 end
 
+defmodule RankBridge.Proto.V1.ExecuteRequest do
+  @moduledoc """
+  One word of a controller that has a stream of gang calls.
+
+  ## Fields
+
+    * `call` - Does a collective on every member of a group. Is answered.
+    * `withdraw` - Operation id of a call of this stream that is to be withdrawn from every member that it was not admitted on, as
+      hanging up withdraws a single call. Is not answered; that call is.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type kind :: {:call, V1.CallRequest.t()} | {:withdraw, String.t()}
+
+  @type t :: %__MODULE__{
+          kind: kind() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct kind: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_kind(message.kind),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_kind(nil), do: []
+
+  defp encode_kind({:call, value}) do
+    Encode.always(0x0A, {:message, V1.CallRequest}, value)
+  end
+
+  defp encode_kind({:withdraw, value}) do
+    Encode.always(0x12, :string, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.kind, :call)
+    %{message | kind: {:call, Decode.message(V1.CallRequest, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | kind: {:withdraw, Decode.value(:string, raw)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :call, {:message, V1.CallRequest}, {:oneof, :kind}},
+      {2, :withdraw, :string, {:oneof, :kind}}
+    ]
+  end
+end
+
 defmodule RankBridge.Proto.V1.GangService do
   @moduledoc """
   The gang as a whole, by way of any of its sidecars.
@@ -652,7 +746,8 @@ defmodule RankBridge.Proto.V1.GangService do
   def methods do
     [
       form(),
-      call()
+      call(),
+      execute()
     ]
   end
 
@@ -684,6 +779,21 @@ defmodule RankBridge.Proto.V1.GangService do
       response: V1.CallResponse,
       client_stream?: false,
       server_stream?: false
+    }
+  end
+
+  @doc """
+  Does one gang call after another: the next may be sent while one is under way. Answers each, in the order in which
+  they were sent. The end of requests is no hanging up: what was sent is done and answered.
+  """
+  @spec execute() :: Rpc.t()
+  def execute do
+    %Rpc{
+      path: "/rankbridge.v1.GangService/Execute",
+      request: V1.ExecuteRequest,
+      response: V1.CallResponse,
+      client_stream?: true,
+      server_stream?: true
     }
   end
 end

@@ -87,6 +87,7 @@ defmodule RankBridge.Proto.V1.Operation do
     * `enqueue` - Write a value into a queue.
     * `dequeue` - Read a value from a queue.
     * `ping` - Agree with all members, and do nothing else.
+    * `run_program` - Several collectives of one group, in which one takes what another has given.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -122,6 +123,7 @@ defmodule RankBridge.Proto.V1.Operation do
           | {:enqueue, V1.EnqueueRequest.t()}
           | {:dequeue, V1.DequeueRequest.t()}
           | {:ping, V1.PingRequest.t()}
+          | {:run_program, V1.RunProgramRequest.t()}
 
   @type t :: %__MODULE__{
           kind: kind() | nil,
@@ -254,6 +256,10 @@ defmodule RankBridge.Proto.V1.Operation do
 
   defp encode_kind({:ping, value}) do
     Encode.always(0xDA, {:message, V1.PingRequest}, value)
+  end
+
+  defp encode_kind({:run_program, value}) do
+    Encode.always(0xE2, {:message, V1.RunProgramRequest}, value)
   end
 
   @impl true
@@ -434,6 +440,11 @@ defmodule RankBridge.Proto.V1.Operation do
     %{message | kind: {:ping, Decode.message(V1.PingRequest, held, raw, depth)}}
   end
 
+  def __put__(message, 28, 2, raw, depth) do
+    held = Decode.held(message.kind, :run_program)
+    %{message | kind: {:run_program, Decode.message(V1.RunProgramRequest, held, raw, depth)}}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -479,7 +490,8 @@ defmodule RankBridge.Proto.V1.Operation do
       {24, :replay, {:message, V1.ReplayRequest}, {:oneof, :kind}},
       {25, :enqueue, {:message, V1.EnqueueRequest}, {:oneof, :kind}},
       {26, :dequeue, {:message, V1.DequeueRequest}, {:oneof, :kind}},
-      {27, :ping, {:message, V1.PingRequest}, {:oneof, :kind}}
+      {27, :ping, {:message, V1.PingRequest}, {:oneof, :kind}},
+      {28, :run_program, {:message, V1.RunProgramRequest}, {:oneof, :kind}}
     ]
   end
 end
@@ -1591,6 +1603,459 @@ defmodule RankBridge.Proto.V1.CoalesceResponse do
   end
 end
 
+defmodule RankBridge.Proto.V1.RunProgramRequest do
+  @moduledoc """
+  Runs a list of collectives of one group. Results and what is changed in place are there when all of it is done, or
+  not at all.
+
+  ## Fields
+
+    * `call` - Group, identity, timeout: of all of it.
+    * `steps` - What is done, in this order: one step or more.
+    * `results` - Names of what is kept, each once: it becomes a ref, as the result of a single collective does. What is not kept is
+      freed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          call: V1.Call.t() | nil,
+          steps: [V1.ProgramStep.t()],
+          results: [String.t()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct call: nil,
+            steps: [],
+            results: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Call}, message.call),
+      Encode.repeated(0x12, {:message, V1.ProgramStep}, message.steps),
+      Encode.repeated(0x1A, :string, message.results),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | call: Decode.message(V1.Call, message.call, raw, depth)}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    %{message | steps: [Decode.message(V1.ProgramStep, nil, raw, depth) | message.steps]}
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | results: [Decode.value(:string, raw) | message.results]}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | steps: Enum.reverse(message.steps),
+        results: Enum.reverse(message.results),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :call, {:message, V1.Call}, :optional},
+      {2, :steps, {:message, V1.ProgramStep}, :repeated},
+      {3, :results, :string, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.ProgramStep do
+  @moduledoc """
+  One step of a program.
+
+  ## Fields
+
+    * `operation` - A collective.
+    * `loop` - Steps that are repeated.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type kind :: {:operation, V1.ProgramOperation.t()} | {:loop, V1.ProgramLoop.t()}
+
+  @type t :: %__MODULE__{
+          kind: kind() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct kind: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_kind(message.kind),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_kind(nil), do: []
+
+  defp encode_kind({:operation, value}) do
+    Encode.always(0x0A, {:message, V1.ProgramOperation}, value)
+  end
+
+  defp encode_kind({:loop, value}) do
+    Encode.always(0x12, {:message, V1.ProgramLoop}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.kind, :operation)
+    %{message | kind: {:operation, Decode.message(V1.ProgramOperation, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.kind, :loop)
+    %{message | kind: {:loop, Decode.message(V1.ProgramLoop, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :operation, {:message, V1.ProgramOperation}, {:oneof, :kind}},
+      {2, :loop, {:message, V1.ProgramLoop}, {:oneof, :kind}}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.ProgramOperation do
+  @moduledoc """
+  A collective of a program.
+
+  ## Fields
+
+    * `operation` - A collective of CollectiveService, without a `call` of its own. Where it has a ref id, "%" and a name take what an
+      earlier step has given under that name; what is changed in place has its new elements for all steps that follow.
+    * `name` - Names what it gives, for the steps that follow. A name that is given again, as in a loop, stands for what it was
+      given last; shape and dtype stay. Empty: what it gives is dropped.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          operation: V1.Operation.t() | nil,
+          name: String.t(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct operation: nil,
+            name: "",
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.optional(0x0A, {:message, V1.Operation}, message.operation),
+      Encode.implicit(0x12, :string, message.name),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{message | operation: Decode.message(V1.Operation, message.operation, raw, depth)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | name: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :operation, {:message, V1.Operation}, :optional},
+      {2, :name, :string, :implicit}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.ProgramLoop do
+  @moduledoc """
+  Steps that are repeated.
+
+  ## Fields
+
+    * `count` - How many times: 1 or more.
+    * `steps` - What is repeated, one step or more.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          count: non_neg_integer(),
+          steps: [V1.ProgramStep.t()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct count: 0,
+            steps: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x08, :uint32, message.count),
+      Encode.repeated(0x12, {:message, V1.ProgramStep}, message.steps),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 0, raw, _depth) do
+    %{message | count: Decode.value(:uint32, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    %{message | steps: [Decode.message(V1.ProgramStep, nil, raw, depth) | message.steps]}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | steps: Enum.reverse(message.steps),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :count, :uint32, :implicit},
+      {2, :steps, {:message, V1.ProgramStep}, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.RunProgramResponse do
+  @moduledoc """
+  Outcome of RunProgram.
+
+  ## Fields
+
+    * `value` - A list: what is kept, in the order of `results`; none where a member was given nothing.
+    * `error` - What failed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:value, V1.Value.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:value, value}) do
+    Encode.always(0x0A, {:message, V1.Value}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :value)
+    %{message | outcome: {:value, Decode.message(V1.Value, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :value, {:message, V1.Value}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
 defmodule RankBridge.Proto.V1.OperationService do
   @moduledoc """
   Operations that the controller does not want to wait for, and the outcomes of any operation by its id.
@@ -1607,7 +2072,8 @@ defmodule RankBridge.Proto.V1.OperationService do
       poll(),
       await(),
       cancel(),
-      coalesce()
+      coalesce(),
+      run_program()
     ]
   end
 
@@ -1676,6 +2142,21 @@ defmodule RankBridge.Proto.V1.OperationService do
       path: "/rankbridge.v1.OperationService/Coalesce",
       request: V1.CoalesceRequest,
       response: V1.CoalesceResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Runs a list of collectives of one group, in which one takes what another has given: admitted at once, and then run
+  by the ranks without a word to the controller in between.
+  """
+  @spec run_program() :: Rpc.t()
+  def run_program do
+    %Rpc{
+      path: "/rankbridge.v1.OperationService/RunProgram",
+      request: V1.RunProgramRequest,
+      response: V1.RunProgramResponse,
       client_stream?: false,
       server_stream?: false
     }
