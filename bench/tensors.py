@@ -19,8 +19,10 @@ from pathlib import Path
 
 import grpc
 import numpy
+import numpy.typing
 
 import rankbridge
+from bench.gang import COMMAND
 
 CHUNK = 1 << 20
 LIMITS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_length", -1)]
@@ -29,7 +31,7 @@ LIMITS = [("grpc.max_receive_message_length", -1), ("grpc.max_send_message_lengt
 class _Bare(grpc.GenericRpcHandler):
     """Streams of bytes and nothing else."""
 
-    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler | None:
+    def service(self, details: grpc.HandlerCallDetails) -> grpc.RpcMethodHandler[bytes, bytes] | None:
         if details.method == "/bare/Get":
             return grpc.unary_stream_rpc_method_handler(self._get)
         return grpc.stream_unary_rpc_method_handler(self._put)
@@ -76,10 +78,36 @@ def started(command: list[str]) -> Iterator[None]:
             process.stdin.close()
 
 
+def bare_ways(
+    channel: grpc.Channel, source: numpy.typing.NDArray[numpy.uint8]
+) -> dict[str, Callable[[], object]]:
+    """Fetch and put by the bare server."""
+    get: grpc.UnaryStreamMultiCallable[bytes, bytes] = channel.unary_stream("/bare/Get")
+    put: grpc.StreamUnaryMultiCallable[bytes, bytes] = channel.stream_unary("/bare/Put")
+
+    def fetch() -> None:
+        filled = 0
+        fresh = numpy.empty(source.nbytes, numpy.uint8)
+        for part in get(str(source.nbytes).encode()):
+            fresh[filled : filled + len(part)] = numpy.frombuffer(part, numpy.uint8)
+            filled += len(part)
+
+    def parts() -> Iterator[bytes]:
+        yield str(source.nbytes).encode()
+        for start in range(0, source.nbytes, CHUNK):
+            yield source[start : start + CHUNK].tobytes()
+
+    def bring() -> None:
+        if int(put(parts())) != source.nbytes:
+            raise RuntimeError("bytes are missing")
+
+    return {"bare stream, fetch": fetch, "bare stream, put": bring}
+
+
 def measure(directory: Path, nbytes: int, rounds: int, backend: str) -> dict[str, list[float]]:
     """Milliseconds of every way."""
     endpoints, bare = directory / "endpoints.json", f"unix:{directory}/bare"
-    up = [str(Path(sys.executable).with_name("rankbridge")), "up", "--size", "1", "--backend", backend]
+    up = [str(COMMAND), "up", "--size", "1", "--backend", backend]
     with contextlib.ExitStack() as stack:
         stack.enter_context(
             started([*up, "--endpoints-file", str(endpoints), "--exit-on-stdin-close"]),
@@ -91,23 +119,6 @@ def measure(directory: Path, nbytes: int, rounds: int, backend: str) -> dict[str
         source = numpy.random.default_rng(0).integers(0, 255, nbytes, numpy.uint8)
         target = numpy.zeros_like(source)
         held = {it: it.put(source) for it in (near, far)}
-        get, put = channel.unary_stream("/bare/Get"), channel.stream_unary("/bare/Put")
-
-        def bare_get() -> None:
-            filled = 0
-            fresh = numpy.empty(nbytes, numpy.uint8)
-            for part in get(str(nbytes).encode()):
-                fresh[filled : filled + len(part)] = numpy.frombuffer(part, numpy.uint8)
-                filled += len(part)
-
-        def bare_put() -> None:
-            def parts() -> Iterator[bytes]:
-                yield str(nbytes).encode()
-                for start in range(0, nbytes, CHUNK):
-                    yield source[start : start + CHUNK].tobytes()
-
-            if int(put(parts())) != nbytes:
-                raise RuntimeError("bytes are missing")
 
         def fetch(rank: rankbridge.Rank) -> None:
             if not isinstance(rank.get(held[rank]), numpy.ndarray):
@@ -116,8 +127,7 @@ def measure(directory: Path, nbytes: int, rounds: int, backend: str) -> dict[str
         ways: dict[str, Callable[[], object]] = {
             "memcpy": lambda: numpy.copyto(target, source),
             "memcpy to new memory": lambda: source.copy(),
-            "bare stream, fetch": bare_get,
-            "bare stream, put": bare_put,
+            **bare_ways(channel, source),
             "stream, fetch": lambda: fetch(far),
             "stream, put": lambda: far.put(source),
             "shared memory, fetch": lambda: fetch(near),

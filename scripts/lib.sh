@@ -35,6 +35,9 @@ any_alive() {
   return 1
 }
 
+# Tenths of a second that children have to end when asked, before they are killed.
+GRACE_TENTHS=100
+
 # Ends every group that `run` has started, waits for it, then ends this shell by the same signal.
 end_children() {
   local signal=$1 groups group try
@@ -44,7 +47,7 @@ end_children() {
     kill -TERM -- "-$group" 2>/dev/null || true
     kill -CONT -- "-$group" 2>/dev/null || true
   done
-  for try in {1..100}; do
+  for ((try = 0; try < GRACE_TENTHS; try++)); do
     any_alive "${groups[@]}" || break
     sleep 0.1
   done

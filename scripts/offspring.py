@@ -20,7 +20,7 @@ from typing import NoReturn, Self
 
 _PR_SET_CHILD_SUBREAPER = 36
 _STOPPERS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-_GRACE_SECONDS = 10.0
+_DEATH_SECONDS = 10.0
 
 
 class Interrupted(Exception):
@@ -34,6 +34,10 @@ class Interrupted(Exception):
 
 class Offspring:
     """Every process that this one has started. Use it as a context manager, once, in the main thread."""
+
+    def __init__(self, grace_seconds: float = 10.0) -> None:
+        """Takes how long processes have to end when asked, before they are killed."""
+        self._grace_seconds = grace_seconds
 
     def __enter__(self) -> Self:
         """Takes over the signals."""
@@ -50,9 +54,9 @@ class Offspring:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Ends every process that is left: asks them, gives them ten seconds, then kills them."""
-        self._end(signal.SIGTERM, _GRACE_SECONDS)
-        self._end(signal.SIGKILL, _GRACE_SECONDS)
+        """Ends every process that is left: asks them, gives them time, then kills them."""
+        self._end(signal.SIGTERM, self._grace_seconds)
+        self._end(signal.SIGKILL, _DEATH_SECONDS)
         for child in self._children:
             child.close()
 

@@ -36,8 +36,11 @@ SERVICES = (
     "GraphService",
     "GroupService",
 )
-ALSO = {"OperationService": ("Coalesce",)}
+ALSO = {"OperationService": ("Coalesce", "RunProgram")}
 NOT_OPERATIONS = {"GroupService": ("DescribeGroup", "ListGroups"), "QueueService": ("ListQueues",)}
+
+PYTHON_NAMES = {"run_program": "run"}
+"""Methods that have another name than their RPC."""
 
 HEAD = """# Operations
 
@@ -118,9 +121,10 @@ def python(name: str) -> list[str]:
     """How the Python client has it: of the gang, and of one rank."""
     found = []
     for owner, spoken in ((rankbridge.Gang, "gang"), (rankbridge.Rank, "gang[r]")):
-        method = getattr(owner, name, None)
+        called = PYTHON_NAMES.get(name, name)
+        method = getattr(owner, called, None)
         if method is not None:
-            found.append(f"`{spoken}.{name}({', '.join(parameters(method))})`")
+            found.append(f"`{spoken}.{called}({', '.join(parameters(method))})`")
     return found
 
 

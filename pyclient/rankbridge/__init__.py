@@ -33,6 +33,7 @@ from rankbridge._events import (
     Watching,
 )
 from rankbridge._gang import Gang, connect
+from rankbridge._gang_stream import GangStream, Streamed
 from rankbridge._graph import Graph
 from rankbridge._group_coordinator import GroupCoordinator
 from rankbridge._groups import Group, Member, Place
@@ -40,6 +41,8 @@ from rankbridge._inits import Init, arange, full, normal, uniform, zeros
 from rankbridge._layout import Layout
 from rankbridge._mesh import Mesh
 from rankbridge._operations import CallOptions, Collective, Expected, GatherLayout, MemberOptions, ReduceOp
+from rankbridge._program_builder import Program
+from rankbridge._program_steps import Named
 from rankbridge._queue import NamedQueue, QueueDescription
 from rankbridge._queues import Queue
 from rankbridge._rank import Rank
@@ -85,6 +88,7 @@ __all__ = [
     "Formed",
     "FormedEvent",
     "Gang",
+    "GangStream",
     "GatherLayout",
     "Graph",
     "Group",
@@ -96,6 +100,7 @@ __all__ = [
     "MemberOptions",
     "Mesh",
     "MismatchEvent",
+    "Named",
     "NamedQueue",
     "OperationState",
     "OperationStatus",
@@ -104,6 +109,7 @@ __all__ = [
     "Pending",
     "Place",
     "Position",
+    "Program",
     "PyValue",
     "Queue",
     "QueueDescription",
@@ -116,6 +122,7 @@ __all__ = [
     "StepImbalance",
     "StepTime",
     "StragglerEvent",
+    "Streamed",
     "Submitted",
     "Target",
     "Tensor",

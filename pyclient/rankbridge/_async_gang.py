@@ -21,6 +21,7 @@ from rankbridge._async_gang_refs import AsyncGangRefs
 from rankbridge._async_gathers import AsyncGangGathers
 from rankbridge._async_graphs import AsyncGangGraphs
 from rankbridge._async_objects import AsyncGangObjects
+from rankbridge._async_program_runs import AsyncGangRuns
 from rankbridge._async_queues import AsyncGangQueues
 from rankbridge._async_rank import AsyncRank
 from rankbridge._async_synchronizing import AsyncGangSynchronizing
@@ -80,6 +81,7 @@ class AsyncGang(
     AsyncGangGathers,
     AsyncGangObjects,
     AsyncGangCoalesced,
+    AsyncGangRuns,
     AsyncGangGraphs,
     AsyncGangQueues,
     AsyncGangCoordinator,

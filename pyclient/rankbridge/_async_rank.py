@@ -14,6 +14,7 @@ from rankbridge._async_gathers import AsyncRankGathers
 from rankbridge._async_graphs import AsyncRankGraphs
 from rankbridge._async_objects import AsyncRankObjects
 from rankbridge._async_point_to_point import AsyncRankPointToPoint
+from rankbridge._async_program_runs import AsyncRankRuns
 from rankbridge._async_queues import AsyncRankQueues
 from rankbridge._async_rank_collectives import AsyncRankCollectives
 from rankbridge._async_watching import AsyncRankEvents
@@ -35,6 +36,7 @@ class AsyncRank(
     AsyncRankObjects,
     AsyncRankPointToPoint,
     AsyncRankCoalesced,
+    AsyncRankRuns,
     AsyncRankGraphs,
     AsyncRankQueues,
     AsyncRankEvents,

@@ -127,7 +127,9 @@ class Call(Generic[T]):
         """
         # Both of grpcio's fronts raise errors with these two methods; its base class does not declare them.
         status: grpc.StatusCode = error.code()
-        details: str = error.details() or ""
+        return self._status(status, error.details() or "", target)
+
+    def _status(self, status: grpc.StatusCode, details: str, target: str) -> RankBridgeError:
         return error_from_rpc(
             status,
             details,
@@ -138,6 +140,14 @@ class Call(Generic[T]):
             operation_id=self.operation_id,
             begun=self.begun,
         )
+
+    def late(self, target: str) -> RankBridgeError:
+        """Makes the exception of a call that was not answered before its deadline, where gRPC keeps none."""
+        return self._status(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer before the deadline", target)
+
+    def lost(self, target: str) -> RankBridgeError:
+        """Makes the exception of a call whose stream ended before it was answered."""
+        return self._status(grpc.StatusCode.UNAVAILABLE, "the rank has ended the stream", target)
 
     def cancelled(self) -> CallCancelledError:
         """Makes the exception of a call whose end the caller did not wait for."""

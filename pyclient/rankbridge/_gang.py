@@ -19,10 +19,12 @@ from rankbridge._gang_collectives import GangCollectives
 from rankbridge._gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
 from rankbridge._gang_groups import GangGroups
 from rankbridge._gang_refs import GangRefs
+from rankbridge._gang_stream import GangStreams
 from rankbridge._gathers import GangGathers
 from rankbridge._graphs import GangGraphs
 from rankbridge._objects import GangObjects
 from rankbridge._operations import CallOptions, Calls, MemberOptions
+from rankbridge._program_runs import GangRuns
 from rankbridge._programs import anything, finishing, member_calls, members_for
 from rankbridge._queues import GangQueues
 from rankbridge._rank import Rank
@@ -102,6 +104,8 @@ class Gang(
     GangGathers,
     GangObjects,
     GangCoalesced,
+    GangRuns,
+    GangStreams,
     GangGraphs,
     GangQueues,
     GangCoordinator,

@@ -15,7 +15,7 @@ from rankbridge.v1 import operation_service_pb2 as operation_pb
 
 T = TypeVar("T")
 
-__all__ = ["Joined", "joined"]
+__all__ = ["EXECUTE", "Joined", "joined"]
 
 MAX_PART = 60_000
 """Bytes of a member's part that goes by another rank. The ranks take a little more."""
@@ -26,6 +26,8 @@ _NEVER = {
 }
 _KINDS = frozenset(operation_pb.Operation.DESCRIPTOR.fields_by_name) - _NEVER
 _AWAIT = path_of("OperationService/Await")
+EXECUTE = path_of("GangService/Execute")
+"""The stream of gang calls."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,6 +37,7 @@ __all__ = [
     "members_for",
     "members_of",
     "replaying",
+    "running",
 ]
 
 
@@ -111,6 +112,9 @@ def member_calls(
         case Given.CALLS:
             calls, options = options.pop("calls", None), with_id(options)
             return gang._together(calls, _coalesced(gang, build, given, members, options))
+        case Given.PROGRAM:
+            calls, options = options.pop("calls", None), with_id(options)
+            return gang._together(calls, _described(gang, build, given, members, options))
         case Given.NEVER:
             raise InvalidArgumentError(
                 "this is an operation of one rank",
@@ -124,6 +128,8 @@ def _names_members(operation: str, given: Any) -> bool:
     kind = ops.given(operation)
     if kind is Given.CALLS:
         return any(ops.given(name) is Given.REFS for name, _, _ in ops.parts_of(given))
+    if kind is Given.PROGRAM:
+        return ops.checked_program(given)._first is not None
     return kind in (Given.REFS, Given.NEVER)
 
 
@@ -200,6 +206,27 @@ def _coalesced(
     ]
 
 
+def _described(
+    gang: GangCore[Any],
+    build: Callable[..., Call[T]],
+    given: Any,
+    members: Sequence[int],
+    options: dict[str, Any],
+) -> list[Call[T]]:
+    program = ops.checked_program(given)
+    if program._first is not None:
+        # All refs of a program are of the same members, and on each of one session.
+        members = gang._checked_refs(program._first, options.get("group", "world"), "run_program")
+    parts = ops.parts_of_members(program, len(members))
+    return [build(gang._scope(rank), part, **options) for rank, part in zip(members, parts, strict=True)]
+
+
+def running(gang: GangCore[Any], program: Any, options: dict[str, Any]) -> Program[list[Any]]:
+    """Runs a program of steps, and gives for each name that is kept what the collective's method gives."""
+    by_member = yield from calling(gang, "run_program", program, options)
+    return finishing("run_program", program)(by_member) or []
+
+
 def coalescing(gang: GangCore[Any], collectives: Any, options: dict[str, Any]) -> Program[list[Any]]:
     """Does several collectives as one, and gives for each what its method gives."""
     by_member = yield from calling(gang, "coalesce", collectives, options)
@@ -218,6 +245,8 @@ def finishing(operation: str, given: Any) -> Finish:
         return _nothing
     if operation == "replay":
         return _by_recorded
+    if ops.given(operation) is Given.PROGRAM:
+        return _by_kept
     if ops.given(operation) is not Given.CALLS:
         return _as_they_are
     kinds = [finishing(name, refs) for name, refs, _ in ops.parts_of(given)]
@@ -245,6 +274,10 @@ def _by_recorded(by_member: list[Any]) -> list[Any]:
             got=str([len(results) for results in by_member]),
         )
     return [anything(list(results)) for results in zip(*by_member, strict=True)]
+
+
+def _by_kept(by_member: list[Any]) -> list[Any]:
+    return [list(results) for results in zip(*by_member, strict=True)]
 
 
 def _as_they_are(results: list[Any]) -> list[Any]:

@@ -15,6 +15,7 @@ from rankbridge._inits import Init
 from rankbridge._objects import RankObjects
 from rankbridge._operations import CallOptions, Form, MemberOptions
 from rankbridge._point_to_point import RankPointToPoint
+from rankbridge._program_runs import RankRuns
 from rankbridge._queues import RankQueues
 from rankbridge._rank_collectives import RankCollectives
 from rankbridge._ref import Ref
@@ -35,6 +36,7 @@ class Rank(
     RankObjects,
     RankPointToPoint,
     RankCoalesced,
+    RankRuns,
     RankGraphs,
     RankQueues,
     RankEvents,

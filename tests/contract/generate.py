@@ -24,6 +24,7 @@ from tests.contract.families.layouts import layouts
 from tests.contract.families.messages import messages
 from tests.contract.families.moves import moves
 from tests.contract.families.objects import objects
+from tests.contract.families.programs import programs
 from tests.contract.families.reductions import reductions
 from tests.contract.families.refusals import missing, refusals
 from tests.contract.families.shapes import shapes
@@ -39,6 +40,7 @@ FILES: dict[str, Callable[[], Iterator[Json]]] = {
     "objects": objects,
     "messages": messages,
     "coalesced": coalesced,
+    "programs": programs,
     "reductions": reductions,
     "groups": groups,
     "refusals": refusals,

@@ -11,21 +11,37 @@ from tests.contract import cases, generate, values
 from tests.support.gangs import RunningGang
 
 import rankbridge
-from rankbridge import Gang, GangError, Pending, RankBridgeError, Ref
+from rankbridge import Gang, GangError, Named, Pending, Program, RankBridgeError, Ref
 
 CASES = cases.load()
 
 
+def kind_of(case: cases.Json) -> tuple[object, ...]:
+    """What makes a case another one for gang calls, whose data and arithmetic the backend alone decides."""
+    return case["operation"], case.get("error"), bool(case["group"]), "arguments_by_rank" in case
+
+
+# A gang call reaches the same lanes as calls of each rank: all cases so on the fake backend, one of each kind on Gloo.
+SAMPLE = list({kind_of(case): case for case in reversed(CASES)}.values())
+
+
 @pytest.fixture(
     scope="module",
-    params=[("fake4", "ranks"), ("fake4", "gang"), ("gloo4", "ranks"), ("gloo4", "gang"), ("mpi4", "ranks")],
+    params=[("fake4", "ranks"), ("fake4", "gang"), ("gloo4", "ranks"), ("mpi4", "ranks")],
     ids=lambda param: "-".join(param),
 )
 def gang(request: pytest.FixtureRequest) -> Iterator[Gang]:
-    """A gang on each backend, called in either way."""
+    """A gang on each backend, called rank by rank; on the fake one also by gang calls."""
     name, calls = request.param
     running: RunningGang = request.getfixturevalue(name)
     with rankbridge.connect(running.description, calls=calls) as it:
+        yield it
+
+
+@pytest.fixture(scope="module")
+def gloo_by_gang_calls(gloo4: RunningGang) -> Iterator[Gang]:
+    """A gang on Gloo, called by gang calls."""
+    with rankbridge.connect(gloo4.description, calls="gang") as it:
         yield it
 
 
@@ -61,6 +77,25 @@ def test_ranks_tell_the_reductions_that_the_cases_show(gang: Gang) -> None:
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
 def test_case(gang: Gang, case: cases.Json) -> None:
+    check_case(gang, case)
+    # A call that failed leaves the group as healthy as it was.
+    gang.barrier(timeout=10)
+
+
+@pytest.mark.parametrize("case", SAMPLE, ids=[case["case"] for case in SAMPLE])
+def test_case_of_each_kind_by_gang_calls(gloo_by_gang_calls: Gang, case: cases.Json) -> None:
+    check_case(gloo_by_gang_calls, case)
+    gloo_by_gang_calls.barrier(timeout=10)
+
+
+def test_the_sample_has_every_operation_and_error() -> None:
+    for field in ("operation", "error"):
+        assert {case.get(field) for case in SAMPLE} == {case.get(field) for case in CASES}
+    assert len(SAMPLE) < len(CASES) / 5
+
+
+def check_case(gang: Gang, case: cases.Json) -> None:
+    """One case, in a session and, if it asks for one, a group of its own."""
     if refusal := case.get("refused_by", {}).get(backend_of(gang)):
         case = {**case, "error": refusal}
     members = case["group"] or list(range(case["ranks"]))
@@ -73,8 +108,6 @@ def test_case(gang: Gang, case: cases.Json) -> None:
         finally:
             if case["group"]:
                 gang.destroy_group(group)
-        # A call that failed leaves the group as healthy as it was.
-        gang.barrier(timeout=10)
 
 
 def backend_of(gang: Gang) -> str:
@@ -86,6 +119,8 @@ def run(gang: Gang, group: str, members: Sequence[int], case: cases.Json) -> Non
         run_message(gang, group, members, case)
     elif "calls" in case:
         run_coalesced(gang, group, members, case)
+    elif "steps" in case:
+        run_program(gang, group, members, case)
     elif "value" in case or "values" in case:
         run_on_values(gang, group, members, case)
     else:
@@ -130,6 +165,47 @@ def run_coalesced(gang: Gang, group: str, members: Sequence[int], case: cases.Js
     for outcomes, (_, refs, arguments), expected in zip(given, calls, case["results"], strict=True):
         outcomes = outcomes if outcomes is not None else [None] * len(members)
         check_results(gang, refs, outcomes, {"arguments": arguments, "results": expected})
+
+
+def run_program(gang: Gang, group: str, members: Sequence[int], case: cases.Json) -> None:
+    refs = {name: put(gang, members, tensors) or [] for name, tensors in case["tensors"].items()}
+    program, names = Program(), dict[str, Named]()
+    describe(program, case["steps"], refs, names)
+    keep = [names[name] for name in case["keep"]]
+    after = {**case["tensors"], **case["after"]}
+    if "error" in case:
+        with pytest.raises(GangError) as raised:
+            gang.run(program, keep=keep, group=group, timeout=timeout(case))
+        told = [(it.error.code.name, it.error.indefinite) for it in raised.value.outcomes if it.error]
+        assert told == [(case["error"], False)] * len(members)
+    else:
+        given = gang.run(program, keep=keep, group=group, timeout=timeout(case))
+        for outcomes, expected in zip(given, case["results"], strict=True):
+            if isinstance(expected, str):
+                assert [it.id for it in outcomes] == [ref.id for ref in refs[expected]]
+                expected = after[expected]
+            check_results(gang, None, outcomes, {"arguments": {}, "results": expected})
+    for name, own in refs.items():
+        assert [cases.told(it) for it in gang.get(own, to="tensor")] == after[name][: len(members)]
+
+
+def describe(
+    program: Program, steps: list[cases.Json], refs: dict[str, list[Ref]], names: dict[str, Named]
+) -> None:
+    """Adds steps of a case to a program."""
+    for step in steps:
+        if "count" in step:
+            with program.loop(step["count"]):
+                describe(program, step["steps"], refs, names)
+            continue
+        if step["takes"] is None:
+            getattr(program, step["operation"])(**step["arguments"])
+            continue
+        takes, name = step["takes"], step["name"]
+        given = names[takes[1:]] if takes.startswith("%") else refs[takes]
+        gives = getattr(program, step["operation"])(given, into=names.get(name), **step["arguments"])
+        if name is not None:
+            names[name] = gives
 
 
 def run_on_values(gang: Gang, group: str, members: Sequence[int], case: cases.Json) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Iterator
 
 import pytest
 from tests.contract import cases
-from tests.contract.test_cases import CASES, run
+from tests.contract.test_cases import CASES, check_case
 from tests.support.gangs import RunningGang
 
 import rankbridge
@@ -27,15 +26,4 @@ def gang(fake4: RunningGang) -> Iterator[Gang]:
 
 @pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
 def test_case(gang: Gang, case: cases.Json) -> None:
-    members = case["group"] or list(range(case["ranks"]))
-    if "fake" in case.get("refused_by", {}):
-        case = {**case, "error": case["refused_by"]["fake"]}
-    with gang.session():
-        group = "world"
-        if case["group"]:
-            group = gang.new_group(f"g-{uuid.uuid4().hex}", case["group"]).name
-        try:
-            run(gang, group, members, case)
-        finally:
-            if case["group"]:
-                gang.destroy_group(group)
+    check_case(gang, case)

@@ -23,6 +23,8 @@ def test_it_writes_results_and_tells_of_every_row(tmp_path: Path, capsys: pytest
         assert [line for line in lines if line.startswith(f"| barrier | {by} |")]
     for by in ("grpc floor calls", "torch rpc calls", "python grpc", "python shared memory"):
         assert [line for line in lines if line.startswith(f"| fetch 64 MB | {by} |")]
+    for operation in ("barriers", "all_reduce 4 B"):
+        assert [line for line in lines if line.startswith(f"| 1,000 {operation}, each | python program |")]
     for sidecars in (2, 3):
         assert [line for line in lines if line.startswith(f"| {sidecars} | gang |")]
     assert (tmp_path / "results.svg").read_text().startswith("<svg")

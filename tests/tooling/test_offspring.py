@@ -5,6 +5,7 @@ import select
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -19,19 +20,19 @@ DOCILE = "sleep 300 & echo $$ $!; wait"
 PYTHON_PROGRAM = """
 import sys
 from offspring import Interrupted, Offspring
-with Offspring() as offspring:
+with Offspring(grace_seconds=float(sys.argv[2])) as offspring:
     try:
         offspring.start(["sh", "-c", sys.argv[1]]).wait(300)
     except Interrupted as stop:
         offspring.die_by(stop.signal)
 """
-SHELL_PROGRAM = f'source "{SCRIPTS}/lib.sh"; run sh -c "$1"'
+SHELL_PROGRAM = f'source "{SCRIPTS}/lib.sh"; GRACE_TENTHS=${{2}}0; run sh -c "$1"'
 
 
-def programs(script: str) -> dict[str, list[str]]:
+def programs(script: str, grace_seconds: int) -> dict[str, list[str]]:
     return {
-        "python": [sys.executable, "-c", PYTHON_PROGRAM, script],
-        "shell": ["bash", "-c", SHELL_PROGRAM, "bash", script],
+        "python": [sys.executable, "-c", PYTHON_PROGRAM, script, str(grace_seconds)],
+        "shell": ["bash", "-c", SHELL_PROGRAM, "bash", script, str(grace_seconds)],
     }
 
 
@@ -57,11 +58,12 @@ def interrupt(command: list[str], number: signal.Signals) -> tuple[int, list[boo
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("language", ["python", "shell"])
 def test_a_signal_ends_children_and_their_children(language: str, number: signal.Signals) -> None:
-    assert interrupt(programs(DOCILE)[language], number) == (-number, [True, True])
+    assert interrupt(programs(DOCILE, 2 * int(DEADLINE_SECONDS))[language], number) == (-number, [True, True])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("language", ["python", "shell"])
 def test_children_that_ignore_the_request_are_killed(language: str) -> None:
-    status, ended = interrupt(programs(STUBBORN)[language], signal.SIGTERM)
+    begun = time.monotonic()
+    status, ended = interrupt(programs(STUBBORN, 1)[language], signal.SIGTERM)
     assert (status, ended) == (-signal.SIGTERM, [True, True])
+    assert time.monotonic() - begun >= 1

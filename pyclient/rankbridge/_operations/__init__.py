@@ -50,6 +50,7 @@ from rankbridge._operations.point_to_point import (
     send_object,
     send_tensor_dict,
 )
+from rankbridge._operations.program import check_step, checked_program, parts_of_members, run_program
 from rankbridge._operations.queues import dequeue, enqueue, new_queue, queues, shut_down_queue
 from rankbridge._operations.ranks import form, status
 from rankbridge._operations.refs import (
@@ -94,7 +95,9 @@ __all__ = [
     "broadcast_object",
     "broadcast_tensor_dict",
     "cancel",
+    "check_step",
     "checked_list",
+    "checked_program",
     "checked_tensor_dict",
     "close_session",
     "coalesce",
@@ -119,6 +122,7 @@ __all__ = [
     "new_queue",
     "open_session",
     "parts_of",
+    "parts_of_members",
     "ping",
     "poll",
     "put",
@@ -133,6 +137,7 @@ __all__ = [
     "release_graph",
     "renew_session",
     "replay",
+    "run_program",
     "scan",
     "scatter",
     "scatter_object",

@@ -24,7 +24,7 @@ from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
 from rankbridge.v1 import value_pb2
 
-__all__ = ["Collective", "coalesce", "parts_of"]
+__all__ = ["Collective", "coalesce", "parts_of", "write_part"]
 
 Collective: TypeAlias = "tuple[str] | tuple[str, Any] | tuple[str, Any, Mapping[str, Any]]"
 """A collective that is one of several: its name, what its method is given (refs or a ref), its options."""
@@ -58,10 +58,7 @@ def coalesce(
         )
     request = operation_pb.CoalesceRequest(call=options_of(scope, sessions.pop(), **options))
     for (name, _, _), call in zip(parts, built, strict=True):
-        kind = getattr(request.operations.add(), name)
-        kind.SetInParent()
-        kind.MergeFromString(call.request)
-        kind.ClearField("call")
+        write_part(request.operations.add(), name, call)
 
     def read(value: value_pb2.Value) -> list[Any]:
         results = from_value(value)
@@ -75,6 +72,14 @@ def coalesce(
 
     read_outcome = outcome_of(operation_pb.CoalesceResponse, read)
     return group_call(scope, "coalesce", "OperationService/Coalesce", request, read_outcome)
+
+
+def write_part(operation: operation_pb.Operation, name: str, call: Call[Any]) -> None:
+    """Writes a collective's request without what is of all."""
+    kind = getattr(operation, name)
+    kind.SetInParent()
+    kind.MergeFromString(call.request)
+    kind.ClearField("call")
 
 
 def parts_of(collectives: object) -> list[tuple[str, Any, dict[str, Any]]]:

@@ -23,6 +23,7 @@ class Given(enum.Enum):
     EACH = "one value of each member"
     SOURCE = "what the source alone gets"
     CALLS = "several calls, each with what it is given itself"
+    PROGRAM = "a program, in which each step has what it is given itself"
     NEVER = "the operation is one rank's own"
 
 

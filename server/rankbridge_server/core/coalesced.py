@@ -47,13 +47,13 @@ class CoalescedPlan:
     def payload(self) -> bytes:
         """The payloads of all, if any has one."""
         payloads = [plan.payload() for plan in self._plans]
-        return _joined(payloads) if any(payloads) else b""
+        return joined(payloads) if any(payloads) else b""
 
     def run(self, entry: Entry) -> Callable[[], Outcome]:
         """Run each."""
-        apart = [_apart(payload, len(self._plans)) for payload in entry.payloads]
+        members = [apart(payload, len(self._plans)) for payload in entry.payloads]
         commits = [
-            plan.run(replace(entry, payloads=[payloads[number] for payloads in apart]))
+            plan.run(replace(entry, payloads=[payloads[number] for payloads in members]))
             for number, plan in enumerate(self._plans)
         ]
         return lambda: [commit() for commit in commits]
@@ -76,18 +76,20 @@ def _planned(number: int, site: Site, operation: Operation[Any], args: Any) -> P
         raise BridgeError(replace(failure, message=message)) from error
 
 
-def _joined(payloads: Sequence[bytes]) -> bytes:
+def joined(payloads: Sequence[bytes]) -> bytes:
+    """Payloads side by side."""
     return b"".join(_LENGTH.pack(len(payload)) + payload for payload in payloads)
 
 
-def _apart(joined: bytes, count: int) -> list[bytes]:
-    if not joined:
+def apart(whole: bytes, count: int) -> list[bytes]:
+    """What `joined` was given: `count` payloads; all are empty if `whole` is."""
+    if not whole:
         return [b""] * count
     payloads: list[bytes] = []
     start = 0
-    while start < len(joined):
-        (length,) = _LENGTH.unpack_from(joined, start)
+    while start < len(whole):
+        (length,) = _LENGTH.unpack_from(whole, start)
         start += _LENGTH.size
-        payloads.append(joined[start : start + length])
+        payloads.append(whole[start : start + length])
         start += length
     return payloads

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Sequence
+from concurrent.futures import Future
 
 from .task import Task
 
@@ -12,7 +13,7 @@ class GangCall:
     """What the members tell, by rank in group. Thread-safe.
 
     `number` names it among those of this leader; `parts` are what the members are asked. `own` is the leader's part,
-    once that was begun.
+    once that was begun. `future` gets every member's result, in group order, when all have told.
     """
 
     def __init__(self, number: int, operation_id: str, parts: Sequence[bytes]) -> None:
@@ -20,17 +21,17 @@ class GangCall:
         self.operation_id = operation_id
         self.parts = parts
         self.own: Task | None = None
+        self.future: Future[Sequence[bytes]] = Future()
         size = len(parts)
         self._lock = threading.Lock()
         self._results: list[bytes | None] = [None] * size
         self._left = size
         self._open: bool | None = None
-        self._done = threading.Event()
 
     @property
     def done(self) -> bool:
         """Whether all have told."""
-        return self._done.is_set()
+        return not self._left
 
     @property
     def results(self) -> Sequence[bytes | None]:
@@ -58,10 +59,11 @@ class GangCall:
                 return
             self._results[rank_in_group] = result
             self._left -= 1
-            left = self._left
-        if not left:
-            self._done.set()
+            if self._left:
+                return
+        self.future.set_result([it or b"" for it in self._results])
 
-    def wait(self, timeout: float) -> bool:
-        """Wait until all have told, at most `timeout` seconds; tells whether they have."""
-        return self._done.wait(max(0.0, timeout))
+    def tell_all(self, result: bytes) -> None:
+        """The outcome of every member that has not told."""
+        for place in range(len(self._results)):
+            self.tell(place, result)

@@ -1,4 +1,4 @@
-"""Gang calls, as one rank sees them: those that it leads, its parts of others', and those that it passes on."""
+"""Gang calls, as one rank sees them: those that it leads, and its parts of others'."""
 
 from __future__ import annotations
 
@@ -6,24 +6,26 @@ import itertools
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Protocol
 
 from .admission import Ruling, Verdict
+from .alarms import Alarms
 from .errors import BridgeError, ErrorCode, Failure, Place, RankDetail, RankState, invalid
 from .gang_call import GangCall
 from .generation import Generation
-from .group import Group
-from .letters import MAX_PART, MAX_RESULT, Command, Errand, Letter, Relay, Report
+from .letters import MAX_PART, MAX_RESULT, Command, Letter, Report
+from .relayed_calls import Leave, RelayedCalls
+from .route import Route
 from .task import VERDICT_GRACE, Task, cancelled, failure_of
 
 _MAX_SHOWN = 500
 
-Leave = Callable[[Callable[[], None]], None]
-"""Takes what is to be called when the caller of a gang call has gone."""
+Results = Future[Sequence[bytes]]
+"""Every member's result, in group order, to come."""
 
 
 class Parts(Protocol):
@@ -53,69 +55,25 @@ class Parts(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """Where a gang call goes: its generation, its group, and whether this rank leads it."""
-
-    generation: Generation
-    group: Group
-
-    @property
-    def leader(self) -> int:
-        """Rank in the gang."""
-        return self.group.description.ranks[0]
-
-    @property
-    def is_here(self) -> bool:
-        """Whether this rank leads."""
-        return self.leader == self.generation.rank
-
-
-class _Caller:
-    """Who made a call that another rank was asked for: it may have gone before the call has begun. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._gone = False
-        self._withdraw: Callable[[], None] | None = None
-
-    def leave(self, withdraw: Callable[[], None]) -> None:
-        """Say what is to be done when it has gone."""
-        with self._lock:
-            self._withdraw = withdraw
-            gone = self._gone
-        if gone:
-            withdraw()
-
-    def go(self) -> None:
-        """It has gone."""
-        with self._lock:
-            self._gone = True
-            withdraw = self._withdraw
-        if withdraw is not None:
-            withdraw()
-
-
 class GangCalls:
     """Safe to call from any thread. `parts` is given by whoever serves the rank, before the first generation."""
 
     def __init__(self) -> None:
         self.parts: Parts | None = None
+        self._alarms = Alarms("gang-calls")
+        self.relayed = RelayedCalls(lambda request, leave: self._parts().call(request, leave), self._alarms)
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._led: dict[int, GangCall] = {}
         self._by_id: dict[tuple[str, str], GangCall] = {}
-        self._asked: dict[int, Future[bytes]] = {}
-        # Callers of calls that were asked of other ranks, by that rank and its number.
-        self._callers: dict[tuple[int, int], _Caller] = {}
 
     def lead(
-        self, route: Route, operation_id: str, timeout: float, parts: Sequence[bytes], leave: Leave
-    ) -> Sequence[bytes]:
-        """Do a gang call in a group that this rank leads; every member's result, in group order.
+        self, route: Route, operation_id: str, timeout: float, parts: Sequence[bytes]
+    ) -> tuple[Results, Callable[[], None]]:
+        """Begin a gang call in a group that this rank leads; gives the results to come, and what withdraws it.
 
-        `leave` gets what withdraws it. Takes at most `timeout` seconds, and a second more when members do not tell.
-        Raises BridgeError when no member was asked.
+        They are there after at most `timeout` seconds, and a second more when members do not tell. Raises BridgeError
+        when no member was asked.
         """
         end = time.monotonic() + timeout
         for place, part in enumerate(parts):
@@ -132,37 +90,10 @@ class GangCalls:
                 it = GangCall(next(self._numbers), operation_id, parts)
                 self._led[it.number] = self._by_id[key] = it
         if known is not None:
-            return self._again(known, parts, end)
-        try:
-            return self._run(route, it, end, leave)
-        finally:
-            route.generation.forget_end(it)
-            with self._lock:
-                del self._led[it.number], self._by_id[key]
-
-    def ask(self, route: Route, body: bytes, timeout: float, leave: Leave) -> bytes:
-        """Have the group's leader do a gang call; gives its response. `timeout` in seconds.
-
-        Raises BridgeError when that cannot be told.
-        """
-        me, number, answer = route.generation.rank, next(self._numbers), Future[bytes]()
-        relay = Relay(me, route.leader, number, Errand.CALL, body)
-        links = route.generation.links
-        self._asked[number] = answer
-        try:
-            route.generation.await_end(answer, lambda error: _fail(answer, _indefinite(error)))
-            links.relay(relay)
-            leave(lambda: self._withdraw_asked(route, relay, answer))
-            return answer.result(timeout + 2 * VERDICT_GRACE)
-        except TimeoutError:
-            message = f"the timeout passed: rank {route.leader} has not told what became of the call"
-            raise BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, message, indefinite=True) from None
-        except OSError as error:
-            over = route.generation.error or BridgeError.of(ErrorCode.PEER_LOST, str(error))
-            raise _indefinite(over) from error
-        finally:
-            del self._asked[number]
-            route.generation.forget_end(answer)
+            return self._again(known, parts, end), _nothing
+        it.future.add_done_callback(lambda _: self._forget(route, it))
+        self._begin_here(route, it, end)
+        return it.future, lambda: self._withdraw(route, it)
 
     def heard(self, generation: Generation, letter: Letter) -> None:
         """A letter has come. Called by whoever reads the links."""
@@ -172,31 +103,28 @@ class GangCalls:
             it = self._led.get(letter.number)
             if it is not None:
                 it.tell(letter.rank_in_group, letter.result)
-        elif letter.errand is Errand.CALL:
-            # It takes its time, and who reads the links has none.
-            caller = self._callers[(letter.source, letter.number)] = _Caller()
-            args = (generation, letter, caller)
-            threading.Thread(target=self._answer, args=args, name="gang-call", daemon=True).start()
-        elif letter.errand is Errand.ANSWER:
-            answer = self._asked.get(letter.number)
-            if answer is not None and not answer.done():
-                answer.set_result(letter.body)
         else:
-            known = self._callers.get((letter.source, letter.number))
-            if known is not None:
-                known.go()
+            self.relayed.heard(generation, letter)
 
-    def _run(self, route: Route, it: GangCall, end: float, leave: Leave) -> Sequence[bytes]:
+    def _begin_here(self, route: Route, it: GangCall, end: float) -> None:
         membership = route.group.membership
-        if membership is None:
-            raise BridgeError.of(ErrorCode.INTERNAL, "the leader is no member of its group")
-        route.generation.await_end(it, lambda error: self._fill(route, it, error.failure))
+        try:
+            if membership is None:
+                raise BridgeError.of(ErrorCode.INTERNAL, "the leader is no member of its group")
+            route.generation.await_end(it, lambda error: self._fill(route, it, error.failure))
+        except BridgeError:
+            self._forget(route, it)
+            raise
+        self._alarms.set(it, end, lambda: self._late(route, it, end))
         # The lane asks the members in the group's order, and does its own part next.
         membership.lane.add(lambda: self._begin_all(route, it))
-        leave(lambda: self._withdraw(route, it))
-        if not it.wait(end - time.monotonic()):
-            self._rule(route, it, end)
-        return [result or b"" for result in it.results]
+
+    def _forget(self, route: Route, it: GangCall) -> None:
+        self._alarms.cancel(it)
+        route.generation.forget_end(it)
+        with self._lock:
+            self._led.pop(it.number, None)
+            self._by_id.pop((route.group.name, it.operation_id), None)
 
     def _begin_all(self, route: Route, it: GangCall) -> None:
         """On the lane."""
@@ -208,31 +136,46 @@ class GangCalls:
             generation.links.command(group, it.number, it.parts)
         it.own = self._begin(generation, Command(group, it.number, it.parts[0]), 0)
 
-    def _rule(self, route: Route, it: GangCall, end: float) -> None:
+    def _late(self, route: Route, it: GangCall, end: float) -> None:
         """The time is over, and not all have told."""
         if it.give_up():
             message = "the timeout passed: it was queued behind others, and no member was asked"
             self._fill(route, it, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
-            return
-        # Those who came are told what the leader rules.
-        if it.wait(end + VERDICT_GRACE - time.monotonic()):
-            return
+        elif not it.done:
+            # Those who came are told what the leader rules.
+            self._alarms.set(it, end + VERDICT_GRACE, lambda: self._too_late(route, it))
+            if it.future.done():
+                self._alarms.cancel(it)
+
+    def _too_late(self, route: Route, it: GangCall) -> None:
         self._withdraw(route, it)
         message = "the timeout passed: it has not told what became of its part"
         self._fill(route, it, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
 
-    def _again(self, it: GangCall, parts: Sequence[bytes], end: float) -> Sequence[bytes]:
-        """The same call once more, while the first is under way."""
+    def _again(self, it: GangCall, parts: Sequence[bytes], end: float) -> Results:
+        """The same call once more, while the first is under way. That this one's time is over ends only it."""
         if not all(map(self._parts().same, it.parts, parts)):
             raise invalid(
                 f"operation id {it.operation_id!r} is that of another gang call, which is under way",
                 expected="an id of its own",
                 got="another operation",
             )
-        if not it.wait(end - time.monotonic()):
+        shared: Results = Future()
+
+        def late() -> None:
             message = "the timeout passed: the operation goes on and may yet complete"
-            raise BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, message, indefinite=True)
-        return [result or b"" for result in it.results]
+            error = BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, message, indefinite=True)
+            with suppress(InvalidStateError):
+                shared.set_exception(error)
+
+        def told(first: Results) -> None:
+            self._alarms.cancel(shared)
+            with suppress(InvalidStateError):
+                shared.set_result(first.result())
+
+        self._alarms.set(shared, end, late)
+        it.future.add_done_callback(told)
+        return shared
 
     def _begin(self, generation: Generation, command: Command, place: int) -> Task | None:
         """Begin this rank's part; its outcome is told to the leader when it is there. None: it was refused."""
@@ -242,9 +185,7 @@ class GangCalls:
         except BridgeError as error:
             self._refuse(generation, command, place, error.failure)
             return None
-        task.future.add_done_callback(
-            partial(self._told, generation, command, place, task.place.operation_id)
-        )
+        task.future.add_done_callback(partial(self._told, generation, command, place, task))
         return task
 
     def _commanded(self, generation: Generation, command: Command) -> None:
@@ -267,15 +208,21 @@ class GangCalls:
         self._report(generation, report)
 
     def _told(
-        self, generation: Generation, command: Command, place: int, operation_id: str, done: Future[object]
+        self, generation: Generation, command: Command, place: int, task: Task, done: Future[object]
     ) -> None:
         error = done.exception()
-        if error is None:
+        if error is not None:
+            result = self._fitting(failure_of(error))
+        elif task.agreement:
+            # The leader knows from its own part that all have agreed.
+            if place == 0 and (it := self._led.get(command.number)) is not None:
+                it.tell_all(self._parts().result(done))
+            return
+        else:
             result = self._parts().result(done)
             if len(result) > MAX_RESULT:
                 result = b""
-        else:
-            result = self._fitting(failure_of(error))
+        operation_id = task.place.operation_id
         self._report(generation, Report(command.group, place, command.number, operation_id, result))
 
     def _report(self, generation: Generation, report: Report) -> None:
@@ -327,21 +274,6 @@ class GangCalls:
         else:
             route.generation.links.refuse(route.group.name, it.operation_id, Verdict(Ruling.WITHDRAWN))
 
-    def _withdraw_asked(self, route: Route, relay: Relay, answer: Future[bytes]) -> None:
-        if not answer.done():
-            with suppress(OSError):
-                route.generation.links.relay(relay._replace(errand=Errand.WITHDRAW, body=b""))
-
-    def _answer(self, generation: Generation, asked: Relay, caller: _Caller) -> None:
-        try:
-            body = self._parts().call(asked.body, caller.leave)
-        finally:
-            del self._callers[(asked.source, asked.number)]
-        answer = Relay(asked.target, asked.source, asked.number, Errand.ANSWER, body)
-        # Who is gone needs no answer.
-        with suppress(OSError):
-            generation.links.relay(answer)
-
     def _fitting(self, failure: Failure) -> bytes:
         result = self._parts().failure(failure)
         if len(result) > MAX_RESULT:
@@ -361,13 +293,8 @@ class GangCalls:
         return self.parts
 
 
-def _indefinite(error: BridgeError) -> BridgeError:
-    return BridgeError(replace(error.failure, indefinite=True))
-
-
-def _fail(answer: Future[bytes], error: BridgeError) -> None:
-    if not answer.done():
-        answer.set_exception(error)
+def _nothing() -> None:
+    """Withdraws nothing: the call is another's."""
 
 
 def _shown(text: str) -> str:

@@ -79,7 +79,7 @@ Move = Callable[[Entry, object, int, Sizes], object | None]
 
 def _plan(
     site: Site, cell: Cell, args: Gather | AllGather, more: str, move: Move, *, receives: bool
-) -> _GatherPlan:
+) -> GatherPlan:
     spec = cell.ref.spec
     dim = _dim(spec, args)
     if args.sizes:
@@ -97,7 +97,7 @@ def _plan(
         terms, shapes = f"dtype={spec.dtype} shape={list(spec.shape)} dim={dim}", (spec.shape,) * site.size
     if args.layout is not GatherLayout.CONCATENATED:
         terms += f" layout={args.layout.value}"
-    return _GatherPlan(site, cell, args.layout, dim, terms + more, shapes, move, receives=receives)
+    return GatherPlan(site, cell, args.layout, dim, terms + more, shapes, move, receives=receives)
 
 
 def _dim(spec: TensorSpec, args: Gather | AllGather) -> int:
@@ -112,8 +112,8 @@ def _dim(spec: TensorSpec, args: Gather | AllGather) -> int:
     return 0
 
 
-class _GatherPlan:
-    """`shapes` of all members' tensors, if they are known before the arrivals: then room is set aside at once."""
+class GatherPlan:
+    """Puts tensors together. `shapes` of all members', if known before the arrivals: then room is set aside at once."""
 
     def __init__(
         self,
@@ -146,11 +146,23 @@ class _GatherPlan:
         """Run the collective on flat tensors, or along the dimension if there is one."""
         shapes = self._shapes
         if shapes is None:
-            shapes = tuple(map(_unpacked, entry.payloads))
-            self._check(shapes)
+            shapes = self._learned(entry.payloads)
             self._slots = reserve_on_all(self._site, entry, self._results(shapes))
         results = self._gathered(entry, shapes)
         return lambda: self._commit(results)
+
+    @property
+    def settled(self) -> bool:
+        """Whether all members' shapes are known, so that `run` has nothing to ask them."""
+        return self._shapes is not None
+
+    def settle(self, payloads: Sequence[bytes]) -> None:
+        """Learn all members' shapes, and set room aside on this rank alone.
+
+        Raises MISMATCH, the same on every member, or RESOURCE_EXHAUSTED.
+        """
+        self._shapes = self._learned(payloads)
+        self._slots = reserve(self._site, self._results(self._shapes))
 
     def abandon(self) -> None:
         """Give the results' room back, unless it was used."""
@@ -185,6 +197,11 @@ class _GatherPlan:
         if not self._receives:
             return None
         return refs if self._layout is GatherLayout.LIST else refs[0]
+
+    def _learned(self, payloads: Sequence[bytes]) -> tuple[Shape, ...]:
+        shapes = tuple(map(_unpacked, payloads))
+        self._check(shapes)
+        return shapes
 
     def _check(self, shapes: tuple[Shape, ...]) -> None:
         """Raise the same MISMATCH on every member when the shapes do not go together."""

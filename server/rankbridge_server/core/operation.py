@@ -98,12 +98,13 @@ class Errand(ABC):
 class Operation(Generic[Args]):
     """One operation. `plan` raises BridgeError when the arguments are wrong; then nothing has happened.
 
-    `recorded`: graphs have it.
+    `recorded`: graphs have it. `agreement`: whoever has been admitted has done it, and gives none.
     """
 
     name: str
     plan: Callable[[Site, Args], Plan | Transfer | Errand]
     recorded: bool = False
+    agreement: bool = False
 
 
 @dataclass(frozen=True, slots=True)

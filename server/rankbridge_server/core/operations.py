@@ -38,6 +38,8 @@ from .point_to_point import (
     plan_send_object,
     plan_send_tensor_dict,
 )
+from .program import ProgramLoop, ProgramOperation, ProgramStep, RunProgram
+from .program_plan import plan_run_program
 from .queues.operations import (
     Dequeue,
     Enqueue,
@@ -85,6 +87,7 @@ __all__ = [
     "REDUCE",
     "REDUCE_SCATTER",
     "REPLAY",
+    "RUN_PROGRAM",
     "SCAN",
     "SCATTER",
     "SCATTER_OBJECT",
@@ -112,12 +115,16 @@ __all__ = [
     "NewQueue",
     "Operation",
     "Ping",
+    "ProgramLoop",
+    "ProgramOperation",
+    "ProgramStep",
     "Recv",
     "RecvObject",
     "RecvTensorDict",
     "Reduce",
     "ReduceScatter",
     "Replay",
+    "RunProgram",
     "Scan",
     "Scatter",
     "ScatterObject",
@@ -168,8 +175,9 @@ BROADCAST_TENSOR_DICT: Operation[BroadcastTensorDict] = Operation(
     "broadcast_tensor_dict", plan_broadcast_tensor_dict
 )
 COALESCE: Operation[Coalesce] = Operation("coalesce", plan_coalesce)
-PING: Operation[Ping] = Operation("ping", plan_ping)
+PING: Operation[Ping] = Operation("ping", plan_ping, agreement=True)
 REPLAY: Operation[Replay] = Operation("replay", plan_replay)
+RUN_PROGRAM: Operation[RunProgram] = Operation("run_program", plan_run_program)
 SEND: Operation[Send] = Operation("send", plan_send)
 RECV: Operation[Recv] = Operation("recv", plan_recv)
 SEND_OBJECT: Operation[SendObject] = Operation("send_object", plan_send_object)

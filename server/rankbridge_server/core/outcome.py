@@ -41,12 +41,13 @@ Outcome = (
 
 
 def weight_of(it: object) -> int:
-    """Bytes of the objects in an outcome, or in an operation's arguments."""
+    """Bytes of the objects in an outcome, or in an operation's arguments; of a program, of its steps."""
     if isinstance(it, bytes):
         return len(it)
     if isinstance(it, (list, tuple)):
         return sum(map(weight_of, it))
-    return sum(weight_of(getattr(it, part)) for part in _PARTS if hasattr(it, part))
+    weight: int = getattr(it, "weight", 0)
+    return weight + sum(weight_of(getattr(it, part)) for part in _PARTS if hasattr(it, part))
 
 
 _PARTS = ("data", "given", "skeleton", "outcome")

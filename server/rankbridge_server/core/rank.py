@@ -12,7 +12,7 @@ from typing import TypeVar
 from .coordinator import Backend, GroupDescription
 from .errors import BridgeError, ErrorCode, Phase, Place, invalid, unknown_group
 from .events import EventLog
-from .gang_calls import GangCalls, Route
+from .gang_calls import GangCalls
 from .generation import Generation
 from .graphs import GraphStore
 from .group import WORLD, GroupView
@@ -26,6 +26,7 @@ from .queues.host import host_id as this_host
 from .queues.view import QueueView
 from .reaper import Reaper
 from .refs import MAX_ID_BYTES, RefStore
+from .route import Route
 from .shared_memory.directory import SharedDirectory
 from .shared_memory.segments import Segments
 from .task import Call, Task
@@ -317,7 +318,7 @@ class Rank:
             host_id=self._host_id,
         )
         plan = operation.plan(site, args)
-        task = Task(place, call.timeout, call.session_id)
+        task = Task(place, call.timeout, call.session_id, agreement=operation.agreement)
         if operation.recorded and self.graphs.recording(call.session_id, group.name):
             task.future.add_done_callback(
                 lambda it: self._record(call.session_id, group.name, operation, args, it)

@@ -33,11 +33,15 @@ class Call:
 
 
 class Task:
-    """An accepted operation: its phase, its deadline, and the future that answers its caller. Thread-safe."""
+    """An accepted operation: its phase, its deadline, and the future that answers its caller. Thread-safe.
 
-    def __init__(self, place: Place, timeout: float, session_id: str) -> None:
+    `agreement`: it is done when it is admitted; there is no more to it.
+    """
+
+    def __init__(self, place: Place, timeout: float, session_id: str, *, agreement: bool = False) -> None:
         self.place = place
         self.session_id = session_id
+        self.agreement = agreement
         self.deadline = time.monotonic() + timeout
         self.future: Future[Outcome] = Future()
         self._changed = threading.Condition()

@@ -9,6 +9,7 @@ from .errors import BridgeError, ErrorCode, Failure, Phase, Place, RankDetail, R
 from .events import Kind, Straggler
 from .group import Group
 from .matching import Match, Post
+from .program_terms import difference
 from .task import cancelled
 
 
@@ -63,9 +64,11 @@ def disagreement(verdict: Verdict, arrival: Arrival, ranks: Sequence[int]) -> Br
             ranks=tuple(details),
         )
     others = [detail for detail in details if detail.state is RankState.DISAGREES]
+    where = next(filter(None, (difference(str(arrival), detail.detail) for detail in others)), "")
     return BridgeError.of(
         ErrorCode.MISMATCH,
-        f"the members asked for different things, other than this rank: {_names([d.rank for d in others])}",
+        f"the members asked for different things, other than this rank: {_names([d.rank for d in others])}"
+        + (f"; the programs differ first in {where}" if where else ""),
         expected=str(arrival),
         got="; ".join(sorted({detail.detail for detail in others})) or "no call",
         ranks=tuple(details),

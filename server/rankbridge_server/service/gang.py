@@ -20,6 +20,7 @@ from ..core.preparation import RankAddress
 from ..core.rank import Rank
 from ..core.regrouping import PeerState
 from . import wire
+from .executing import Streams
 from .gang_calls import WireParts, respond
 from .rank import DEFAULT_FORMING_TIMEOUT_MS
 from .running import answered
@@ -151,6 +152,7 @@ class GangServicer(stub.GangServiceServicer):
     def __init__(self, rank: Rank, credentials: grpc.ChannelCredentials | None = None) -> None:
         self._rank = rank
         self._credentials = credentials
+        self._streams = Streams(rank)
         rank.gang_calls.parts = WireParts(rank)
 
     def Call(self, request: pb.CallRequest, context: grpc.ServicerContext) -> pb.CallResponse:
@@ -161,6 +163,12 @@ class GangServicer(stub.GangServiceServicer):
                 withdraw()
 
         return respond(self._rank, request, leave)
+
+    def Execute(
+        self, request_iterator: Iterator[pb.ExecuteRequest], context: grpc.ServicerContext
+    ) -> Iterator[pb.CallResponse]:
+        """Do one gang call after another."""
+        return self._streams.answer(request_iterator, context)
 
     def Form(self, request: pb.FormRequest, context: grpc.ServicerContext) -> pb.FormResponse:
         """Form the next generation."""

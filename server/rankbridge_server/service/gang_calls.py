@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
 from typing import Any
@@ -12,10 +12,11 @@ from rankbridge.v1 import gang_service_pb2 as pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
 
 from ..core.errors import BridgeError, Failure, Phase, Place, invalid
-from ..core.gang_calls import Leave, Route
 from ..core.group import WORLD
 from ..core.rank import Rank
-from ..core.task import Call, Task, failure_of
+from ..core.relayed_calls import Leave
+from ..core.route import Route
+from ..core.task import Task, failure_of
 from . import values, wire
 from .operations import GANG_OPERATIONS, OPERATIONS
 from .running import answered
@@ -67,47 +68,88 @@ class WireParts:
         return respond(self._rank, pb.CallRequest.FromString(request), leave).SerializeToString()
 
 
+class Begun:
+    """A gang call that is under way, or failed: a response to come."""
+
+    def __init__(self, rank: Rank, request: pb.CallRequest) -> None:
+        """Begin it, here or by way of its leader."""
+        self._rank = rank
+        self.operation_id = request.call.operation_id
+        self.withdraw: Callable[[], None] = _nothing
+        self._future: Future[Any] = Future()
+        self._read: Callable[[Future[Any]], pb.CallResponse] = _refused
+        try:
+            self._begin(request)
+        except Exception as error:
+            self._future.set_exception(error)
+
+    @property
+    def done(self) -> bool:
+        """Whether the response is there."""
+        return self._future.done()
+
+    def then(self, told: Callable[[], None]) -> None:
+        """Have `told` called when the response is there; it must be quick."""
+        self._future.add_done_callback(lambda _: told())
+
+    def response(self) -> pb.CallResponse:
+        """The response, once it is there. Raises nothing."""
+        return answered(
+            self._rank,
+            "call",
+            lambda: self._read(self._future),
+            lambda error: pb.CallResponse(error=error),
+        )
+
+    def _begin(self, request: pb.CallRequest) -> None:
+        rank = self._rank
+        call = wire.call(request.call, rank.default_timeout)
+        route = rank.route(call)
+        ranks = route.group.description.ranks
+        kind = _checked(request.operations, len(ranks))
+        message = request.call
+        message.operation_id = self.operation_id = message.operation_id or uuid.uuid4().hex
+        message.generation = route.generation.number
+        if not route.is_here:
+            message.timeout_ms = max(1, round(call.timeout * 1000))
+            body = request.SerializeToString()
+            self._future, self.withdraw = rank.gang_calls.relayed.ask(route, body, call.timeout)
+            self._read = lambda answer: self._relayed(route, answer)
+            return
+        message.group = message.group or WORLD
+        for operation in request.operations:
+            getattr(operation, kind).call.CopyFrom(message)
+        parts = [it.SerializeToString() for it in request.operations]
+        if len(parts) == 1:
+            parts *= len(ranks)
+        self._future, self.withdraw = rank.gang_calls.lead(route, self.operation_id, call.timeout, parts)
+        self._read = lambda results: _response(self.operation_id, ranks, results.result())
+
+    def _relayed(self, route: Route, answer: Future[bytes]) -> pb.CallResponse:
+        try:
+            return pb.CallResponse.FromString(answer.result())
+        except BridgeError as error:
+            if not error.failure.indefinite:
+                raise
+            ranks = route.group.description.ranks
+            failed = [_failed(self._rank, route, error, self.operation_id, it) for it in ranks]
+            return _response(self.operation_id, ranks, failed)
+
+
 def respond(rank: Rank, request: pb.CallRequest, leave: Leave) -> pb.CallResponse:
     """Do a gang call, here or by way of its leader."""
-    return answered(
-        rank, "call", lambda: _respond(rank, request, leave), lambda error: pb.CallResponse(error=error)
-    )
+    begun = Begun(rank, request)
+    leave(begun.withdraw)
+    return begun.response()
 
 
-def _respond(rank: Rank, request: pb.CallRequest, leave: Leave) -> pb.CallResponse:
-    call = wire.call(request.call, rank.default_timeout)
-    route = rank.route(call)
-    ranks = route.group.description.ranks
-    kind = _checked(request.operations, len(ranks))
-    message = request.call
-    message.operation_id = message.operation_id or uuid.uuid4().hex
-    if not route.is_here:
-        return _asked(rank, route, request, call, leave)
-    message.group = message.group or WORLD
-    message.generation = route.generation.number
-    for operation in request.operations:
-        getattr(operation, kind).call.CopyFrom(message)
-    parts = [it.SerializeToString() for it in request.operations]
-    if len(parts) == 1:
-        parts *= len(ranks)
-    results = rank.gang_calls.lead(route, message.operation_id, call.timeout, parts, leave)
-    return _response(message.operation_id, ranks, results)
+def _nothing() -> None:
+    """Withdraws what was never begun."""
 
 
-def _asked(rank: Rank, route: Route, request: pb.CallRequest, call: Call, leave: Leave) -> pb.CallResponse:
-    request.call.timeout_ms = max(1, round(call.timeout * 1000))
-    request.call.generation = route.generation.number
-    try:
-        return pb.CallResponse.FromString(
-            rank.gang_calls.ask(route, request.SerializeToString(), call.timeout, leave)
-        )
-    except BridgeError as error:
-        if not error.failure.indefinite:
-            raise
-        failed = [
-            _failed(rank, route, error, request.call.operation_id, it) for it in route.group.description.ranks
-        ]
-        return _response(request.call.operation_id, route.group.description.ranks, failed)
+def _refused(future: Future[Any]) -> pb.CallResponse:
+    """Raises why it was not begun."""
+    raise future.exception() or RuntimeError("it was begun")
 
 
 def _failed(rank: Rank, route: Route, error: BridgeError, operation_id: str, of: int) -> bytes:

@@ -12,6 +12,7 @@ from ..core.rank import Rank
 from ..core.task import Task
 from . import typed, values, wire
 from .operations import COALESCE, OPERATIONS
+from .programs import RUN_PROGRAM
 from .running import answered, submit
 
 _STATES = {
@@ -27,6 +28,7 @@ class OperationServicer(stub.OperationServiceServicer):
     def __init__(self, rank: Rank) -> None:
         self._rank = rank
         self._coalesce = typed.method(rank, pb, "coalesce", COALESCE)
+        self._run_program = typed.method(rank, pb, "run_program", RUN_PROGRAM)
 
     def Submit(self, request: pb.SubmitRequest, context: grpc.ServicerContext) -> pb.SubmitResponse:
         """Begin an operation."""
@@ -70,6 +72,13 @@ class OperationServicer(stub.OperationServiceServicer):
     def Coalesce(self, request: pb.CoalesceRequest, context: grpc.ServicerContext) -> pb.CoalesceResponse:
         """Do several collectives as one operation."""
         response: pb.CoalesceResponse = self._coalesce(self, request, context)
+        return response
+
+    def RunProgram(
+        self, request: pb.RunProgramRequest, context: grpc.ServicerContext
+    ) -> pb.RunProgramResponse:
+        """Run a program."""
+        response: pb.RunProgramResponse = self._run_program(self, request, context)
         return response
 
     def _submit(self, operation: pb.Operation) -> str:

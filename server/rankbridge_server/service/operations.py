@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankbridge.v1 import call_pb2
 from rankbridge.v1 import group_service_pb2 as group
 from rankbridge.v1 import operation_service_pb2 as pb
 
 from ..core import operations as core
-from ..core.errors import invalid
 from .collectives import COLLECTIVES
 from .graphs import REPLAY
 from .objects import OBJECTS
+from .parts import part
 from .point_to_point import POINT_TO_POINT
+from .programs import RUN_PROGRAM
 from .queues import QUEUES
 from .wire_operation import WireOperation
 
@@ -29,23 +29,9 @@ DESTROY_GROUP: WireOperation[group.DestroyGroupRequest, core.DestroyGroup] = Wir
 
 
 def _coalesce(request: pb.CoalesceRequest) -> core.Coalesce:
-    return core.Coalesce(tuple(_part(number, it) for number, it in enumerate(request.operations)))
-
-
-def _part(number: int, operation: pb.Operation) -> tuple[core.Operation[Any], Any]:
-    kind = operation.WhichOneof("kind")
-    if kind not in COLLECTIVES:
-        raise invalid(
-            f"operation {number} cannot be coalesced",
-            expected="one of " + ", ".join(COLLECTIVES),
-            got=kind or "none",
-        )
-    request = getattr(operation, kind)
-    if request.HasField("call") and request.call != call_pb2.Call():
-        raise invalid(
-            f"operation {number} has a call of its own", expected="the call of all", got=str(request.call)
-        )
-    return COLLECTIVES[kind].core, COLLECTIVES[kind].args(request)
+    return core.Coalesce(
+        tuple(part(f"operation {number}", it) for number, it in enumerate(request.operations))
+    )
 
 
 PING: WireOperation[pb.PingRequest, core.Ping] = WireOperation(core.PING, lambda _: core.Ping())
@@ -58,6 +44,7 @@ OPERATIONS: dict[str, WireOperation[Any, Any]] = {
     **POINT_TO_POINT,
     **QUEUES,
     "coalesce": COALESCE,
+    "run_program": RUN_PROGRAM,
     "replay": REPLAY,
     "ping": PING,
 }

@@ -37,6 +37,7 @@ from ..core.events import MAX_WATCHES
 from ..core.rank import Rank
 from . import refs
 from .collectives import COLLECTIVES
+from .executing import MAX_STREAMS
 from .gang import GangServicer
 from .graphs import GraphServicer
 from .group import GroupServicer
@@ -123,7 +124,9 @@ class Server:
         serving: grpc.ServerCredentials | None = None,
         dialling: grpc.ChannelCredentials | None = None,
     ) -> None:
-        self._pool = ThreadPoolExecutor(max_pending + MAX_WATCHES + SPARE_THREADS, thread_name_prefix="rpc")
+        self._pool = ThreadPoolExecutor(
+            max_pending + MAX_WATCHES + MAX_STREAMS + SPARE_THREADS, thread_name_prefix="rpc"
+        )
         self._server = grpc.server(self._pool, options=_OPTIONS)
         self.endpoints: list[str] = []
         self._add_services(rank, dialling)

@@ -216,6 +216,6 @@ def missing() -> Iterator[Json]:
             operation,
             arguments_by_rank=[arguments, arguments, None, arguments],
             inputs=inputs(operation),
-            timeout=0.5,
+            timeout=0.25,
             error="PEER_MISSING",
         )

@@ -1,0 +1,35 @@
+"""Running programs, for asyncio."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Unpack
+
+from rankbridge import _operations as ops
+from rankbridge import _programs as programs
+from rankbridge._async_front import AsyncGangFront, AsyncRankFront
+from rankbridge._operations import CallOptions
+from rankbridge._program_builder import Program
+from rankbridge._program_steps import Named
+
+__all__ = ["AsyncGangRuns", "AsyncRankRuns"]
+
+
+class AsyncGangRuns(AsyncGangFront):
+    """As ``GangRuns``: what an ``AsyncGang`` does, to be awaited."""
+
+    async def run(
+        self, program: Program, *, keep: Sequence[Named] = (), **options: Unpack[CallOptions]
+    ) -> list[Any]:
+        """As ``Gang.run``."""
+        return await self._carried_out(programs.running(self, program, {**options, "keep": keep}))
+
+
+class AsyncRankRuns(AsyncRankFront):
+    """As ``RankRuns``: what an ``AsyncRank`` does, to be awaited."""
+
+    async def run(
+        self, program: Program, *, keep: Sequence[Named] = (), **options: Unpack[CallOptions]
+    ) -> list[Any]:
+        """As ``Rank.run``."""
+        return await self._run(ops.run_program(self._scope, program, keep=keep, **options))

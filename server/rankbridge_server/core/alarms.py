@@ -1,0 +1,53 @@
+"""What is to be done when its time has come, unless it was taken back before."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+
+
+class Alarms:
+    """A thread, from the first alarm on, that rings each when it is due. Thread-safe.
+
+    To set one and take it back is cheap, and wakes nobody: almost all are taken back.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._changed = threading.Condition(threading.Lock())
+        self._set: dict[object, tuple[float, Callable[[], None]]] = {}
+        # When the thread looks again; before the first alarm there is none.
+        self._looks = math.inf
+        self._thread: threading.Thread | None = None
+
+    def set(self, key: object, due: float, ring: Callable[[], None]) -> None:
+        """Call `ring` at `due`, in seconds of `time.monotonic`; it must be quick. `key` has one alarm, the last."""
+        with self._changed:
+            self._set[key] = due, ring
+            if due < self._looks:
+                self._looks = due
+                self._changed.notify()
+                if self._thread is None:
+                    self._thread = threading.Thread(target=self._run, name=self._name, daemon=True)
+                    self._thread.start()
+
+    def cancel(self, key: object) -> None:
+        """Take an alarm back, if there is one."""
+        with self._changed:
+            self._set.pop(key, None)
+
+    def _run(self) -> None:
+        while True:
+            for ring in self._wait():
+                ring()
+
+    def _wait(self) -> list[Callable[[], None]]:
+        with self._changed:
+            while (now := time.monotonic()) < self._looks:
+                self._changed.wait(None if self._looks == math.inf else self._looks - now)
+            due = [key for key, (when, _) in self._set.items() if when <= now]
+            rings = [self._set.pop(key)[1] for key in due]
+            self._looks = min((when for when, _ in self._set.values()), default=math.inf)
+            return rings
