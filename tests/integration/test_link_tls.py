@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from tests.support.certificates import Certificate, self_signed, signed
 from tests.support.local_gang import LocalGang, a_call
+from tests.support.tasks import error_of
 
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, RankState
@@ -126,7 +127,7 @@ def test_a_closed_tls_link_fails_every_pending_call_and_names_the_rank(gang: Loc
     (link,) = links_of(gang, lost)._parties["world"].links
     link.socket.shutdown(socket.SHUT_RDWR)
     for task in tasks:
-        error = task.future.exception(TIMEOUT_S)
+        error = error_of(task, TIMEOUT_S)
         assert isinstance(error, BridgeError)
         assert error.failure.code is ErrorCode.PEER_LOST
         assert [(it.rank, it.state) for it in error.failure.ranks] == [(lost, RankState.LOST)]
@@ -138,7 +139,7 @@ def test_what_somebody_else_puts_on_a_tls_link_is_no_verdict_but_its_end(gang: L
     # Past the sealing, straight to the wire.
     socket.socket.sendall(link.socket, b"\x17\x03\x03\x00\x20" + bytes(32))
     for task in tasks:
-        error = task.future.exception(TIMEOUT_S)
+        error = error_of(task, TIMEOUT_S)
         assert isinstance(error, BridgeError)
         assert error.failure.code is ErrorCode.PEER_LOST
         assert "bad record mac" in str(error)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.local_gang import LocalGang, a_call
+from tests.support.tasks import error_of
 from tests.support.waiting import until
 
 from rankbridge_server.core.coordinator import ReduceOp
@@ -98,7 +99,7 @@ def test_a_closed_link_fails_every_pending_call_at_once_and_names_the_rank(
     (link,) = links_of(gang, lost)._parties["world"].links
     link.socket.shutdown(socket.SHUT_RDWR)
     for task in tasks:
-        error = task.future.exception(TIMEOUT_S)
+        error = error_of(task, TIMEOUT_S)
         assert isinstance(error, BridgeError)
         assert error.failure.code is ErrorCode.PEER_LOST
         assert [(it.rank, it.state) for it in error.failure.ranks] == [(lost, RankState.LOST)]
@@ -144,7 +145,7 @@ def test_lanes_go_on_while_no_links_thread_gets_to_run(
 def test_an_abort_reaches_every_rank(gang: LocalGang) -> None:
     task = gang.ranks[2].submit(BARRIER, Barrier(), a_call(timeout=60))
     gang.ranks[1].abort(1, "enough")
-    error = task.future.exception(TIMEOUT_S)
+    error = error_of(task, TIMEOUT_S)
     assert isinstance(error, BridgeError)
     assert error.failure.code is ErrorCode.ABORTED
     assert "enough" in error.failure.message

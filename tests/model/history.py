@@ -72,7 +72,7 @@ class Call:
         """What its task failed with."""
         if self.task is None or not self.task.done:
             return None
-        error = self.task.future.exception()
+        error = self.task.error
         return error.failure if isinstance(error, BridgeError) else None
 
 

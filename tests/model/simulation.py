@@ -439,6 +439,10 @@ class _Threading:
         it = self._simulation
         return SimulatedLock(it, self._shared) if it.driving else threading.Lock()
 
+    def RLock(self) -> Any:
+        it = self._simulation
+        return SimulatedLock(it, self._shared) if it.driving else threading.RLock()
+
     def Condition(self, lock: Any = None) -> Any:
         it = self._simulation
         if not it.driving:

@@ -72,7 +72,7 @@ def gang(size: int, seed: int) -> Iterator[Gang]:
 
 
 def failure(task: Task) -> Failure:
-    error = task.future.exception()
+    error = task.error
     assert isinstance(error, BridgeError)
     return error.failure
 
@@ -116,7 +116,7 @@ def test_a_session_closed_while_the_data_moves_leaves_its_call_indefinite() -> N
         it.simulation.spawn(lambda: first.sidecar.close_session("s"), first)
         it.settle()
         closed, other = it.tasks
-        assert other.future.exception() is None
+        assert other.error is None
         assert failure(closed).code is ErrorCode.UNKNOWN_SESSION
         assert failure(closed).indefinite
 

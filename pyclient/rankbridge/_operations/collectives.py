@@ -204,12 +204,16 @@ def reduce_op(op: str) -> collective_pb.ReduceOp.ValueType:
     Raises:
         InvalidArgumentError: There is none.
     """
-    known = {
-        name.removeprefix("REDUCE_OP_").lower(): number for name, number in collective_pb.ReduceOp.items()
-    }
-    del known["unspecified"]
-    if op not in known:
+    found = _REDUCE_OPS.get(op)
+    if found is None:
         raise InvalidArgumentError(
-            "there is no such reduce op", expected=f"one of {', '.join(known)}", got=str(op)
+            "there is no such reduce op", expected=f"one of {', '.join(_REDUCE_OPS)}", got=str(op)
         )
-    return known[op]
+    return found
+
+
+_REDUCE_OPS = {
+    name.removeprefix("REDUCE_OP_").lower(): number
+    for name, number in collective_pb.ReduceOp.items()
+    if number != collective_pb.REDUCE_OP_UNSPECIFIED
+}

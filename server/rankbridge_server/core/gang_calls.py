@@ -18,9 +18,10 @@ from .errors import BridgeError, ErrorCode, Failure, Place, RankDetail, RankStat
 from .gang_call import GangCall
 from .generation import Generation
 from .letters import MAX_PART, MAX_RESULT, Command, Letter, Report
-from .relayed_calls import Leave, RelayedCalls
+from .outcome import Outcome
+from .relayed_calls import Asked, RelayedCalls
 from .route import Route
-from .task import VERDICT_GRACE, Task, cancelled, failure_of
+from .task import VERDICT_GRACE, Task, cancelled
 
 _MAX_SHOWN = 500
 
@@ -38,8 +39,8 @@ class Parts(Protocol):
         """
         ...
 
-    def result(self, future: Future[object]) -> bytes:
-        """The outcome of an operation that is done."""
+    def result(self, outcome: Outcome) -> bytes:
+        """What an operation gave, as an outcome."""
         ...
 
     def failure(self, failure: Failure) -> bytes:
@@ -50,8 +51,8 @@ class Parts(Protocol):
         """Whether two parts under one operation id ask for the same, whatever their timeouts."""
         ...
 
-    def call(self, request: bytes, leave: Leave) -> bytes:
-        """Do a gang call that another rank was asked for and this one leads; gives the response."""
+    def call(self, request: bytes) -> Asked:
+        """Begin a gang call that another rank was asked for and this one leads."""
         ...
 
 
@@ -61,7 +62,7 @@ class GangCalls:
     def __init__(self) -> None:
         self.parts: Parts | None = None
         self._alarms = Alarms("gang-calls")
-        self.relayed = RelayedCalls(lambda request, leave: self._parts().call(request, leave), self._alarms)
+        self.relayed = RelayedCalls(lambda request: self._parts().call(request), self._alarms)
         self._lock = threading.Lock()
         self._numbers = itertools.count(1)
         self._led: dict[int, GangCall] = {}
@@ -185,7 +186,7 @@ class GangCalls:
         except BridgeError as error:
             self._refuse(generation, command, place, error.failure)
             return None
-        task.future.add_done_callback(partial(self._told, generation, command, place, task))
+        task.then(partial(self._told, generation, command, place))
         return task
 
     def _commanded(self, generation: Generation, command: Command) -> None:
@@ -207,19 +208,16 @@ class GangCalls:
         )
         self._report(generation, report)
 
-    def _told(
-        self, generation: Generation, command: Command, place: int, task: Task, done: Future[object]
-    ) -> None:
-        error = done.exception()
-        if error is not None:
-            result = self._fitting(failure_of(error))
+    def _told(self, generation: Generation, command: Command, place: int, task: Task) -> None:
+        if task.error is not None:
+            result = self._fitting(task.error.failure)
         elif task.agreement:
             # The leader knows from its own part that all have agreed.
             if place == 0 and (it := self._led.get(command.number)) is not None:
-                it.tell_all(self._parts().result(done))
+                it.tell_all(self._parts().result(task.outcome()))
             return
         else:
-            result = self._parts().result(done)
+            result = self._parts().result(task.outcome())
             if len(result) > MAX_RESULT:
                 result = b""
         operation_id = task.place.operation_id
@@ -253,8 +251,8 @@ class GangCalls:
         if it.own is None:
             # It was refused, once it has told.
             return it.results[0] is not None
-        error = it.own.future.exception() if it.own.done else None
-        return isinstance(error, BridgeError) and not error.failure.indefinite
+        error = it.own.error
+        return error is not None and not error.failure.indefinite
 
     def _place(self, route: Route, it: GangCall, rank: int) -> Place:
         return Place(

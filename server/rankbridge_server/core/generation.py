@@ -165,7 +165,7 @@ class Generation:
             self._pending.add(task)
             # With the lock held: who closes the lane does so after it, and what comes later would never be let go.
             membership.lane.add(lambda: self._run(job), first)
-        task.future.add_done_callback(lambda _: self._pending.discard(task))
+        task.then(self._pending.discard)
 
     def begin(self, errand: Errand, task: Task) -> None:
         """Begin what needs nobody's consent. Raises BridgeError when it cannot be, or the generation's error."""
@@ -252,7 +252,7 @@ class Generation:
             if self._error is not None:
                 raise BridgeError(self._error.failure)
             self._pending.add(task)
-        task.future.add_done_callback(lambda _: self._pending.discard(task))
+        task.then(self._pending.discard)
 
     def _run(self, job: _Job) -> None:
         try:

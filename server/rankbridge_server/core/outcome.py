@@ -46,9 +46,20 @@ def weight_of(it: object) -> int:
         return len(it)
     if isinstance(it, (list, tuple)):
         return sum(map(weight_of, it))
+    parts = _parts_of(type(it))
+    if not parts:
+        return 0
     weight: int = getattr(it, "weight", 0)
-    return weight + sum(weight_of(getattr(it, part)) for part in _PARTS if hasattr(it, part))
+    return weight + sum(weight_of(getattr(it, part)) for part in parts if part != "weight")
 
 
-_PARTS = ("data", "given", "skeleton", "outcome")
-"""Attributes in which objects are."""
+def _parts_of(kind: type) -> tuple[str, ...]:
+    """Attributes in which objects are, or that tell their weight."""
+    parts = _PARTS.get(kind)
+    if parts is None:
+        names = ("weight", "data", "given", "skeleton", "outcome")
+        parts = _PARTS[kind] = tuple(name for name in names if hasattr(kind, name))
+    return parts
+
+
+_PARTS: dict[type, tuple[str, ...]] = {}

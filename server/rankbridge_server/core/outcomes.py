@@ -44,7 +44,7 @@ class Outcomes:
                 self._tasks[operation_id] = (request, task)
                 self._forget()
         if known is None:
-            task.future.add_done_callback(lambda _: self._weigh(operation_id, request, task))
+            task.then(lambda task: self._weigh(operation_id, request, task))
             return task
         if known[0] is not FORGOTTEN and known[0] != request:
             raise invalid(
@@ -67,8 +67,8 @@ class Outcomes:
     def _weigh(self, operation_id: str, request: object, task: Task) -> None:
         """Of what is large, keep the latest, one at least; of the rest, that it was done."""
         weight = weight_of(request)
-        if task.future.exception() is None:
-            weight += weight_of(task.future.result())
+        if task.error is None:
+            weight += weight_of(task.outcome())
         if weight < LARGE:
             return
         with self._lock:
@@ -81,7 +81,7 @@ class Outcomes:
     def _forget(self) -> None:
         while len(self._tasks) > self._remembered:
             oldest, (_, task) = next(iter(self._tasks.items()))
-            if not task.future.done():
+            if not task.done:
                 return
             del self._tasks[oldest]
             self._large.pop(oldest, None)

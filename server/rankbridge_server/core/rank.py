@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TypeVar
@@ -19,7 +18,6 @@ from .group import WORLD, GroupView
 from .limits import Limits
 from .links import Ended, LinkMaker
 from .operation import Errand, Operation, Site, Transfer
-from .outcome import Outcome
 from .outcomes import Outcomes
 from .preparation import Preparation, RankAddress
 from .queues.host import host_id as this_host
@@ -320,9 +318,7 @@ class Rank:
         plan = operation.plan(site, args)
         task = Task(place, call.timeout, call.session_id, agreement=operation.agreement)
         if operation.recorded and self.graphs.recording(call.session_id, group.name):
-            task.future.add_done_callback(
-                lambda it: self._record(call.session_id, group.name, operation, args, it)
-            )
+            task.then(lambda it: self._record(call.session_id, group.name, operation, args, it))
         try:
             if isinstance(plan, Errand):
                 generation.begin(plan, task)
@@ -337,10 +333,10 @@ class Rank:
         return task
 
     def _record(
-        self, session_id: str, group: str, operation: Operation[Args], args: Args, done: Future[Outcome]
+        self, session_id: str, group: str, operation: Operation[Args], args: Args, done: Task
     ) -> None:
-        if done.exception() is None:
-            self.graphs.record(session_id, group, operation, args, done.result())
+        if done.error is None:
+            self.graphs.record(session_id, group, operation, args, done.outcome())
 
     def _expire_sessions(self) -> float | None:
         closed, due = self.refs.expire()

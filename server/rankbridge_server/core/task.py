@@ -6,7 +6,6 @@ import math
 import threading
 import time
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass, replace
 
 from .errors import BridgeError, ErrorCode, Failure, Phase, Place
@@ -33,18 +32,40 @@ class Call:
 
 
 class Task:
-    """An accepted operation: its phase, its deadline, and the future that answers its caller. Thread-safe.
+    """An accepted operation: its phase, its deadline, and what it came to. Thread-safe.
 
-    `agreement`: it is done when it is admitted; there is no more to it.
+    `agreement`: it is done when it is admitted; there is no more to it. Thousands are remembered when they are done,
+    and each is small then.
     """
+
+    __slots__ = (
+        "_changed",
+        "_error",
+        "_leave",
+        "_leaving",
+        "_lock",
+        "_outcome",
+        "_phase",
+        "_told",
+        "agreement",
+        "deadline",
+        "done",
+        "place",
+        "session_id",
+    )
 
     def __init__(self, place: Place, timeout: float, session_id: str, *, agreement: bool = False) -> None:
         self.place = place
         self.session_id = session_id
         self.agreement = agreement
         self.deadline = time.monotonic() + timeout
-        self.future: Future[Outcome] = Future()
-        self._changed = threading.Condition()
+        self.done = False
+        self._outcome: Outcome = None
+        self._error: BridgeError | None = None
+        self._lock = threading.RLock()
+        # Only once somebody waits.
+        self._changed: threading.Condition | None = None
+        self._told: list[Callable[[Task], None]] = []
         self._phase = Phase.CHECK
         self._leaving = False
         self._leave: Callable[[], None] | None = None
@@ -60,23 +81,31 @@ class Task:
         return self._phase
 
     @property
-    def done(self) -> bool:
-        """Whether its outcome is known."""
-        return self.future.done()
+    def error(self) -> BridgeError | None:
+        """How it failed; None: it did not, or is not done."""
+        return self._error
+
+    def then(self, told: Callable[[Task], None]) -> None:
+        """Have `told` called when it is done, before anyone who waits knows; at once if it is. It must not raise."""
+        with self._lock:
+            if not self.done:
+                self._told.append(told)
+                return
+        told(self)
 
     def enter(self, phase: Phase) -> bool:
         """Go on to the next phase; False when the task was answered and must not go on."""
-        with self._changed:
+        with self._lock:
             if self.done:
                 return False
             self._phase = phase
             self._leave = None
-            self._changed.notify_all()
+            self._notify()
             return True
 
     def arrived(self, leave: Callable[[], None]) -> None:
         """The leader has been told; `leave` asks it to let this rank go again."""
-        with self._changed:
+        with self._lock:
             self._leave = leave
             leaving = self._leaving
         if leaving:
@@ -84,24 +113,25 @@ class Task:
 
     def commit(self, commit: Callable[[], Outcome]) -> None:
         """Answer with what `commit` gives or raises; it is not called if the task was answered already."""
-        with self._changed:
+        with self._lock:
             if self.done:
                 return
             try:
-                self.future.set_result(commit())
+                self._outcome = commit()
             except BridgeError as error:
                 # The data has moved: the other members have their results.
                 self._fail(BridgeError(replace(error.failure, indefinite=True)))
-            self._changed.notify_all()
+            else:
+                self._settle()
 
     def fail(self, error: BridgeError) -> None:
         """Answer with an error, unless it was answered already."""
-        with self._changed:
+        with self._lock:
             self._fail(error)
 
     def abort(self, error: BridgeError) -> None:
         """Answer with an error, and leave if the leader has been told."""
-        with self._changed:
+        with self._lock:
             if self.done or self._phase is Phase.DATA:
                 return
             self._fail(error)
@@ -112,12 +142,12 @@ class Task:
 
     def lose(self, end: Failure) -> None:
         """Answer with the end of the generation."""
-        with self._changed:
+        with self._lock:
             self._fail(BridgeError(replace(end, indefinite=self._phase is not Phase.CHECK)))
 
     def cancel(self, why: str) -> None:
         """Withdraw the task if it has not been admitted. Does not wait for the leader's word."""
-        with self._changed:
+        with self._lock:
             if self._phase is Phase.CHECK:
                 self._fail(cancelled(why))
                 return
@@ -130,10 +160,8 @@ class Task:
 
     def cancelled(self) -> bool:
         """Whether a cancel took effect, as soon as that is known."""
-        with self._changed:
-            self._changed.wait_for(lambda: self.done or self._phase is Phase.DATA, VERDICT_GRACE)
-            error = self.future.exception() if self.done else None
-        return isinstance(error, BridgeError) and error.failure.code is ErrorCode.CANCELLED
+        self._wait_for(lambda: self.done or self._phase is Phase.DATA, VERDICT_GRACE)
+        return self._error is not None and self._error.failure.code is ErrorCode.CANCELLED
 
     def wait(self, patience: float = math.inf) -> Outcome:
         """The outcome, at the latest when the deadline has passed, or `patience` seconds. Raises BridgeError.
@@ -143,7 +171,7 @@ class Task:
         if patience < self.remaining:
             return self.outcome(patience)
         if not self._await(self.remaining):
-            with self._changed:
+            with self._lock:
                 if self._phase is Phase.CHECK:
                     self._fail(_late("it was queued behind others, and was withdrawn", indefinite=False))
             # The leader rules when the time is over, and the verdict says more than the clock does.
@@ -155,16 +183,39 @@ class Task:
         if not self._await(timeout):
             error = _late("the operation goes on and may yet complete", indefinite=True)
             raise error.at(self.place, self._phase)
-        return self.future.result()
+        if self._error is not None:
+            # Raised anew for each who asks: what one does with its traceback is not another's.
+            raise BridgeError(self._error.failure) from self._error
+        return self._outcome
 
     def _fail(self, error: BridgeError) -> None:
         if not self.done:
-            self.future.set_exception(error.at(self.place, self._phase))
+            self._error = error.at(self.place, self._phase)
+            self._settle()
+
+    def _settle(self) -> None:
+        """With the lock held, so that who waits knows after those who are told."""
+        self.done = True
+        told, self._told = self._told, []
+        self._leave = None
+        try:
+            for tell in told:
+                tell(self)
+        finally:
+            self._notify()
+
+    def _notify(self) -> None:
+        if self._changed is not None:
             self._changed.notify_all()
 
     def _await(self, timeout: float) -> bool:
-        with self._changed:
-            return self._changed.wait_for(lambda: self.done, max(0.0, timeout))
+        return self.done or self._wait_for(lambda: self.done, timeout)
+
+    def _wait_for(self, predicate: Callable[[], bool], timeout: float) -> bool:
+        with self._lock:
+            if self._changed is None:
+                self._changed = threading.Condition(self._lock)
+            return self._changed.wait_for(predicate, max(0.0, timeout))
 
 
 def cancelled(why: str) -> BridgeError:

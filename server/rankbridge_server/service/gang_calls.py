@@ -6,6 +6,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from rankbridge.v1 import gang_service_pb2 as pb
@@ -13,13 +14,17 @@ from rankbridge.v1 import operation_service_pb2 as operation_pb
 
 from ..core.errors import BridgeError, Failure, Phase, Place, invalid
 from ..core.group import WORLD
+from ..core.outcome import Outcome
 from ..core.rank import Rank
-from ..core.relayed_calls import Leave
+from ..core.refs import Ref
 from ..core.route import Route
 from ..core.task import Task, failure_of
 from . import values, wire
 from .operations import GANG_OPERATIONS, OPERATIONS
 from .running import answered
+
+Leave = Callable[[Callable[[], None]], None]
+"""Takes what is to be called when the caller of a gang call has gone."""
 
 
 class WireParts:
@@ -55,17 +60,27 @@ class WireParts:
             getattr(it, it.WhichOneof("kind") or "").call.timeout_ms = 0
         return operations[0] == operations[1]
 
-    def result(self, future: Future[Any]) -> bytes:
-        """The outcome of an operation that is done."""
-        return operation_pb.OperationResult(value=values.pack_value(future.result())).SerializeToString()
+    def result(self, outcome: Outcome) -> bytes:
+        """What an operation gave, as an outcome."""
+        # What is done in place gives the same ref again and again.
+        return _packed_ref(outcome) if isinstance(outcome, Ref) else _packed(outcome)
 
     def failure(self, failure: Failure) -> bytes:
         """A failure as an outcome."""
         return operation_pb.OperationResult(error=wire.pack_error(failure)).SerializeToString()
 
-    def call(self, request: bytes, leave: Leave) -> bytes:
-        """Do a gang call that another rank was asked for."""
-        return respond(self._rank, pb.CallRequest.FromString(request), leave).SerializeToString()
+    def call(self, request: bytes) -> Begun:
+        """Begin a gang call that another rank was asked for."""
+        return Begun(self._rank, pb.CallRequest.FromString(request))
+
+
+def _packed(outcome: Outcome) -> bytes:
+    return operation_pb.OperationResult(value=values.pack_value(outcome)).SerializeToString()
+
+
+@lru_cache(maxsize=1024)
+def _packed_ref(ref: Ref) -> bytes:
+    return _packed(ref)
 
 
 class Begun:
@@ -100,6 +115,10 @@ class Begun:
             lambda: self._read(self._future),
             lambda error: pb.CallResponse(error=error),
         )
+
+    def packed(self) -> bytes:
+        """The response as bytes."""
+        return self.response().SerializeToString()
 
     def _begin(self, request: pb.CallRequest) -> None:
         rank = self._rank

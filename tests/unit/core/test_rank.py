@@ -301,7 +301,7 @@ def test_aborting_a_generation_answers_everyone_at_once_and_refs_live_on(gang: L
     inputs = gang.full(5)
     waiting = gang.ranks[0].submit(BARRIER, Barrier(), a_call(timeout=60))
     answered = threading.Event()
-    waiting.future.add_done_callback(lambda _: answered.set())
+    waiting.then(lambda _: answered.set())
     assert gang.ranks[1].abort(1, "enough")
     assert answered.wait(5)
     with pytest.raises(BridgeError, match="enough") as error:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from tests.support.local_gang import LocalGang, a_call
+from tests.support.tasks import error_of
 from tests.support.waiting import until
 
 from rankbridge_server.core.coordinator import ReduceOp
@@ -32,8 +33,8 @@ def gang(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[LocalGang]:
         rank.close("the test is over")
 
 
-def error_of(task: Task) -> BridgeError:
-    error = task.future.exception(TIMEOUT_S)
+def failed(task: Task) -> BridgeError:
+    error = error_of(task, TIMEOUT_S)
     assert isinstance(error, BridgeError)
     return error
 
@@ -44,7 +45,7 @@ def test_a_call_that_waits_for_others_can_be_cancelled_and_nobody_did_it(gang: L
     until(lambda: task.phase is Phase.ADMISSION)
     task.cancel("a test")
     assert task.cancelled()
-    failure = error_of(task).failure
+    failure = failed(task).failure
     assert (failure.code, failure.indefinite, failure.phase) == (ErrorCode.CANCELLED, False, Phase.ADMISSION)
     assert gang.run(BARRIER, [Barrier()] * 3) == [None] * 3
 
@@ -54,7 +55,7 @@ def test_a_queued_call_is_cancelled_at_once(gang: LocalGang) -> None:
     second = gang.ranks[1].submit(BARRIER, Barrier(), a_call())
     second.cancel("a test")
     assert second.cancelled()
-    assert error_of(second).failure.phase is Phase.CHECK
+    assert failed(second).failure.phase is Phase.CHECK
     first.cancel("a test")
     assert first.cancelled()
 
@@ -72,7 +73,7 @@ def test_a_cancelled_operation_stays_cancelled_when_its_id_comes_again(gang: Loc
     task.cancel("a test")
     assert task.cancelled()
     again = gang.ranks[0].submit(BARRIER, Barrier(), a_call(operation_id="once"))
-    assert error_of(again).failure.code is ErrorCode.CANCELLED
+    assert failed(again).failure.code is ErrorCode.CANCELLED
 
 
 def test_an_outcome_can_be_had_again_by_its_id(gang: LocalGang) -> None:
@@ -116,7 +117,7 @@ def test_closing_a_session_withdraws_its_calls_and_no_others(gang: LocalGang) ->
     )
     others = gang.ranks[0].submit(BARRIER, Barrier(), a_call())
     assert gang.ranks[0].close_session("s") == 1
-    assert error_of(theirs).failure.code is ErrorCode.CANCELLED
+    assert failed(theirs).failure.code is ErrorCode.CANCELLED
     assert not others.done
     others.cancel("a test")
     assert others.cancelled()
@@ -127,7 +128,7 @@ def test_a_session_whose_lease_is_over_is_closed_with_its_refs_and_calls(gang: L
     rank.open_session("s", 0.2)
     ref = rank.refs.reserve("s", gang.full_on(0, 1).spec).fill(object())
     task = rank.submit(ALL_REDUCE, AllReduce(ref.id, ReduceOp.SUM, False), a_call(session_id="s", timeout=60))
-    assert error_of(task).failure.code is ErrorCode.CANCELLED
+    assert failed(task).failure.code is ErrorCode.CANCELLED
     with pytest.raises(BridgeError) as error:
         rank.refs.find("s", ref.id)
     assert error.value.failure.code is ErrorCode.UNKNOWN_SESSION

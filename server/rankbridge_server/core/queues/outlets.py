@@ -5,12 +5,10 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Future
 from dataclasses import dataclass
 
 from ..errors import BridgeError, ErrorCode
 from ..operation import Transfer
-from ..outcome import Outcome
 from ..task import Task
 from .line import Kind, Line, Note
 from .memory import Parcel
@@ -191,7 +189,7 @@ class FarOutlet(Outlet):
             if task is not None:
                 task.cancel("the queue has ended")
 
-    def _post(self, transfer: Transfer, answered: Callable[[Future[Outcome]], None]) -> Task | None:
+    def _post(self, transfer: Transfer, answered: Callable[[Task], None]) -> Task | None:
         task = self._posts.task()
         try:
             self._posts.begin(transfer, task)
@@ -199,28 +197,28 @@ class FarOutlet(Outlet):
             # The generation is over, and this queue will be in a moment.
             self.gone = True
             return None
-        task.future.add_done_callback(lambda future: _ignore(self._tell(lambda: answered(future))))
+        task.then(lambda it: _ignore(self._tell(lambda: answered(it))))
         return task
 
-    def _read(self, future: Future[Outcome]) -> None:
+    def _read(self, task: Task) -> None:
         self._under_way = None
-        if self._went(future) and self._values and self._values.popleft() is None:
+        if self._went(task) and self._values and self._values.popleft() is None:
             self.close()
         self.advance()
 
-    def _said_farewell(self, future: Future[Outcome]) -> None:
+    def _said_farewell(self, task: Task) -> None:
         self._farewell = None
-        if self._went(future):
+        if self._went(task):
             self.closed = True
             self.close()
         self.advance()
 
-    def _went(self, future: Future[Outcome]) -> bool:
-        error = future.exception()
+    def _went(self, task: Task) -> bool:
+        error = task.error
         if error is None:
             return True
         # A post that nobody came for in a day is posted again.
-        if not (isinstance(error, BridgeError) and error.failure.code is ErrorCode.PEER_MISSING):
+        if error.failure.code is not ErrorCode.PEER_MISSING:
             self.gone = True
         return False
 

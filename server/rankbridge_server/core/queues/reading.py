@@ -231,7 +231,7 @@ class FarReadingEnd(ReadingEnd):
         if over is not None:
             task.fail(over)
             return
-        task.future.add_done_callback(lambda _: self._tasks.discard(task))
+        task.then(self._tasks.discard)
         self._posts.begin(self._posts.take(self.view.writer, self._ended), task)
 
     def shut_down(self) -> None:
