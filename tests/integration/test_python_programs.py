@@ -265,9 +265,10 @@ def test_a_rank_that_is_lost_meanwhile_ends_the_program_on_all(tmp_path: Path) -
         first, gone, last = [outcome.error for outcome in caught.value.outcomes]
         # It is gone, or there is a new one, which knows of nothing.
         assert isinstance(gone, rankbridge.TransportError | rankbridge.UnknownOperationError)
-        # The backend sees it, or the control links do, or another rank has told.
+        # The backend fails first, and waits a moment for the links, which tell who is lost.
         for error in (first, last):
-            assert isinstance(error, rankbridge.GenerationError)
+            assert isinstance(error, rankbridge.PeerLostError)
+            assert [detail.rank for detail in error.ranks] == [1]
             assert error.indefinite
         for rank in (0, 2):
             assert np.asarray(gang[rank].get(refs[rank])).tolist() == [rank]

@@ -42,6 +42,10 @@ class _Parcel:
     task: Task
 
 
+LOSS_GRACE_S = 0.1
+"""How long a backend's failure waits for the links to tell of a lost rank."""
+
+
 class Generation:
     """A formed generation. Safe to call from any thread.
 
@@ -70,6 +74,7 @@ class Generation:
         self._events = events
         self._announced = False
         self._lock = threading.Lock()
+        self._ended = threading.Condition(self._lock)
         self._groups: dict[str, Group] = {}
         self._pending: set[Task] = set()
         self._error: BridgeError | None = None
@@ -220,6 +225,7 @@ class Generation:
             if self._error is not None:
                 return False
             self._error = error
+            self._ended.notify_all()
             if self._announced:
                 self._tell_end(error)
             pending = list(self._pending)
@@ -262,8 +268,10 @@ class Generation:
             if job.task.enter(Phase.ADMISSION):
                 self._enter(job)
         except BridgeError as error:
-            job.task.fail(error)
-            if error.failure.code is ErrorCode.BACKEND_FAILED:
+            if error.failure.code is not ErrorCode.BACKEND_FAILED:
+                job.task.fail(error)
+            elif not self._is_over_soon():
+                job.task.fail(error)
                 self._break(job.operation, job.group, str(error))
         except Exception as error:
             job.task.fail(
@@ -292,8 +300,13 @@ class Generation:
             )
             parcel.task.commit(parcel.transfer.run(meeting))
         except BridgeError as error:
-            parcel.task.fail(error)
-            if error.failure.code is ErrorCode.BACKEND_FAILED:
+            if error.failure.code is not ErrorCode.BACKEND_FAILED:
+                parcel.task.fail(error)
+            elif self._is_over_soon():
+                # It is not one of the pending operations, perhaps, and was not told.
+                parcel.task.fail(self._over())
+            else:
+                parcel.task.fail(error)
                 self._break_unless_ended(parcel, str(error))
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
@@ -343,6 +356,11 @@ class Generation:
             raise self._over() from None
         except OSError as error:
             raise (self._error or BridgeError.of(ErrorCode.PEER_LOST, str(error), indefinite=True)) from error
+
+    def _is_over_soon(self) -> bool:
+        """Whether the generation ends by itself: a backend sees that a rank is gone before its links tell which."""
+        with self._lock:
+            return self._ended.wait_for(lambda: self._error is not None, LOSS_GRACE_S)
 
     def _over(self) -> BridgeError:
         return self._error or BridgeError.of(ErrorCode.INTERNAL, "the generation is not over")

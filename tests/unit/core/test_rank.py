@@ -8,13 +8,16 @@ from typing import Any
 
 import pytest
 from tests.support.local_gang import LocalGang, LocalPeer, a_call
+from tests.support.tasks import error_of
 
+from rankbridge_server.core import generation as generation_module
 from rankbridge_server.core.coordinator import GroupDescription, Joining, ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase, RankState
 from rankbridge_server.core.forming import form
 from rankbridge_server.core.group import GroupView
 from rankbridge_server.core.limits import Limits
+from rankbridge_server.core.links import Ended
 from rankbridge_server.core.operations import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -391,6 +394,32 @@ def test_a_rank_without_generation_says_so() -> None:
         )
     ]
     assert codes(fresh.run(BARRIER, [Barrier()])) == [ErrorCode.NOT_FORMED]
+
+
+def test_a_backend_that_fails_because_a_rank_is_lost_leaves_it_to_the_links_to_tell(
+    gang: LocalGang, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inputs = gang.full(1)
+    generation = gang.ranks[1]._current(0)
+    membership = generation.get("world").membership  # type: ignore[union-attr]
+    failing = threading.Event()
+
+    def fail(*_: object) -> object:
+        failing.set()
+        raise BridgeError.of(ErrorCode.BACKEND_FAILED, "the wire is cut", phase=Phase.DATA, indefinite=True)
+
+    monkeypatch.setattr(generation_module, "LOSS_GRACE_S", 60.0)
+    monkeypatch.setattr(membership.coordinator, "all_reduce", fail)  # type: ignore[union-attr]
+    tasks = [
+        rank.submit(ALL_REDUCE, AllReduce(it.id, ReduceOp.SUM, True), a_call(operation_id="x"))
+        for rank, it in zip(gang.ranks, inputs, strict=True)
+    ]
+    assert failing.wait(10)
+    generation.lost(Ended(2, True, "its link was closed"))
+    error = error_of(tasks[1], 10)
+    assert error is not None
+    assert (error.failure.code, error.failure.indefinite) == (ErrorCode.PEER_LOST, True)
+    assert [(it.rank, it.state) for it in error.failure.ranks] == [(2, RankState.LOST)]
 
 
 def test_a_failing_backend_ends_the_generation_on_every_rank(
