@@ -8,7 +8,6 @@ import select
 import signal
 import socket
 import ssl
-import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -16,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.support.certificates import Certificate, self_signed, signed
-from tests.support.gangs import RANKBRIDGE
+from tests.support.prepared import Forked
+from tests.support.prepared import rankbridge as rankbridge_command
 from tests.support.waiting import until
 from torch._C._distributed_c10d import TCPStore
 
@@ -35,26 +35,24 @@ def ca(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
 
 
 @contextmanager
-def rank(
-    number: int, size: int, options: Sequence[str], environ: dict[str, str]
-) -> Iterator[subprocess.Popen[str]]:
+def rank(number: int, size: int, options: Sequence[str], environ: dict[str, str]) -> Iterator[Forked]:
     """A rank as a launcher starts it; on leaving, it has ended."""
     inherited = {key: value for key, value in os.environ.items() if key not in ("MASTER_ADDR", "MASTER_PORT")}
-    command = [RANKBRIDGE, "rank", "--rank", str(number), "--size", str(size), *options]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=inherited | environ) as process:
+    command = ["rank", "--rank", str(number), "--size", str(size), *options]
+    with rankbridge_command(command, inherited | environ) as process:
         try:
             yield process
         finally:
             process.kill()
 
 
-def line(process: subprocess.Popen[str], beginning: str) -> str:
+def line(process: Forked, beginning: str) -> str:
     """The next line of a rank that begins so."""
     assert process.stdout is not None
     for it in process.stdout:
         if it.startswith(beginning):
             return it
-    raise AssertionError(f"the rank ended with {process.wait()} and did not say {beginning!r}")
+    raise AssertionError(f"the rank ended and did not say {beginning!r}")
 
 
 def works(gang: Gang) -> bool:
@@ -126,7 +124,7 @@ def test_ranks_of_two_authorities_do_not_form_a_gang(ca: Certificate, tmp_path: 
         tls = Certificate(trusting, trusting).channel()
         with rankbridge.connect(targets, tls=tls, session=False) as gang:
             with pytest.raises(rankbridge.FormingFailedError) as caught:
-                gang.form(timeout=5)
+                gang.form(timeout=2)
             assert "CERTIFICATE_VERIFY_FAILED" in str(caught.value)
             assert targets[1] in str(caught.value)
 

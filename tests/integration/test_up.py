@@ -25,7 +25,14 @@ END_TIMEOUT_S = 10
 
 @pytest.fixture
 def own(tmp_path: Path) -> Iterator[RunningGang]:
-    """A gang that one test may break."""
+    """A gang that one test may break, started as people start it."""
+    with up(tmp_path, 3, own=True) as gang:
+        yield gang
+
+
+@pytest.fixture
+def doomed(tmp_path: Path) -> Iterator[RunningGang]:
+    """A gang of which one test may break ranks."""
     with up(tmp_path, 3) as gang:
         yield gang
 
@@ -116,15 +123,15 @@ def test_an_interrupt_at_any_moment_of_the_start_leaves_nothing(tmp_path: Path, 
 
 
 @pytest.mark.parametrize("lost", [0, 2])
-def test_a_killed_rank_fails_every_pending_call_at_once_and_is_named(own: RunningGang, lost: int) -> None:
+def test_a_killed_rank_fails_every_pending_call_at_once_and_is_named(doomed: RunningGang, lost: int) -> None:
     survivors = [rank for rank in range(3) if rank != lost]
-    with rankbridge.connect(own.description, session=False) as gang:
+    with rankbridge.connect(doomed.description, session=False) as gang:
         refs = gang.put([np.full(1000, rank, np.float32) for rank in range(3)])
         pending = [
             gang[rank].start("all_reduce", refs[rank], in_place=True, timeout=60) for rank in survivors
         ]
         _until_pending(gang, survivors)
-        os.kill(own.pids[lost], signal.SIGKILL)
+        os.kill(doomed.pids[lost], signal.SIGKILL)
         for it in pending:
             with pytest.raises(rankbridge.PeerLostError) as error:
                 it.result()
@@ -139,13 +146,13 @@ def _until_pending(gang: Gang, ranks: list[int]) -> None:
     until(lambda: all(gang[rank].status().pending_operations == 1 for rank in ranks))
 
 
-def test_survivors_form_a_smaller_gang_and_keep_their_tensors(own: RunningGang) -> None:
-    with rankbridge.connect(own.targets, session=False) as gang:
+def test_survivors_form_a_smaller_gang_and_keep_their_tensors(doomed: RunningGang) -> None:
+    with rankbridge.connect(doomed.targets, session=False) as gang:
         refs = gang.put([np.full(3, rank + 1, np.int64) for rank in range(3)])
-    with watched([own.pids[1]]) as lost:
-        os.kill(own.pids[1], signal.SIGKILL)
+    with watched([doomed.pids[1]]) as lost:
+        os.kill(doomed.pids[1], signal.SIGKILL)
         assert lost.alive_after(END_TIMEOUT_S) == []
-    with rankbridge.connect([own.targets[0], own.targets[2]], session=False) as gang:
+    with rankbridge.connect([doomed.targets[0], doomed.targets[2]], session=False) as gang:
         assert gang.form().generation == 2
         result = [gang[0].start("all_reduce", refs[0]), gang[1].start("all_reduce", refs[2])]
         assert [numbers(gang[rank].get(it.result())) for rank, it in enumerate(result)] == [[4] * 3] * 2

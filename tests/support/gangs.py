@@ -1,4 +1,4 @@
-"""Gangs for tests: `rankbridge up` in a process of its own, which ends with the test run however that ends."""
+"""Gangs for tests: `rankbridge up` in another process, which ends with the test run however that ends."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.support.prepared import Forked, rankbridge
+
 RANKBRIDGE = str(Path(sys.executable).with_name("rankbridge"))
 START_TIMEOUT_S = 120
 
@@ -19,7 +21,7 @@ START_TIMEOUT_S = 120
 class RunningGang:
     """A gang that `rankbridge up` serves."""
 
-    process: subprocess.Popen[str]
+    process: subprocess.Popen[str] | Forked
     endpoints_file: Path
     description: dict[str, Any]
 
@@ -46,15 +48,15 @@ class RunningGang:
 
 @contextmanager
 def up(
-    directory: Path, size: int = 4, backend: str = "gloo", options: Sequence[str] = ()
+    directory: Path, size: int = 4, backend: str = "gloo", options: Sequence[str] = (), own: bool = False
 ) -> Iterator[RunningGang]:
-    """Start a gang; on leaving, it has ended."""
+    """Start a gang; on leaving, it has ended. `own`: by a process that has imported nothing yet, as people start it."""
     endpoints_file = directory / f"endpoints-{backend}-{size}.json"
-    command = [
-        *(RANKBRIDGE, "up", "--size", str(size), "--backend", backend),
+    arguments = [
+        *("up", "--size", str(size), "--backend", backend),
         *("--endpoints-file", str(endpoints_file), "--exit-on-stdin-close", *options),
     ]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+    with _started(arguments, own or backend not in ("gloo", "fake")) as process:
         assert process.stdin is not None
         assert process.stdout is not None
         try:
@@ -64,8 +66,16 @@ def up(
                 if line.startswith("ready:"):
                     break
             else:
-                raise AssertionError(f"{' '.join(command)} ended with {process.wait()}: {lines}")
+                raise AssertionError(f"{' '.join(arguments)} ended with {process.wait()}: {lines}")
             yield RunningGang(process, endpoints_file, json.loads(endpoints_file.read_text()))
         finally:
             process.stdin.close()
             process.wait(START_TIMEOUT_S)
+
+
+def _started(arguments: Sequence[str], own: bool) -> subprocess.Popen[str] | Forked:
+    if not own:
+        return rankbridge(arguments)
+    return subprocess.Popen(
+        [RANKBRIDGE, *arguments], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )

@@ -1,5 +1,6 @@
 """`make proto-check` fails on every kind of difference between proto/ and what was made from it."""
 
+import hashlib
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of all that the check reads, with code generators of its own."""
+    """A copy of all that the check reads."""
     tree = tmp_path_factory.mktemp("tree")
     for folder in ("proto", "scripts", "elixir_client/codegen", "elixir_client/scripts"):
         shutil.copytree(ROOT / folder, tree / folder)
@@ -24,7 +25,27 @@ def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     shutil.copytree(ROOT / ELIXIR, tree / ELIXIR)
     shutil.copy(ROOT / "constraints-codegen.txt", tree)
     (tree / ".venv").symlink_to(ROOT / ".venv")
+    borrow_generators(tree)
     return tree
+
+
+def borrow_generators(tree: Path) -> None:
+    """The code generators of this checkout, if it has those that are pinned; otherwise the check installs its own."""
+    own, borrowed = ROOT / ".venv-gen", tree / ".venv-gen"
+    stamp = own / ".set-up"
+    if not stamp.exists() or stamp.read_text() != stamp_of(ROOT):
+        return
+    borrowed.mkdir()
+    for path in own.iterdir():
+        if path != stamp:
+            (borrowed / path.name).symlink_to(path)
+    (borrowed / ".set-up").write_text(stamp_of(tree))
+
+
+def stamp_of(root: Path) -> str:
+    """What scripts/proto notes down when it has installed the generators."""
+    pinned = f"{root}\n".encode() + (ROOT / "constraints-codegen.txt").read_bytes()
+    return f"{hashlib.sha256(pinned).hexdigest()}  -\n"
 
 
 def check(tree: Path) -> "subprocess.CompletedProcess[str]":

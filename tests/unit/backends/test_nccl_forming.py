@@ -157,7 +157,7 @@ def test_a_communicator_that_comes_after_the_forming_was_given_up_is_aborted() -
     said = forming_error(lambda: first.connect(addresses, 0.2))
     assert "not all members came in 0." in said
     # The other one comes late, to one that waits no more, and waits for the second communicator in vain.
-    forming_error(lambda: second.connect(addresses, 3.0))
+    forming_error(lambda: second.connect(addresses, 1.0))
     for engine in engines:
         until(lambda engine=engine: engine.groups[0].aborted.is_set())  # type: ignore[misc]
     assert not engines[0].groups[1].aborted.is_set()

@@ -38,7 +38,7 @@ from rankbridge_server.core.outcome import Outcome
 from rankbridge_server.core.refs import Ref
 
 SIZE = 3
-SHORT_S = 0.5
+SHORT_S = 0.2
 """Of calls that somebody does not come to: enough for the others to be there."""
 
 SHAPE = (9, 9)

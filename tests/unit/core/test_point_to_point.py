@@ -47,7 +47,7 @@ from rankbridge_server.core.tensors import TensorSpec
 from rankbridge_server.links.sockets import SocketLinkMaker
 
 PATIENCE_S = 30.0
-SHORT_S = 0.3
+SHORT_S = 0.15
 FLOATS = TensorSpec(Dtype.FLOAT32, (2,), "cpu")
 
 

@@ -38,7 +38,7 @@ from rankbridge_server.core.queues.view import QueueView
 from rankbridge_server.core.task import Task
 
 PATIENCE_S = 30.0
-SHORT_S = 0.3
+SHORT_S = 0.15
 HOSTS = {"near": ["a", "a", "a"], "far": ["a", "b", "c"], "mixed": ["a", "a", "b"]}
 SHARED = {"near": (1, 2), "far": (), "mixed": (1,)}
 EMPTY = Packed(b"")
