@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -23,12 +23,12 @@ ARGUMENTS = (
 
 
 @contextmanager
-def gang(size: int) -> Iterator[Path]:
-    """Starts ranks; gives their endpoints file."""
+def gang(size: int, arguments: Sequence[str] = ARGUMENTS) -> Iterator[Path]:
+    """Starts ranks; gives their endpoints file. `arguments`: of `rankbridge up`."""
     with tempfile.TemporaryDirectory(prefix="rankbridge-bench-") as directory:
         endpoints = Path(directory) / "endpoints.json"
         command = [str(COMMAND), "up", "--size", str(size), "--report", "json", "--exit-on-stdin-close"]
-        command += ["--endpoints-file", str(endpoints), *ARGUMENTS]
+        command += ["--endpoints-file", str(endpoints), *arguments]
         with subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
         ) as process:

@@ -20,6 +20,8 @@ from torch._C._distributed_c10d import (
     Work,
 )
 
+from .yielding import yielding
+
 __all__ = [
     "AllToAllOptions",
     "AllgatherOptions",
@@ -113,5 +115,6 @@ def make_group(
     options = gloo._Options()
     options._timeout = timeout
     options._threads = threads
-    options._devices = [gloo.create_device(hostname=hostname)]
+    with yielding():
+        options._devices = [gloo.create_device(hostname=hostname)]
     return cast(GlooGroup, gloo(store, rank_in_group, size, options))

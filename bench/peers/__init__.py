@@ -1,1 +1,0 @@
-"""What rankbridge is measured beside, each in processes of its own."""
