@@ -37,6 +37,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         growth.measure(asked.growth, asked.scale, samples, log, say)
     results = [result(row, samples) for row in ROWS]
     of = Circumstances(command=command(arguments), machine=machine(), loads=loads, plot="results.svg")
+    asked.out.mkdir(parents=True, exist_ok=True)
     (asked.out / "results.md").write_text(report(results, samples, of))
     (asked.out / of.plot).write_text(plot(samples))
     say(f"wrote {asked.out / 'results.md'} and {of.plot}")

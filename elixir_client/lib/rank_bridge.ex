@@ -29,6 +29,8 @@ defmodule RankBridge do
 
     * `:group` - the group, or its name; default "world"
     * `:operation_id` - default: a fresh UUID. A repeated id gets the first call's outcome and runs nothing
+    * `:calls` - how it goes: `:ranks`, to each rank at once; `:gang`, as one call to one rank, which passes it on
+      (`RankBridge.Operations.GangCall`); default: the gang's
 
   ## Where what is
 
@@ -36,7 +38,8 @@ defmodule RankBridge do
 
     * `RankBridge.Tensors` - on refs; `RankBridge.Grouping` and `RankBridge.Meshes` - groups, one and many;
       `RankBridge.Generations` - the ranks themselves
-    * `RankBridge.Collectives` - on one tensor of each member; `RankBridge.Coalesced` - several of them as one
+    * `RankBridge.Collectives` - on one tensor of each member; `RankBridge.Coalesced` - several of them as one;
+      `RankBridge.Programs` - several in which one takes what another gives
     * `RankBridge.Objects` - on values, numbers, and maps of tensors
     * `RankBridge.PointToPoint` - from one member to another; `RankBridge.Queues` - from one to its readers, in order
     * `RankBridge.Graphs` - collectives that are recorded, and run again
@@ -46,7 +49,8 @@ defmodule RankBridge do
       `RankBridge.Reports` - what is made of these, as other systems have it
     * `RankBridge.CoordinatorNames`, `RankBridge.MeshCollectiveNames` - the same by the names of other systems
 
-  Collectives one after the other, each on what the last one gave: `RankBridge.Pipeline`.
+  Collectives one after the other, each on what the last one gave: `RankBridge.Pipeline`. Gang calls of which the next is
+  sent while one is under way: `RankBridge.Stream`.
 
   What every call is seen as by `:telemetry`: `RankBridge.Telemetry`.
   """
@@ -59,6 +63,7 @@ defmodule RankBridge do
       RankBridge.Generations,
       RankBridge.Collectives,
       RankBridge.Coalesced,
+      RankBridge.Programs,
       RankBridge.Objects,
       RankBridge.PointToPoint,
       RankBridge.Queues,

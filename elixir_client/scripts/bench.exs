@@ -14,8 +14,15 @@ defmodule RankBridge.Bench do
   @mib 1_048_576
   @transferred %{"64MB" => 64 * @mib, "1GiB" => 1024 * @mib}
 
-  @typedoc "What is called and timed, and what is done with its result, untimed."
-  @type operation :: {(() -> term()), (term() -> term())}
+  # Calls under way of those that flow.
+  @depth 4
+
+  @typedoc """
+  What is called and timed, and what is done with its result, untimed; or what begins a call and what awaits it, which is
+  timed from one answer to the next, with so many under way that the next is always on its way.
+  """
+  @type operation ::
+          {(() -> term()), (term() -> term())} | {:flow, (() -> term()), (term() -> term())}
 
   @doc "The same collectives, however they are called: `opts` go with each. In place, as the native calls are."
   @spec collectives(RankBridge.Gang.gang(), keyword()) :: %{String.t() => operation()}
@@ -101,19 +108,37 @@ defmodule RankBridge.Bench do
     :ok
   end
 
-  defp answer({call, done}, calls) do
-    took =
-      for _call <- 1..calls do
-        began = System.monotonic_time(:nanosecond)
-        result = call.()
-        took = System.monotonic_time(:nanosecond) - began
-        done.(result)
-        took
-      end
-
-    Enum.join(["took" | took], " ")
+  defp answer(operation, calls) do
+    Enum.join(["took" | times(operation, calls)], " ")
   rescue
     error -> "failed " <> (error |> Exception.message() |> String.replace("\n", " "))
+  end
+
+  defp times({:flow, begin, await}, calls) do
+    under_way = :queue.from_list(for _call <- 1..@depth, do: begin.())
+
+    {times, {under_way, _since}} =
+      Enum.map_reduce(1..calls, {under_way, System.monotonic_time(:nanosecond)}, fn _call,
+                                                                                    {under_way,
+                                                                                     since} ->
+        {{:value, oldest}, under_way} = :queue.out(under_way)
+        await.(oldest)
+        now = System.monotonic_time(:nanosecond)
+        {now - since, {:queue.in(begin.(), under_way), now}}
+      end)
+
+    under_way |> :queue.to_list() |> Enum.each(await)
+    times
+  end
+
+  defp times({call, done}, calls) do
+    for _call <- 1..calls do
+      began = System.monotonic_time(:nanosecond)
+      result = call.()
+      took = System.monotonic_time(:nanosecond) - began
+      done.(result)
+      took
+    end
   end
 end
 

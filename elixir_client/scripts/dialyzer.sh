@@ -1,6 +1,7 @@
 #!/bin/sh
 # Runs dialyzer on the library. The PLT is built once for each version of Erlang and Elixir, under
-# ${RANK_BRIDGE_CACHE:-../.cache}. Needs dialyzer and Erlang's development files (Debian: erlang-dialyzer, erlang-dev).
+# ${RANK_BRIDGE_CACHE:-../.cache}; what is looked at is compiled in ${RANK_BRIDGE_BUILD:-_build/dialyzer}. Needs
+# dialyzer and Erlang's development files (Debian: erlang-dialyzer, erlang-dev).
 set -eu
 here=$(cd "$(dirname "$0")/.." && pwd)
 cd "$here"
@@ -26,7 +27,7 @@ fi
 
 # As for tests: with what SnakeBridge's users have at hand, so that what is only compiled beside it is looked at, too. Of
 # the tests' own modules none.
-build=$here/_build/dialyzer
+build=${RANK_BRIDGE_BUILD:-$here/_build/dialyzer}
 MIX_ENV=test MIX_BUILD_PATH=$build mix compile --warnings-as-errors
 beams=$(elixir -pa "$build/lib/*/ebin" -e '
   [here, build] = System.argv()

@@ -14,6 +14,7 @@ needs no torch; it takes and gives torch tensors where torch is installed and as
 
 from rankbridge._async_channels import AsyncPending
 from rankbridge._async_gang import AsyncGang, aconnect
+from rankbridge._async_gang_stream import AsyncGangStream, AsyncStreamed
 from rankbridge._async_group_coordinator import AsyncGroupCoordinator
 from rankbridge._async_queues import AsyncQueue
 from rankbridge._async_rank import AsyncRank
@@ -73,10 +74,12 @@ __all__ = [
     "Array",
     "AsyncEvents",
     "AsyncGang",
+    "AsyncGangStream",
     "AsyncGroupCoordinator",
     "AsyncPending",
     "AsyncQueue",
     "AsyncRank",
+    "AsyncStreamed",
     "AsyncSubmitted",
     "AsyncWork",
     "CallOptions",

@@ -10,12 +10,15 @@ from typing import Any, Generic, TypeVar
 import grpc
 import grpc.aio
 
+from rankbridge._async_execution import AsyncAnswer, AsyncExecution
 from rankbridge._calls import Call, Shape
-from rankbridge._gang_calls import Joined, joined
+from rankbridge._execution import ExecutionOver
+from rankbridge._executions import REFUSED, Executions
+from rankbridge._gang_calls import EXECUTE, Joined, joined
 from rankbridge._gang_core import all_values
 from rankbridge._shared_memory import SharedMemory, Steps
 from rankbridge._targets import CHANNEL_OPTIONS
-from rankbridge.errors import Outcome, RankBridgeError
+from rankbridge.errors import Outcome, RankBridgeError, ResourceExhaustedError, UnavailableError
 
 T = TypeVar("T")
 
@@ -93,6 +96,7 @@ class AsyncChannels:
             for target in targets
         ]
         self._callables: dict[tuple[int, str], Any] = {}
+        self._executions: Executions[AsyncExecution, AsyncAnswer] = Executions(self._execution)
         self.closed = False
 
     async def run(self, call: Call[T]) -> T:
@@ -148,6 +152,7 @@ class AsyncChannels:
     async def close(self) -> None:
         """Closes the channels. Calls in flight fail with ``CallCancelledError``."""
         self.closed = True
+        self._executions.close()
         for channel in self._channels:
             await channel.close()
         if self.shared is not None:
@@ -167,11 +172,72 @@ class AsyncChannels:
             }[call.shape](call.path)
         return found
 
-    async def _as_one(self, gang_call: Joined[T]) -> list[Outcome[T]]:
+    def send_by(self, stream: AsyncExecution | None, call: Call[T]) -> tuple[AsyncExecution, AsyncAnswer]:
+        """As ``SyncChannels.send_by``."""
+        if self.closed:
+            raise call.refused()
+        answer = stream.send(call.request) if stream is not None else None
+        while stream is None or answer is None:
+            stream = AsyncExecution(self._channels[call.rank].stream_stream(EXECUTE))
+            answer = stream.send(call.request)
+        return stream, answer
+
+    async def answered(
+        self, gang_call: Joined[T], stream: AsyncExecution, answer: AsyncAnswer
+    ) -> list[Outcome[T]]:
+        """As ``SyncChannels.answered``. Cancelling who waits withdraws the call."""
         try:
-            outcomes = await self.run(gang_call.call)
+            outcomes = await self._answer_of(gang_call.call, stream, answer)
         except RankBridgeError as error:
             return gang_call.failed(error)
+        return await self._completed(gang_call, outcomes)
+
+    async def _answer_of(self, call: Call[T], stream: AsyncExecution, answer: AsyncAnswer) -> T:
+        with self._failures(call):
+            try:
+                response = await answer.wait(call.deadline)
+            except TimeoutError:
+                stream.withdraw(call.operation_id)
+                raise call.late(self._targets[call.rank]) from None
+            except ExecutionOver:
+                raise call.not_begun(self._targets[call.rank]) from None
+            except BaseException:
+                stream.withdraw(call.operation_id)
+                raise
+            return call.result(response)
+
+    async def _as_one(self, gang_call: Joined[T]) -> list[Outcome[T]]:
+        try:
+            outcomes = await self._by_stream(gang_call.call)
+            if outcomes is None:
+                outcomes = await self.run(gang_call.call)
+        except RankBridgeError as error:
+            return gang_call.failed(error)
+        return await self._completed(gang_call, outcomes)
+
+    async def _by_stream(self, call: Call[T]) -> T | None:
+        """As ``SyncChannels``."""
+        if self.closed:
+            raise call.refused()
+        with self._failures(call):
+            sent = self._executions.send(call)
+        if sent is None:
+            return None
+        try:
+            return await self._answer_of(call, *sent)
+        except UnavailableError as error:
+            if error.indefinite:
+                raise
+        except ResourceExhaustedError as error:
+            if error.operation != REFUSED:
+                raise
+            self._executions.refused_by(call.rank)
+        return None
+
+    def _execution(self, rank: int) -> AsyncExecution:
+        return AsyncExecution(self._channels[rank].stream_stream(EXECUTE))
+
+    async def _completed(self, gang_call: Joined[T], outcomes: list[Outcome[T] | None]) -> list[Outcome[T]]:
         fetched = iter(await self._each(gang_call.kept(outcomes)))
         return [next(fetched) if outcome is None else outcome for outcome in outcomes]
 

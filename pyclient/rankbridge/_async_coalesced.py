@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from rankbridge import _operations as ops
-from rankbridge import _programs as programs
+from rankbridge import _procedures as procedures
 from rankbridge._async_front import AsyncGangFront, AsyncRankFront
 from rankbridge._operations import CallOptions, Collective
 
@@ -18,7 +18,7 @@ class AsyncGangCoalesced(AsyncGangFront):
 
     async def coalesce(self, collectives: Sequence[Collective], **options: Unpack[CallOptions]) -> list[Any]:
         """As ``Gang.coalesce``."""
-        return await self._carried_out(programs.coalescing(self, collectives, dict(options)))
+        return await self._carried_out(procedures.coalescing(self, collectives, dict(options)))
 
 
 class AsyncRankCoalesced(AsyncRankFront):

@@ -9,7 +9,7 @@ from rankbridge._async_channels import AsyncChannels
 from rankbridge._calls import Call
 from rankbridge._gang_core import GangCore
 from rankbridge._groups import Group
-from rankbridge._programs import Program, calling, members_of
+from rankbridge._procedures import Procedure, calling, members_of
 from rankbridge._shared_memory import Transfers
 
 if TYPE_CHECKING:
@@ -36,16 +36,16 @@ class AsyncGangFront(Core):
     async def _called(self, operation: str, given: Any = None, /, **options: Any) -> list[Any]:
         return await self._carried_out(calling(self, operation, given, options))
 
-    async def _carried_out(self, program: Program[T]) -> T:
+    async def _carried_out(self, procedure: Procedure[T]) -> T:
         try:
-            calls = next(program)
+            calls = next(procedure)
             while True:
                 try:
                     outcomes = await self._channels.outcomes(calls)
                 except BaseException as error:
-                    calls = program.throw(error)
+                    calls = procedure.throw(error)
                 else:
-                    calls = program.send(outcomes)
+                    calls = procedure.send(outcomes)
         except StopIteration as end:
             result: T = end.value
             return result

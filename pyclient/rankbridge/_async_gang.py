@@ -18,6 +18,7 @@ from rankbridge._async_coordinator import AsyncGangCoordinator
 from rankbridge._async_gang_collectives import AsyncGangCollectives
 from rankbridge._async_gang_groups import AsyncGangGroups
 from rankbridge._async_gang_refs import AsyncGangRefs
+from rankbridge._async_gang_stream import AsyncGangStreams
 from rankbridge._async_gathers import AsyncGangGathers
 from rankbridge._async_graphs import AsyncGangGraphs
 from rankbridge._async_objects import AsyncGangObjects
@@ -29,7 +30,7 @@ from rankbridge._async_watching import AsyncGangEvents
 from rankbridge._calls import Call
 from rankbridge._gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
 from rankbridge._operations import CallOptions, Calls, MemberOptions
-from rankbridge._programs import anything, finishing, member_calls, members_for
+from rankbridge._procedures import anything, finishing, member_calls, members_for
 from rankbridge._renewing import RenewingTask
 from rankbridge._shared_memory import SharedMemory
 from rankbridge._status import Formed, Group, RankStatus
@@ -82,6 +83,7 @@ class AsyncGang(
     AsyncGangObjects,
     AsyncGangCoalesced,
     AsyncGangRuns,
+    AsyncGangStreams,
     AsyncGangGraphs,
     AsyncGangQueues,
     AsyncGangCoordinator,

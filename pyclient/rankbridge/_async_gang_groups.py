@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from rankbridge import _group_programs as programs
+from rankbridge import _group_procedures as procedures
 from rankbridge._async_front import AsyncGangFront
-from rankbridge._group_programs import GroupLike
+from rankbridge._group_procedures import GroupLike
 from rankbridge._groups import Group
 from rankbridge._layout import Layout
 from rankbridge._mesh import Mesh
@@ -19,23 +19,25 @@ class AsyncGangGroups(AsyncGangFront):
 
     async def hosts(self) -> tuple[str, ...]:
         """As ``Gang.hosts``."""
-        return await self._carried_out(programs.hosting(self))
+        return await self._carried_out(procedures.hosting(self))
 
     async def group(self, name: str) -> Group:
         """As ``Gang.group``."""
-        return await self._carried_out(programs.describing(self, name))
+        return await self._carried_out(procedures.describing(self, name))
 
     async def new_groups(
         self, groups: Iterable[GroupLike], *, timeout: float | None = None, generation: int = 0
     ) -> list[Group]:
         """As ``Gang.new_groups``."""
-        return await self._carried_out(programs.making(self, groups, timeout=timeout, generation=generation))
+        return await self._carried_out(
+            procedures.making(self, groups, timeout=timeout, generation=generation)
+        )
 
     async def destroy_groups(
         self, groups: Iterable[str | Group], *, timeout: float | None = None
     ) -> list[Group]:
         """As ``Gang.destroy_groups``."""
-        return await self._carried_out(programs.ending(self, groups, timeout=timeout))
+        return await self._carried_out(procedures.ending(self, groups, timeout=timeout))
 
     async def new_mesh(
         self,
@@ -49,9 +51,9 @@ class AsyncGangGroups(AsyncGangFront):
         generation: int = 0,
     ) -> Mesh:
         """As ``Gang.new_mesh``."""
-        mesh = programs.planned(self, axes, ranks, name, flattened)
-        program = programs.making_mesh(self, mesh, local=local, timeout=timeout, generation=generation)
-        return await self._carried_out(program)
+        mesh = procedures.planned(self, axes, ranks, name, flattened)
+        procedure = procedures.making_mesh(self, mesh, local=local, timeout=timeout, generation=generation)
+        return await self._carried_out(procedure)
 
     async def mesh(
         self,
@@ -63,12 +65,12 @@ class AsyncGangGroups(AsyncGangFront):
         local: bool = False,
     ) -> Mesh:
         """As ``Gang.mesh``."""
-        mesh = programs.planned(self, axes, ranks, name, flattened)
-        return await self._carried_out(programs.finding_mesh(self, mesh, local=local))
+        mesh = procedures.planned(self, axes, ranks, name, flattened)
+        return await self._carried_out(procedures.finding_mesh(self, mesh, local=local))
 
     async def new_layout(
         self, layout: Layout, *, timeout: float | None = None, generation: int = 0
     ) -> Layout:
         """As ``Gang.new_layout``."""
-        program = programs.making_layout(self, layout, timeout=timeout, generation=generation)
-        return await self._carried_out(program)
+        procedure = procedures.making_layout(self, layout, timeout=timeout, generation=generation)
+        return await self._carried_out(procedure)

@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any, Unpack
 
-from rankbridge import _graph_programs as programs
+from rankbridge import _graph_procedures as procedures
 from rankbridge import _operations as ops
 from rankbridge._async_front import AsyncGangFront, AsyncRankFront
 from rankbridge._graph import Graph
 from rankbridge._groups import Group
 from rankbridge._operations import CallOptions
-from rankbridge._programs import replaying
+from rankbridge._procedures import replaying
 
 __all__ = ["AsyncGangGraphs", "AsyncRankGraphs"]
 
@@ -29,17 +29,17 @@ class AsyncGangGraphs(AsyncGangFront):
         try:
             yield graph
         except BaseException:
-            await self._carried_out(programs.dropping(self, graph))
+            await self._carried_out(procedures.dropping(self, graph))
             raise
-        await self._carried_out(programs.ending(self, graph))
+        await self._carried_out(procedures.ending(self, graph))
 
     async def begin_capture(self, name: str | None = None, *, group: str | Group = "world") -> Graph:
         """As ``Gang.begin_capture``."""
-        return await self._carried_out(programs.beginning(self, name, group))
+        return await self._carried_out(procedures.beginning(self, name, group))
 
     async def end_capture(self, *, group: str | Group = "world") -> Graph:
         """As ``Gang.end_capture``."""
-        return await self._carried_out(programs.recorded_in(self, group))
+        return await self._carried_out(procedures.recorded_in(self, group))
 
     async def replay(self, graph: str | Graph, **options: Unpack[CallOptions]) -> list[Any]:
         """As ``Gang.replay``."""
@@ -47,7 +47,7 @@ class AsyncGangGraphs(AsyncGangFront):
 
     async def release_graph(self, graph: str | Graph) -> Graph:
         """As ``Gang.release_graph``."""
-        return await self._carried_out(programs.releasing(self, graph))
+        return await self._carried_out(procedures.releasing(self, graph))
 
 
 class AsyncRankGraphs(AsyncRankFront):

@@ -29,7 +29,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
     ) -> None:
         """As ``GroupCoordinator``."""
         self._gang = gang
-        self._programs = Coordinated(gang, groups, _queues)
+        self._procedures = Coordinated(gang, groups, _queues)
 
     @classmethod
     async def new(
@@ -45,7 +45,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
         timeout: float | None = None,
     ) -> Self:
         """As ``GroupCoordinator.new``."""
-        program = coordinated.forming(
+        procedure = coordinated.forming(
             gang,
             group_ranks,
             backend=backend,
@@ -53,7 +53,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
             with_queues=use_message_queue_broadcaster,
             timeout=timeout,
         )
-        groups, queues = await gang._carried_out(program)
+        groups, queues = await gang._carried_out(procedure)
         return cls(gang, groups, _queues=queues)
 
     # --- tensors -------------------------------------------------------------------------------------------
@@ -78,8 +78,8 @@ class AsyncGroupCoordinator(CoordinatorCore):
         **options: Unpack[MemberOptions],
     ) -> list[Any]:
         """As ``GroupCoordinator.all_gatherv``."""
-        program = self._programs.all_gatherv(input_, dim, sizes, dict(options))
-        return await self._gang._carried_out(program)
+        procedure = self._procedures.all_gatherv(input_, dim, sizes, dict(options))
+        return await self._gang._carried_out(procedure)
 
     async def reduce_scatter(
         self, input_: Sequence[Ref | None], dim: int = -1, **options: Unpack[MemberOptions]
@@ -101,13 +101,13 @@ class AsyncGroupCoordinator(CoordinatorCore):
         self, input_: Sequence[Ref | None], dst: int = 0, dim: int = -1, **options: Unpack[MemberOptions]
     ) -> list[Ref | None]:
         """As ``GroupCoordinator.gather``."""
-        return await self._gang._carried_out(self._programs.gather(input_, dst, dim, dict(options)))
+        return await self._gang._carried_out(self._procedures.gather(input_, dst, dim, dict(options)))
 
     async def broadcast(
         self, input_: Sequence[Ref | None], src: int = 0, **options: Unpack[MemberOptions]
     ) -> list[Ref | None]:
         """As ``GroupCoordinator.broadcast``."""
-        return await self._gang._carried_out(self._programs.broadcast(input_, src, dict(options)))
+        return await self._gang._carried_out(self._procedures.broadcast(input_, src, dict(options)))
 
     async def _all_reduce_out_place(
         self, input_: Sequence[Ref | None], **options: Unpack[MemberOptions]
@@ -138,8 +138,10 @@ class AsyncGroupCoordinator(CoordinatorCore):
         **options: Unpack[MemberOptions],
     ) -> list[Any]:
         """As ``GroupCoordinator.dispatch``."""
-        program = self._programs.dispatch(hidden_states, router_logits, extra_tensors, sizes, dict(options))
-        return await self._gang._carried_out(program)
+        procedure = self._procedures.dispatch(
+            hidden_states, router_logits, extra_tensors, sizes, dict(options)
+        )
+        return await self._gang._carried_out(procedure)
 
     async def combine(
         self,
@@ -156,7 +158,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
         self, model: Sequence[Mapping[str, Any]], *, device: str = ""
     ) -> list[Any]:
         """As ``GroupCoordinator.prepare_communication_buffer_for_model``."""
-        return await self._gang._carried_out(self._programs.buffers(model, device))
+        return await self._gang._carried_out(self._procedures.buffers(model, device))
 
     # --- values --------------------------------------------------------------------------------------------
 
@@ -164,7 +166,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
         self, obj: Sequence[object] | None = None, src: int = 0, **options: Unpack[MemberOptions]
     ) -> list[Any]:
         """As ``GroupCoordinator.broadcast_object``."""
-        return await self._gang._carried_out(self._programs.broadcast_object(obj, src, dict(options)))
+        return await self._gang._carried_out(self._procedures.broadcast_object(obj, src, dict(options)))
 
     async def broadcast_object_list(
         self,
@@ -176,7 +178,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
         """As ``GroupCoordinator.broadcast_object_list``."""
         coordinated.check_own("broadcast_object_list", group=group)
         return await self._gang._carried_out(
-            self._programs.broadcast_object_list(obj_list, src, dict(options))
+            self._procedures.broadcast_object_list(obj_list, src, dict(options))
         )
 
     async def broadcast_tensor_dict(
@@ -189,12 +191,12 @@ class AsyncGroupCoordinator(CoordinatorCore):
     ) -> list[Any]:
         """As ``GroupCoordinator.broadcast_tensor_dict``."""
         coordinated.check_own("broadcast_tensor_dict", group=group, metadata_group=metadata_group)
-        program = self._programs.broadcast_tensor_dict(tensor_dict, src, dict(options))
-        return await self._gang._carried_out(program)
+        procedure = self._procedures.broadcast_tensor_dict(tensor_dict, src, dict(options))
+        return await self._gang._carried_out(procedure)
 
     async def barrier(self, **options: Unpack[MemberOptions]) -> None:
         """As ``GroupCoordinator.barrier``."""
-        return await self._gang._carried_out(self._programs.barrier(dict(options)))
+        return await self._gang._carried_out(self._procedures.barrier(dict(options)))
 
     # --- point to point ------------------------------------------------------------------------------------
 
@@ -290,7 +292,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
     ) -> list[Any]:
         """As ``GroupCoordinator.send_tensor_dict``."""
         sent = await self._send("send_tensor_dict", tensor_dict, dst, ranks, options)
-        return self._programs.alone_with(tensor_dict, sent)
+        return self._procedures.alone_with(tensor_dict, sent)
 
     async def recv_tensor_dict(
         self,
@@ -343,9 +345,9 @@ class AsyncGroupCoordinator(CoordinatorCore):
     ) -> list[AsyncQueue | None]:
         """As ``GroupCoordinator.create_mq_broadcaster``."""
         coordinated.check_own("create_mq_broadcaster", external_writer_handle=external_writer_handle)
-        program = self._programs.queue_in_each(writer_rank, max_chunk_bytes, max_chunks, dict(options))
-        made = [AsyncQueue(self._gang, queue) for queue in await self._gang._carried_out(program)]
-        return self._programs.by_rank([[queue] * len(queue.ranks) for queue in made])
+        procedure = self._procedures.queue_in_each(writer_rank, max_chunk_bytes, max_chunks, dict(options))
+        made = [AsyncQueue(self._gang, queue) for queue in await self._gang._carried_out(procedure)]
+        return self._procedures.by_rank([[queue] * len(queue.ranks) for queue in made])
 
     async def create_single_reader_mq_broadcasters(
         self,
@@ -357,11 +359,11 @@ class AsyncGroupCoordinator(CoordinatorCore):
         **options: Unpack[MemberOptions],
     ) -> list[AsyncQueue | None]:
         """As ``GroupCoordinator.create_single_reader_mq_broadcasters``."""
-        program = self._programs.queues_to_one_reader(
+        procedure = self._procedures.queues_to_one_reader(
             reader_rank_in_group, max_chunk_bytes, max_chunks, dict(options)
         )
-        of_groups = await self._gang._carried_out(program)
-        return self._programs.by_rank(
+        of_groups = await self._gang._carried_out(procedure)
+        return self._procedures.by_rank(
             [[None if made is None else AsyncQueue(self._gang, made) for made in own] for own in of_groups]
         )
 
@@ -374,11 +376,11 @@ class AsyncGroupCoordinator(CoordinatorCore):
                 await stack.enter_async_context(self._gang.graph_capture(group=group))
                 for group in self.groups
             ]
-            yield self._programs.by_rank([[graph] * len(graph.ranks) for graph in graphs])
+            yield self._procedures.by_rank([[graph] * len(graph.ranks) for graph in graphs])
 
     async def destroy(self, *, timeout: float | None = None) -> None:
         """As ``GroupCoordinator.destroy``."""
-        return await self._gang._carried_out(self._programs.destroy(timeout))
+        return await self._gang._carried_out(self._procedures.destroy(timeout))
 
     # --- inside --------------------------------------------------------------------------------------------
 
@@ -386,7 +388,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
         self, operation: str, input_: Sequence[Ref | None], options: MemberOptions, **own: Any
     ) -> list[Any]:
         return await self._gang._carried_out(
-            self._programs.collective(operation, input_, dict(options), **own)
+            self._procedures.collective(operation, input_, dict(options), **own)
         )
 
     async def _send(
@@ -397,15 +399,17 @@ class AsyncGroupCoordinator(CoordinatorCore):
         ranks: Iterable[int] | None,
         options: MemberOptions,
     ) -> list[None]:
-        callers = self._programs.senders(operation, given, dst, ranks)
-        return await self._gang._carried_out(self._programs.sending(operation, given, callers, dict(options)))
+        callers = self._procedures.senders(operation, given, dst, ranks)
+        return await self._gang._carried_out(
+            self._procedures.sending(operation, given, callers, dict(options))
+        )
 
     async def _receive(
         self, operation: str, src: int | None, ranks: Iterable[int] | None, options: MemberOptions, **own: Any
     ) -> list[Any]:
-        callers = self._programs.receivers(operation, src, ranks)
+        callers = self._procedures.receivers(operation, src, ranks)
         return await self._gang._carried_out(
-            self._programs.receiving(operation, callers, dict(options), **own)
+            self._procedures.receiving(operation, callers, dict(options), **own)
         )
 
     async def _begin_send(
@@ -418,7 +422,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
     ) -> list[Any]:
         begun: list[Any] = [None] * len(self._gang)
         async with _cancelled_unless_all(begun):
-            for rank, group, place in self._programs.senders(operation, given, dst, ranks):
+            for rank, group, place in self._procedures.senders(operation, given, dst, ranks):
                 begun[rank] = await self._gang[rank]._begin(
                     operation, given[rank], dst_rank_in_group=place, group=group, **options
                 )
@@ -429,7 +433,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
     ) -> list[Any]:
         begun: list[Any] = [None] * len(self._gang)
         async with _cancelled_unless_all(begun):
-            for rank, group, place in self._programs.receivers(operation, src, ranks):
+            for rank, group, place in self._procedures.receivers(operation, src, ranks):
                 begun[rank] = await self._gang[rank]._begin(
                     operation, src_rank_in_group=place, group=group, **own, **options
                 )

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from rankbridge import _operations as ops
-from rankbridge import _programs as programs
+from rankbridge import _procedures as procedures
 from rankbridge._async_front import AsyncGangFront, AsyncRankFront
 from rankbridge._groups import Group
 from rankbridge._operations import CallOptions, ReduceOp
@@ -64,7 +64,7 @@ class AsyncGangObjects(AsyncGangFront):
     ) -> list[dict[Any, Any]]:
         """As ``Gang.broadcast_tensor_dict``."""
         return await self._carried_out(
-            programs.broadcasting_tensor_dict(
+            procedures.broadcasting_tensor_dict(
                 self, tensors, metadata_group, {**options, "src_rank_in_group": src_rank_in_group}
             )
         )

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from rankbridge import _operations as ops
-from rankbridge import _programs as programs
+from rankbridge import _procedures as procedures
 from rankbridge._async_front import AsyncGangFront, AsyncRankFront
 from rankbridge._operations import CallOptions
 from rankbridge._program_builder import Program
@@ -22,7 +22,7 @@ class AsyncGangRuns(AsyncGangFront):
         self, program: Program, *, keep: Sequence[Named] = (), **options: Unpack[CallOptions]
     ) -> list[Any]:
         """As ``Gang.run``."""
-        return await self._carried_out(programs.running(self, program, {**options, "keep": keep}))
+        return await self._carried_out(procedures.running(self, program, {**options, "keep": keep}))
 
 
 class AsyncRankRuns(AsyncRankFront):

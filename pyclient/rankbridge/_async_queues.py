@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Unpack
 
 from rankbridge import _operations as ops
-from rankbridge import _queue_programs as programs
+from rankbridge import _queue_procedures as procedures
 from rankbridge._async_front import AsyncGangFront, AsyncRankFront
 from rankbridge._groups import Group
 from rankbridge._operations import CallOptions, MemberOptions
@@ -32,19 +32,19 @@ class AsyncQueue(QueueCore):
     async def dequeue(self, rank_in_group: int | None = None, **options: Unpack[MemberOptions]) -> Any:
         """As ``Queue.dequeue``."""
         return await self._gang._channels.run(
-            programs.dequeuing(self._gang, self._made, rank_in_group, dict(options))
+            procedures.dequeuing(self._gang, self._made, rank_in_group, dict(options))
         )
 
     async def broadcast_object(self, value: object, **options: Unpack[MemberOptions]) -> list[Any]:
         """As ``Queue.broadcast_object``."""
         return await self._gang._carried_out(
-            programs.broadcasting(self._gang, self._made, value, dict(options))
+            procedures.broadcasting(self._gang, self._made, value, dict(options))
         )
 
     async def shut_down(self, rank_in_group: int | None = None, *, timeout: float | None = None) -> None:
         """As ``Queue.shut_down``."""
         return await self._gang._carried_out(
-            programs.shutting_down(self._gang, self._made, rank_in_group, timeout)
+            procedures.shutting_down(self._gang, self._made, rank_in_group, timeout)
         )
 
 
@@ -65,12 +65,12 @@ class AsyncGangQueues(AsyncGangFront):
         sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
         readers = None if reader_ranks_in_group is None else tuple(reader_ranks_in_group)
         ends = {"writer_rank_in_group": writer_rank_in_group, "reader_ranks_in_group": readers}
-        program = programs.making(self, name, {**options, **ends, **sizes})
-        return AsyncQueue(self, await self._carried_out(program))
+        procedure = procedures.making(self, name, {**options, **ends, **sizes})
+        return AsyncQueue(self, await self._carried_out(procedure))
 
     async def queue(self, name: str, *, group: str | Group = "world") -> AsyncQueue:
         """As ``Gang.queue``."""
-        return AsyncQueue(self, await self._carried_out(programs.finding(self, name, group)))
+        return AsyncQueue(self, await self._carried_out(procedures.finding(self, name, group)))
 
     async def create_mq_broadcaster(
         self,
@@ -83,7 +83,7 @@ class AsyncGangQueues(AsyncGangFront):
     ) -> AsyncQueue:
         """As ``Gang.create_mq_broadcaster``."""
         return await self.new_queue(
-            programs.queue_name(name),
+            procedures.queue_name(name),
             writer_rank_in_group=writer_rank,
             max_chunk_bytes=max_chunk_bytes,
             max_chunks=max_chunks,
@@ -101,10 +101,12 @@ class AsyncGangQueues(AsyncGangFront):
     ) -> list[AsyncQueue | None]:
         """As ``Gang.create_single_reader_mq_broadcasters``."""
         sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
-        program = programs.making_for_one_reader(
-            self, reader_rank_in_group, programs.queue_name(name), {**options, **sizes}
+        procedure = procedures.making_for_one_reader(
+            self, reader_rank_in_group, procedures.queue_name(name), {**options, **sizes}
         )
-        return [None if made is None else AsyncQueue(self, made) for made in await self._carried_out(program)]
+        return [
+            None if made is None else AsyncQueue(self, made) for made in await self._carried_out(procedure)
+        ]
 
 
 class AsyncRankQueues(AsyncRankFront):

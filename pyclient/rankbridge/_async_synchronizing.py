@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, Unpack
 
-from rankbridge import _group_programs as programs
+from rankbridge import _group_procedures as procedures
 from rankbridge import _rounds as rounds
 from rankbridge._async_front import AsyncGangFront
 from rankbridge._async_rank import AsyncRank
@@ -23,7 +23,7 @@ class AsyncGangSynchronizing(AsyncGangFront):
 
     async def is_distributed(self) -> bool:
         """As ``Gang.is_distributed``."""
-        return await self._carried_out(programs.being_formed(self))
+        return await self._carried_out(procedures.being_formed(self))
 
     async def synchronize_value(
         self, value: object, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]

@@ -11,7 +11,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from rankbridge._failures import error_from_rpc
-from rankbridge.errors import CallCancelledError, ProtocolError, RankBridgeError
+from rankbridge.errors import CallCancelledError, ProtocolError, RankBridgeError, UnavailableError
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -145,9 +145,16 @@ class Call(Generic[T]):
         """Makes the exception of a call that was not answered before its deadline, where gRPC keeps none."""
         return self._status(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer before the deadline", target)
 
-    def lost(self, target: str) -> RankBridgeError:
-        """Makes the exception of a call whose stream ended before it was answered."""
-        return self._status(grpc.StatusCode.UNAVAILABLE, "the rank has ended the stream", target)
+    def not_begun(self, target: str) -> UnavailableError:
+        """Makes the exception of a call that the rank has not taken from its stream any more."""
+        return UnavailableError(
+            f"{target} has ended the stream before it has begun the call",
+            indefinite=self.begun,
+            rank=self.rank,
+            group=self.group,
+            operation=self.operation,
+            operation_id=self.operation_id,
+        )
 
     def cancelled(self) -> CallCancelledError:
         """Makes the exception of a call whose end the caller did not wait for."""

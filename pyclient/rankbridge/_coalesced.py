@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from rankbridge import _operations as ops
-from rankbridge import _programs as programs
+from rankbridge import _procedures as procedures
 from rankbridge._front import GangFront, RankFront
 from rankbridge._operations import CallOptions, Collective
 
@@ -40,7 +40,7 @@ class GangCoalesced(GangFront):
             InvalidArgumentError: A collective is malformed, or is none on tensors. No rank was asked.
             GangError: One cannot be done, or differs among the members; the message tells which.
         """
-        return self._carried_out(programs.coalescing(self, collectives, dict(options)))
+        return self._carried_out(procedures.coalescing(self, collectives, dict(options)))
 
 
 class RankCoalesced(RankFront):

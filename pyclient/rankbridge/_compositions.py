@@ -1,4 +1,4 @@
-"""The programs of what other systems have names for, out of the collectives there are."""
+"""The procedures of what other systems have names for, out of the collectives there are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rankbridge._calls import Call
 from rankbridge._dtypes import dtype_of
 from rankbridge._gang_core import GangCore, all_values
 from rankbridge._groups import Group
-from rankbridge._programs import Program, coalescing, members_of
+from rankbridge._procedures import Procedure, coalescing, members_of
 from rankbridge._ref import Ref
 from rankbridge._tensor import checked_shape
 from rankbridge.errors import InvalidArgumentError, Outcome
@@ -21,7 +21,7 @@ __all__ = ["averaging", "dispatching", "gathering_each", "preparing_buffers"]
 
 def gathering_each(
     gang: GangCore[Any], lists: Sequence[Sequence[Ref]], gather: dict[str, Any], options: dict[str, Any]
-) -> Program[list[Any]]:
+) -> Procedure[list[Any]]:
     """Gathers several lists of refs at once."""
     return (yield from coalescing(gang, [("all_gather", refs, gather) for refs in lists], options))
 
@@ -33,14 +33,14 @@ def dispatching(
     sizes: Sequence[int] | None,
     extra_tensors: Sequence[Sequence[Ref]],
     options: dict[str, Any],
-) -> Program[Any]:
+) -> Procedure[Any]:
     """Gathers tokens, their logits and whatever else goes with them, along dimension 0."""
     lists = [hidden_states, router_logits, *extra_tensors]
     hidden, logits, *extra = yield from gathering_each(gang, lists, {"dim": 0, "sizes": sizes}, options)
     return (hidden, logits, extra) if extra else (hidden, logits)
 
 
-def averaging(gang: GangCore[Any], given: Any, options: dict[str, Any]) -> Program[Any]:
+def averaging(gang: GangCore[Any], given: Any, options: dict[str, Any]) -> Procedure[Any]:
     """Averages refs, a map of refs, or a map of each member, in place; gives the same form."""
     if isinstance(given, Mapping):
         names = list(given)
@@ -58,7 +58,7 @@ def averaging(gang: GangCore[Any], given: Any, options: dict[str, Any]) -> Progr
 
 def preparing_buffers(
     gang: GangCore[Any], description: Sequence[Mapping[str, Any]], group: str | Group, device: str
-) -> Program[list[dict[str, Ref]]]:
+) -> Procedure[list[dict[str, Ref]]]:
     """Makes on each member a buffer for each dtype, as large as the largest parameter of it; all of them, or none."""
     largest: dict[str, int] = {}
     for parameter in description:
@@ -80,7 +80,7 @@ def preparing_buffers(
 
 def _averaged(
     gang: GangCore[Any], lists: Sequence[Sequence[Ref]], options: dict[str, Any]
-) -> Program[list[list[Ref]]]:
+) -> Procedure[list[list[Ref]]]:
     # Names that share a tensor, as tied weights do, have it averaged once.
     by_ids = {_ids(refs): refs for refs in lists}
     if not by_ids:

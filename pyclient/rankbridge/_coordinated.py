@@ -1,4 +1,4 @@
-"""The programs of a ``GroupCoordinator``: one operation in several groups at once, with lists by rank of the gang."""
+"""The procedures of a ``GroupCoordinator``: one operation in several groups at once, with lists by rank of the gang."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 from rankbridge import _compositions as compositions
-from rankbridge import _group_programs as group_programs
+from rankbridge import _group_procedures as group_procedures
 from rankbridge import _operations as ops
-from rankbridge import _queue_programs as queue_programs
+from rankbridge import _queue_procedures as queue_procedures
 from rankbridge._calls import Call
 from rankbridge._gang_core import GangCore, all_values, new_id, with_id
 from rankbridge._groups import Group, Member, listed
-from rankbridge._programs import Program, calling
+from rankbridge._procedures import Procedure, calling
 from rankbridge._queue import MadeQueue
 from rankbridge._ref import Ref
 from rankbridge._status import RankStatus
@@ -81,28 +81,28 @@ class Coordinated:
         *,
         sizes: Sequence[int] | None = None,
         **own: Any,
-    ) -> Program[list[Any]]:
+    ) -> Procedure[list[Any]]:
         """Does a collective in every group; who is alone has its tensor back. `sizes`: by rank of the gang."""
         picked = self._sizes(operation, sizes)
 
-        def program(group: Group, refs: list[Any]) -> Program[list[Any]]:
+        def procedure(group: Group, refs: list[Any]) -> Procedure[list[Any]]:
             in_group = {**options, **own, **picked(group), "group": group}
             return calling(self._gang, operation, refs, in_group)
 
-        return self._unless_alone(operation, input_, program)
+        return self._unless_alone(operation, input_, procedure)
 
-    def barrier(self, options: dict[str, Any]) -> Program[None]:
+    def barrier(self, options: dict[str, Any]) -> Procedure[None]:
         """Waits for all members of each group."""
         yield from together(
             [calling(self._gang, "barrier", None, {**options, "group": group}) for group in self.groups]
         )
 
-    def broadcast(self, input_: ByRank, src: int, options: dict[str, Any]) -> Program[list[Any]]:
+    def broadcast(self, input_: ByRank, src: int, options: dict[str, Any]) -> Procedure[list[Any]]:
         """Overwrites the members' tensors with the source's."""
         self._check_place("broadcast", "src", src)
         return self.collective("broadcast", input_, options, src_rank_in_group=src, in_place=True)
 
-    def gather(self, input_: ByRank, dst: int, dim: int, options: dict[str, Any]) -> Program[list[Any]]:
+    def gather(self, input_: ByRank, dst: int, dim: int, options: dict[str, Any]) -> Procedure[list[Any]]:
         """Collects the members' tensors at one of each group."""
         for group in self.groups:
             if len(group) > 1:
@@ -111,14 +111,14 @@ class Coordinated:
 
     def all_gatherv(
         self, input_: ByRank, dim: int, sizes: Sequence[int] | None, options: dict[str, Any]
-    ) -> Program[list[Any]]:
+    ) -> Procedure[list[Any]]:
         """Gathers a tensor of each member, or several at once."""
         self._check_list("all_gatherv", input_)
         if not any(isinstance(own, list | tuple) for own in input_):
             return self.collective("all_gather", input_, options, sizes=sizes, dim=dim)
         picked = self._sizes("all_gatherv", sizes)
 
-        def program(group: Group, lists: list[Any]) -> Program[list[Any]]:
+        def procedure(group: Group, lists: list[Any]) -> Procedure[list[Any]]:
             gather = {"dim": dim, **picked(group)}
             inputs = _columns("all_gatherv", group, lists)
             gathered = yield from compositions.gathering_each(
@@ -126,7 +126,7 @@ class Coordinated:
             )
             return [list(each) for each in zip(*gathered, strict=True)]
 
-        return self._unless_alone("all_gatherv", input_, program)
+        return self._unless_alone("all_gatherv", input_, procedure)
 
     def dispatch(
         self,
@@ -135,7 +135,7 @@ class Coordinated:
         extra_tensors: ByRank | None,
         sizes: Sequence[int] | None,
         options: dict[str, Any],
-    ) -> Program[list[Any]]:
+    ) -> Procedure[list[Any]]:
         """Gathers tokens, and what goes with them: for each rank a tuple."""
         extras = [()] * len(self._gang) if extra_tensors is None else extra_tensors
         for name, given in (("hidden_states", hidden_states), ("router_logits", router_logits)):
@@ -147,7 +147,7 @@ class Coordinated:
         ]
         picked = self._sizes("dispatch", sizes)
 
-        def program(group: Group, tuples: list[Any]) -> Program[list[Any]]:
+        def procedure(group: Group, tuples: list[Any]) -> Procedure[list[Any]]:
             lists = [[hidden, logits, *(extra[0] if extra else ())] for hidden, logits, *extra in tuples]
             gathered = yield from compositions.gathering_each(
                 self._gang,
@@ -161,9 +161,9 @@ class Coordinated:
             ]
 
         members_alone = [own if rank in self._group_of else None for rank, own in enumerate(together_)]
-        return self._unless_alone("dispatch", members_alone, program)
+        return self._unless_alone("dispatch", members_alone, procedure)
 
-    def buffers(self, model: Sequence[Mapping[str, Any]], device: str) -> Program[list[Any]]:
+    def buffers(self, model: Sequence[Mapping[str, Any]], device: str) -> Procedure[list[Any]]:
         """Makes on each member a buffer for each dtype of a model."""
         made = yield from together(
             [compositions.preparing_buffers(self._gang, model, group, device) for group in self.groups]
@@ -172,7 +172,7 @@ class Coordinated:
 
     # --- values --------------------------------------------------------------------------------------------
 
-    def broadcast_object(self, obj: ByRank | None, src: int, options: dict[str, Any]) -> Program[list[Any]]:
+    def broadcast_object(self, obj: ByRank | None, src: int, options: dict[str, Any]) -> Procedure[list[Any]]:
         """Gives every member its source's value, through the group's queue if it has one."""
         if self._queues and src != 0:
             raise InvalidArgumentError(
@@ -183,7 +183,7 @@ class Coordinated:
             )
         self._check_place("broadcast_object", "src", src)
 
-        def program(group: Group, values: list[Any]) -> Program[list[Any]]:
+        def procedure(group: Group, values: list[Any]) -> Procedure[list[Any]]:
             queue = self._queues.get(group.name)
             if queue is None:
                 in_group = {**options, "src_rank_in_group": src, "group": group}
@@ -191,33 +191,33 @@ class Coordinated:
             return _through(self._gang, queue, values[src], options)
 
         given = [None] * len(self._gang) if obj is None else obj
-        return self._unless_alone("broadcast_object", given, program, whole=False)
+        return self._unless_alone("broadcast_object", given, procedure, whole=False)
 
     def broadcast_object_list(
         self, obj_list: ByRank, src: int, options: dict[str, Any]
-    ) -> Program[list[Any]]:
+    ) -> Procedure[list[Any]]:
         """Gives every member its source's list."""
         self._check_place("broadcast_object_list", "src", src)
 
-        def program(group: Group, lists: list[Any]) -> Program[list[Any]]:
+        def procedure(group: Group, lists: list[Any]) -> Procedure[list[Any]]:
             values = ops.checked_list("broadcast_object_list", lists[src])
             in_group = {**options, "src_rank_in_group": src, "group": group}
             return calling(self._gang, "broadcast_object", values, in_group)
 
-        return self._unless_alone("broadcast_object_list", obj_list, program, whole=False)
+        return self._unless_alone("broadcast_object_list", obj_list, procedure, whole=False)
 
     def broadcast_tensor_dict(
         self, tensor_dict: ByRank | None, src: int, options: dict[str, Any]
-    ) -> Program[list[Any]]:
+    ) -> Procedure[list[Any]]:
         """Gives every member its source's map of tensors."""
 
-        def program(group: Group, maps: list[Any]) -> Program[list[Any]]:
+        def procedure(group: Group, maps: list[Any]) -> Procedure[list[Any]]:
             in_group = {**options, "src_rank_in_group": src, "group": group}
             _check_in("broadcast_tensor_dict", "src", src, group)
             return calling(self._gang, "broadcast_tensor_dict", maps[src], in_group)
 
         given = [None] * len(self._gang) if tensor_dict is None else tensor_dict
-        return self._unless_alone("broadcast_tensor_dict", given, program, whole=False)
+        return self._unless_alone("broadcast_tensor_dict", given, procedure, whole=False)
 
     # --- point to point ------------------------------------------------------------------------------------
 
@@ -260,7 +260,7 @@ class Coordinated:
 
     def sending(
         self, operation: str, given: ByRank, callers: Sequence[Caller], options: dict[str, Any]
-    ) -> Program[list[Any]]:
+    ) -> Procedure[list[Any]]:
         """Sends from several ranks at once, and waits for all."""
         build = ops.find_operation(operation)
         scope = self._gang._scope
@@ -272,7 +272,7 @@ class Coordinated:
 
     def receiving(
         self, operation: str, callers: Sequence[Caller], options: dict[str, Any], **own: Any
-    ) -> Program[list[Any]]:
+    ) -> Procedure[list[Any]]:
         """Receives on several ranks at once, and waits for all."""
         build = ops.find_operation(operation)
         scope = self._gang._scope
@@ -294,16 +294,16 @@ class Coordinated:
 
     def queue_in_each(
         self, writer: int, max_chunk_bytes: int, max_chunks: int, options: dict[str, Any]
-    ) -> Program[list[MadeQueue]]:
+    ) -> Procedure[list[MadeQueue]]:
         """Makes a queue in every group: all of them, or none."""
         self._check_place("create_mq_broadcaster", "writer_rank", writer)
         sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
-        name = queue_programs.queue_name(None)
+        name = queue_procedures.queue_name(None)
         return (
             yield from _all_or_none(
                 self._gang,
                 [
-                    queue_programs.making(
+                    queue_procedures.making(
                         self._gang, name, {**options, **sizes, "writer_rank_in_group": writer, "group": group}
                     )
                     for group in self.groups
@@ -314,16 +314,16 @@ class Coordinated:
 
     def queues_to_one_reader(
         self, reader: int, max_chunk_bytes: int, max_chunks: int, options: dict[str, Any]
-    ) -> Program[list[list[MadeQueue | None]]]:
+    ) -> Procedure[list[list[MadeQueue | None]]]:
         """Makes in every group a queue from each member to one reader: all of them, or none."""
         self._check_place("create_single_reader_mq_broadcasters", "reader_rank_in_group", reader)
         sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
-        name = queue_programs.queue_name(None)
+        name = queue_procedures.queue_name(None)
         return (
             yield from _all_or_none(
                 self._gang,
                 [
-                    queue_programs.making_for_one_reader(
+                    queue_procedures.making_for_one_reader(
                         self._gang, reader, name, {**options, **sizes, "group": group}
                     )
                     for group in self.groups
@@ -332,9 +332,9 @@ class Coordinated:
             )
         )
 
-    def destroy(self, timeout: float | None) -> Program[None]:
+    def destroy(self, timeout: float | None) -> Procedure[None]:
         """Ends the groups, and with them their queues."""
-        yield from group_programs.ending(self._gang, self.groups, timeout=timeout)
+        yield from group_procedures.ending(self._gang, self.groups, timeout=timeout)
 
     # --- inside --------------------------------------------------------------------------------------------
 
@@ -342,10 +342,10 @@ class Coordinated:
         self,
         operation: str,
         given: ByRank,
-        program: Callable[[Group, list[Any]], Program[list[Any]]],
+        procedure: Callable[[Group, list[Any]], Procedure[list[Any]]],
         *,
         whole: bool = True,
-    ) -> Program[list[Any]]:
+    ) -> Procedure[list[Any]]:
         """Does something in every group, but gives a rank that is alone what it has given.
 
         `whole`: every member has to give something.
@@ -356,7 +356,7 @@ class Coordinated:
         of_groups = [[given[rank] for rank in group.ranks] for group in self.groups]
         results = yield from together(
             [
-                at_once(own) if len(group) == 1 else program(group, own)
+                at_once(own) if len(group) == 1 else procedure(group, own)
                 for group, own in zip(self.groups, of_groups, strict=True)
             ]
         )
@@ -388,7 +388,7 @@ class Coordinated:
             callers.append((it.rank, it.group, other))
         return callers
 
-    def _exchanged(self, callers: Sequence[Caller], calls: list[Call[Any]]) -> Program[list[Any]]:
+    def _exchanged(self, callers: Sequence[Caller], calls: list[Call[Any]]) -> Procedure[list[Any]]:
         outcomes: list[Outcome[Any]] = yield calls
         result: list[Any] = [None] * len(self._gang)
         for (rank, _, _), value in zip(callers, all_values(outcomes), strict=True):
@@ -435,7 +435,7 @@ class Coordinated:
 class CoordinatorCore:
     """What a coordinator knows, for both fronts."""
 
-    _programs: Coordinated
+    _procedures: Coordinated
 
     def __repr__(self) -> str:
         """Gives the groups."""
@@ -444,7 +444,7 @@ class CoordinatorCore:
     @property
     def groups(self) -> tuple[Group, ...]:
         """The groups, in order."""
-        return self._programs.groups
+        return self._procedures.groups
 
     def member(self, rank: int) -> Member:
         """Gives what one rank of the gang is in its group.
@@ -455,7 +455,7 @@ class CoordinatorCore:
         Raises:
             InvalidArgumentError: The rank is in none of the groups.
         """
-        return self._programs.member(rank)
+        return self._procedures.member(rank)
 
 
 def forming(
@@ -466,7 +466,7 @@ def forming(
     group_name: str | None,
     with_queues: bool,
     timeout: float | None,
-) -> Program[tuple[list[Group], list[MadeQueue]]]:
+) -> Procedure[tuple[list[Group], list[MadeQueue]]]:
     """Makes the groups of a coordinator, and their queues if wanted: all of them, or none."""
     ranks = [tuple(own) for own in group_ranks]
     if not ranks:
@@ -483,8 +483,8 @@ def forming(
             got=repr(backend),
         )
     wanted = [(f"{name}/{number}", own) for number, own in enumerate(ranks)]
-    made = yield from group_programs.making(gang, wanted, timeout=timeout, generation=0)
-    places = [group_programs.place_of(status) for status in statuses]
+    made = yield from group_procedures.making(gang, wanted, timeout=timeout, generation=0)
+    places = [group_procedures.place_of(status) for status in statuses]
     groups = [replace(group, places=tuple(places[rank] for rank in group.ranks)) for group in made]
     if not with_queues:
         return groups, []
@@ -495,7 +495,7 @@ def forming(
         raise
     except BaseException:
         with contextlib.suppress(RankBridgeError):
-            yield from group_programs.ending(gang, groups, timeout=timeout)
+            yield from group_procedures.ending(gang, groups, timeout=timeout)
         raise
     return groups, queues
 
@@ -541,26 +541,26 @@ def checked_groups(gang: GangCore[Any], groups: Sequence[Sequence[int]]) -> None
 
 def _all_or_none(
     gang: GangCore[Any],
-    programs: Sequence[Program[Any]],
+    procedures: Sequence[Procedure[Any]],
     queues_of: Callable[[Any], Sequence[MadeQueue]],
-) -> Program[list[Any]]:
+) -> Procedure[list[Any]]:
     made: list[Any] = []
     try:
-        for program in programs:
-            made.append((yield from program))
+        for procedure in procedures:
+            made.append((yield from procedure))
     except GeneratorExit:
         raise
     except BaseException:
         for queue in [queue for each in made for queue in queues_of(each)]:
             with contextlib.suppress(RankBridgeError):
-                yield from queue_programs.shutting_down(gang, queue, None, None)
+                yield from queue_procedures.shutting_down(gang, queue, None, None)
         raise
     return made
 
 
 def _through(
     gang: GangCore[Any], queue: MadeQueue, value: object, options: dict[str, Any]
-) -> Program[list[Any]]:
+) -> Procedure[list[Any]]:
     """Broadcasts a value through a queue, past what an earlier broadcast that failed has left there."""
     token: str = with_id(options)["operation_id"]
     own = {**options, "operation_id": token}

@@ -1,51 +1,77 @@
-"""The streams by which a gang's calls go, one for each group."""
+"""The streams by which a gang's calls go, for the sync and the async front."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
-from typing import Any
+from collections.abc import Callable
+from typing import Any, Generic, Protocol, TypeVar
 
 from rankbridge._calls import Call
-from rankbridge._execution import Answer, Execution
 
-__all__ = ["Executions"]
+__all__ = ["REFUSED", "Executions"]
+
+REFUSED = "execute"
+"""The operation of the error with which a rank refuses a stream."""
+
+_MOST = 4
+"""Streams to one rank. A rank has 64, for all who call it."""
+
+A_co = TypeVar("A_co", covariant=True)
+A = TypeVar("A")
 
 
-class Executions:
-    """Streams by the rank that is called and the group: calls of one group never wait for those of another."""
+class _Stream(Protocol[A_co]):
+    """An ``Execution`` or an ``AsyncExecution``."""
 
-    def __init__(self, open_on: Callable[[int], Callable[[Iterator[bytes]], Any]]) -> None:
-        """Opens each with its first call; `open_on` gives, for a rank, what `Execution` is told."""
-        self._open_on = open_on
+    @property
+    def closed(self) -> bool: ...
+
+    def send(self, request: bytes, *, alone: bool = False) -> A_co | None: ...
+
+    def close(self) -> None: ...
+
+
+E = TypeVar("E", bound="_Stream[Any]")
+
+
+class Executions(Generic[E, A]):
+    """Streams by the rank that is called. Thread-safe.
+
+    Each has one call at a time, so that none waits for the answer to another thread's or task's.
+    """
+
+    def __init__(self, opened: Callable[[int], E]) -> None:
+        """Opens each when it is needed; `opened` opens one to a rank."""
+        self._opened = opened
         self._lock = threading.Lock()
-        self._streams: dict[tuple[int, str], Execution] = {}
+        self._streams: dict[int, tuple[E, ...]] = {}
+        self._refusing: set[int] = set()
 
-    def send(self, call: Call[Any]) -> tuple[Execution, Answer]:
-        """Sends a gang call; gives the stream of its group, and its answer to come."""
-        key = (call.rank, call.group)
-        while True:
-            stream = self._streams.get(key) or self._opened(key)
-            answer = stream.send(call.request)
+    def send(self, call: Call[Any]) -> tuple[E, A] | None:
+        """Sends a gang call; gives its stream, and its answer to come. None: there is no stream for it."""
+        for stream in self._streams.get(call.rank, ()):
+            answer: A | None = stream.send(call.request, alone=True)
             if answer is not None:
                 return stream, answer
-            with self._lock:
-                if self._streams.get(key) is stream:
-                    del self._streams[key]
+        with self._lock:
+            streams = tuple(it for it in self._streams.get(call.rank, ()) if not it.closed)
+            self._streams[call.rank] = streams
+            if call.rank in self._refusing or len(streams) >= _MOST:
+                return None
+            stream = self._opened(call.rank)
+            answer = stream.send(call.request)
+            self._streams[call.rank] = (*streams, stream)
+        return None if answer is None else (stream, answer)
 
-    def open(self, rank: int) -> Execution:
-        """Opens one more stream to a rank. Whoever has asked for it closes it."""
-        return Execution(self._open_on(rank))
+    def refused_by(self, rank: int) -> None:
+        """Opens no stream to that rank any more: it has as many as it takes."""
+        with self._lock:
+            self._refusing.add(rank)
 
     def close(self) -> None:
         """Ends them all."""
         with self._lock:
-            streams, self._streams = self._streams, {}
-        for stream in streams.values():
+            streams = [stream for some in self._streams.values() for stream in some]
+            self._streams = {}
+        for stream in streams:
             stream.close()
-
-    def _opened(self, key: tuple[int, str]) -> Execution:
-        with self._lock:
-            if key not in self._streams:
-                self._streams[key] = Execution(self._open_on(key[0]))
-            return self._streams[key]

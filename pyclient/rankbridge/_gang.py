@@ -24,8 +24,8 @@ from rankbridge._gathers import GangGathers
 from rankbridge._graphs import GangGraphs
 from rankbridge._objects import GangObjects
 from rankbridge._operations import CallOptions, Calls, MemberOptions
+from rankbridge._procedures import anything, finishing, member_calls, members_for
 from rankbridge._program_runs import GangRuns
-from rankbridge._programs import anything, finishing, member_calls, members_for
 from rankbridge._queues import GangQueues
 from rankbridge._rank import Rank
 from rankbridge._renewing import RenewingThread

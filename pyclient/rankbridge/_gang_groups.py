@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from rankbridge import _group_programs as programs
+from rankbridge import _group_procedures as procedures
 from rankbridge._front import GangFront
-from rankbridge._group_programs import GroupLike
+from rankbridge._group_procedures import GroupLike
 from rankbridge._groups import Group
 from rankbridge._layout import Layout
 from rankbridge._mesh import Mesh
@@ -23,7 +23,7 @@ class GangGroups(GangFront):
         Raises:
             GangError: Some rank could not be asked.
         """
-        return self._carried_out(programs.hosting(self))
+        return self._carried_out(procedures.hosting(self))
 
     def group(self, name: str) -> Group:
         """Describes one group, and where its members run, as far as ranks answer.
@@ -35,7 +35,7 @@ class GangGroups(GangFront):
             UnknownGroupError: No rank that answers is a member of it.
             GangError: No rank answers.
         """
-        return self._carried_out(programs.describing(self, name))
+        return self._carried_out(procedures.describing(self, name))
 
     def new_groups(
         self, groups: Iterable[GroupLike], *, timeout: float | None = None, generation: int = 0
@@ -59,7 +59,7 @@ class GangGroups(GangFront):
             GroupExistsError: A rank knows a group of one of the names. None was made.
             GangError: One could not be made on every rank.
         """
-        return self._carried_out(programs.making(self, groups, timeout=timeout, generation=generation))
+        return self._carried_out(procedures.making(self, groups, timeout=timeout, generation=generation))
 
     def destroy_groups(self, groups: Iterable[str | Group], *, timeout: float | None = None) -> list[Group]:
         """Ends those of the groups that exist, each after the calls queued on it.
@@ -74,7 +74,7 @@ class GangGroups(GangFront):
         Raises:
             GangError: Some could not be ended; a note names them. All were tried.
         """
-        return self._carried_out(programs.ending(self, groups, timeout=timeout))
+        return self._carried_out(procedures.ending(self, groups, timeout=timeout))
 
     def new_mesh(
         self,
@@ -103,9 +103,9 @@ class GangGroups(GangFront):
             GroupExistsError: A rank knows a group of one of the names. None was made.
             GangError: A group could not be made on every rank.
         """
-        mesh = programs.planned(self, axes, ranks, name, flattened)
-        program = programs.making_mesh(self, mesh, local=local, timeout=timeout, generation=generation)
-        return self._carried_out(program)
+        mesh = procedures.planned(self, axes, ranks, name, flattened)
+        procedure = procedures.making_mesh(self, mesh, local=local, timeout=timeout, generation=generation)
+        return self._carried_out(procedure)
 
     def mesh(
         self,
@@ -131,8 +131,8 @@ class GangGroups(GangFront):
             UnknownGroupError: Groups are missing.
             GangError: Some rank could not be asked.
         """
-        mesh = programs.planned(self, axes, ranks, name, flattened)
-        return self._carried_out(programs.finding_mesh(self, mesh, local=local))
+        mesh = procedures.planned(self, axes, ranks, name, flattened)
+        return self._carried_out(procedures.finding_mesh(self, mesh, local=local))
 
     def new_layout(self, layout: Layout, *, timeout: float | None = None, generation: int = 0) -> Layout:
         """Makes the groups of a role layout, as `new_groups` does.
@@ -147,5 +147,5 @@ class GangGroups(GangFront):
             GroupExistsError: A rank knows a group of one of the names. None was made.
             GangError: A group could not be made on every rank.
         """
-        program = programs.making_layout(self, layout, timeout=timeout, generation=generation)
-        return self._carried_out(program)
+        procedure = procedures.making_layout(self, layout, timeout=timeout, generation=generation)
+        return self._carried_out(procedure)

@@ -4,28 +4,25 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections import deque
 from types import TracebackType
 from typing import Any, Self
 
 import grpc
 
-from rankbridge import _operations as ops
 from rankbridge._execution import Answer, Execution, ExecutionOver
 from rankbridge._front import GangFront
-from rankbridge._gang_calls import Joined, joined
+from rankbridge._gang_calls import Joined
 from rankbridge._gang_core import all_values
-from rankbridge._programs import Finish, finishing, member_calls, members_for
+from rankbridge._procedures import Finish
 from rankbridge._status import Group
+from rankbridge._streaming import StreamedCore, Untold, streaming
 from rankbridge._sync_channels import SyncChannels
 from rankbridge.errors import GangError, InvalidArgumentError, Outcome, RankBridgeError
 
 __all__ = ["GangStream", "GangStreams", "Streamed"]
 
-_MOST_UNDER_WAY = 256
 
-
-class Streamed:
+class Streamed(StreamedCore):
     """An operation that was begun with ``GangStream.submit``.
 
     Attributes:
@@ -37,19 +34,10 @@ class Streamed:
     def __init__(
         self, channels: SyncChannels, gang_call: Joined[Any], sent: tuple[Execution, Answer], finish: Finish
     ) -> None:
-        """Made by ``GangStream``. `finish` makes the result of what every member gave."""
-        self.operation = gang_call.call.operation
-        self.operation_id = gang_call.call.operation_id
-        self.ranks = tuple(call.rank for call in gang_call.each)
+        """Made by ``GangStream``."""
+        super().__init__(gang_call, finish)
         self._channels = channels
-        self._gang_call = gang_call
         self._stream, self._answer = sent
-        self._finish = finish
-        self._outcomes: list[Outcome[Any]] | None = None
-
-    def __repr__(self) -> str:
-        """Gives operation, id and ranks."""
-        return f"Streamed({self.operation}, {self.operation_id!r}, ranks {list(self.ranks)})"
 
     def done(self) -> bool:
         """Says whether it is answered: whether `result` would wait."""
@@ -57,6 +45,8 @@ class Streamed:
 
     def result(self) -> Any:
         """Waits until it is answered, at most until its deadline. May be called again.
+
+        What interrupts the waiting, as Ctrl-C does, withdraws it.
 
         Returns:
             What the direct call gives.
@@ -68,29 +58,21 @@ class Streamed:
 
     def outcomes(self) -> list[Outcome[Any]]:
         """Waits likewise, and gives every member's outcome, in group order."""
-        if self._outcomes is None:
-            self._outcomes = self._channels.answered(self._gang_call, self._stream, self._answer)
-        return self._outcomes
-
-    def _await(self) -> None:
-        with contextlib.suppress(TimeoutError, grpc.RpcError, ExecutionOver):
-            self._answer.wait(self._gang_call.call.deadline)
-
-    def _is_settled(self) -> bool:
-        """Says whether its end needs nobody's attention: somebody was told, or it is there and all went well."""
-        if self._outcomes is not None:
-            return True
-        if not self._answer.done():
-            return False
-        try:
-            outcomes = self._gang_call.call.result(self._answer.wait(0))
-        except (RankBridgeError, grpc.RpcError, ExecutionOver):
-            return False
-        return all(outcome is None or outcome.error is None for outcome in outcomes)
+        if self._told is None:
+            self._told = self._channels.answered(self._gang_call, self._stream, self._answer)
+        return self._told
 
     def cancel(self) -> None:
         """Withdraws it wherever it was not admitted yet. It is answered all the same."""
-        self._stream.withdraw(self.operation_id)
+        if not self.done():
+            self._stream.withdraw(self.operation_id)
+
+    def _response(self) -> bytes:
+        return self._answer.wait(0)
+
+    def _await(self) -> None:
+        with contextlib.suppress(TimeoutError, RankBridgeError, grpc.RpcError, ExecutionOver):
+            self._answer.wait(self._gang_call.call.deadline)
 
 
 class GangStream:
@@ -108,9 +90,10 @@ class GangStream:
         """Made by ``Gang.stream``."""
         self.group = group
         self._gang = gang
-        self._execution: Execution | None = None
         self._lock = threading.Lock()
-        self._begun: deque[Streamed] = deque()
+        self._execution: Execution | None = None
+        self._untold: Untold[Streamed] = Untold()
+        self._closed = False
 
     def submit(self, operation: str, given: Any = None, **options: Any) -> Streamed:
         """Sends a collective, and returns at once; while very many are not answered, as soon as one more is.
@@ -124,54 +107,44 @@ class GangStream:
             The operation: its `result` waits.
 
         Raises:
-            InvalidArgumentError: There is no such collective, or it is too large for a gang call.
+            InvalidArgumentError: There is no such collective, it is too large for a gang call, or the stream is closed.
             CallCancelledError: The gang is closed.
         """
-        if options.keys() & {"group", "calls"}:
-            raise InvalidArgumentError(
-                "a stream is of one group, and of gang calls", expected="no group, no calls", got=str(options)
-            )
         gang = self._gang
-        options |= {"group": self.group, "calls": "gang"}
-        members = gang._carried_out(members_for(gang, operation, given, options))
-        build = ops.ping if operation == "ping" else ops.find_operation(operation)
-        gang_call = joined(member_calls(gang, operation, build, given, members, options))
-        if gang_call is None:
-            raise InvalidArgumentError(
-                "it does not go as a gang call", operation=operation, expected="one that is small enough"
-            )
-        finish = finishing(operation, given)
+        gang_call, finish = gang._carried_out(streaming(gang, self.group, operation, given, options))
         with self._lock:
+            if self._closed:
+                raise InvalidArgumentError("the stream is closed", operation=operation)
             sent = gang._channels.send_by(self._execution, gang_call.call)
             self._execution = sent[0]
             streamed = Streamed(gang._channels, gang_call, sent, finish)
-            self._begun.append(streamed)
-            # What was told, or is there and went well, needs nobody at the end.
-            while self._begun and self._begun[0]._is_settled():
-                self._begun.popleft()
-            oldest = self._begun[-_MOST_UNDER_WAY] if len(self._begun) > _MOST_UNDER_WAY else None
+            oldest = self._untold.add(streamed)
         if oldest is not None:
             oldest._await()
         return streamed
 
     def close(self) -> None:
-        """Waits for all that was begun; raises as leaving the block does.
+        """Waits for all that was begun; raises as leaving the block does. Nothing can be submitted any more.
+
+        What interrupts the waiting withdraws all that was not admitted.
 
         Raises:
             GangError: The first failure that nobody was told.
         """
-        begun, self._begun = self._begun, deque()
-        if self._execution is not None:
-            self._execution.close()
-        failure: RankBridgeError | None = None
-        for streamed in begun:
-            try:
-                if streamed._outcomes is None:
-                    streamed.result()
-            except GangError as error:
-                failure = failure or error
-        if failure is not None:
-            raise failure
+        with self._lock:
+            self._closed = True
+            begun = self._untold.take()
+            execution, self._execution = self._execution, None
+        try:
+            failures = [error for it in begun if (error := _untold(it)) is not None]
+        except BaseException:
+            _withdraw(begun)
+            raise
+        finally:
+            if execution is not None:
+                execution.close()
+        if failures:
+            raise failures[0]
 
     def __enter__(self) -> Self:
         """Gives the stream."""
@@ -184,13 +157,27 @@ class GangStream:
         if kind is None:
             self.close()
             return
-        for streamed in self._begun:
-            if not streamed.done():
-                streamed.cancel()
-        try:
+        with self._lock:
+            begun = list(self._untold)
+        _withdraw(begun)
+        with contextlib.suppress(GangError):
             self.close()
-        except GangError:
-            return
+
+
+def _untold(streamed: Streamed) -> GangError | None:
+    """Waits for it; gives its failure, if nobody was told."""
+    if streamed._told is None:
+        try:
+            all_values(streamed.outcomes())
+        except GangError as error:
+            return error
+    return None
+
+
+def _withdraw(begun: list[Streamed]) -> None:
+    """The last first: none is begun because one before it is not any more."""
+    for streamed in reversed(begun):
+        streamed.cancel()
 
 
 class GangStreams(GangFront):
@@ -208,6 +195,6 @@ class GangStreams(GangFront):
             rows = total.result()
 
         Args:
-            group: The group, or its name.
+            group: The group, or its name. A name other than "world" is looked up with each operation.
         """
         return GangStream(self, group)

@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Unpack
 
-from rankbridge import _graph_programs as programs
+from rankbridge import _graph_procedures as procedures
 from rankbridge import _operations as ops
 from rankbridge._front import GangFront, RankFront
 from rankbridge._graph import Graph
 from rankbridge._groups import Group
 from rankbridge._operations import CallOptions
-from rankbridge._programs import replaying
+from rankbridge._procedures import replaying
 
 __all__ = ["GangGraphs", "RankGraphs"]
 
@@ -51,13 +51,13 @@ class GangGraphs(GangFront):
         try:
             yield graph
         except BaseException:
-            self._carried_out(programs.dropping(self, graph))
+            self._carried_out(procedures.dropping(self, graph))
             raise
-        self._carried_out(programs.ending(self, graph))
+        self._carried_out(procedures.ending(self, graph))
 
     def begin_capture(self, name: str | None = None, *, group: str | Group = "world") -> Graph:
         """Begins to record on every member of a group, or on none: see `graph_capture`."""
-        return self._carried_out(programs.beginning(self, name, group))
+        return self._carried_out(procedures.beginning(self, name, group))
 
     def end_capture(self, *, group: str | Group = "world") -> Graph:
         """Ends what the session records in a group, and keeps it as a graph, on every member or on none.
@@ -65,7 +65,7 @@ class GangGraphs(GangFront):
         Raises:
             GangError: ``UnknownGraphError``: it records nothing there; ``ResourceExhaustedError``: it was too much.
         """
-        return self._carried_out(programs.recorded_in(self, group))
+        return self._carried_out(procedures.recorded_in(self, group))
 
     def replay(self, graph: str | Graph, **options: Unpack[CallOptions]) -> list[Any]:
         """Runs a graph again, on all members, as one operation: one call and one admission. Nothing is allocated.
@@ -94,7 +94,7 @@ class GangGraphs(GangFront):
         Raises:
             GangError: ``UnknownGraphError``: no rank has it.
         """
-        return self._carried_out(programs.releasing(self, graph))
+        return self._carried_out(procedures.releasing(self, graph))
 
 
 class RankGraphs(RankFront):

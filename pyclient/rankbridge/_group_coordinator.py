@@ -49,7 +49,7 @@ class GroupCoordinator(CoordinatorCore):
             InvalidArgumentError: A rank is in two of them.
         """
         self._gang = gang
-        self._programs = Coordinated(gang, groups, _queues)
+        self._procedures = Coordinated(gang, groups, _queues)
 
     @classmethod
     def new(
@@ -83,7 +83,7 @@ class GroupCoordinator(CoordinatorCore):
             GroupExistsError: There are groups of such names. None was made.
             GangError: One could not be made.
         """
-        program = coordinated.forming(
+        procedure = coordinated.forming(
             gang,
             group_ranks,
             backend=backend,
@@ -91,7 +91,7 @@ class GroupCoordinator(CoordinatorCore):
             with_queues=use_message_queue_broadcaster,
             timeout=timeout,
         )
-        groups, queues = gang._carried_out(program)
+        groups, queues = gang._carried_out(procedure)
         return cls(gang, groups, _queues=queues)
 
     # --- tensors -------------------------------------------------------------------------------------------
@@ -124,8 +124,8 @@ class GroupCoordinator(CoordinatorCore):
         Returns:
             By rank a ref, or a list of refs.
         """
-        program = self._programs.all_gatherv(input_, dim, sizes, dict(options))
-        return self._gang._carried_out(program)
+        procedure = self._procedures.all_gatherv(input_, dim, sizes, dict(options))
+        return self._gang._carried_out(procedure)
 
     def reduce_scatter(
         self, input_: Sequence[Ref | None], dim: int = -1, **options: Unpack[MemberOptions]
@@ -147,13 +147,13 @@ class GroupCoordinator(CoordinatorCore):
         self, input_: Sequence[Ref | None], dst: int = 0, dim: int = -1, **options: Unpack[MemberOptions]
     ) -> list[Ref | None]:
         """Gives one member of each group all its tensors, concatenated along `dim`; None to the others."""
-        return self._gang._carried_out(self._programs.gather(input_, dst, dim, dict(options)))
+        return self._gang._carried_out(self._procedures.gather(input_, dst, dim, dict(options)))
 
     def broadcast(
         self, input_: Sequence[Ref | None], src: int = 0, **options: Unpack[MemberOptions]
     ) -> list[Ref | None]:
         """Overwrites every member's tensor with its source's, and gives the same refs."""
-        return self._gang._carried_out(self._programs.broadcast(input_, src, dict(options)))
+        return self._gang._carried_out(self._procedures.broadcast(input_, src, dict(options)))
 
     def _all_reduce_out_place(
         self, input_: Sequence[Ref | None], **options: Unpack[MemberOptions]
@@ -196,8 +196,10 @@ class GroupCoordinator(CoordinatorCore):
         Returns:
             By rank a tuple of all tokens and all logits, and a list of the extra tensors if there are any.
         """
-        program = self._programs.dispatch(hidden_states, router_logits, extra_tensors, sizes, dict(options))
-        return self._gang._carried_out(program)
+        procedure = self._procedures.dispatch(
+            hidden_states, router_logits, extra_tensors, sizes, dict(options)
+        )
+        return self._gang._carried_out(procedure)
 
     def combine(
         self,
@@ -221,7 +223,7 @@ class GroupCoordinator(CoordinatorCore):
         self, model: Sequence[Mapping[str, Any]], *, device: str = ""
     ) -> list[Any]:
         """Makes buffers on each member: as ``Gang.prepare_communication_buffer_for_model``, which tells of `model`."""
-        return self._gang._carried_out(self._programs.buffers(model, device))
+        return self._gang._carried_out(self._procedures.buffers(model, device))
 
     # --- values --------------------------------------------------------------------------------------------
 
@@ -235,7 +237,7 @@ class GroupCoordinator(CoordinatorCore):
             src: Who sends. With message queues it is 0.
             **options: See the class.
         """
-        return self._gang._carried_out(self._programs.broadcast_object(obj, src, dict(options)))
+        return self._gang._carried_out(self._procedures.broadcast_object(obj, src, dict(options)))
 
     def broadcast_object_list(
         self,
@@ -253,7 +255,7 @@ class GroupCoordinator(CoordinatorCore):
             **options: See the class.
         """
         coordinated.check_own("broadcast_object_list", group=group)
-        return self._gang._carried_out(self._programs.broadcast_object_list(obj_list, src, dict(options)))
+        return self._gang._carried_out(self._procedures.broadcast_object_list(obj_list, src, dict(options)))
 
     def broadcast_tensor_dict(
         self,
@@ -273,12 +275,12 @@ class GroupCoordinator(CoordinatorCore):
             **options: See the class.
         """
         coordinated.check_own("broadcast_tensor_dict", group=group, metadata_group=metadata_group)
-        program = self._programs.broadcast_tensor_dict(tensor_dict, src, dict(options))
-        return self._gang._carried_out(program)
+        procedure = self._procedures.broadcast_tensor_dict(tensor_dict, src, dict(options))
+        return self._gang._carried_out(procedure)
 
     def barrier(self, **options: Unpack[MemberOptions]) -> None:
         """Waits until the members of each group have been reached."""
-        return self._gang._carried_out(self._programs.barrier(dict(options)))
+        return self._gang._carried_out(self._procedures.barrier(dict(options)))
 
     # --- point to point ------------------------------------------------------------------------------------
 
@@ -418,7 +420,7 @@ class GroupCoordinator(CoordinatorCore):
             None, by rank; its own map of who is alone in its group.
         """
         sent = self._send("send_tensor_dict", tensor_dict, dst, ranks, options)
-        return self._programs.alone_with(tensor_dict, sent)
+        return self._procedures.alone_with(tensor_dict, sent)
 
     def recv_tensor_dict(
         self,
@@ -483,9 +485,9 @@ class GroupCoordinator(CoordinatorCore):
             By rank the queue of its group.
         """
         coordinated.check_own("create_mq_broadcaster", external_writer_handle=external_writer_handle)
-        program = self._programs.queue_in_each(writer_rank, max_chunk_bytes, max_chunks, dict(options))
-        made = [Queue(self._gang, queue) for queue in self._gang._carried_out(program)]
-        return self._programs.by_rank([[queue] * len(queue.ranks) for queue in made])
+        procedure = self._procedures.queue_in_each(writer_rank, max_chunk_bytes, max_chunks, dict(options))
+        made = [Queue(self._gang, queue) for queue in self._gang._carried_out(procedure)]
+        return self._procedures.by_rank([[queue] * len(queue.ranks) for queue in made])
 
     def create_single_reader_mq_broadcasters(
         self,
@@ -508,11 +510,11 @@ class GroupCoordinator(CoordinatorCore):
         Returns:
             By rank the queue that it writes, None for readers.
         """
-        program = self._programs.queues_to_one_reader(
+        procedure = self._procedures.queues_to_one_reader(
             reader_rank_in_group, max_chunk_bytes, max_chunks, dict(options)
         )
-        of_groups = self._gang._carried_out(program)
-        return self._programs.by_rank(
+        of_groups = self._gang._carried_out(procedure)
+        return self._procedures.by_rank(
             [[None if made is None else Queue(self._gang, made) for made in own] for own in of_groups]
         )
 
@@ -529,18 +531,18 @@ class GroupCoordinator(CoordinatorCore):
         coordinated.check_own("graph_capture", graph_capture_context=graph_capture_context)
         with contextlib.ExitStack() as stack:
             graphs = [stack.enter_context(self._gang.graph_capture(group=group)) for group in self.groups]
-            yield self._programs.by_rank([[graph] * len(graph.ranks) for graph in graphs])
+            yield self._procedures.by_rank([[graph] * len(graph.ranks) for graph in graphs])
 
     def destroy(self, *, timeout: float | None = None) -> None:
         """Ends the groups and their queues, after the calls queued on them."""
-        return self._gang._carried_out(self._programs.destroy(timeout))
+        return self._gang._carried_out(self._procedures.destroy(timeout))
 
     # --- inside --------------------------------------------------------------------------------------------
 
     def _collective(
         self, operation: str, input_: Sequence[Ref | None], options: MemberOptions, **own: Any
     ) -> list[Any]:
-        return self._gang._carried_out(self._programs.collective(operation, input_, dict(options), **own))
+        return self._gang._carried_out(self._procedures.collective(operation, input_, dict(options), **own))
 
     def _send(
         self,
@@ -550,14 +552,14 @@ class GroupCoordinator(CoordinatorCore):
         ranks: Iterable[int] | None,
         options: MemberOptions,
     ) -> list[None]:
-        callers = self._programs.senders(operation, given, dst, ranks)
-        return self._gang._carried_out(self._programs.sending(operation, given, callers, dict(options)))
+        callers = self._procedures.senders(operation, given, dst, ranks)
+        return self._gang._carried_out(self._procedures.sending(operation, given, callers, dict(options)))
 
     def _receive(
         self, operation: str, src: int | None, ranks: Iterable[int] | None, options: MemberOptions, **own: Any
     ) -> list[Any]:
-        callers = self._programs.receivers(operation, src, ranks)
-        return self._gang._carried_out(self._programs.receiving(operation, callers, dict(options), **own))
+        callers = self._procedures.receivers(operation, src, ranks)
+        return self._gang._carried_out(self._procedures.receiving(operation, callers, dict(options), **own))
 
     def _begin_send(
         self,
@@ -569,7 +571,7 @@ class GroupCoordinator(CoordinatorCore):
     ) -> list[Any]:
         begun: list[Any] = [None] * len(self._gang)
         with _cancelled_unless_all(begun):
-            for rank, group, place in self._programs.senders(operation, given, dst, ranks):
+            for rank, group, place in self._procedures.senders(operation, given, dst, ranks):
                 begun[rank] = self._gang[rank]._begin(
                     operation, given[rank], dst_rank_in_group=place, group=group, **options
                 )
@@ -580,7 +582,7 @@ class GroupCoordinator(CoordinatorCore):
     ) -> list[Any]:
         begun: list[Any] = [None] * len(self._gang)
         with _cancelled_unless_all(begun):
-            for rank, group, place in self._programs.receivers(operation, src, ranks):
+            for rank, group, place in self._procedures.receivers(operation, src, ranks):
                 begun[rank] = self._gang[rank]._begin(
                     operation, src_rank_in_group=place, group=group, **own, **options
                 )

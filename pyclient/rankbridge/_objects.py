@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
 from rankbridge import _operations as ops
-from rankbridge import _programs as programs
+from rankbridge import _procedures as procedures
 from rankbridge._front import GangFront, RankFront
 from rankbridge._groups import Group
 from rankbridge._operations import CallOptions, ReduceOp
@@ -154,7 +154,7 @@ class GangObjects(GangFront):
                 members. No rank was asked to send.
         """
         return self._carried_out(
-            programs.broadcasting_tensor_dict(
+            procedures.broadcasting_tensor_dict(
                 self, tensors, metadata_group, {**options, "src_rank_in_group": src_rank_in_group}
             )
         )

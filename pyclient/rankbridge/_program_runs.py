@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Unpack
 
 from rankbridge import _operations as ops
-from rankbridge import _programs as programs
+from rankbridge import _procedures as procedures
 from rankbridge._front import GangFront, RankFront
 from rankbridge._operations import CallOptions
 from rankbridge._program_builder import Program
@@ -16,7 +16,7 @@ __all__ = ["GangRuns", "RankRuns"]
 
 
 class GangRuns(GangFront):
-    """How a ``Gang`` runs programs."""
+    """How a ``Gang`` runs procedures."""
 
     def run(
         self, program: Program, *, keep: Sequence[Named] = (), **options: Unpack[CallOptions]
@@ -45,11 +45,11 @@ class GangRuns(GangFront):
                 done. ``DeadlineExceededError``: it has not ended in time; if `indefinite`, it goes on, and
                 ``gang.find`` has its outcome by its `operation_id`.
         """
-        return self._carried_out(programs.running(self, program, {**options, "keep": keep}))
+        return self._carried_out(procedures.running(self, program, {**options, "keep": keep}))
 
 
 class RankRuns(RankFront):
-    """How a ``Rank`` takes part in running programs."""
+    """How a ``Rank`` takes part in running procedures."""
 
     def run(
         self, program: Program, *, keep: Sequence[Named] = (), **options: Unpack[CallOptions]

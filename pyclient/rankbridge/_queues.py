@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from typing import Any, Unpack
 
 from rankbridge import _operations as ops
-from rankbridge import _queue_programs as programs
+from rankbridge import _queue_procedures as procedures
 from rankbridge._front import GangFront, RankFront
 from rankbridge._groups import Group
 from rankbridge._operations import CallOptions, MemberOptions
@@ -57,7 +57,7 @@ class Queue(QueueCore):
             UnknownQueueError: It was shut down at this reader.
         """
         return self._gang._channels.run(
-            programs.dequeuing(self._gang, self._made, rank_in_group, dict(options))
+            procedures.dequeuing(self._gang, self._made, rank_in_group, dict(options))
         )
 
     def broadcast_object(self, value: object, **options: Unpack[MemberOptions]) -> list[Any]:
@@ -76,7 +76,7 @@ class Queue(QueueCore):
             GangError: Some reader could not read; the others have read. What the writing can fail with, `enqueue`
                 tells.
         """
-        return self._gang._carried_out(programs.broadcasting(self._gang, self._made, value, dict(options)))
+        return self._gang._carried_out(procedures.broadcasting(self._gang, self._made, value, dict(options)))
 
     def shut_down(self, rank_in_group: int | None = None, *, timeout: float | None = None) -> None:
         """Ends the queue: who waits is woken, and the other ends learn of it.
@@ -89,7 +89,9 @@ class Queue(QueueCore):
             UnknownQueueError: The member has no such queue.
             GangError: Some member could not be reached.
         """
-        return self._gang._carried_out(programs.shutting_down(self._gang, self._made, rank_in_group, timeout))
+        return self._gang._carried_out(
+            procedures.shutting_down(self._gang, self._made, rank_in_group, timeout)
+        )
 
 
 class GangQueues(GangFront):
@@ -122,7 +124,7 @@ class GangQueues(GangFront):
         sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
         readers = None if reader_ranks_in_group is None else tuple(reader_ranks_in_group)
         ends = {"writer_rank_in_group": writer_rank_in_group, "reader_ranks_in_group": readers}
-        return Queue(self, self._carried_out(programs.making(self, name, {**options, **ends, **sizes})))
+        return Queue(self, self._carried_out(procedures.making(self, name, {**options, **ends, **sizes})))
 
     def queue(self, name: str, *, group: str | Group = "world") -> Queue:
         """Gives a queue that is there: also one that another process has made.
@@ -131,7 +133,7 @@ class GangQueues(GangFront):
             UnknownQueueError: No member of the group knows it.
             GangError: Some member could not be asked.
         """
-        return Queue(self, self._carried_out(programs.finding(self, name, group)))
+        return Queue(self, self._carried_out(procedures.finding(self, name, group)))
 
     def create_mq_broadcaster(
         self,
@@ -152,7 +154,7 @@ class GangQueues(GangFront):
             **options: ``CallOptions``.
         """
         return self.new_queue(
-            programs.queue_name(name),
+            procedures.queue_name(name),
             writer_rank_in_group=writer_rank,
             max_chunk_bytes=max_chunk_bytes,
             max_chunks=max_chunks,
@@ -182,10 +184,10 @@ class GangQueues(GangFront):
             By rank in group the queue that the member writes, None at the reader's place.
         """
         sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
-        program = programs.making_for_one_reader(
-            self, reader_rank_in_group, programs.queue_name(name), {**options, **sizes}
+        procedure = procedures.making_for_one_reader(
+            self, reader_rank_in_group, procedures.queue_name(name), {**options, **sizes}
         )
-        return [None if made is None else Queue(self, made) for made in self._carried_out(program)]
+        return [None if made is None else Queue(self, made) for made in self._carried_out(procedure)]
 
 
 class RankQueues(RankFront):

@@ -10,7 +10,7 @@ from typing import Any, Generic, TypeVar
 from rankbridge import _operations as ops
 from rankbridge._gang_core import GangCore, all_values
 from rankbridge._groups import Group, by_host
-from rankbridge._programs import Program, members_of
+from rankbridge._procedures import Procedure, members_of
 from rankbridge.errors import InvalidArgumentError, Outcome, RankBridgeError, gang_error
 
 RankT = TypeVar("RankT")
@@ -116,7 +116,7 @@ def rounds_on_hosts(hosts: Sequence[str]) -> list[tuple[int, ...]]:
 
 def taking_turns(
     gang: GangCore[Any], n: int | None, group: str | Group, rank_of: Callable[[int], RankT]
-) -> Program[list[Round[RankT]]]:
+) -> Procedure[list[Round[RankT]]]:
     """Plans the rounds of a group's members; asks them for their hosts, if these decide."""
     members = yield from members_of(gang, group)
     if n is None:

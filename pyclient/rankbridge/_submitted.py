@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from rankbridge import _operations as ops
 from rankbridge._async_channels import AsyncChannels
 from rankbridge._calls import MARGIN, Call
-from rankbridge._programs import Finish
+from rankbridge._procedures import Finish
 from rankbridge._status import OperationStatus
 from rankbridge._sync_channels import SyncChannels
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Unpack
 
-from rankbridge import _group_programs as programs
+from rankbridge import _group_procedures as procedures
 from rankbridge import _rounds as rounds
 from rankbridge._front import GangFront
 from rankbridge._groups import Group
@@ -26,7 +26,7 @@ class GangSynchronizing(GangFront):
         Returns:
             True: a generation is formed, on every rank. False: none is, it is over, or a rank does not answer.
         """
-        return self._carried_out(programs.being_formed(self))
+        return self._carried_out(procedures.being_formed(self))
 
     def synchronize_value(
         self, value: object, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]

@@ -72,42 +72,46 @@ defmodule RankBridge.Calls do
     if Enum.all?(results, &match?({_rank, {:ok, _value}}, &1)) do
       {:ok, for({_rank, {:ok, value}} <- results, do: value)}
     else
-      {:error, Error.combine(Enum.map(results, &outcome/1), changes?)}
+      {:error, Error.combine(Enum.map(results, &ended/1), changes?)}
     end
   end
 
-  defp outcome({rank, {:ok, _value}}), do: {rank, :ok}
-  defp outcome({rank, {:error, error}}), do: {rank, error}
+  defp ended({rank, {:ok, _value}}), do: {rank, :ok}
+  defp ended({rank, {:error, error}}), do: {rank, error}
 
   @doc "Calls ranks at once, and gives each one's result."
   @spec each(View.t(), [{non_neg_integer(), struct()}], t()) :: [{non_neg_integer(), result()}]
   def each(view, requests, call) do
     # Nothing is sent before every request is known to be well-formed.
-    encoded = for {rank, request} <- requests, do: {rank, encode(request)}
+    encoded = for {rank, request} <- requests, do: {rank, encode(request, call)}
 
-    case Enum.find(encoded, &match?({_rank, {:error, _message}}, &1)) do
-      nil ->
-        begun = for {rank, {:ok, bytes}} <- encoded, do: {rank, bytes, begin(view, rank, call)}
-
-        started =
-          ending(begun, fn ->
-            for {rank, bytes, span} <- begun, do: {rank, start(view, rank, bytes, call), span}
-          end)
-
-        await_all(started, call)
-
-      {_rank, {:error, message}} ->
-        error =
-          Error.refusal(:invalid_argument, message, group: call.group, operation: call.operation)
-
-        for {rank, _request} <- requests, do: {rank, {:error, error}}
+    case Enum.find(encoded, &match?({_rank, {:error, _error}}, &1)) do
+      nil -> each_of(view, for({rank, {:ok, bytes}} <- encoded, do: {rank, bytes}), call)
+      {_rank, {:error, error}} -> for {rank, _request} <- requests, do: {rank, {:error, error}}
     end
   end
 
-  defp encode(%module{} = request) do
+  @doc "As `each/3`, of requests that are encoded."
+  @spec each_of(View.t(), [{non_neg_integer(), iodata()}], t()) :: [{non_neg_integer(), result()}]
+  def each_of(view, encoded, call) do
+    begun = for {rank, bytes} <- encoded, do: {rank, bytes, begin(view, rank, call)}
+
+    started =
+      ending(begun, fn ->
+        for {rank, bytes, span} <- begun, do: {rank, start(view, rank, bytes, call), span}
+      end)
+
+    await_all(started, call)
+  end
+
+  @doc "The bytes of a request."
+  @spec encode(struct(), t()) :: {:ok, iodata()} | {:error, Error.t()}
+  def encode(%module{} = request, call) do
     {:ok, module.encode_to_iodata(request)}
   rescue
-    error in EncodeError -> {:error, error.message}
+    error in EncodeError ->
+      fields = [group: call.group, operation: call.operation]
+      {:error, Error.refusal(:invalid_argument, error.message, fields)}
   end
 
   defp start(view, rank, bytes, call) do
@@ -117,7 +121,9 @@ defmodule RankBridge.Calls do
     )
   end
 
-  defp begin(view, rank, call) do
+  @doc "Begins the span of a call, for whoever ends it."
+  @spec begin(View.t(), non_neg_integer(), t()) :: Telemetry.span()
+  def begin(view, rank, call) do
     if Telemetry.loaded?(),
       do: Telemetry.start([:rankbridge, :rank, :call], metadata(view, rank, call))
   end
@@ -175,22 +181,24 @@ defmodule RankBridge.Calls do
   @spec understand(binary(), non_neg_integer(), t()) :: result()
   def understand(bytes, rank, call) do
     case Protobuf.decode(call.rpc.response, bytes) do
-      {:ok, response} -> outcome_of(response, rank, call)
+      {:ok, response} -> outcome(response, rank, call)
       {:error, error} -> {:error, Error.protocol(error.message, context(rank, call))}
     end
   end
 
-  defp outcome_of(%{outcome: {:error, %V1.Error{} = error}}, _rank, _call),
+  @doc "The result in a message with an `oneof outcome`; a message without one is the value."
+  @spec outcome(struct(), non_neg_integer(), t()) :: result()
+  def outcome(%{outcome: {:error, %V1.Error{} = error}}, _rank, _call),
     do: {:error, Error.from_proto(error)}
 
-  defp outcome_of(%{outcome: {_name, value}}, _rank, _call), do: {:ok, value}
+  def outcome(%{outcome: {_name, value}}, _rank, _call), do: {:ok, value}
 
-  defp outcome_of(%{outcome: nil}, rank, call),
+  def outcome(%{outcome: nil}, rank, call),
     do:
       {:error,
        Error.protocol("the answer holds neither a value nor an error", context(rank, call))}
 
-  defp outcome_of(response, _rank, _call), do: {:ok, response}
+  def outcome(response, _rank, _call), do: {:ok, response}
 
   @doc "What is known of a call, for its errors."
   @spec context(non_neg_integer(), t()) :: Error.context()

@@ -63,6 +63,8 @@ defmodule RankBridge.Gang do
     * `:shared_memory` - true (the default): large tensors come from ranks at unix sockets, and go to them, by memory
       that both share, where that can be had (`RankBridge.SharedMemory`); false: always over gRPC
     * `:timeout` - default for calls, and limit for connecting, in milliseconds; 30,000
+    * `:calls` - how collectives go: `:ranks` (the default), to each rank at once, or `:gang`, as one call to one rank, which
+      passes it on. Collectives have this option, too; see `RankBridge.Operations.GangCall`
     * `:unready` - what calls do while the gang is started or made whole: `:wait` (the default) or `:fail`. Calls have
       this option, too
     * `:on_rank_lost` - `:replace`, `:shrink`, `:stop` or `:leave`, as above
@@ -98,6 +100,7 @@ defmodule RankBridge.Gang do
           | {:form, boolean() | nil}
           | {:groups, [{String.t(), [non_neg_integer()]}]}
           | {:timeout, pos_integer()}
+          | {:calls, :ranks | :gang}
           | {:unready, :wait | :fail}
           | {:on_rank_lost, Settings.policy()}
           | {:max_restarts, non_neg_integer()}

@@ -3,11 +3,19 @@ defmodule RankBridge.Generations do
 
   use RankBridge.Facade
 
-  alias RankBridge.{Gang, ManyGroups, Ranks, RankStatus}
+  alias RankBridge.{Collectives, Gang, ManyGroups, Ranks, RankStatus}
 
   @doc "What each rank is doing. A rank that cannot be asked is in the list, with an `error`."
   defcall status(gang :: Gang.gang(), opts :: keyword() \\ []) :: [RankStatus.t()],
     do: Ranks.status(view, opts)
+
+  @doc """
+  Asks all members of a group whether they are there, in the order of the group's other operations. Gives nil.
+
+  It is admitted as a collective is, and enters no backend; it is a gang call always, see `RankBridge.Operations.GangCall`.
+  """
+  defcall ping(gang :: Gang.gang(), opts :: keyword() \\ []) :: nil,
+    do: Collectives.run(view, :ping, nil, opts)
 
   @doc "The name of each rank's host, by rank."
   defcall hosts(gang :: Gang.gang(), opts :: keyword() \\ []) :: [String.t()],

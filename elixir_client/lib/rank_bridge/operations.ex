@@ -65,7 +65,21 @@ defmodule RankBridge.Operations do
             input :: term(),
             opts :: keyword() \\ []
           ) :: Operation.t() do
-    with {:ok, plan} <- Plan.of_gang(view, operation, input, opts), do: begin(view, plan)
+    with :ok <- check_submitted(opts),
+         {:ok, plan} <- Plan.of_gang(view, operation, input, opts),
+         do: begin(view, plan)
+  end
+
+  # The gang's default is none of the caller's words.
+  defp check_submitted(opts) do
+    with {:gang, _others} <- Options.pop(opts, :calls) do
+      message = "what is submitted goes to each rank"
+
+      {:error,
+       Error.refusal(:invalid_argument, message, operation: "submit", got: "calls: :gang")}
+    else
+      _other -> :ok
+    end
   end
 
   @doc "Begins one rank's part of an operation: `submit/4` as `call_rank/5`."

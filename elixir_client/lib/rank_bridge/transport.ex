@@ -103,6 +103,27 @@ defmodule RankBridge.Transport do
   @callback recv_message(call()) ::
               {:ok, binary(), call()} | {:done, [{String.t(), binary()}]} | {:error, Status.t()}
 
+  @doc "Whether `send_message/2` would send a message of a call that streams both ways without waiting."
+  @callback room?(call()) :: boolean()
+
+  @doc """
+  Takes a message of the caller's mailbox, for a process that does not wait for a call that streams both ways; `:unknown`:
+  it is not of that call.
+  """
+  @callback hear(call(), message :: term()) :: {:ok, call()} | :unknown
+
+  @doc """
+  The messages of a call that streams both ways that are there, without waiting; and its end, as of `recv_message/1`. To be
+  asked after everything that was heard or sent.
+  """
+  @callback arrived(call()) ::
+              {:ok, [binary()], call()}
+              | {:done, [binary()], [{String.t(), binary()}]}
+              | {:error, [binary()], Status.t()}
+
+  # Without them there are no streams of gang calls.
+  @optional_callbacks room?: 1, hear: 2, arrived: 1
+
   @doc "Ends a call of any kind. It must not be used afterwards."
   @callback cancel(call()) :: :ok
 
@@ -167,6 +188,25 @@ defmodule RankBridge.Transport do
   @spec recv_message(call()) ::
           {:ok, binary(), call()} | {:done, [{String.t(), binary()}]} | {:error, Status.t()}
   def recv_message(%{transport: transport} = call), do: transport.recv_message(call)
+
+  @doc "Whether a process can have calls that stream both ways on a channel, and do other things."
+  @spec hears?(channel()) :: boolean()
+  def hears?(%{transport: transport}), do: function_exported?(transport, :hear, 2)
+
+  @doc "See the callback `c:room?/1`."
+  @spec room?(call()) :: boolean()
+  def room?(%{transport: transport} = call), do: transport.room?(call)
+
+  @doc "See the callback `c:hear/2`."
+  @spec hear(call(), term()) :: {:ok, call()} | :unknown
+  def hear(%{transport: transport} = call, message), do: transport.hear(call, message)
+
+  @doc "See the callback `c:arrived/1`."
+  @spec arrived(call()) ::
+          {:ok, [binary()], call()}
+          | {:done, [binary()], [{String.t(), binary()}]}
+          | {:error, [binary()], Status.t()}
+  def arrived(%{transport: transport} = call), do: transport.arrived(call)
 
   @doc "See the callback `c:cancel/1`."
   @spec cancel(call()) :: :ok

@@ -3,7 +3,7 @@ for backend <- ["fake", "gloo"] do
   defmodule Module.concat(RankBridge.ContractTest, Macro.camelize(backend)) do
     use ExUnit.Case, async: false
 
-    alias RankBridge.{Error, Gang, Ref}
+    alias RankBridge.{Error, Gang, Program, Ref}
     alias RankBridge.Test.{ContractCases, ContractValues, LiveRanks}
 
     @backend backend
@@ -41,6 +41,9 @@ for backend <- ["fake", "gloo"] do
 
     defp run(gang, group, members, %{"calls" => _} = case),
       do: coalesced(gang, group, members, case)
+
+    defp run(gang, group, members, %{"steps" => _} = case),
+      do: program(gang, group, members, case)
 
     defp run(gang, group, members, %{"value" => value} = case) do
       source = Enum.at(members, case["arguments"]["src_rank_in_group"] || 0, 0)
@@ -137,6 +140,57 @@ for backend <- ["fake", "gloo"] do
             "arguments" => %{"in_place" => opts[:in_place]}
           })
         end
+      end
+    end
+
+    defp program(gang, group, members, case) do
+      refs = Map.new(case["tensors"], fn {name, it} -> {name, put(gang, group, members, it)} end)
+      program = Enum.reduce(case["steps"], Program.new(), &described(&2, &1, refs))
+      opts = [keep: case["keep"], group: group, timeout: ContractCases.timeout(case)]
+      outcome = RankBridge.run_program(gang, program, opts)
+      after_it = Map.merge(case["tensors"], case["after"])
+
+      if case["error"] do
+        told = for error <- errors(outcome), do: {error.reason, error.indefinite}
+        assert Enum.uniq(told) == [{ContractCases.reason(case), false}]
+      else
+        assert {:ok, given} = outcome
+        assert length(given) == length(case["results"])
+
+        for {results, expected} <- Enum.zip(given, case["results"]) do
+          if is_binary(expected), do: assert(ids(results) == ids(refs[expected]))
+          check(gang, nil, results, %{"results" => after_it[expected] || expected})
+        end
+      end
+
+      for {name, own} <- refs do
+        assert gang |> RankBridge.get!(own) |> Enum.map(&ContractCases.told/1) ==
+                 Enum.take(after_it[name], length(members))
+      end
+    end
+
+    defp put(gang, group, members, tensors) do
+      tensors = tensors |> Enum.take(length(members)) |> Enum.map(&ContractCases.tensor/1)
+      RankBridge.put!(gang, tensors, group: group)
+    end
+
+    defp ids(refs), do: Enum.map(refs, & &1.id)
+
+    defp described(program, %{"count" => count, "steps" => steps}, refs),
+      do:
+        Program.loop(
+          program,
+          count,
+          &Enum.reduce(steps, &1, fn it, p -> described(p, it, refs) end)
+        )
+
+    defp described(program, step, refs) do
+      opts = [as: step["name"]] ++ ContractCases.options(step["arguments"])
+
+      case step["takes"] do
+        nil -> apply(Program, ContractCases.operation(step), [program])
+        "%" <> name -> apply(Program, ContractCases.operation(step), [program, name, opts])
+        name -> apply(Program, ContractCases.operation(step), [program, refs[name], opts])
       end
     end
 

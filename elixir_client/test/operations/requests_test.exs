@@ -148,6 +148,19 @@ defmodule RankBridge.Operations.RequestsTest do
       assert Enum.map(submitted, &%{&1 | call: nil}) == expected
       assert without_id(submitted) == without_id(requests)
       assert Enum.uniq(for %{call: call} <- submitted, do: call.operation_id) == [operation.id]
+
+      if Declaration.of(name).called_on == :group do
+        assert {name, {:ok, given}} == {name, run(gang, name, input, [calls: :gang] ++ opts)}
+        assert %{0 => [%V1.CallRequest{} = whole]} = asked = RecordingRanks.asked(ranks)
+        assert map_size(asked) == 1
+        parts = for %{kind: {^name, part}} <- whole.operations, do: part
+
+        assert parts ==
+                 if(match?([_one], Enum.uniq(expected)), do: [hd(expected)], else: expected)
+
+        assert without_id([whole]) == without_id(requests)
+      end
+
       # However often it is asked for, the outcome is that of the direct call.
       for _time <- 1..2, do: assert(RankBridge.wait(gang, operation) == {:ok, given})
       assert RankBridge.is_complete(gang, operation) == {:ok, true}
@@ -167,7 +180,7 @@ defmodule RankBridge.Operations.RequestsTest do
 
   test "there is a case for every operation but those that others test", %{refs: refs} do
     there = for {name, _input, _opts, _requests} <- cases(refs), uniq: true, do: name
-    elsewhere = [:all_reduce, :reduce, :scatter, :reduce_scatter, :all_to_all]
+    elsewhere = [:all_reduce, :reduce, :scatter, :reduce_scatter, :all_to_all, :run_program]
     assert Enum.sort(Declaration.names() -- there) == Enum.sort(elsewhere)
   end
 

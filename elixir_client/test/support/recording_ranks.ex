@@ -1,7 +1,8 @@
 defmodule RankBridge.Test.RecordingRanks do
   @moduledoc """
   Three ranks of the group "world" within this VM, which keep every operation that they are asked for, and answer with
-  the value that they were told to give: a transport that answers by itself.
+  the value that they were told to give: a transport that answers by itself. Of a gang call, the values of all, in one
+  answer.
   """
 
   use Agent
@@ -14,11 +15,13 @@ defmodule RankBridge.Test.RecordingRanks do
 
   @rpcs [V1.RankService.describe_rank(), V1.RefService.open_session()] ++
           [V1.RefService.close_session(), V1.OperationService.submit()] ++
-          [V1.OperationService.await(), V1.OperationService.poll(), V1.RefService.release_refs()]
+          [V1.OperationService.await(), V1.OperationService.poll(), V1.RefService.release_refs()] ++
+          [V1.GangService.call()]
 
   @doc "Starts them. They give none."
   @spec start_link(keyword()) :: Agent.on_start()
-  def start_link(_opts), do: Agent.start_link(fn -> %{gives: %{}, asked: []} end)
+  def start_link(_opts),
+    do: Agent.start_link(fn -> %{gives: %{}, asked: [], passed_on: &Function.identity/1} end)
 
   @doc "Options of a gang of these ranks."
   @spec gang(pid()) :: keyword()
@@ -33,6 +36,10 @@ defmodule RankBridge.Test.RecordingRanks do
     gives = for {value, rank} <- Enum.with_index(values), into: %{}, do: {rank, value}
     Agent.update(ranks, &%{&1 | gives: gives})
   end
+
+  @doc "Tells the ranks what becomes of the members' outcomes of gang calls that they pass on."
+  @spec pass_on(pid(), ([V1.MemberOutcome.t()] -> [V1.MemberOutcome.t()])) :: :ok
+  def pass_on(ranks, fun), do: Agent.update(ranks, &%{&1 | passed_on: fun})
 
   @doc "What the ranks were asked for since this was last asked: by rank, the requests in order."
   @spec asked(pid()) :: %{non_neg_integer() => [struct()]}
@@ -94,6 +101,17 @@ defmodule RankBridge.Test.RecordingRanks do
     result = %V1.OperationResult{outcome: {:value, value(state, rank)}}
     status = %V1.OperationStatus{state: :OPERATION_STATE_DONE, result: result}
     {%V1.PollResponse{outcome: {:status, status}}, state}
+  end
+
+  defp answer(state, rank, _rpc, %V1.CallRequest{} = request) do
+    members =
+      for member <- 0..2 do
+        result = %V1.OperationResult{outcome: {:value, value(state, member)}}
+        %V1.MemberOutcome{rank: member, result: result}
+      end
+
+    outcomes = %V1.MemberOutcomes{members: state.passed_on.(members)}
+    {%V1.CallResponse{outcome: {:outcomes, outcomes}}, keep(state, rank, request)}
   end
 
   defp answer(state, rank, rpc, %V1.AwaitRequest{}),

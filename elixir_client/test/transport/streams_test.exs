@@ -152,6 +152,70 @@ defmodule RankBridge.Transport.StreamsTest do
     assert {:done, []} = Transport.recv_message(call)
   end
 
+  test "a process that does not wait for a stream hears of what arrives", %{channel: channel} do
+    {:ok, call} = Transport.open_stream(channel, "/test.Test/Chat", timeout: 20_000)
+    assert Transport.hear(call, {:another, :message}) == :unknown
+    assert {:ok, [], call} = Transport.arrived(call)
+    assert Transport.room?(call)
+
+    {call, heard} =
+      for n <- 1..200, reduce: {call, []} do
+        {call, heard} ->
+          {:ok, call} = Transport.send_message(call, "#{n}")
+          # What has come meanwhile was taken in by that.
+          {:ok, messages, call} = Transport.arrived(call)
+          {call, heard ++ messages}
+      end
+
+    {:ok, call} = Transport.half_close(call)
+    assert {:done, messages, []} = hear(call)
+    assert heard ++ messages == for(n <- 1..200, do: "re: #{n}")
+  end
+
+  test "a stream that hears is told of the end of its connection, after what came", context do
+    {:ok, call} = Transport.open_stream(context.channel, "/test.Test/Chat", timeout: 20_000)
+    {:ok, call} = Transport.send_message(call, "1")
+    assert {:ok, ["re: 1"], call} = heard(call)
+    Transport.close(context.channel)
+    assert {:error, [], %{sent?: true}} = hear(call)
+  end
+
+  test "there is no room while the server takes nothing", %{channel: channel} do
+    {:ok, call} = Transport.open_stream(channel, "/test.Test/Chat", timeout: 20_000)
+    call = fill(call)
+    refute Transport.room?(call)
+    {:ok, call} = Transport.half_close(call)
+    assert {:done, [_ | _], []} = hear(call)
+  end
+
+  # One message is far more than the cap.
+  defp fill(call) do
+    {:ok, call} = Transport.send_message(call, String.duplicate("x", 8_000_000))
+    call
+  end
+
+  # All messages until the end.
+  defp hear(call, before \\ []) do
+    case heard(call) do
+      {:ok, messages, call} -> hear(call, before ++ messages)
+      {how, messages, why} -> {how, before ++ messages, why}
+    end
+  end
+
+  defp heard(call) do
+    receive do
+      message ->
+        case Transport.hear(call, message) do
+          {:ok, call} -> some(Transport.arrived(call))
+          :unknown -> heard(call)
+        end
+    end
+  end
+
+  # Headers and words of what was sent bring no message.
+  defp some({:ok, [], call}), do: heard(call)
+  defp some(told), do: told
+
   test "halting cancels the call at the server", %{server: server, channel: channel} do
     wish = ~s({"count": 1000000, "size": 100000, "name": "halted"})
     halt = fn message, _acc -> {:halt, byte_size(message)} end

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ctypes
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import cast
 
 import torch
@@ -18,6 +19,11 @@ from .pieces import as_bytes
 _CPU = torch.device("cpu")
 # Dtypes whose generators and fills torch does in float32 first.
 _NARROW = frozenset(dtype for dtype in Dtype if dtype.torch_name.startswith("float8"))
+
+# Elements that are made at a time where that takes more memory than they do themselves.
+_BLOCK = 1 << 17
+# torch makes normal ones 16 at a time, and fewer than these in another way.
+_LEAST = 16
 
 
 class TorchTensors:
@@ -35,18 +41,20 @@ class TorchTensors:
     def create(self, spec: TensorSpec, init: Init) -> object:
         """A new tensor; random ones come from torch's CPU generator with the given seed."""
         self._check_device(spec)
-        match init:
-            case Full(value):
-                return self._full(spec, value)
-            case Arange(start, step):
-                return self._placed(self._arange(spec, start, step))
-            case Uniform() | Normal():
-                return self._placed(self._random(spec, init))
+        with _allocating(spec):
+            match init:
+                case Full(value):
+                    return self._full(spec, value)
+                case Arange(start, step):
+                    return self._placed(self._arange(spec, start, step))
+                case Uniform() | Normal():
+                    return self._placed(self._random(spec, init))
 
     def empty(self, spec: TensorSpec) -> object:
         """A new contiguous tensor."""
         self._check_device(spec)
-        return torch.empty(spec.shape, dtype=TORCH[spec.dtype], device=self._on)
+        with _allocating(spec):
+            return torch.empty(spec.shape, dtype=TORCH[spec.dtype], device=self._on)
 
     def reshaped(self, tensor: object, shape: Sequence[int]) -> object:
         """A view where that can be."""
@@ -97,7 +105,8 @@ class TorchTensors:
                 raise invalid("the element does not fit the dtype", expected=str(dtype), got=str(value))
             value = int(value)
         if dtype in _NARROW:
-            return self._placed(torch.full(spec.shape, value, dtype=torch.float32).to(TORCH[dtype]))
+            one = torch.full((), value, dtype=torch.float32).to(TORCH[dtype])
+            return self._placed(one.expand(spec.shape).contiguous())
         if dtype is Dtype.COMPLEX32:
             # By way of its halves: torch warns of complex32 arithmetic, of which there is none here.
             pairs = torch.zeros((*spec.shape, 2), dtype=torch.float16)
@@ -115,18 +124,15 @@ class TorchTensors:
                 raise invalid(
                     "start and step do not fit the dtype", expected=f"integers for {dtype}", got=got
                 )
-            first = int(start)
-            last = first + int(step) * max(0, spec.elements - 1)
-            if not (_fits(dtype, first) and _fits(dtype, last)):
-                got = f"{first} to {last}"
+            at_first = int(start)
+            last = at_first + int(step) * max(0, spec.elements - 1)
+            if not (_fits(dtype, at_first) and _fits(dtype, last)):
+                got = f"{at_first} to {last}"
                 raise invalid("the elements do not fit the dtype", expected=str(dtype), got=got)
-            # Two's complement all the way, so that uint64's upper half comes out right as well.
-            flat = (torch.arange(spec.elements) * _signed(int(step)) + _signed(first)).view(torch.uint64)
-            if dtype is not Dtype.UINT64:
-                flat = flat.view(torch.int64)
-        else:
-            flat = torch.arange(spec.elements, dtype=torch.float64) * step + start
-        return flat.to(TORCH[dtype]).reshape(spec.shape)
+        made = torch.empty(spec.elements, dtype=TORCH[dtype])
+        for first, end in _pieces(spec.elements):
+            made[first:end].copy_(_stretch(dtype, first, end, start, step))
+        return made.reshape(spec.shape)
 
     def _random(self, spec: TensorSpec, init: Uniform | Normal) -> torch.Tensor:
         dtype = spec.dtype
@@ -135,17 +141,64 @@ class TorchTensors:
                 ErrorCode.UNSUPPORTED_DTYPE,
                 f"random elements are made for floating-point dtypes, not {dtype}",
             )
-        generator = torch.Generator().manual_seed(init.seed)
-        made = torch.empty(spec.shape, dtype=torch.float32 if dtype in _NARROW else TORCH[dtype])
-        if isinstance(init, Uniform):
-            if not init.low < init.high:
-                raise invalid("low must be below high", expected=f"more than {init.low}", got=str(init.high))
-            made.uniform_(init.low, init.high, generator=generator)
-        else:
-            if not init.std >= 0:
-                raise invalid("std is negative", expected="0 or more", got=str(init.std))
-            made.normal_(init.mean, init.std, generator=generator)
-        return made.to(TORCH[dtype])
+        fill = _filling(init)
+        if dtype not in _NARROW:
+            return fill(torch.empty(spec.shape, dtype=TORCH[dtype]))
+        made = torch.empty(spec.elements, dtype=TORCH[dtype])
+        for first, end in _pieces(spec.elements):
+            made[first:end].copy_(fill(torch.empty(end - first)))
+        return made.reshape(spec.shape)
+
+
+def _filling(init: Uniform | Normal) -> Callable[[torch.Tensor], torch.Tensor]:
+    """What fills tensors with the next random elements. Raises INVALID_ARGUMENT."""
+    generator = torch.Generator().manual_seed(init.seed)
+    if isinstance(init, Uniform):
+        low, high = init.low, init.high
+        if not low < high:
+            raise invalid("low must be below high", expected=f"more than {low}", got=str(high))
+        return lambda tensor: tensor.uniform_(low, high, generator=generator)
+    mean, std = init.mean, init.std
+    if not std >= 0:
+        raise invalid("std is negative", expected="0 or more", got=str(std))
+    return lambda tensor: tensor.normal_(mean, std, generator=generator)
+
+
+def _pieces(elements: int) -> Iterator[tuple[int, int]]:
+    """Where to begin and end: pieces of `_BLOCK`, and a last one of `_LEAST` or more, unless that is all there is."""
+    first = 0
+    while first < elements:
+        end = first + _BLOCK
+        if elements - end < _LEAST:
+            end = elements
+        yield first, end
+        first = end
+
+
+@contextmanager
+def _allocating(spec: TensorSpec) -> Iterator[None]:
+    """Raise RESOURCE_EXHAUSTED where the host has no memory for a tensor: it may have less than a rank may hold."""
+    try:
+        yield
+    except RuntimeError as error:
+        # torch has no exception of its own for this.
+        if "DefaultCPUAllocator" not in str(error):
+            raise
+        raise BridgeError.of(
+            ErrorCode.RESOURCE_EXHAUSTED,
+            f"no room for {spec}: the host has no memory left for it",
+            expected="memory to be had",
+            got=f"{spec.nbytes} bytes refused",
+        ) from error
+
+
+def _stretch(dtype: Dtype, first: int, end: int, start: float, step: float) -> torch.Tensor:
+    """Elements `first` to `end` of an arange, in a dtype that holds them exactly or is the widest there is."""
+    if dtype.kind != "int":
+        return torch.arange(first, end, dtype=torch.float64) * step + start
+    # Two's complement all the way, so that uint64's upper half comes out right as well.
+    flat = (torch.arange(first, end) * _signed(int(step)) + _signed(int(start))).view(torch.uint64)
+    return flat if dtype is Dtype.UINT64 else flat.view(torch.int64)
 
 
 def _fits(dtype: Dtype, value: int) -> bool:
@@ -159,7 +212,8 @@ def _signed(value: int) -> int:
 
 def check_bools(values: torch.Tensor) -> None:
     """Raise INVALID_ARGUMENT unless the bytes, as uint8, are bools."""
-    if bool((values > 1).any()):
+    # Not `values > 1`, which would be as large again.
+    if values.numel() and int(values.max()) > 1:
         raise invalid("a bool is neither 0 nor 1", expected="bytes 0 and 1")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -41,7 +42,12 @@ class Alarms:
     def _run(self) -> None:
         while True:
             for ring in self._wait():
-                ring()
+                try:
+                    ring()
+                except Exception:
+                    # It is shown as that of a thread; the other alarms are to ring all the same.
+                    told = threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread()))
+                    threading.excepthook(told)
 
     def _wait(self) -> list[Callable[[], None]]:
         with self._changed:

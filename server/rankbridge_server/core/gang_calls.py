@@ -21,7 +21,7 @@ from .letters import MAX_PART, MAX_RESULT, Command, Letter, Report
 from .outcome import Outcome
 from .relayed_calls import Asked, RelayedCalls
 from .route import Route
-from .task import VERDICT_GRACE, Task, cancelled
+from .task import VERDICT_GRACE, Task, cancelled, failure_of
 
 _MAX_SHOWN = 500
 
@@ -135,7 +135,11 @@ class GangCalls:
         # Links that are closed end the generation, and the call with it.
         with suppress(OSError):
             generation.links.command(group, it.number, it.parts)
-        it.own = self._begin(generation, Command(group, it.number, it.parts[0]), 0)
+        try:
+            it.own = self._begin(generation, Command(group, it.number, it.parts[0]), 0)
+        except Exception as error:
+            # A fault of rankbridge: the lane goes on, and whoever waits is told.
+            self._fill(route, it, failure_of(error))
 
     def _late(self, route: Route, it: GangCall, end: float) -> None:
         """The time is over, and not all have told."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import threading
 import time
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,6 +17,8 @@ from .tensors import TensorSpec
 
 SHARED_SESSION = ""
 MAX_ID_BYTES = 128
+# So many released ids are not worth a new list.
+_FEW = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +53,15 @@ class Usage:
 
 @dataclass(slots=True)
 class _Session:
-    """`refs` and `bytes` count what is set aside as well. `lease` in seconds; 0: none."""
+    """`refs` and `bytes` count what is set aside as well. `lease` in seconds; 0: none.
+
+    `made`: ids in the order in which they were made, with those of some released refs among them, never many more
+    than there are others.
+    """
 
     id: str
     cells: dict[str, Cell] = field(default_factory=dict)
+    made: list[str] = field(default_factory=list)
     refs: int = 0
     bytes: int = 0
     lease: float = 0.0
@@ -63,6 +71,24 @@ class _Session:
     @property
     def due(self) -> float | None:
         return self.renewed + self.lease if self.lease else None
+
+    def keep(self, cell: Cell) -> None:
+        self.cells[cell.ref.id] = cell
+        self.made.append(cell.ref.id)
+
+    def forget(self, ref_ids: Iterable[str]) -> None:
+        for ref_id in ref_ids:
+            del self.cells[ref_id]
+        if len(self.made) > 2 * len(self.cells) + _FEW:
+            self.made = list(self.cells)
+
+    def after(self, number: int) -> Iterator[Ref]:
+        """Refs that were made later, oldest first. The first is found without a look at those before it."""
+        start = bisect_right(self.made, number, key=_number)
+        for at in range(start, len(self.made)):
+            cell = self.cells.get(self.made[at])
+            if cell is not None:
+                yield cell.ref
 
 
 class Slot:
@@ -143,16 +169,18 @@ class RefStore:
                 "the shared session cannot be closed", expected="the id of an open session", got="''"
             )
         with self._lock:
-            return self._close(self._session(session_id))
+            freed = self._close(self._session(session_id))
+        # To give much memory back takes a while, in which nobody is to wait for the lock.
+        return len(freed)
 
     def expire(self) -> tuple[list[str], float | None]:
         """Close sessions whose lease is over; returns them, and when the next lease is over, if one is."""
         now = time.monotonic()
         with self._lock:
             over = [it for it in self._sessions.values() if it.due is not None and it.due <= now]
-            for session in over:
-                self._close(session)
+            freed = [self._close(session) for session in over]
             due = min((it.due for it in self._sessions.values() if it.due is not None), default=None)
+        del freed
         return [session.id for session in over], due
 
     def reserve(self, session_id: str, spec: TensorSpec) -> Slot:
@@ -188,19 +216,17 @@ class RefStore:
         with self._lock:
             session = self._session(session_id)
             cells = {ref_id: self._find(session_id, ref_id) for ref_id in ref_ids}
-            for ref_id, cell in cells.items():
-                del session.cells[ref_id]
+            for ref_id in cells:
                 del self._owners[ref_id]
-                self._count(session, -1, -cell.ref.spec.nbytes)
+            session.forget(cells)
+            self._count(session, -len(cells), -sum(cell.ref.spec.nbytes for cell in cells.values()))
             return len(cells)
 
     def page(self, session_id: str, after: str, size: int) -> Sequence[Ref]:
         """At most `size` refs of a session, oldest first, those made after the ref `after` (empty: all)."""
         with self._lock:
-            cells = self._session(session_id).cells.values()
-            start = self._number(after) if after else 0
-            later = (cell.ref for cell in cells if self._number(cell.ref.id) > start)
-            return list(islice(later, size))
+            session = self._session(session_id)
+            return list(islice(session.after(self._checked_number(after) if after else 0), size))
 
     def usage(self) -> Sequence[Usage]:
         """What each session owns, the shared session first."""
@@ -213,7 +239,7 @@ class RefStore:
                 raise self._unknown_session(session.id)
             self._made += 1
             ref = Ref(f"{self.rank}.{self._nonce}.{self._made}", self.rank, session.id, spec)
-            session.cells[ref.id] = Cell(ref, tensor)
+            session.keep(Cell(ref, tensor))
             self._owners[ref.id] = session
             return ref
 
@@ -228,16 +254,15 @@ class RefStore:
         self._refs += refs
         self._bytes += nbytes
 
-    def _close(self, session: _Session) -> int:
-        released = len(session.cells)
+    def _close(self, session: _Session) -> dict[str, Cell]:
         for ref_id in session.cells:
             del self._owners[ref_id]
         # Room that is set aside goes with its session: whoever holds a slot finds the session closed.
         self._count(session, -session.refs, -session.bytes)
-        session.cells.clear()
+        cells, session.cells, session.made = session.cells, {}, []
         session.open = False
         del self._sessions[session.id]
-        return released
+        return cells
 
     def _session(self, session_id: str) -> _Session:
         session = self._sessions.get(session_id)
@@ -268,14 +293,19 @@ class RefStore:
             return False
         return 0 < int(parts[2]) <= self._made
 
-    def _number(self, ref_id: str) -> int:
+    def _checked_number(self, ref_id: str) -> int:
         if not self._was_made_here(ref_id):
             raise BridgeError.of(ErrorCode.UNKNOWN_REF, f"no ref {ref_id!r} on this rank")
-        return int(ref_id.rsplit(".", 1)[1])
+        return _number(ref_id)
 
     @staticmethod
     def _unknown_session(session_id: str) -> BridgeError:
         return BridgeError.of(ErrorCode.UNKNOWN_SESSION, f"no open session {session_id!r} on this rank")
+
+
+def _number(ref_id: str) -> int:
+    """How many refs its rank had made with it."""
+    return int(ref_id.rsplit(".", 1)[1])
 
 
 def _room(what: str, limit: int, held: int, more: int, spec: TensorSpec) -> None:

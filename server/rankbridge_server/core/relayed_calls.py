@@ -9,16 +9,32 @@ from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
 from contextlib import suppress
 from dataclasses import replace
+from typing import Protocol
 
 from .alarms import Alarms
 from .errors import BridgeError, ErrorCode
 from .generation import Generation
+from .lane import Courier
 from .letters import Errand, Relay
 from .route import Route
 from .task import VERDICT_GRACE
 
-Leave = Callable[[Callable[[], None]], None]
-"""Takes what is to be called when the caller of a gang call has gone."""
+
+class Asked(Protocol):
+    """A gang call that another rank has asked for, under way."""
+
+    @property
+    def withdraw(self) -> Callable[[], None]:
+        """What withdraws it."""
+        ...
+
+    def then(self, told: Callable[[], None]) -> None:
+        """Have `told` called when its response is there; it must be quick."""
+        ...
+
+    def packed(self) -> bytes:
+        """The response, once it is there. Raises nothing."""
+        ...
 
 
 class _Caller:
@@ -49,14 +65,16 @@ class _Caller:
 class RelayedCalls:
     """What was asked of other ranks, and what they have asked. Safe to call from any thread."""
 
-    def __init__(self, call: Callable[[bytes, Leave], bytes], alarms: Alarms) -> None:
-        """`call` does a gang call that another rank was asked for; it may take its time."""
-        self._call = call
+    def __init__(self, begin: Callable[[bytes], Asked], alarms: Alarms) -> None:
+        """`begin` begins a gang call that another rank was asked for."""
+        self._begin = begin
         self._alarms = alarms
+        # It begins them in the order in which they came, and answers; who reads the links has no time for either.
+        self._courier = Courier("gang-calls")
         self._numbers = itertools.count(1)
         self._asked: dict[int, Future[bytes]] = {}
-        # Callers of calls that were asked of other ranks, by that rank and its number.
-        self._callers: dict[tuple[int, int], _Caller] = {}
+        # Callers of calls that were asked of other ranks, by generation, that rank, and its number.
+        self._callers: dict[tuple[int, int, int], _Caller] = {}
 
     def ask(self, route: Route, body: bytes, timeout: float) -> tuple[Future[bytes], Callable[[], None]]:
         """Have the group's leader do a gang call; gives its response to come, and what withdraws it.
@@ -72,6 +90,8 @@ class RelayedCalls:
         self._alarms.set(
             answer, time.monotonic() + timeout + 2 * VERDICT_GRACE, lambda: _fail(answer, _late(route))
         )
+        if answer.done():
+            self._alarms.cancel(answer)
         try:
             generation.links.relay(relay)
         except OSError as error:
@@ -81,18 +101,17 @@ class RelayedCalls:
 
     def heard(self, generation: Generation, relay: Relay) -> None:
         """A relay for this rank has come. Called by whoever reads the links."""
+        key = generation.number, relay.source, relay.number
         if relay.errand is Errand.CALL:
-            # It takes its time, and who reads the links has none.
-            caller = self._callers[(relay.source, relay.number)] = _Caller()
-            args = (generation, relay, caller)
-            threading.Thread(target=self._answer, args=args, name="gang-call", daemon=True).start()
+            caller = self._callers[key] = _Caller()
+            self._courier.add(lambda: self._begin_here(generation, relay, caller))
         elif relay.errand is Errand.ANSWER:
             answer = self._asked.get(relay.number)
             if answer is not None:
                 with suppress(InvalidStateError):
                     answer.set_result(relay.body)
         else:
-            known = self._callers.get((relay.source, relay.number))
+            known = self._callers.get(key)
             if known is not None:
                 known.go()
 
@@ -107,12 +126,18 @@ class RelayedCalls:
             with suppress(OSError):
                 generation.links.relay(relay._replace(errand=Errand.WITHDRAW, body=b""))
 
-    def _answer(self, generation: Generation, asked: Relay, caller: _Caller) -> None:
-        try:
-            body = self._call(asked.body, caller.leave)
-        finally:
-            del self._callers[(asked.source, asked.number)]
-        answer = Relay(asked.target, asked.source, asked.number, Errand.ANSWER, body)
+    def _begin_here(self, generation: Generation, relay: Relay, caller: _Caller) -> None:
+        asked = self._begin(relay.body)
+        caller.leave(asked.withdraw)
+
+        def told() -> None:
+            self._courier.add(lambda: self._answer(generation, relay, asked))
+
+        asked.then(told)
+
+    def _answer(self, generation: Generation, relay: Relay, asked: Asked) -> None:
+        del self._callers[generation.number, relay.source, relay.number]
+        answer = Relay(relay.target, relay.source, relay.number, Errand.ANSWER, asked.packed())
         # Who is gone needs no answer.
         with suppress(OSError):
             generation.links.relay(answer)

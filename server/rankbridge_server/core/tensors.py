@@ -11,6 +11,8 @@ from .dtype import Dtype
 from .errors import invalid
 
 MAX_DIMENSIONS = 64
+# So that bytes are counted in 63 bits, whatever the dtype.
+MAX_ELEMENTS = 2**58
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +41,13 @@ class TensorSpec:
             )
         if any(size < 0 for size in self.shape):
             raise invalid("a size in the shape is negative", expected="0 or more", got=str(list(self.shape)))
+        # Without elements it fits into any limit, but nobody can count its strides.
+        if not self.elements and math.prod(filter(None, self.shape)) > MAX_ELEMENTS:
+            raise invalid(
+                "the sizes other than 0 are too large",
+                expected=f"a product of at most {MAX_ELEMENTS}",
+                got=str(list(self.shape)),
+            )
 
     def dimension(self, dim: int) -> int:
         """The dimension `dim` counted from the first, for a `dim` that may count from the last.

@@ -23,29 +23,57 @@ MAX_UNDER_WAY = 256
 
 
 class Streams:
-    """The streams of one rank."""
+    """The streams of one rank. Thread-safe."""
 
     def __init__(self, rank: Rank) -> None:
         self._rank = rank
-        self._free = threading.BoundedSemaphore(MAX_STREAMS)
+        self._lock = threading.Lock()
+        self._open: set[_Stream] = set()
+        self._ended = False
+
+    def __len__(self) -> int:
+        """How many there are now."""
+        return len(self._open)
 
     def answer(
         self, requests: Iterator[pb.ExecuteRequest], context: grpc.ServicerContext
     ) -> Iterator[pb.CallResponse]:
-        """Do what is asked, and answer, from this thread, until the caller has ended or gone."""
-        if not self._free.acquire(blocking=False):
-            yield self._refusal()
-            return
+        """Do what is asked, and answer, from this thread, until the caller has ended or gone, or the rank stops.
+
+        Whatever was begun is answered before a stream ends: what is not, was not begun.
+        """
+        stream = _Stream(self._rank)
         try:
-            stream = _Stream(self._rank)
-            if context.add_callback(stream.leave):
+            refusal = self._refusal(stream)
+            if refusal is not None:
+                yield refusal
+            elif context.add_callback(stream.leave):
                 reader = threading.Thread(target=stream.read, args=(requests,), name="execute", daemon=True)
                 reader.start()
                 yield from stream.responses()
         finally:
-            self._free.release()
+            with self._lock:
+                self._open.discard(stream)
 
-    def _refusal(self) -> pb.CallResponse:
+    def end(self) -> None:
+        """The rank stops: every stream ends when it has answered what it has begun, and none begins."""
+        with self._lock:
+            self._ended = True
+            streams = list(self._open)
+        for stream in streams:
+            stream.end()
+
+    def _refusal(self, stream: _Stream) -> pb.CallResponse | None:
+        """What is answered to a stream that is one too many; None: it is one of these now."""
+        with self._lock:
+            free = len(self._open) < MAX_STREAMS
+            if free:
+                self._open.add(stream)
+            ended = self._ended
+        if free:
+            if ended:
+                stream.end()
+            return None
         error = BridgeError.of(
             ErrorCode.RESOURCE_EXHAUSTED,
             "too many streams of gang calls on this rank",
@@ -66,6 +94,7 @@ class _Stream:
         # Those whose turn it is to be answered; None: there are no more.
         self._ready: SimpleQueue[Begun | None] = SimpleQueue()
         self._room = threading.Semaphore(MAX_UNDER_WAY)
+        self._beginning = False
         self._ended = False
         self._left = False
 
@@ -73,22 +102,19 @@ class _Stream:
         """Begin what comes, until nothing more does."""
         try:
             for request in requests:
-                kind = request.WhichOneof("kind")
-                if kind == "withdraw":
+                if request.WhichOneof("kind") == "withdraw":
                     self._withdraw(request.withdraw)
-                else:
-                    # A request that says nothing is refused as a call without operations.
-                    self._room.acquire()
-                    if self._left:
-                        break
-                    self._begin(request.call)
+                    continue
+                self._room.acquire()
+                if not self._may_begin():
+                    break
+                # A request that says nothing is refused as a call without operations.
+                self._begin(request.call)
         except grpc.RpcError:
             # The caller has gone, as `leave` has been told.
             pass
         finally:
-            with self._lock:
-                self._ended = True
-                self._answer_first()
+            self.end()
 
     def responses(self) -> Iterator[pb.CallResponse]:
         """What each call came to, as soon as those before it were answered."""
@@ -96,20 +122,35 @@ class _Stream:
             yield begun.response()
             self._room.release()
 
+    def end(self) -> None:
+        """Begin nothing more."""
+        with self._lock:
+            self._ended = True
+            self._answer_first()
+
     def leave(self) -> None:
         """The caller has gone, or the stream is over."""
         with self._lock:
             self._left = True
             under_way = list(self._under_way)
-        for begun in under_way:
+        self.end()
+        # The last first: none is begun because one before it is not any more.
+        for begun in reversed(under_way):
             begun.withdraw()
         # Who reads may be waiting for room that nobody makes any more.
         self._room.release()
 
+    def _may_begin(self) -> bool:
+        with self._lock:
+            self._beginning = not self._ended
+            return self._beginning
+
     def _begin(self, request: pb.CallRequest) -> None:
+        # Without the lock, which those take who tell what became of others.
         begun = Begun(self._rank, request)
         with self._lock:
             self._under_way.append(begun)
+            self._beginning = False
             left = self._left
         begun.then(self._done)
         if left:
@@ -129,5 +170,5 @@ class _Stream:
         """With the lock held."""
         while self._under_way and self._under_way[0].done:
             self._ready.put(self._under_way.popleft())
-        if self._ended and not self._under_way:
+        if self._ended and not self._beginning and not self._under_way:
             self._ready.put(None)

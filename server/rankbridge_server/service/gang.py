@@ -152,7 +152,7 @@ class GangServicer(stub.GangServiceServicer):
     def __init__(self, rank: Rank, credentials: grpc.ChannelCredentials | None = None) -> None:
         self._rank = rank
         self._credentials = credentials
-        self._streams = Streams(rank)
+        self.streams = Streams(rank)
         rank.gang_calls.parts = WireParts(rank)
 
     def Call(self, request: pb.CallRequest, context: grpc.ServicerContext) -> pb.CallResponse:
@@ -168,7 +168,7 @@ class GangServicer(stub.GangServiceServicer):
         self, request_iterator: Iterator[pb.ExecuteRequest], context: grpc.ServicerContext
     ) -> Iterator[pb.CallResponse]:
         """Do one gang call after another."""
-        return self._streams.answer(request_iterator, context)
+        return self.streams.answer(request_iterator, context)
 
     def Form(self, request: pb.FormRequest, context: grpc.ServicerContext) -> pb.FormResponse:
         """Form the next generation."""

@@ -140,8 +140,9 @@ class Server:
             self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
 
     def stop(self, grace: float) -> None:
-        """Stop serving; calls that run have `grace` seconds to end."""
+        """Stop serving; calls that run have `grace` seconds to end, and streams of gang calls end with theirs."""
         self._health.enter_graceful_shutdown()
+        self._gang.streams.end()
         self._server.stop(grace).wait()
 
     def wait(self) -> None:
@@ -157,7 +158,8 @@ class Server:
         )
         for base, messages, table, add in _TYPED:
             add(servicer(rank, base, messages, table), server)
-        gang_service_pb2_grpc.add_GangServiceServicer_to_server(GangServicer(rank, dialling), server)
+        self._gang = GangServicer(rank, dialling)
+        gang_service_pb2_grpc.add_GangServiceServicer_to_server(self._gang, server)
         graph_service_pb2_grpc.add_GraphServiceServicer_to_server(GraphServicer(rank), server)
         group_service_pb2_grpc.add_GroupServiceServicer_to_server(GroupServicer(rank), server)
         operation_service_pb2_grpc.add_OperationServiceServicer_to_server(OperationServicer(rank), server)

@@ -7,6 +7,7 @@ from typing import cast
 import pytest
 import torch
 
+from rankbridge_server.backends import torch_tensors
 from rankbridge_server.backends.dtypes import TORCH
 from rankbridge_server.backends.torch_tensors import TorchTensors
 from rankbridge_server.core.dtype import Dtype
@@ -147,3 +148,45 @@ def test_a_device_that_is_not_there_is_refused() -> None:
         make(Dtype.FLOAT32, Full(0), device="cuda:0")
     assert error.value.failure.code is ErrorCode.INVALID_ARGUMENT
     assert error.value.failure.expected == "cpu"
+
+
+@pytest.mark.parametrize("dtype", [Dtype.INT32, Dtype.UINT64, Dtype.FLOAT32, Dtype.BFLOAT16])
+def test_an_arange_that_is_made_in_pieces_is_one_arange(dtype: Dtype) -> None:
+    size = 3 * torch_tensors._BLOCK + 5
+    made = make(dtype, Arange(3, 2), (size,))
+    wide = torch.arange(size, dtype=torch.float64 if dtype.kind == "float" else torch.int64) * 2 + 3
+    assert torch.equal(made, wide.to(TORCH[dtype]))
+
+
+@pytest.mark.parametrize("init", [Full(7), Arange(5, 3)])
+@pytest.mark.parametrize("shape", [(), (0,), (1, 1), (2, 0, 3), (5, 2)])
+@pytest.mark.parametrize("dtype", [Dtype.FLOAT8_E4M3FN, Dtype.INT64])
+def test_any_shape_is_filled(dtype: Dtype, shape: tuple[int, ...], init: Init) -> None:
+    made = make(dtype, init, shape)
+    assert made.is_contiguous()
+    assert made.shape == shape
+    first, step = (7, 0) if isinstance(init, Full) else (5, 3)
+    expected = torch.tensor([first + step * at for at in range(made.numel())], dtype=torch.float32)
+    assert torch.equal(made.to(torch.float32).flatten(), expected.to(TORCH[dtype]).to(torch.float32))
+
+
+def test_bools_without_elements_are_bools() -> None:
+    tensors = TorchTensors()
+    tensors.written(tensors.empty(TensorSpec(Dtype.BOOL, (0, 3), "cpu")))
+
+
+@pytest.mark.parametrize("init", [None, Full(1), Arange(0, 1), Uniform(1, 0, 1)])
+def test_a_host_without_the_memory_is_told_as_such(init: Init | None) -> None:
+    spec = TensorSpec(Dtype.FLOAT32, (2**50,), "")
+    with pytest.raises(BridgeError, match="no memory left") as error:
+        TorchTensors().create(spec, init) if init else TorchTensors().empty(spec)
+    assert error.value.failure.code is ErrorCode.RESOURCE_EXHAUSTED
+    assert not error.value.failure.indefinite
+
+
+@pytest.mark.parametrize("more", [0, 1, 15, 16, 17, 40])
+@pytest.mark.parametrize("init", [Uniform(3, -2, 5), Normal(4, 1, 3)])
+def test_random_elements_that_are_made_in_pieces_are_those_of_one_piece(init: Init, more: int) -> None:
+    size = 2 * torch_tensors._BLOCK + more
+    made, wide = (make(dtype, init, (size,)) for dtype in (Dtype.FLOAT8_E5M2, Dtype.FLOAT32))
+    assert torch.equal(made.view(torch.uint8), wide.to(torch.float8_e5m2).view(torch.uint8))

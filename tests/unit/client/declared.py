@@ -10,7 +10,7 @@ from rankbridge import Ref, to_value
 from rankbridge import _operations as ops
 from rankbridge._calls import Call
 from rankbridge._gang_core import GangCore
-from rankbridge._programs import member_calls
+from rankbridge._procedures import member_calls
 from rankbridge.v1 import value_pb2
 
 SCOPE = ops.Scope(rank=2, session_id="mine", timeout=30.0)

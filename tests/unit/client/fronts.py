@@ -10,7 +10,13 @@ from typing import Any
 
 import rankbridge
 
-_AWAITED = (rankbridge.AsyncPending, rankbridge.AsyncQueue, rankbridge.AsyncSubmitted, rankbridge.AsyncWork)
+_AWAITED = (
+    rankbridge.AsyncPending,
+    rankbridge.AsyncQueue,
+    rankbridge.AsyncStreamed,
+    rankbridge.AsyncSubmitted,
+    rankbridge.AsyncWork,
+)
 """What an asyncio front gives that has methods to be awaited itself."""
 
 
@@ -78,7 +84,7 @@ class Blocking:
     def _entered(self, manager: Any) -> Iterator[Any]:
         value = self._runner.run(manager.__aenter__())
         try:
-            yield value
+            yield Blocking(self._runner, value) if isinstance(value, rankbridge.AsyncGangStream) else value
         except BaseException as error:
             if not self._runner.run(manager.__aexit__(type(error), error, error.__traceback__)):
                 raise

@@ -31,6 +31,8 @@ PAIRS = [
     (rankbridge.Rank, rankbridge.AsyncRank),
     (rankbridge.Pending, rankbridge.AsyncPending),
     (rankbridge.Submitted, rankbridge.AsyncSubmitted),
+    (rankbridge.GangStream, rankbridge.AsyncGangStream),
+    (rankbridge.Streamed, rankbridge.AsyncStreamed),
     (rankbridge.Work, rankbridge.AsyncWork),
     (rankbridge.Queue, rankbridge.AsyncQueue),
     (rankbridge.Events, rankbridge.AsyncEvents),
@@ -59,6 +61,7 @@ def test_connect_takes_the_same_in_both_fronts() -> None:
         rankbridge.AsyncGang,
         rankbridge.AsyncRank,
         rankbridge.AsyncSubmitted,
+        rankbridge.AsyncGangStream,
         rankbridge.AsyncWork,
         rankbridge.AsyncQueue,
         rankbridge.AsyncEvents,
@@ -68,7 +71,7 @@ def test_connect_takes_the_same_in_both_fronts() -> None:
 )
 def test_everything_that_waits_is_a_coroutine_in_the_asyncio_front(cls: type) -> None:
     at_once = {name for name, method in _methods(cls).items() if not inspect.iscoroutinefunction(method)}
-    assert at_once <= {"session", "start", "do_n_at_a_time", "graph_capture", "member"}
+    assert at_once <= {"session", "start", "stream", "do_n_at_a_time", "graph_capture", "member"}
 
 
 def test_every_operation_is_a_method_of_a_rank() -> None:

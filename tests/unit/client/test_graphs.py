@@ -10,8 +10,8 @@ from tests.unit.client.declared import SCOPE, answer, asked, calls_of, of_member
 
 from rankbridge import GangError, Graph, NameExistsError, ProtocolError, UnavailableError
 from rankbridge import _operations as ops
-from rankbridge._graph_programs import beginning, ending
-from rankbridge._programs import finishing
+from rankbridge._graph_procedures import beginning, ending
+from rankbridge._procedures import finishing
 from rankbridge.errors import Outcome
 from rankbridge.v1 import error_pb2, value_pb2
 from rankbridge.v1 import graph_service_pb2 as pb
@@ -72,10 +72,10 @@ def _error(code: error_pb2.ErrorCode.ValueType) -> error_pb2.Error:
 
 
 def test_what_may_have_begun_is_ended_if_not_all_have_begun() -> None:
-    program = beginning(declared.gang(), "g", "world")
-    calls = next(program)
+    procedure = beginning(declared.gang(), "g", "world")
+    calls = next(procedure)
     assert [(call.operation, call.rank) for call in calls] == [("begin_capture", rank) for rank in range(4)]
-    ends = program.send(
+    ends = procedure.send(
         [
             Outcome(rank=0, value=GRAPH),
             Outcome(rank=1, error=NameExistsError("there is one")),
@@ -85,7 +85,7 @@ def test_what_may_have_begun_is_ended_if_not_all_have_begun() -> None:
     )
     assert [(call.operation, call.rank) for call in ends] == [("end_capture", rank) for rank in (0, 2, 3)]
     kept = [Graph(name="g", group="world", session_id="gang", ranks=(rank,)) for rank in (0, 3)]
-    releases = program.send(
+    releases = procedure.send(
         [
             Outcome(rank=0, value=kept[0]),
             Outcome(rank=2, error=UnavailableError("gone")),
@@ -94,27 +94,27 @@ def test_what_may_have_begun_is_ended_if_not_all_have_begun() -> None:
     )
     assert [(call.operation, call.rank) for call in releases] == [("release_graph", 0), ("release_graph", 3)]
     with pytest.raises(NameExistsError) as caught:
-        program.send([Outcome(rank=0, value=kept[0]), Outcome(rank=3, value=kept[1])])
+        procedure.send([Outcome(rank=0, value=kept[0]), Outcome(rank=3, value=kept[1])])
     assert isinstance(caught.value, GangError)
 
 
 def test_an_interrupted_beginning_is_ended_everywhere() -> None:
-    program = beginning(declared.gang(), "g", "world")
-    next(program)
-    ends = program.throw(KeyboardInterrupt())
+    procedure = beginning(declared.gang(), "g", "world")
+    next(procedure)
+    ends = procedure.throw(KeyboardInterrupt())
     assert [(call.operation, call.rank) for call in ends] == [("end_capture", rank) for rank in range(4)]
     gone: list[Outcome[Any]] = [Outcome(rank=rank, error=UnavailableError("gone")) for rank in range(4)]
     with pytest.raises(KeyboardInterrupt):
-        program.send(gone)
+        procedure.send(gone)
 
 
 def test_a_graph_is_kept_on_all_members_or_on_none() -> None:
     graph = Graph(name="g", group="world", session_id="gang", ranks=(0, 1))
     kept = Graph(name="g", group="world", session_id="gang", ranks=(1,), operations=("barrier",))
-    program = ending(declared.gang(), graph)
-    next(program)
-    releases = program.send([Outcome(rank=0, error=UnavailableError("gone")), Outcome(rank=1, value=kept)])
+    procedure = ending(declared.gang(), graph)
+    next(procedure)
+    releases = procedure.send([Outcome(rank=0, error=UnavailableError("gone")), Outcome(rank=1, value=kept)])
     assert [(call.operation, call.rank) for call in releases] == [("release_graph", 1)]
     with pytest.raises(UnavailableError):
-        program.send([Outcome(rank=1, value=kept)])
+        procedure.send([Outcome(rank=1, value=kept)])
     assert graph.operations == ()

@@ -14,7 +14,7 @@ from tests.unit.client.sidecars import WAIT, Sidecar, SidecarGang
 import rankbridge
 from rankbridge import GroupExistsError, InvalidArgumentError, Layout, Mesh, RankOutOfRangeError
 from rankbridge._gang_core import GangCore
-from rankbridge._group_programs import making
+from rankbridge._group_procedures import making
 from rankbridge.errors import Outcome
 from rankbridge.v1 import group_service_pb2 as group_pb
 from rankbridge.v1 import rank_service_pb2 as rank_pb
@@ -265,22 +265,22 @@ def test_the_groups_of_a_layout_are_made(gang: Any, told: SidecarGang) -> None:
 
 def test_what_interrupts_the_making_ends_what_was_made() -> None:
     gang: GangCore[Any] = GangCore(["unix:a", "unix:b"], session_id="", lease=None, timeout=5)
-    program = making(gang, [("x", [0]), ("y", [0, 1]), ("z", [1])], timeout=None, generation=0)
-    next(program)
-    calls = program.send([Outcome(rank=rank, value=status(rank)) for rank in range(2)])
+    procedure = making(gang, [("x", [0]), ("y", [0, 1]), ("z", [1])], timeout=None, generation=0)
+    next(procedure)
+    calls = procedure.send([Outcome(rank=rank, value=status(rank)) for rank in range(2)])
     assert [call.rank for call in calls] == [0, 1]
     made = rankbridge.Group(name="x", ranks=(0,))
-    program.send([Outcome(rank=rank, value=made) for rank in range(2)])
-    ends = program.throw(KeyboardInterrupt())
+    procedure.send([Outcome(rank=rank, value=made) for rank in range(2)])
+    ends = procedure.throw(KeyboardInterrupt())
     assert [(call.operation, call.group, call.rank) for call in ends] == [
         ("destroy_group", "y", 0),
         ("destroy_group", "y", 1),
     ]
     unknown = rankbridge.UnknownGroupError("no such group")
-    ends = program.send([Outcome(rank=rank, error=unknown) for rank in range(2)])
+    ends = procedure.send([Outcome(rank=rank, error=unknown) for rank in range(2)])
     assert [(call.operation, call.group, call.rank) for call in ends] == [("destroy_group", "x", 0)]
     with pytest.raises(KeyboardInterrupt):
-        program.send([Outcome(rank=0, value=made)])
+        procedure.send([Outcome(rank=0, value=made)])
 
 
 def test_a_task_that_is_cancelled_ends_what_it_made(told: SidecarGang) -> None:

@@ -13,7 +13,7 @@ from rankbridge import InvalidArgumentError, Named, Program, ProtocolError, Rank
 from rankbridge import _operations as ops
 from rankbridge._calls import Together
 from rankbridge._gang_calls import joined
-from rankbridge._programs import finishing
+from rankbridge._procedures import finishing
 from rankbridge.v1 import call_pb2
 from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import gang_service_pb2 as gang_pb

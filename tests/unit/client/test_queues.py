@@ -17,7 +17,7 @@ from rankbridge import (
 )
 from rankbridge import _operations as ops
 from rankbridge._queue import MadeQueue
-from rankbridge._queue_programs import dequeuing, making, shutting_down
+from rankbridge._queue_procedures import dequeuing, making, shutting_down
 from rankbridge.errors import Outcome
 from rankbridge.v1 import queue_service_pb2 as pb
 
@@ -125,10 +125,10 @@ def test_the_only_reader_need_not_be_named() -> None:
 
 
 def test_what_may_have_been_made_is_ended_if_not_all_have_made_it() -> None:
-    program = making(gang(), "q", {"max_chunks": 2})
-    calls = next(program)
+    procedure = making(gang(), "q", {"max_chunks": 2})
+    calls = next(procedure)
     assert len({call.operation_id for call in calls}) == 1
-    ends = program.send(
+    ends = procedure.send(
         [
             Outcome(rank=0, value=TOLD),
             Outcome(rank=1, error=NameExistsError("there is one")),
@@ -138,11 +138,11 @@ def test_what_may_have_been_made_is_ended_if_not_all_have_made_it() -> None:
     )
     assert [(call.operation, call.rank) for call in ends] == [("shut_down_queue", 0), ("shut_down_queue", 2)]
     with pytest.raises(NameExistsError):
-        program.send([Outcome(rank=0, value=TOLD), Outcome(rank=2, error=UnavailableError("gone"))])
+        procedure.send([Outcome(rank=0, value=TOLD), Outcome(rank=2, error=UnavailableError("gone"))])
 
 
 def test_a_member_that_cannot_be_reached_is_told_when_a_queue_ends() -> None:
-    program = shutting_down(gang(), MADE, None, None)
-    assert [call.rank for call in next(program)] == [3, 0, 2]
+    procedure = shutting_down(gang(), MADE, None, None)
+    assert [call.rank for call in next(procedure)] == [3, 0, 2]
     with pytest.raises(UnavailableError):
-        program.send([Outcome(rank=3, error=UnavailableError("gone")), *[Outcome(rank=0, value=TOLD)] * 2])
+        procedure.send([Outcome(rank=3, error=UnavailableError("gone")), *[Outcome(rank=0, value=TOLD)] * 2])

@@ -1,4 +1,4 @@
-"""Programs side by side."""
+"""Procedures side by side."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from tests.unit.client.declared import SCOPE
 from rankbridge import GangError, InvalidArgumentError, MismatchError, PeerMissingError, RankBridgeError
 from rankbridge import _operations as ops
 from rankbridge._gang_core import all_values
-from rankbridge._programs import Program
+from rankbridge._procedures import Procedure
 from rankbridge._together import at_once, together
 from rankbridge.errors import Outcome
 
 
-def asking(*names: str) -> Program[list[Any]]:
+def asking(*names: str) -> Procedure[list[Any]]:
     """Asks for each name in a round of its own, and gives the answers."""
     told: list[Any] = []
     for name in names:
@@ -23,11 +23,11 @@ def asking(*names: str) -> Program[list[Any]]:
     return told
 
 
-def rounds(program: Program[Any], answers: dict[str, Any]) -> tuple[list[list[str]], Any]:
-    """Carries out a program, and gives the names asked for in each round, and the result."""
+def rounds(procedure: Procedure[Any], answers: dict[str, Any]) -> tuple[list[list[str]], Any]:
+    """Carries out a procedure, and gives the names asked for in each round, and the result."""
     asked: list[list[str]] = []
     try:
-        calls = next(program)
+        calls = next(procedure)
         while True:
             asked.append([call.group for call in calls])
             outcomes = [
@@ -36,15 +36,15 @@ def rounds(program: Program[Any], answers: dict[str, Any]) -> tuple[list[list[st
                 else Outcome(rank=call.rank, value=it)
                 for call in calls
             ]
-            calls = program.send(outcomes)
+            calls = procedure.send(outcomes)
     except StopIteration as end:
         return asked, end.value
 
 
 def test_calls_of_a_round_go_out_together_and_results_are_in_order() -> None:
-    program = together([asking("a", "b", "c"), at_once("none"), asking("d"), asking("e", "f")])
+    procedure = together([asking("a", "b", "c"), at_once("none"), asking("d"), asking("e", "f")])
     answers = {name: name.upper() for name in "abcdef"}
-    assert rounds(program, answers) == (
+    assert rounds(procedure, answers) == (
         [["a", "d", "e"], ["b", "f"], ["c"]],
         [["A", "B", "C"], "none", ["D"], ["E", "F"]],
     )
@@ -53,38 +53,38 @@ def test_calls_of_a_round_go_out_together_and_results_are_in_order() -> None:
 
 
 def test_one_that_refuses_before_any_call_keeps_all_from_being_called() -> None:
-    def refusing(error: InvalidArgumentError | None) -> Program[None]:
+    def refusing(error: InvalidArgumentError | None) -> Procedure[None]:
         if error is not None:
             raise error
         yield []
 
-    program = together([asking("a"), refusing(InvalidArgumentError("no"))])
+    procedure = together([asking("a"), refusing(InvalidArgumentError("no"))])
     with pytest.raises(InvalidArgumentError, match="no"):
-        next(program)
+        next(procedure)
 
 
 def test_one_that_fails_is_told_when_the_others_have_come_to_their_ends() -> None:
     missing = PeerMissingError("nobody came", rank=2)
-    program = together([asking("a", "b"), asking("c"), asking("d", "e", "f")])
+    procedure = together([asking("a", "b"), asking("c"), asking("d", "e", "f")])
     with pytest.raises(PeerMissingError) as caught:
-        rounds(program, {"a": 1, "b": 2, "c": missing, "d": 4, "e": 5, "f": 6})
+        rounds(procedure, {"a": 1, "b": 2, "c": missing, "d": 4, "e": 5, "f": 6})
     assert isinstance(caught.value, GangError)
     assert [it.value for it in caught.value.outcomes] == [2, None, 6]
     assert caught.value.indefinite
 
 
 def test_of_several_that_fail_the_cause_is_told_with_all_outcomes() -> None:
-    program = together([asking("a"), asking("b")])
+    procedure = together([asking("a"), asking("b")])
     with pytest.raises(MismatchError) as caught:
-        rounds(program, {"a": PeerMissingError("nobody"), "b": MismatchError("differ")})
+        rounds(procedure, {"a": PeerMissingError("nobody"), "b": MismatchError("differ")})
     assert isinstance(caught.value, GangError)
     assert [type(it.error) for it in caught.value.outcomes] == [PeerMissingError, MismatchError]
 
 
 def test_what_interrupts_ends_all() -> None:
-    programs = [asking("a"), asking("b")]
-    program = together(programs)
-    next(program)
+    procedures = [asking("a"), asking("b")]
+    procedure = together(procedures)
+    next(procedure)
     with pytest.raises(KeyboardInterrupt):
-        program.throw(KeyboardInterrupt())
-    assert [list(each) for each in (program, *programs)] == [[], [], []]
+        procedure.throw(KeyboardInterrupt())
+    assert [list(each) for each in (procedure, *procedures)] == [[], [], []]

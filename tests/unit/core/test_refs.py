@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from rankbridge_server.core import refs as core_refs
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.limits import Limits
@@ -157,6 +158,48 @@ def test_pages_go_on_where_they_stopped_even_when_the_last_ref_is_released() -> 
     assert [ref.id for ref in refs.page("", "", 2)] == ids[:2]
     refs.release("", [ids[1]])
     assert [ref.id for ref in refs.page("", ids[1], 9)] == ids[2:]
+
+
+def test_pages_are_whole_and_in_order_whatever_is_released_between_them() -> None:
+    refs = store()
+    refs.open_session("other")
+    ids = [keep(refs, "other" if at % 10 == 3 else "").id for at in range(1000)]
+    shared = [ref_id for at, ref_id in enumerate(ids) if at % 10 != 3]
+    for released in (shared[100:700], shared[:50], shared[-40:]):
+        refs.release("", released)
+        shared = [ref_id for ref_id in shared if ref_id not in released]
+        for after in (-1, 0, 3, 7, 120, 555, 999):
+            later = [ref_id for ref_id in shared if ids.index(ref_id) > after]
+            page = refs.page("", ids[after] if after >= 0 else "", 30)
+            assert [ref.id for ref in page] == later[:30]
+    more = keep(refs)
+    assert [ref.id for ref in refs.page("", shared[-1], 9)] == [more.id]
+    assert [ref.id for ref in refs.page("other", "", 1000)] == ids[3::10]
+
+
+def test_a_page_costs_what_is_on_it_and_not_what_is_before_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    refs = store()
+    ids = [keep(refs).id for _ in range(10_000)]
+    looked_at = 0
+    number = core_refs._number
+
+    def counting(ref_id: str) -> int:
+        nonlocal looked_at
+        looked_at += 1
+        return number(ref_id)
+
+    monkeypatch.setattr(core_refs, "_number", counting)
+    assert [ref.id for ref in refs.page("", ids[9000], 100)] == ids[9001:9101]
+    assert looked_at < 20
+
+
+def test_released_ids_are_not_kept_for_long() -> None:
+    refs = store()
+    kept = [keep(refs) for _ in range(10)]
+    for _ in range(1000):
+        refs.release("", [keep(refs).id])
+    assert len(refs._sessions[""].made) <= 2 * len(kept) + core_refs._FEW
+    assert refs.page("", "", 1000) == kept
 
 
 def test_limits_must_be_positive() -> None:

@@ -27,11 +27,14 @@ from rankbridge_server.backends.reductions import reduces
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.limits import Limits
+from rankbridge_server.core.refs import MAX_ID_BYTES, Ref
+from rankbridge_server.core.tensors import MAX_DIMENSIONS, TensorSpec
+from rankbridge_server.service import wire
 from rankbridge_server.service.collectives import COLLECTIVES
 from rankbridge_server.service.gang import GangServicer
 from rankbridge_server.service.group import GroupServicer
 from rankbridge_server.service.rank import RankServicer
-from rankbridge_server.service.refs import RefServicer
+from rankbridge_server.service.refs import MAX_PAGE, RefServicer
 from rankbridge_server.service.typed import servicer
 
 FLOAT = tensor_pb2.TensorSpec(dtype=dtype_pb2.DTYPE_FLOAT32, shape=[2])
@@ -162,6 +165,7 @@ def test_a_put_that_is_not_whole_is_refused_and_keeps_nothing(sidecar: Sidecar, 
         (tensor_pb2.TensorSpec(dtype=dtype_pb2.DTYPE_INT8, shape=[1], device="cuda:7"), "INVALID_ARGUMENT"),
         (tensor_pb2.TensorSpec(dtype=dtype_pb2.DTYPE_INT8, shape=[1025]), "RESOURCE_EXHAUSTED"),
         (tensor_pb2.TensorSpec(dtype=dtype_pb2.DTYPE_INT8, shape=[2**62, 2**62]), "RESOURCE_EXHAUSTED"),
+        (tensor_pb2.TensorSpec(dtype=dtype_pb2.DTYPE_INT8, shape=[0, 2**62, 2**62]), "INVALID_ARGUMENT"),
     ],
 )
 def test_a_tensor_that_cannot_be_is_refused(
@@ -172,6 +176,13 @@ def test_a_tensor_that_cannot_be_is_refused(
     header = ref_service_pb2.PutTensorRequest(header=ref_service_pb2.PutTensorHeader(tensor=spec))
     assert code(sidecar.put([header])) == expected
     assert [(usage.refs, usage.bytes) for usage in sidecar.rank.refs.usage()] == [(0, 0)]
+
+
+def test_a_page_of_the_longest_refs_is_below_what_grpc_takes_unless_told_otherwise() -> None:
+    spec = TensorSpec(Dtype.FLOAT8_E4M3FNUZ, (2**58,) * MAX_DIMENSIONS, "cuda:1023")
+    ref = wire.pack_ref(Ref(f"{2**31 - 1}.{'f' * 8}.{2**63}", 2**31 - 1, "s" * MAX_ID_BYTES, spec))
+    page = ref_service_pb2.RefPage(refs=[ref] * MAX_PAGE, next_page_token=ref.id)
+    assert ref_service_pb2.ListRefsResponse(page=page).ByteSize() < 4 << 20
 
 
 def test_full_without_an_element_is_refused(sidecar: Sidecar) -> None:

@@ -4,6 +4,7 @@ defmodule RankBridge.Gang.Joining do
   alias RankBridge.{AtOnce, Calls, Endpoints, Error, Id, Ranks, RankStatus, Sessions, Transport}
   alias RankBridge.Gang.{Settings, View}
   alias RankBridge.SharedMemory.Segments
+  alias RankBridge.Stream.Shared
 
   # A rank that was replaced is back within a second.
   @backoff {20, 200}
@@ -18,8 +19,10 @@ defmodule RankBridge.Gang.Joining do
       session_id: if(settings.session, do: Id.uuid(), else: ""),
       lease: settings.lease,
       timeout: settings.timeout,
+      calls: settings.calls,
       when_unready: settings.unready,
       memory: if(settings.session and settings.shared_memory, do: Segments.new()),
+      streams: Shared.new(),
       groups: :ets.new(:rank_bridge_groups, [:public, read_concurrency: true])
     }
   end

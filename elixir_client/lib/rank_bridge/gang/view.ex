@@ -7,7 +7,9 @@ defmodule RankBridge.Gang.View do
   * `session_id` - session of the gang's refs; empty: each rank's shared session
   * `lease` - of that session, in milliseconds; 0: it has none
   * `timeout` - default for calls, in milliseconds
+  * `calls` - how collectives go, where nothing else is said: to each rank, or to all of them as one gang call
   * `memory` - what the ranks share with this host, by `RankBridge.SharedMemory`; nil: nothing
+  * `streams` - public table of the streams on which its gang calls go, by `RankBridge.Stream.Shared`; nil: none
   * `groups` - public table of the members of groups, by name
   * `gang` - the gang's process
   * `unready` - why the gang cannot be called now: it is being started, or formed again; nil: it can
@@ -25,7 +27,9 @@ defmodule RankBridge.Gang.View do
           session_id: String.t(),
           lease: non_neg_integer(),
           timeout: pos_integer(),
+          calls: :ranks | :gang,
           groups: :ets.table(),
+          streams: :ets.table() | nil,
           memory: :ets.table() | nil,
           gang: pid(),
           unready: Error.t() | nil,
@@ -42,11 +46,13 @@ defmodule RankBridge.Gang.View do
     :timeout,
     :groups,
     :gang,
+    calls: :ranks,
     unready: nil,
     but_for: nil,
     when_unready: :wait,
     session_id: "",
     lease: 0,
+    streams: nil,
     memory: nil,
     known_as: nil,
     call_span_context: nil

@@ -1,7 +1,7 @@
 defmodule RankBridge.Operations.Arguments do
   @moduledoc "Makes of the options of an operation what its requests say, so that a wrong one is an error before."
 
-  alias RankBridge.{Calls, Error, Graph, Group, Options, Queue}
+  alias RankBridge.{Calls, Error, Graph, Group, Options, Program, Queue}
   alias RankBridge.Operations.{Declaration, ReduceOp}
 
   @names Declaration.names()
@@ -9,6 +9,7 @@ defmodule RankBridge.Operations.Arguments do
 
   # What each call has, but those that go as one have in common.
   @of_call [group: "world", operation_id: nil]
+  @of_all @of_call ++ [calls: nil]
 
   @typedoc "Who is called: all members of a group, or one rank."
   @type caller :: :of_gang | :of_rank
@@ -26,29 +27,37 @@ defmodule RankBridge.Operations.Arguments do
 
   @doc "A call's options with their defaults, and what its requests say of them."
   @spec read(atom(), caller(), keyword()) :: {:ok, map(), keyword()} | {:error, Error.t()}
-  def read(name, caller, opts), do: read(name, caller, opts, @of_call)
+  def read(name, :of_gang, opts) do
+    with {:ok, opts, fields} <- read(name, :of_gang, opts, @of_all),
+         :ok <- check_calls(opts, name),
+         do: {:ok, opts, fields}
+  end
+
+  def read(name, :of_rank, opts), do: read(name, :of_rank, opts, @of_call)
 
   @doc "The same of one of several calls that go as one."
   @spec read_coalesced(atom(), caller(), keyword()) ::
           {:ok, map(), keyword()} | {:error, Error.t()}
   def read_coalesced(name, caller, opts) do
-    common = Keyword.keyword?(opts) && Enum.find([:timeout | Keyword.keys(@of_call)], &opts[&1])
+    common = Keyword.keyword?(opts) && Enum.find([:timeout | Keyword.keys(@of_all)], &opts[&1])
 
     if common,
       do: refuse("#{name}", "", "#{inspect(common)} is an option of all calls that go as one"),
       else: read(name, caller, opts, [])
   end
 
-  defp read(name, _caller, _opts, _common) when name not in @names do
-    {:error,
-     Error.refusal(:invalid_argument, "there is no such operation",
-       expected: "one of #{Enum.map_join(@names, ", ", &inspect/1)}",
-       got: inspect(name, limit: 3)
-     )}
+  defp read(name, caller, opts, common) do
+    if Declaration.known?(name),
+      do: read(Declaration.of(name), name, caller, opts, common),
+      else:
+        {:error,
+         Error.refusal(:invalid_argument, "there is no such operation",
+           expected: "one of #{Enum.map_join(@names, ", ", &inspect/1)}",
+           got: inspect(name, limit: 3)
+         )}
   end
 
-  defp read(name, caller, opts, common) do
-    declaration = Declaration.of(name)
+  defp read(declaration, name, caller, opts, common) do
     options = declaration.options ++ Map.fetch!(declaration, caller)
     defaults = for {option, {_kind, default}} <- options, do: {option, default}
 
@@ -61,7 +70,19 @@ defmodule RankBridge.Operations.Arguments do
   defp check_called_on(%{called_on: :rank}, :of_gang, name),
     do: refuse("#{name}", "", "this operation is called on one rank, not on all members at once")
 
+  defp check_called_on(%{called_on: :gang}, :of_rank, name),
+    do: refuse("#{name}", "", "this operation is called on all members at once")
+
   defp check_called_on(_declaration, _caller, _name), do: :ok
+
+  defp check_calls(%{calls: calls}, _name) when calls in [nil, :gang, :ranks], do: :ok
+
+  defp check_calls(opts, name) do
+    refuse("#{name}", opts.group, "there is no such way to call a gang",
+      expected: ":gang or :ranks",
+      got: inspect(opts.calls, limit: 3)
+    )
+  end
 
   @doc """
   What each member's request says: the same for all, but for the row of sizes that it sends, and the column that it
@@ -98,6 +119,7 @@ defmodule RankBridge.Operations.Arguments do
   end
 
   defp field_name(:rows_of_sizes, _name), do: :rows_of_sizes
+  defp field_name(:keep, _name), do: :results
   defp field_name(_kind, name), do: name
 
   defp field(:rank_in_group, rank) when is_integer(rank) and rank in 0..0xFFFF_FFFF,
@@ -141,6 +163,13 @@ defmodule RankBridge.Operations.Arguments do
   defp field(:queue, %Queue{name: name}), do: {:ok, name}
   defp field(:queue, name) when is_binary(name), do: {:ok, name}
   defp field(:queue, _other), do: {:invalid_argument, "a queue, or its name"}
+
+  defp field(:keep, keep) when is_list(keep) do
+    names = for name <- keep, {:ok, text} <- [Program.name(name)], uniq: true, do: text
+    if length(names) == length(keep), do: {:ok, names}, else: field(:keep, nil)
+  end
+
+  defp field(:keep, _other), do: {:invalid_argument, "a list of names, each once"}
   defp field(:boolean, value) when is_boolean(value), do: {:ok, value}
   defp field(:boolean, _other), do: {:invalid_argument, "true or false"}
 

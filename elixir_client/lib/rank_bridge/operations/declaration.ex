@@ -12,27 +12,28 @@ defmodule RankBridge.Operations.Declaration do
   defstruct [:rpc, :takes, called_on: :group, options: [], of_gang: [], of_rank: [], gives: :each]
 
   @typedoc """
-  * `called_on` - `:group`: a call of the gang drives all members; `:rank`: each rank is called for itself
+  * `called_on` - `:group`: a call of the gang drives all members; `:gang`: the same, always as one gang call; `:rank`: each
+    rank is called for itself
   * `takes` - what the members bring, see `t:takes/0`
   * `options` - name, kind and default of what the request says beside `call` and what is brought
   * `of_gang`, `of_rank` - options that only a call of the gang has, and only a call of one rank: of the gang's, each
     member's request gets its own share
   * `gives` - `:each`: what each member gets, in group order; `:nothing`: nil; `:calls`: for each of several calls what it
-    gives; `:recorded`: the same of collectives that the members have recorded
+    gives; `:recorded`: the same of collectives that the members have recorded; `:kept`: the same of what is kept
   """
   @type t :: %__MODULE__{
           rpc: Rpc.t(),
-          called_on: :group | :rank,
+          called_on: :group | :gang | :rank,
           takes: takes(),
           options: [option()],
           of_gang: [option()],
           of_rank: [option()],
-          gives: :each | :nothing | :calls | :recorded
+          gives: :each | :nothing | :calls | :recorded | :kept
         }
 
   @typedoc """
   What is brought: nothing; refs, values or numbers, one for each member; the source's value, its list with a value for
-  each member, or its map of tensors; a map of tensors of one rank; what one rank expects; calls; or a graph.
+  each member, or its map of tensors; a map of tensors of one rank; what one rank expects; calls; a program; or a graph.
   """
   @type takes ::
           :nothing
@@ -45,6 +46,7 @@ defmodule RankBridge.Operations.Declaration do
           | :dict
           | :expected
           | :calls
+          | :program
           | :graph
 
   @type option :: {atom(), {kind(), term()}}
@@ -58,6 +60,7 @@ defmodule RankBridge.Operations.Declaration do
           | :rows_of_sizes
           | :layout
           | :queue
+          | :keep
           | :reduce_op
           | :boolean
 
@@ -66,7 +69,7 @@ defmodule RankBridge.Operations.Declaration do
            [:reduce_scatter, :all_to_all, :scan, :broadcast_object, :scatter_object] ++
            [:gather_object, :all_gather_object, :all_reduce_value, :broadcast_tensor_dict] ++
            [:send, :recv, :send_object, :recv_object, :send_tensor_dict, :recv_tensor_dict] ++
-           [:coalesce, :replay, :enqueue, :dequeue]
+           [:coalesce, :replay, :enqueue, :dequeue, :run_program]
 
   @source {:src_rank_in_group, {:rank_in_group, 0}}
   @destination {:dst_rank_in_group, {:rank_in_group, 0}}
@@ -83,11 +86,15 @@ defmodule RankBridge.Operations.Declaration do
   @receives [src_rank_in_group: {:any_rank_in_group, nil}, tag: {:tag, 0}]
   @queue [queue: {:queue, nil}]
 
-  @doc "Every operation's name."
+  @doc "Every operation's name, but for `:ping`, for which the ranks have no call."
   @spec names() :: [atom()]
   def names, do: @names
 
-  @doc "Whether several of an operation can go as one, see `RankBridge.coalesce/3`."
+  @doc "Whether there is an operation of that name."
+  @spec known?(term()) :: boolean()
+  def known?(name), do: name == :ping or name in @names
+
+  @doc "Whether an operation can go with others, see `RankBridge.coalesce/3` and `RankBridge.Program`."
   @spec coalesced?(t()) :: boolean()
   def coalesced?(%__MODULE__{rpc: rpc}),
     do: service(rpc) == service(V1.CollectiveService.barrier())
@@ -148,6 +155,17 @@ defmodule RankBridge.Operations.Declaration do
 
   def of(:enqueue), do: of_one(V1.QueueService.enqueue(), :values, @queue)
   def of(:dequeue), do: of_one(V1.QueueService.dequeue(), :nothing, @queue)
+
+  def of(:run_program) do
+    rpc = V1.OperationService.run_program()
+    %__MODULE__{rpc: rpc, takes: :program, gives: :kept, options: [keep: {:keep, []}]}
+  end
+
+  def of(:ping) do
+    # What a gang call's parts are of this kind.
+    rpc = %Rpc{V1.GangService.call() | request: V1.PingRequest}
+    %__MODULE__{rpc: rpc, takes: :nothing, gives: :nothing, called_on: :gang}
+  end
 
   defp on_refs(rpc, options), do: on(rpc, :refs, options)
   defp on(rpc, takes, options), do: %__MODULE__{rpc: rpc, takes: takes, options: options}

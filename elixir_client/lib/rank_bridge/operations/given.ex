@@ -5,20 +5,23 @@ defmodule RankBridge.Operations.Given do
   alias RankBridge.Operations.Declaration
 
   @typedoc """
-  `:each`: a list of what each member got; `:nothing`: nil; `{:calls, given}`: a list of what each of several calls
-  gave; `:recorded`: the same of collectives that the members know, but not this client; `:one`: what the one rank got
+  `:each`: a list of what each member got; `:nothing`: nil; `{:calls, given}`: a list of what each of several calls,
+  or of several results that are kept, gave; `:recorded`: the same of collectives that the members know, but not this client; `:one`: what the one rank got
   that was called.
   """
   @type t :: :each | :nothing | {:calls, [t()]} | :recorded | :one
 
-  @doc "What an operation gives to who calls it; `input` is what is brought, which was read."
-  @spec by(Declaration.t(), :of_gang | :of_rank, term()) :: t()
-  def by(_declaration, :of_rank, _input), do: :one
+  @doc "What an operation gives to who calls it; `input` is what is brought, which was read, as its options were."
+  @spec by(Declaration.t(), :of_gang | :of_rank, term(), map()) :: t()
+  def by(_declaration, :of_rank, _input, _opts), do: :one
 
-  def by(%Declaration{gives: :calls}, :of_gang, calls),
+  def by(%Declaration{gives: :calls}, :of_gang, calls, _opts),
     do: {:calls, for(call <- calls, do: Declaration.of(elem(call, 0)).gives)}
 
-  def by(%Declaration{gives: gives}, :of_gang, _input), do: gives
+  def by(%Declaration{gives: :kept}, :of_gang, _program, opts),
+    do: {:calls, for(_name <- opts.keep, do: :each)}
+
+  def by(%Declaration{gives: gives}, :of_gang, _input, _opts), do: gives
 
   @doc """
   All values in the order of the ranks, or one error: of all ranks, or the own one of a rank that was called for itself.
@@ -43,7 +46,7 @@ defmodule RankBridge.Operations.Given do
          do: told(give, of_members)
        )}
     else
-      protocol("not one value for each of #{length(gives)} calls", call)
+      protocol("not #{length(gives)} values from each member", call)
     end
   end
 

@@ -1,5 +1,5 @@
 defmodule RankBridge.Operations.Inputs do
-  @moduledoc "What members bring to an operation, as their requests say it: refs, values, maps of tensors, calls."
+  @moduledoc "What members bring to an operation, as their requests say it: refs, values, maps of tensors, a graph."
 
   alias RankBridge.{Calls, Dtype, Error, Graph, Group, Ref, Tensor, Value}
   alias RankBridge.Operations.{Arguments, Declaration}
@@ -87,15 +87,6 @@ defmodule RankBridge.Operations.Inputs do
 
   defp take(:expected, other, _caller, _members, _opts),
     do: refuse("this is nothing to expect", "a ref, a dtype and a shape, or nil", shown(other))
-
-  defp take(:calls, calls, caller, members, _opts) do
-    calls = check_list(calls, "call")
-    calls != [] || refuse("nothing to coalesce", "a call or more", "[]")
-    {requests, sessions} = calls |> Enum.map(&coalesced(&1, caller, members)) |> Enum.unzip()
-
-    {for(operations <- Enum.zip_with(requests, & &1), do: [operations: operations]),
-     sessions |> Enum.concat() |> Enum.uniq()}
-  end
 
   defp take(:graph, %Graph{} = graph, _caller, members, _opts),
     do: {for(_rank <- members, do: [graph: graph.name]), [graph.session_id]}
@@ -206,42 +197,6 @@ defmodule RankBridge.Operations.Inputs do
     do: refuse("this is no number", "a boolean, an integer or a float", shown(other))
 
   defp spec(dtype, shape), do: %V1.TensorSpec{dtype: Dtype.to_proto(dtype), shape: shape}
-
-  # --- calls that go as one ---
-
-  defp coalesced({name, input}, caller, members),
-    do: coalesced({name, input, []}, caller, members)
-
-  defp coalesced({name, input, opts}, caller, members) do
-    with {:ok, opts, fields} <- Arguments.read_coalesced(name, caller, opts),
-         declaration = Declaration.of(name),
-         :ok <- check_coalesced(declaration, name),
-         call = %Calls{rpc: declaration.rpc, operation: "#{name}", deadline: 1},
-         {:ok, {brought, sessions}} <- read(declaration, input, caller, members, opts, call),
-         {:ok, shares} <- Arguments.shares(fields, length(members), call) do
-      operations =
-        for {mine, share} <- Enum.zip(brought, shares),
-            do: %V1.Operation{kind: {name, struct!(declaration.rpc.request, mine ++ share)}}
-
-      {operations, sessions}
-    else
-      {:error, error} -> throw({:failed, inside(error)})
-    end
-  end
-
-  defp coalesced(other, _caller, _members) do
-    expected = "{name, input} or {name, input, options}"
-    refuse("this is no call", expected, shown(other))
-  end
-
-  defp check_coalesced(declaration, name) do
-    if Declaration.coalesced?(declaration),
-      do: :ok,
-      else: refuse("#{name} cannot go with others as one", "a collective on refs", "#{name}")
-  end
-
-  defp inside(%Error{operation: ""} = error), do: error
-  defp inside(error), do: %{error | message: "#{error.operation}: #{error.message}"}
 
   @spec refuse(String.t(), String.t(), String.t()) :: no_return()
   defp refuse(message, expected, got), do: refuse(:invalid_argument, message, expected, got)

@@ -2,26 +2,28 @@ defmodule RankBridge.Operations.Plan do
   @moduledoc """
   One operation before it is sent: a request for each rank that is called. Every way to call one begins with it.
 
-  `timeout` is the operation's, in milliseconds. `gives` and `caller` say how to tell what it gives.
+  `timeout` is the operation's, in milliseconds. `gives` says how to tell what it gives, and `calls` how it goes: to each
+  rank, or to all of them as one gang call.
   """
 
   alias RankBridge.{Calls, Error, Groups, Id, Value}
   alias RankBridge.Gang.View
-  alias RankBridge.Operations.{Arguments, Declaration, Given, Inputs}
+  alias RankBridge.Operations.{Arguments, Composed, Declaration, GangCall, Given}
   alias RankBridge.Proto.V1
   alias RankBridge.Run.Ids
 
   # The requests have what is to be sent.
   @derive {Inspect, only: [:name, :timeout]}
   @enforce_keys [:name, :gives, :timeout, :call, :requests]
-  defstruct [:name, :gives, :timeout, :call, :requests]
+  defstruct [:name, :gives, :timeout, :call, :requests, calls: :ranks]
 
   @type t :: %__MODULE__{
           name: atom(),
           gives: Given.t(),
           timeout: pos_integer(),
           call: Calls.t(),
-          requests: [{non_neg_integer(), struct()}]
+          requests: [{non_neg_integer(), struct()}],
+          calls: :gang | :ranks
         }
 
   @type result(value) :: {:ok, value} | {:error, Error.t()}
@@ -61,7 +63,7 @@ defmodule RankBridge.Operations.Plan do
     }
 
     with {:ok, {brought, sessions}} <-
-           Inputs.read(declaration, input, caller, members, opts, call),
+           Composed.read(declaration, input, caller, members, opts, call),
          {:ok, session_id} <- common_session(view, sessions, call),
          {:ok, shares} <- Arguments.shares(fields, length(members), call) do
       header = %V1.Call{
@@ -79,13 +81,18 @@ defmodule RankBridge.Operations.Plan do
       {:ok,
        %__MODULE__{
          name: name,
-         gives: Given.by(declaration, caller, input),
+         gives: Given.by(declaration, caller, input, opts),
          timeout: timeout,
          call: call,
-         requests: requests
+         requests: requests,
+         calls: calls(declaration, caller, opts, view)
        }}
     end
   end
+
+  defp calls(%{called_on: :gang}, _caller, _opts, _view), do: :gang
+  defp calls(_declaration, :of_gang, opts, view), do: opts.calls || view.calls
+  defp calls(_declaration, :of_rank, _opts, _view), do: :ranks
 
   defp common_session(view, [], _call), do: {:ok, view.session_id}
   defp common_session(_view, [session_id], _call), do: {:ok, session_id}
@@ -103,8 +110,13 @@ defmodule RankBridge.Operations.Plan do
   @doc "Sends it, and waits for what it gives."
   @spec perform(View.t(), t()) :: result(term())
   def perform(view, plan) do
-    view
-    |> Calls.each(plan.requests, plan.call)
+    told(view, plan, each(view, plan))
+  end
+
+  @doc "What it gives, of the results of its ranks."
+  @spec told(View.t(), t(), [{non_neg_integer(), Calls.result()}]) :: result(term())
+  def told(view, plan, results) do
+    results
     |> Enum.map(&value(&1, plan.call))
     |> then(&Given.gathered(plan.gives, &1, true))
     |> case do
@@ -117,6 +129,11 @@ defmodule RankBridge.Operations.Plan do
         {:error, error}
     end
   end
+
+  defp each(view, %{calls: :ranks} = plan), do: Calls.each(view, plan.requests, plan.call)
+
+  defp each(view, %{calls: :gang} = plan),
+    do: GangCall.each(view, plan.name, plan.requests, plan.call)
 
   defp value({rank, {:ok, value}}, call) do
     with {:error, error} <- Value.from_proto(value) do

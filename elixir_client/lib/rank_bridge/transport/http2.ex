@@ -218,6 +218,15 @@ defmodule RankBridge.Transport.HTTP2 do
   defdelegate recv_message(call), to: Call, as: :recv
 
   @impl true
+  defdelegate room?(call), to: Call
+
+  @impl true
+  defdelegate hear(call, message), to: Call
+
+  @impl true
+  defdelegate arrived(call), to: Call
+
+  @impl true
   defdelegate cancel(call), to: Call, as: :finish
 
   # Data of an open-ended call must not take another way than its beginning.

@@ -9,7 +9,7 @@ import torch
 
 from ...core.coordinator import ReduceOp
 from ..pieces import as_bytes, concatenated, divided
-from .meeting import Meeting
+from .meeting import Given, Meeting
 
 _COMBINE: dict[ReduceOp, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     ReduceOp.SUM: torch.add,
@@ -60,13 +60,13 @@ class FakeCoordinator:
 
     def all_reduce(self, tensor: object, op: ReduceOp, timeout: float) -> object:
         """What all gave, combined."""
-        return _reduced(self._exchange(tensor, timeout), op)
+        return self._reduced_once(tensor, op, timeout).clone()
 
     def reduce_scatter(
         self, tensor: object, op: ReduceOp, dim: int, sizes: Sequence[int], timeout: float
     ) -> object:
         """This member's part of what all gave, combined."""
-        whole = _reduced(self._exchange(tensor, timeout), op)
+        whole = self._reduced_once(tensor, op, timeout)
         return divided(whole, dim, sizes)[self._rank_in_group].clone()
 
     def all_gather(self, tensor: object, dim: int, sizes: Sequence[int], timeout: float) -> object:
@@ -98,9 +98,16 @@ class FakeCoordinator:
         self._left()
 
     def _exchange(self, tensor: object, timeout: float) -> Sequence[torch.Tensor]:
+        return cast(Sequence[torch.Tensor], self._given(tensor, timeout))
+
+    def _reduced_once(self, tensor: object, op: ReduceOp, timeout: float) -> torch.Tensor:
+        """What all gave, combined: one tensor for all members, lest many take as long as their number squared."""
+        return self._given(tensor, timeout).once(lambda given: _reduced(given, op))
+
+    def _given(self, tensor: object, timeout: float) -> Given:
         # A copy: an operation in place may put another tensor into the giver's cell while others still read.
         given = cast(torch.Tensor, tensor).clone()
-        return cast(Sequence[torch.Tensor], self._meeting.exchange(self._rank_in_group, given, timeout))
+        return self._meeting.exchange(self._rank_in_group, given, timeout)
 
 
 def _joined(given: Sequence[torch.Tensor], dim: int) -> torch.Tensor:

@@ -5,11 +5,33 @@ from __future__ import annotations
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Self, cast
 
 import torch
 
 from ...core.errors import BridgeError, ErrorCode, Phase
+
+
+class Given(tuple[torch.Tensor | None, ...]):
+    """What the members of one exchange gave, by rank in group; all of them get the same object."""
+
+    def __new__(cls, tensors: Iterable[torch.Tensor | None]) -> Self:
+        """Holds the tensors."""
+        given = super().__new__(cls, tensors)
+        given._making = threading.Lock()
+        given._made = None
+        return given
+
+    _making: threading.Lock
+    _made: torch.Tensor | None
+
+    def once(self, make: Callable[[Sequence[torch.Tensor]], torch.Tensor]) -> torch.Tensor:
+        """What `make` makes of them, which is the same for every member and is made for the first that asks."""
+        with self._making:
+            if self._made is None:
+                self._made = make(cast(Sequence[torch.Tensor], self))
+            return self._made
 
 
 class Meeting:
@@ -20,19 +42,17 @@ class Meeting:
         self._changed = threading.Condition()
         self._round = 0
         self._given: dict[int, torch.Tensor | None] = {}
-        self._result: Sequence[torch.Tensor | None] = ()
+        self._result = Given(())
         self._broken = False
         self._sent: dict[tuple[int, int], deque[torch.Tensor]] = {}
 
-    def exchange(
-        self, rank_in_group: int, given: torch.Tensor | None, timeout: float
-    ) -> Sequence[torch.Tensor | None]:
+    def exchange(self, rank_in_group: int, given: torch.Tensor | None, timeout: float) -> Given:
         """What each member gave, by rank in group. Raises BACKEND_FAILED after `timeout` seconds, for ever after."""
         with self._changed:
             mine = self._round
             self._given[rank_in_group] = given
             if len(self._given) == self._size and not self._broken:
-                self._result = [self._given[rank] for rank in range(self._size)]
+                self._result = Given(self._given[rank] for rank in range(self._size))
                 self._given = {}
                 self._round += 1
                 self._changed.notify_all()

@@ -132,6 +132,50 @@ defmodule RankBridge.Transport.HTTP2.Call do
     end
   end
 
+  @doc "Whether a message would be sent at once."
+  @spec room?(t()) :: boolean()
+  def room?(call), do: call.unwritten < call.write_cap
+
+  @doc "Takes a message of the mailbox, if it is this call's."
+  @spec hear(t(), term()) :: {:ok, t()} | :unknown
+  def hear(%{ref: ref} = call, {ref, events}) when is_list(events),
+    do: {:ok, %{call | inbox: call.inbox ++ events}}
+
+  def hear(%{monitor: monitor} = call, {:DOWN, monitor, :process, _pid, why}),
+    do: {:ok, server_down(call, why)}
+
+  def hear(_call, _message), do: :unknown
+
+  @doc "The messages that are there, without waiting; and the end, after which the call must not be used."
+  @spec arrived(t()) ::
+          {:ok, [binary()], t()}
+          | {:done, [binary()], [{String.t(), binary()}]}
+          | {:error, [binary()], Status.t()}
+  def arrived(call), do: arrived(call, [])
+
+  defp arrived(call, messages) do
+    case Response.pull(call.response) do
+      {:ok, message, response} ->
+        arrived(%{call | response: response}, [message | messages])
+
+      {:more, response} ->
+        more(acknowledge(%{call | response: response}), messages)
+
+      {:done, metadata} ->
+        finish(call)
+        {:done, Enum.reverse(messages), metadata}
+
+      {:error, status, response} ->
+        finish(%{call | response: response})
+        {:error, Enum.reverse(messages), status}
+    end
+  end
+
+  defp more(%{inbox: []} = call, messages), do: {:ok, Enum.reverse(messages), call}
+
+  defp more(%{inbox: [event | inbox]} = call, messages),
+    do: %{call | inbox: inbox} |> handle(event) |> arrived(messages)
+
   @doc "Ends our side of the stream."
   @spec half_close(t()) :: {:ok | :closed, t()}
   def half_close(call) do

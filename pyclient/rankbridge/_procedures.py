@@ -1,6 +1,6 @@
 """Calls of several ranks that belong together, for the sync and the async front.
 
-A program is a generator: it yields the calls of a round, which its front sends all at once, gets their outcomes, and
+A procedure is a generator: it yields the calls of a round, which its front sends all at once, gets their outcomes, and
 returns what it is for. It makes no I/O itself.
 """
 
@@ -19,7 +19,7 @@ from rankbridge.errors import InvalidArgumentError, Outcome, ProtocolError, Rank
 
 T = TypeVar("T")
 
-Program = Generator[list[Call[Any]], list[Outcome[Any]], T]
+Procedure = Generator[list[Call[Any]], list[Outcome[Any]], T]
 """Yields the calls of each round, gets their outcomes, returns a result."""
 
 Finish = Callable[[list[Any]], list[Any] | None]
@@ -27,7 +27,7 @@ Finish = Callable[[list[Any]], list[Any] | None]
 
 __all__ = [
     "Finish",
-    "Program",
+    "Procedure",
     "anything",
     "broadcasting_tensor_dict",
     "calling",
@@ -41,14 +41,14 @@ __all__ = [
 ]
 
 
-def calling(gang: GangCore[Any], operation: str, given: Any, options: dict[str, Any]) -> Program[list[Any]]:
+def calling(gang: GangCore[Any], operation: str, given: Any, options: dict[str, Any]) -> Procedure[list[Any]]:
     """Calls an operation on every member of its group, and gives their results in group order."""
     members = yield from members_for(gang, operation, given, options)
     build = ops.find_operation(operation)
     return all_values((yield member_calls(gang, operation, build, given, members, options)))
 
 
-def members_of(gang: GangCore[Any], group: str | Group) -> Program[tuple[int, ...]]:
+def members_of(gang: GangCore[Any], group: str | Group) -> Procedure[tuple[int, ...]]:
     """Gives a group's ranks in group order; asks a rank where only that one knows them."""
     known = gang._known_members(group)
     if known is not None:
@@ -62,7 +62,7 @@ def members_of(gang: GangCore[Any], group: str | Group) -> Program[tuple[int, ..
 
 def members_for(
     gang: GangCore[Any], operation: str, given: Any, options: Mapping[str, Any]
-) -> Program[tuple[int, ...]]:
+) -> Procedure[tuple[int, ...]]:
     """Gives the members that an operation is called on, or nobody where what is given names them."""
     if _names_members(operation, given):
         return ()
@@ -221,19 +221,19 @@ def _described(
     return [build(gang._scope(rank), part, **options) for rank, part in zip(members, parts, strict=True)]
 
 
-def running(gang: GangCore[Any], program: Any, options: dict[str, Any]) -> Program[list[Any]]:
+def running(gang: GangCore[Any], program: Any, options: dict[str, Any]) -> Procedure[list[Any]]:
     """Runs a program of steps, and gives for each name that is kept what the collective's method gives."""
     by_member = yield from calling(gang, "run_program", program, options)
     return finishing("run_program", program)(by_member) or []
 
 
-def coalescing(gang: GangCore[Any], collectives: Any, options: dict[str, Any]) -> Program[list[Any]]:
+def coalescing(gang: GangCore[Any], collectives: Any, options: dict[str, Any]) -> Procedure[list[Any]]:
     """Does several collectives as one, and gives for each what its method gives."""
     by_member = yield from calling(gang, "coalesce", collectives, options)
     return finishing("coalesce", collectives)(by_member) or []
 
 
-def replaying(gang: GangCore[Any], graph: str | Graph, options: dict[str, Any]) -> Program[list[Any]]:
+def replaying(gang: GangCore[Any], graph: str | Graph, options: dict[str, Any]) -> Procedure[list[Any]]:
     """Runs a graph again, and gives for each collective what its method gives."""
     by_member = yield from calling(gang, "replay", graph, options)
     return finishing("replay", graph)(by_member) or []
@@ -286,7 +286,7 @@ def _as_they_are(results: list[Any]) -> list[Any]:
 
 def broadcasting_tensor_dict(
     gang: GangCore[Any], tensors: Any, metadata_group: str | Group | None, options: dict[str, Any]
-) -> Program[list[Any]]:
+) -> Procedure[list[Any]]:
     """Broadcasts a tensor dict, once the group of its metadata is known to have the same members."""
     if metadata_group is not None:
         members = yield from members_of(gang, options.get("group", "world"))

@@ -1,4 +1,4 @@
-"""The programs of message queues: what all members of a group do together."""
+"""The procedures of message queues: what all members of a group do together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rankbridge._calls import Call
 from rankbridge._gang_core import CLOSE_TIMEOUT, GangCore, all_values, new_id
 from rankbridge._groups import Group
 from rankbridge._operations import group_name
-from rankbridge._programs import Program, members_of
+from rankbridge._procedures import Procedure, members_of
 from rankbridge._queue import MadeQueue, QueueDescription
 from rankbridge.errors import (
     InvalidArgumentError,
@@ -37,7 +37,7 @@ def queue_name(name: str | None) -> str:
     return f"mq-{new_id()}" if name is None else name
 
 
-def making(gang: GangCore[Any], name: str, options: dict[str, Any]) -> Program[MadeQueue]:
+def making(gang: GangCore[Any], name: str, options: dict[str, Any]) -> Procedure[MadeQueue]:
     """Makes a queue on every member of a group. If one fails, those that have it end it again."""
     members = yield from members_of(gang, options.get("group", "world"))
     group = group_name(options.get("group", "world"))
@@ -57,7 +57,7 @@ def making(gang: GangCore[Any], name: str, options: dict[str, Any]) -> Program[M
 
 def making_for_one_reader(
     gang: GangCore[Any], reader: int, name: str, options: dict[str, Any]
-) -> Program[list[MadeQueue | None]]:
+) -> Procedure[list[MadeQueue | None]]:
     """Makes a queue from each member to one reader: all of them, or none. By rank in group, none at the reader's."""
     group: str | Group = options.get("group", "world")
     members = yield from members_of(gang, group)
@@ -85,7 +85,7 @@ def making_for_one_reader(
     return made
 
 
-def finding(gang: GangCore[Any], name: str, group: str | Group) -> Program[MadeQueue]:
+def finding(gang: GangCore[Any], name: str, group: str | Group) -> Procedure[MadeQueue]:
     """Asks the members of a group for a queue."""
     members = yield from members_of(gang, group)
     outcomes: list[Outcome[list[QueueDescription]]] = yield list(gang._on(members, ops.queues))
@@ -104,7 +104,7 @@ def finding(gang: GangCore[Any], name: str, group: str | Group) -> Program[MadeQ
 
 def broadcasting(
     gang: GangCore[Any], queue: MadeQueue, value: object, options: dict[str, Any]
-) -> Program[list[Any]]:
+) -> Procedure[list[Any]]:
     """Writes a value, and reads one on every reader."""
     (written,) = yield [ops.enqueue(gang._scope(queue.writer), queue.told, value, **options)]
     if written.error is not None:
@@ -138,7 +138,7 @@ def dequeuing(
 
 def shutting_down(
     gang: GangCore[Any], queue: MadeQueue, rank_in_group: int | None, timeout: float | None
-) -> Program[None]:
+) -> Procedure[None]:
     """Ends a queue on one member, or on all that still have it."""
     told = queue.told
     if rank_in_group is not None:

@@ -1,4 +1,4 @@
-"""The programs of groups made together, of meshes and of layouts."""
+"""The procedures of groups made together, of meshes and of layouts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rankbridge._gang_core import CLOSE_TIMEOUT, GangCore, all_values, of_gang
 from rankbridge._groups import Group, Place, listed
 from rankbridge._layout import Layout
 from rankbridge._mesh import Mesh
-from rankbridge._programs import Program
+from rankbridge._procedures import Procedure
 from rankbridge._status import RankStatus
 from rankbridge.errors import (
     GenerationError,
@@ -55,12 +55,12 @@ def planned(
     return Mesh.plan(axes, len(gang) if ranks is None else ranks, name=name, flattened=flattened)
 
 
-def hosting(gang: GangCore[Any]) -> Program[tuple[str, ...]]:
+def hosting(gang: GangCore[Any]) -> Procedure[tuple[str, ...]]:
     """Asks every rank for its host."""
     return tuple(status.host for status in all_values((yield _statuses(gang))))
 
 
-def being_formed(gang: GangCore[Any]) -> Program[bool]:
+def being_formed(gang: GangCore[Any]) -> Procedure[bool]:
     """Asks every rank whether it is in a generation, and all of them in the same."""
     outcomes: list[Outcome[RankStatus]] = yield _statuses(gang)
     told = [outcome.value for outcome in outcomes if outcome.value is not None]
@@ -71,7 +71,7 @@ def being_formed(gang: GangCore[Any]) -> Program[bool]:
     )
 
 
-def describing(gang: GangCore[Any], name: str) -> Program[Group]:
+def describing(gang: GangCore[Any], name: str) -> Procedure[Group]:
     """Asks every rank, and describes one group with what those that answer tell."""
     name = name or "world"
     outcomes: list[Outcome[RankStatus]] = yield _statuses(gang)
@@ -94,7 +94,7 @@ def describing(gang: GangCore[Any], name: str) -> Program[Group]:
 
 def making(
     gang: GangCore[Any], groups: Iterable[GroupLike], *, timeout: float | None, generation: int
-) -> Program[list[Group]]:
+) -> Procedure[list[Group]]:
     """Makes all of several groups, or none."""
     wanted = [_description(gang, group) for group in groups]
     _check_names([name for name, _ in wanted])
@@ -104,7 +104,7 @@ def making(
 
 def making_mesh(
     gang: GangCore[Any], mesh: Mesh, *, local: bool, timeout: float | None, generation: int
-) -> Program[Mesh]:
+) -> Procedure[Mesh]:
     """Makes the groups of a mesh: all of them, or none."""
     _check_ranks(gang, f"mesh {mesh.name!r}", mesh.ranks)
     statuses: list[RankStatus] = all_values((yield _statuses(gang)))
@@ -115,7 +115,7 @@ def making_mesh(
     return replace(mesh, backend=made[0].backend, generation=made[0].generation)
 
 
-def finding_mesh(gang: GangCore[Any], mesh: Mesh, *, local: bool) -> Program[Mesh]:
+def finding_mesh(gang: GangCore[Any], mesh: Mesh, *, local: bool) -> Procedure[Mesh]:
     """Checks that the groups of a mesh are there."""
     _check_ranks(gang, f"mesh {mesh.name!r}", mesh.ranks)
     statuses: list[RankStatus] = all_values((yield _statuses(gang)))
@@ -146,7 +146,7 @@ def finding_mesh(gang: GangCore[Any], mesh: Mesh, *, local: bool) -> Program[Mes
 
 def making_layout(
     gang: GangCore[Any], layout: Layout, *, timeout: float | None, generation: int
-) -> Program[Layout]:
+) -> Procedure[Layout]:
     """Makes the groups of a layout: all of them, or none."""
     if layout.size != len(gang):
         raise InvalidArgumentError(
@@ -162,7 +162,7 @@ def making_layout(
 
 def ending(
     gang: GangCore[Any], groups: Iterable[str | Group], *, timeout: float | None
-) -> Program[list[Group]]:
+) -> Procedure[list[Group]]:
     """Ends those of several groups that exist; goes on after one that cannot be ended, and raises at the end."""
     names = list(dict.fromkeys(ops.group_name(group) for group in groups))
     if "world" in names or "" in names:
@@ -192,7 +192,7 @@ def ending(
 
 def _make(
     gang: GangCore[Any], wanted: Sequence[tuple[str, tuple[int, ...]]], timeout: float | None, generation: int
-) -> Program[list[Group]]:
+) -> Procedure[list[Group]]:
     # One after the other, and each on every rank before the next: they all pass through the lane of "world".
     made: list[Group] = []
     for name, ranks in wanted:
@@ -220,7 +220,7 @@ def _make(
     return made
 
 
-def _unmake(gang: GangCore[Any], half: Sequence[tuple[str, tuple[int, ...]]]) -> Program[list[str]]:
+def _unmake(gang: GangCore[Any], half: Sequence[tuple[str, tuple[int, ...]]]) -> Procedure[list[str]]:
     """Ends groups as far as that can be done, and gives the names of those that may be left."""
     left: list[str] = []
     over = False

@@ -1,4 +1,4 @@
-"""The programs of recording collectives on all members of a group."""
+"""The procedures of recording collectives on all members of a group."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from rankbridge._gang_core import GangCore, all_values
 from rankbridge._graph import Graph
 from rankbridge._groups import Group
 from rankbridge._operations import group_name
-from rankbridge._programs import Program, members_of
+from rankbridge._procedures import Procedure, members_of
 from rankbridge.errors import Outcome, RankBridgeError, UnknownGraphError, gang_error
 
 __all__ = ["beginning", "dropping", "ending", "recorded_in", "releasing"]
 
 
-def beginning(gang: GangCore[Any], name: str | None, group: str | Group) -> Program[Graph]:
+def beginning(gang: GangCore[Any], name: str | None, group: str | Group) -> Procedure[Graph]:
     """Begins to record on every member, or on none."""
     members = yield from members_of(gang, group)
     graph = Graph(
@@ -41,7 +41,7 @@ def beginning(gang: GangCore[Any], name: str | None, group: str | Group) -> Prog
     return graph
 
 
-def recorded_in(gang: GangCore[Any], group: str | Group) -> Program[Graph]:
+def recorded_in(gang: GangCore[Any], group: str | Group) -> Procedure[Graph]:
     """Ends what the current session records in a group, on every member."""
     members = yield from members_of(gang, group)
     name = group_name(group) or "world"
@@ -50,7 +50,7 @@ def recorded_in(gang: GangCore[Any], group: str | Group) -> Program[Graph]:
     )
 
 
-def ending(gang: GangCore[Any], graph: Graph) -> Program[Graph]:
+def ending(gang: GangCore[Any], graph: Graph) -> Procedure[Graph]:
     """Ends a recording on every member, and keeps it on all of them or on none. Completes the graph."""
     outcomes: list[Outcome[Graph]] = yield list(_ends(gang, graph))
     kept = [it.value for it in outcomes if it.value is not None]
@@ -61,7 +61,7 @@ def ending(gang: GangCore[Any], graph: Graph) -> Program[Graph]:
     return graph
 
 
-def dropping(gang: GangCore[Any], graph: Graph) -> Program[None]:
+def dropping(gang: GangCore[Any], graph: Graph) -> Procedure[None]:
     """Ends a recording, and keeps it nowhere; what fails is not told."""
     outcomes: list[Outcome[Graph]] = yield list(_ends(gang, graph))
     ended = [it.value for it in outcomes if it.value is not None]
@@ -69,7 +69,7 @@ def dropping(gang: GangCore[Any], graph: Graph) -> Program[None]:
         yield [ops.release_graph(gang._scope(it.ranks[0]), it) for it in ended]
 
 
-def releasing(gang: GangCore[Any], graph: str | Graph) -> Program[Graph]:
+def releasing(gang: GangCore[Any], graph: str | Graph) -> Procedure[Graph]:
     """Forgets a graph wherever it is."""
     ranks = graph.ranks if isinstance(graph, Graph) else tuple(gang._all())
     outcomes: list[Outcome[Graph]] = yield list(gang._on(ranks, ops.release_graph, graph))

@@ -1,0 +1,165 @@
+defmodule RankBridge.Operations.GangCall do
+  @moduledoc """
+  A collective on every member of a group by one call to one rank, which passes it on: a gang call.
+
+      RankBridge.all_reduce(gang, refs, calls: :gang)
+
+  Or always, with `calls: :gang` among the options of `RankBridge.Gang`; then `calls: :ranks` calls each rank. Results and
+  errors are those of calls of each rank. What differs:
+
+    * gang calls of several controllers never mismatch: the sidecar of the group's first rank puts them into one order
+    * if one member refuses its part, all others fail at once with the same reason, definite; by calls of each rank they
+      would wait for it until their timeout
+    * it costs one message to the group's first rank and one back, however many members there are: gang calls of a group go
+      on one stream (`GangService.Execute`), which a gang opens with the first and ends when there are none for a minute
+
+  A collective of which a member's part is larger than 60,000 bytes goes to each rank. An outcome that is too large to be
+  passed on is fetched from its rank. `RankBridge.submit/4`, and sends, receives and queues, are never gang calls;
+  `RankBridge.ping/2` always is.
+  """
+
+  alias RankBridge.{Calls, Error}
+  alias RankBridge.Error.RankDetail
+  alias RankBridge.Gang.View
+  alias RankBridge.Proto.V1
+  alias RankBridge.Stream.Shared
+
+  # Bytes of a member's part that goes by another rank. The ranks take a little more.
+  @max_part 60_000
+
+  @type results :: [{non_neg_integer(), Calls.result()}]
+
+  @doc """
+  Calls all members as one, and gives each one's result, as `RankBridge.Calls.each/3` does. `name` is the operation's, and
+  `requests` are the members', in group order, of one session.
+  """
+  @spec each(View.t(), atom(), [{non_neg_integer(), struct()}], Calls.t()) :: results()
+  def each(view, name, [{leader, _first} | _others] = requests, call) do
+    answer =
+      if Shared.there?(view, leader),
+        do: by_stream(view, name, requests, call),
+        else: by_itself(view, name, requests, call)
+
+    case answer do
+      {:refused, error} -> for rank <- ranks(requests), do: {rank, {:error, error}}
+      :large -> Calls.each(view, requests, call)
+      answer -> results(view, answer, ranks(requests), call)
+    end
+  end
+
+  # The stream of its group spares it the call's own beginning and end, which are a fifth of an empty one.
+  defp by_stream(view, name, [{leader, _first} | _others] = requests, call) do
+    with {:ok, bytes} <- encode(name, requests, call, &%V1.ExecuteRequest{kind: {:call, &1}}) do
+      whole = %{call | rpc: V1.GangService.execute()}
+
+      case Shared.ask(view, leader, bytes, whole) do
+        :full -> by_itself(view, name, requests, call)
+        answer -> answer
+      end
+    end
+  end
+
+  defp by_itself(view, name, [{leader, _first} | _others] = requests, call) do
+    with {:ok, bytes} <- encode(name, requests, call, & &1) do
+      whole = %{call | rpc: V1.GangService.call()}
+      [{^leader, answer}] = Calls.each_of(view, [{leader, bytes}], whole)
+      answer
+    end
+  end
+
+  @doc "The ranks of requests."
+  @spec ranks([{non_neg_integer(), struct()}]) :: [non_neg_integer()]
+  def ranks(requests), do: for({rank, _request} <- requests, do: rank)
+
+  @doc """
+  The bytes of what a function makes of a gang call. `:large`: a member's part is too large to be passed on.
+  """
+  @spec encode(
+          atom(),
+          [{non_neg_integer(), struct()}],
+          Calls.t(),
+          (V1.CallRequest.t() -> struct())
+        ) ::
+          {:ok, iodata()} | :large | {:refused, Error.t()}
+  def encode(name, [{_leader, first} | _others] = requests, call, fun) do
+    request = %V1.CallRequest{call: first.call, operations: parts(name, requests)}
+
+    case Calls.encode(fun.(request), call) do
+      {:ok, bytes} -> if small?(bytes, request, call), do: {:ok, bytes}, else: :large
+      {:error, error} -> {:refused, error}
+    end
+  end
+
+  @doc """
+  Each member's result, by its rank, in what the first of these ranks has answered to a gang call; fetches what that rank did
+  not pass on.
+  """
+  @spec results(View.t(), Calls.result(), [non_neg_integer()], Calls.t()) :: results()
+  def results(view, {:ok, outcomes}, ranks, call), do: told(view, outcomes.members, ranks, call)
+
+  # What is wrong with the call as a whole is every member's outcome, but only the rank that was asked can be out of reach.
+  def results(_view, {:error, error}, [leader | _others] = ranks, _call) do
+    error = if error.ranks == [], do: %{error | ranks: [detail(error, leader)]}, else: error
+    for rank <- ranks, do: {rank, {:error, error}}
+  end
+
+  # One stands for all of them, if they are alike.
+  defp parts(name, [{_leader, first} | others] = requests) do
+    if Enum.all?(others, fn {_rank, request} -> request == first end),
+      do: [part(name, first)],
+      else: for({_rank, request} <- requests, do: part(name, request))
+  end
+
+  defp part(name, request), do: %V1.Operation{kind: {name, %{request | call: nil}}}
+
+  # Where all of it is small, so is each part.
+  defp small?(bytes, request, call) do
+    IO.iodata_length(bytes) <= @max_part or Enum.all?(request.operations, &small_part?(&1, call))
+  end
+
+  defp small_part?(part, call) do
+    {:ok, bytes} = Calls.encode(part, call)
+    IO.iodata_length(bytes) <= @max_part
+  end
+
+  defp detail(error, leader) do
+    state = if error.reason == :unavailable, do: :lost, else: :failed
+    text = "#{error.reason}: #{error.message}"
+    %RankDetail{rank: leader, rank_in_group: 0, state: state, detail: text}
+  end
+
+  defp told(view, members, expected, call) do
+    case for member <- members, do: member.rank do
+      ^expected ->
+        kept(view, for(member <- members, do: {member.rank, result(member, call)}), call)
+
+      got ->
+        message = "the outcomes are not those of the members"
+        sides = %{expected: inspect(expected), got: inspect(got)}
+
+        for rank <- expected do
+          error = Error.protocol(message, Calls.context(rank, call))
+          {rank, {:error, struct!(error, sides)}}
+        end
+    end
+  end
+
+  defp result(%{result: nil}, _call), do: :kept
+  defp result(member, call), do: Calls.outcome(member.result, member.rank, call)
+
+  # Fetches what is too large to be passed on; each is on its rank.
+  defp kept(view, results, call) do
+    case for {rank, :kept} <- results, do: rank do
+      [] -> results
+      ranks -> fetched(view, results, ranks, call)
+    end
+  end
+
+  defp fetched(view, results, ranks, call) do
+    rpc = V1.OperationService.await()
+    request = %V1.AwaitRequest{operation_id: call.operation_id}
+    requests = for rank <- ranks, do: {rank, request}
+    given = view |> Calls.each(requests, %{call | rpc: rpc, begun?: true}) |> Map.new()
+    for {rank, result} <- results, do: {rank, Map.get(given, rank, result)}
+  end
+end

@@ -1,0 +1,174 @@
+defmodule RankBridge.Stream do
+  @moduledoc """
+  Gang calls of one group, one after another on one stream: the next is sent while one is under way.
+
+      {:ok, stream} = RankBridge.Stream.open(gang)
+
+      pushed =
+        for refs <- batches do
+          {:ok, pushed} = RankBridge.Stream.push(stream, :all_reduce, refs, in_place: true)
+          pushed
+        end
+
+      for it <- pushed, do: {:ok, _refs} = RankBridge.Stream.await(it)
+      :ok = RankBridge.Stream.close(stream)
+
+  A push returns as soon as the call is on its way; its `await/1` gives what the direct call gives
+  (`RankBridge.Operations.GangCall`). The ranks do them in the order in which they were pushed by one process, and answer in
+  that order. One that fails does not keep the others from being done.
+
+  Any process may push. A stream ends with the process that has opened it, and what was not admitted then is withdrawn; so is
+  what a process has pushed that ends. It ends also with the connection to its rank, the group's first, as when that rank is
+  lost: what is under way then gets `:unavailable`, or what became of it, and what is pushed later `:unavailable`, too; open
+  another then. Where calls wait for a gang that is being made whole, `push/4` does.
+  """
+
+  alias RankBridge.{Calls, Entry, Error, Gang, Groups, Options, Telemetry}
+  alias RankBridge.Operations.{GangCall, Plan}
+  alias RankBridge.Proto.V1
+  alias RankBridge.Stream.{Pushed, Server}
+
+  @derive {Inspect, only: [:gang, :group, :rank]}
+  @enforce_keys [:gang, :group, :rank, :server]
+  defstruct [:gang, :group, :rank, :server]
+
+  @typedoc "`rank` - the one that is asked; `server` - the stream's process."
+  @type t :: %__MODULE__{
+          gang: Gang.gang(),
+          group: String.t(),
+          rank: non_neg_integer(),
+          server: pid()
+        }
+
+  @doc """
+  Opens a stream, which ends with the calling process. Options: `:group` (default "world"), `:timeout` of asking who is in
+  it, and `:unready`.
+  """
+  @spec open(Gang.gang(), keyword()) :: {:ok, t()} | {:error, Error.t()}
+  def open(gang, opts \\ []) do
+    Entry.call(gang, :open_stream, opts, fn view ->
+      with {:ok, opts} <- Options.read(opts, [group: "world"], "open_stream"),
+           timeout = opts.timeout || view.timeout,
+           {:ok, [rank | _others]} <- Groups.members(view, opts.group, timeout, "open_stream"),
+           {:ok, server} <- start(view, rank, opts.group),
+           do: {:ok, %__MODULE__{gang: gang, group: opts.group, rank: rank, server: server}}
+    end)
+  end
+
+  defp start(view, rank, group) do
+    with {:error, status} <- Server.start(view.ranks[rank], self()) do
+      context = [rank: rank, group: group, operation: "open_stream", changes?: false]
+      {:error, Error.from_status(status, context)}
+    end
+  end
+
+  @doc """
+  Sends a collective, and returns at once. `operation` is its name, as in `:all_reduce`, and `input` what its function takes
+  after the gang; nil, if it takes nothing. Options: its own, but for `:group` and `:calls`.
+
+  `:invalid_argument`: it is no collective, or a member's part is too large for a gang call. That the stream has ended, `await/1`
+  tells.
+  """
+  @spec push(t(), atom(), term(), keyword()) :: {:ok, Pushed.t()} | {:error, Error.t()}
+  def push(%__MODULE__{} = stream, operation, input \\ nil, opts \\ []) do
+    Entry.call(stream.gang, :push, opts, fn view ->
+      with :ok <- check(opts),
+           opts = Options.put(opts, :group, stream.group),
+           {:ok, plan} <- Plan.of_gang(view, operation, input, opts),
+           {:ok, bytes} <- encode(plan),
+           do: {:ok, pushed(stream, view, plan, bytes)}
+    end)
+  end
+
+  defp check(opts) do
+    with {[_ | _] = said, _others} <- Options.split(opts, [:group, :calls]) do
+      message = "a stream is of one group, and of gang calls"
+
+      {:error,
+       Error.refusal(:invalid_argument, message, operation: "push", got: inspect(said, limit: 3))}
+    else
+      {[], _all} -> :ok
+    end
+  end
+
+  defp encode(%{name: name, requests: requests, call: call}) do
+    case GangCall.encode(name, requests, call, &%V1.ExecuteRequest{kind: {:call, &1}}) do
+      {:ok, bytes} ->
+        {:ok, bytes}
+
+      {:refused, error} ->
+        {:error, error}
+
+      :large ->
+        message = "a part is too large for a gang call"
+        fields = [operation: call.operation, group: call.group]
+        {:error, Error.refusal(:invalid_argument, message, fields)}
+    end
+  end
+
+  defp pushed(stream, view, plan, bytes) do
+    span = Calls.begin(view, stream.rank, whole(plan.call))
+    %{operation_id: id, deadline: deadline} = plan.call
+    request = %{bytes: bytes, id: id, deadline: deadline, wait?: true}
+    ref = Server.push(stream.server, request)
+
+    %Pushed{
+      ref: ref,
+      server: stream.server,
+      pusher: self(),
+      operation: plan.name,
+      operation_id: id,
+      ranks: GangCall.ranks(plan.requests),
+      rank: stream.rank,
+      plan: %{plan | requests: []},
+      view: view,
+      span: span
+    }
+  end
+
+  defp whole(call), do: %{call | rpc: V1.GangService.execute()}
+
+  @doc """
+  Waits for the answer to what this process has pushed, once, and gives what the direct call gives: within its timeout and two
+  seconds from when it was sent, which may be after others were answered.
+
+  Errors: those of a gang call; `:cancelled`: it was withdrawn, or the stream was closed before. `:unavailable` and
+  `:deadline_exceeded` that are `indefinite` leave open what became of it; `RankBridge.await(gang, operation_id)` asks the
+  ranks.
+  """
+  @spec await(Pushed.t()) :: {:ok, term()} | {:error, Error.t()}
+  def await(%Pushed{pusher: pusher} = pushed) when pusher == self() do
+    Telemetry.run(pushed.span, fn ->
+      result = read(pushed, Server.await(pushed.ref))
+      {result, Telemetry.outcome(result)}
+    end)
+  end
+
+  def await(%Pushed{}),
+    do: raise(ArgumentError, "what was pushed belongs to the process that has pushed it")
+
+  defp read(pushed, answer) do
+    %{plan: plan, rank: rank} = pushed
+
+    results =
+      GangCall.results(pushed.view, understood(answer, rank, plan.call), pushed.ranks, plan.call)
+
+    Plan.told(pushed.view, plan, results)
+  end
+
+  defp understood({:ok, bytes}, rank, call), do: Calls.understand(bytes, rank, whole(call))
+
+  defp understood({:error, status}, rank, call),
+    do: {:error, Error.from_status(status, Calls.context(rank, call))}
+
+  @doc """
+  Withdraws what was pushed from every member that it was not admitted on. It is to be awaited all the same, and gives what
+  became of it.
+  """
+  @spec withdraw(Pushed.t()) :: :ok
+  def withdraw(%Pushed{} = pushed), do: Server.withdraw(pushed.server, pushed.ref)
+
+  @doc "Waits until all that was pushed is done and answered, and ends the stream. Closing twice is no error."
+  @spec close(t()) :: :ok
+  def close(%__MODULE__{} = stream), do: Server.close(stream.server)
+end

@@ -1,0 +1,34 @@
+defmodule RankBridge.Stream.Pushed do
+  @moduledoc """
+  A gang call that was pushed into a stream: what `RankBridge.Stream.push/4` gives. It belongs to the process that has pushed
+  it, and is awaited once.
+
+  `operation_id` is by what other calls know it, as `RankBridge.await/3`.
+  """
+
+  alias RankBridge.Gang.View
+  alias RankBridge.Operations.Plan
+  alias RankBridge.Telemetry
+
+  @derive {Inspect, only: [:operation, :operation_id, :ranks]}
+  @enforce_keys [:ref, :server, :pusher, :operation, :operation_id, :ranks, :rank, :plan, :view]
+  defstruct @enforce_keys ++ [:span]
+
+  @typedoc """
+  * `ref` - to which the answer comes, and by which the server knows it
+  * `ranks`, `rank` - the members', in group order; and the one that is asked
+  * `plan`, `view` - how to read the answer, and where to fetch what that does not hold
+  """
+  @type t :: %__MODULE__{
+          ref: reference(),
+          server: pid(),
+          pusher: pid(),
+          operation: atom(),
+          operation_id: String.t(),
+          ranks: [non_neg_integer()],
+          rank: non_neg_integer(),
+          plan: Plan.t(),
+          view: View.t(),
+          span: Telemetry.span()
+        }
+end

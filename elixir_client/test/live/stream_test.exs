@@ -1,0 +1,342 @@
+defmodule RankBridge.StreamTest do
+  @moduledoc "Streams of gang calls, on real ranks, on Gloo."
+
+  use ExUnit.Case, async: true
+
+  alias RankBridge.{Error, Gang, Id, Stream, Tensor}
+  alias RankBridge.Stream.Pushed
+  alias RankBridge.Test.{LiveRanks, OsProcess}
+
+  @members 0..2
+  # A rank that is stopped is not lost for as long as a test takes.
+  @patient ["--heartbeat-misses", "300", "--on-rank-exit", "leave"]
+
+  setup_all do
+    ranks = LiveRanks.start(3, "gloo", @patient)
+    on_exit(fn -> LiveRanks.stop(ranks) end)
+    %{ranks: ranks}
+  end
+
+  setup %{ranks: ranks} do
+    gang = start_supervised!({Gang, endpoints_file: ranks.file})
+    {:ok, stream} = Stream.open(gang)
+    %{gang: gang, stream: stream}
+  end
+
+  defp values(gang, refs), do: gang |> RankBridge.get!(refs) |> Enum.map(&Tensor.to_list/1)
+  defp numbered(gang), do: RankBridge.put!(gang, for(rank <- @members, do: [1.0 * rank]))
+  defp same(value), do: List.duplicate(value, 3)
+
+  defp push!(stream, operation, input \\ nil, opts \\ []) do
+    {:ok, pushed} = Stream.push(stream, operation, input, opts)
+    pushed
+  end
+
+  defp results(pushed), do: Enum.map(pushed, &Stream.await/1)
+
+  test "calls are done in order, many under way, and give what direct calls give", context do
+    %{gang: gang, stream: stream} = context
+    refs = numbered(gang)
+
+    pushed = [
+      push!(stream, :barrier),
+      push!(stream, :all_reduce, refs, in_place: true),
+      push!(stream, :all_gather, refs),
+      push!(stream, :broadcast_object, %{1 => nil}, src_rank_in_group: 1),
+      push!(stream, :ping)
+    ]
+
+    assert [nil, ^refs, gathered, objects, nil] = for({:ok, value} <- results(pushed), do: value)
+    assert values(gang, gathered) == same([3.0, 3.0, 3.0])
+    assert objects == same(%{1 => nil})
+
+    # More than go at once.
+    many = for _time <- 1..300, do: push!(stream, :all_reduce, refs, in_place: true, op: :max)
+    # In whichever order they are asked for.
+    assert many |> Enum.reverse() |> results() |> Enum.uniq() == [{:ok, refs}]
+    assert values(gang, refs) == same([3.0])
+    assert Stream.close(stream) == :ok
+    assert Stream.close(stream) == :ok
+  end
+
+  test "one that fails keeps no other from being done", %{gang: gang, stream: stream} do
+    refs = numbered(gang)
+    released = numbered(gang)
+    RankBridge.release!(gang, Enum.at(released, 1))
+    first = push!(stream, :all_reduce, refs, in_place: true)
+    failing = push!(stream, :all_reduce, released)
+    last = push!(stream, :barrier)
+    assert Stream.await(first) == {:ok, refs}
+
+    assert {:error, %Error{reason: :released_ref, indefinite: false} = error} =
+             Stream.await(failing)
+
+    assert [{0, %Error{}}, {1, %Error{}}, {2, %Error{}}] = error.outcomes
+    assert Stream.await(last) == {:ok, nil}
+  end
+
+  test "what no gang call can be is refused, and nothing is sent", context do
+    %{gang: gang, stream: stream} = context
+
+    for {operation, input, opts} <- [
+          {:barrier, nil, [group: "world"]},
+          {:barrier, nil, [calls: :gang]},
+          {:barrier, nil, [:all]},
+          {:both, nil, []},
+          {:send, nil, []},
+          {:all_reduce, [], []},
+          {:broadcast_object, String.duplicate("x", 70_000), []},
+          {:broadcast_object, self(), []}
+        ] do
+      assert {:error, %Error{reason: :invalid_argument}} =
+               Stream.push(stream, operation, input, opts)
+    end
+
+    # What is too large to be passed on is fetched.
+    text = String.duplicate("x", 20_000)
+    assert stream |> push!(:broadcast_object, text) |> Stream.await() == {:ok, same(text)}
+    assert RankBridge.barrier!(gang) == nil
+  end
+
+  test "a repeated id gives the first outcome; the ranks know what was pushed by its id",
+       context do
+    %{gang: gang, stream: stream} = context
+    refs = numbered(gang)
+    id = Id.uuid()
+    first = push!(stream, :all_reduce, refs, operation_id: id)
+    assert %Pushed{operation: :all_reduce, operation_id: ^id, ranks: [0, 1, 2]} = first
+    assert {:ok, sums} = Stream.await(first)
+    assert stream |> push!(:all_reduce, refs, operation_id: id) |> Stream.await() == {:ok, sums}
+    assert RankBridge.await!(gang, id) == sums
+  end
+
+  test "a group of some ranks, by a rank that is its first", %{gang: gang} do
+    name = "pair-" <> Id.uuid()
+    RankBridge.new_group!(gang, name, [2, 1])
+    assert {:ok, %Stream{rank: 2} = stream} = Stream.open(gang, group: name)
+    refs = RankBridge.put!(gang, [[1], [2]], group: name)
+    {:ok, gathered} = stream |> push!(:all_gather, refs) |> Stream.await()
+    assert values(gang, gathered) == [[1, 2], [1, 2]]
+    RankBridge.destroy_group!(gang, name)
+    assert {:error, %Error{reason: :unknown_group}} = after_it(stream)
+    assert {:error, %Error{reason: :unknown_group}} = Stream.open(gang, group: "none")
+  end
+
+  test "processes and streams that push in opposite order never mismatch", context do
+    other = start_supervised!({Gang, endpoints_file: context.ranks.file}, id: :other)
+    {:ok, second} = Stream.open(other)
+    streams = [{context.gang, context.stream, 0}, {other, second, 1}]
+
+    working =
+      for {gang, stream, turn} <- streams ++ streams do
+        Task.async(fn ->
+          refs = numbered(gang)
+
+          pushed =
+            for place <- 1..30 do
+              if rem(place, 2) == turn,
+                do: push!(stream, :barrier),
+                else: push!(stream, :all_reduce, refs)
+            end
+
+          results(pushed)
+        end)
+      end
+
+    for results <- Task.await_many(working, 60_000),
+        result <- results,
+        do: assert({:ok, _value} = result)
+  end
+
+  describe "while the first rank waits for the others" do
+    setup %{gang: gang} do
+      part = [operation_id: Id.uuid(), timeout: 60_000]
+      begin = &RankBridge.submit_rank!(gang, &1, :barrier, nil, part)
+      begin.(0)
+      %{go_on: fn -> Enum.each([1, 2], begin) end}
+    end
+
+    test "what is withdrawn is cancelled in its turn, and the others are done", context do
+      %{stream: stream} = context
+      [first, second, third] = for _time <- 1..3, do: push!(stream, :barrier)
+      Enum.each([second, first], &Stream.withdraw/1)
+
+      for result <- results([first, second]),
+          do: assert({:error, %Error{reason: :cancelled, indefinite: false}} = result)
+
+      context.go_on.()
+      assert Stream.await(third) == {:ok, nil}
+      # It is answered already.
+      assert Stream.withdraw(third) == :ok
+    end
+
+    test "what waits for others to be answered is not sent, and withdrawn at once", context do
+      %{stream: stream} = context
+      pushed = for _time <- 1..200, do: push!(stream, :barrier)
+      last = List.last(pushed)
+      Stream.withdraw(last)
+      assert {:error, %Error{reason: :cancelled, indefinite: false}} = Stream.await(last)
+      assert under_way(stream) == 128
+      context.go_on.()
+      assert pushed |> Enum.drop(-1) |> results() |> Enum.uniq() == [{:ok, nil}]
+    end
+
+    test "the end of the owner withdraws all, that of who has pushed its own", context do
+      %{gang: gang} = context
+      test = self()
+
+      {:ok, owner} =
+        Task.start(fn ->
+          {:ok, stream} = Stream.open(gang)
+          send(test, {:opened, stream})
+          await_word()
+        end)
+
+      assert_receive {:opened, stream}, 10_000
+
+      {:ok, pusher} =
+        Task.start(fn ->
+          for _time <- 1..2, do: push!(stream, :barrier)
+          await_word()
+        end)
+
+      assert_soon(2, fn -> under_way(stream) end)
+      mine = push!(stream, :barrier)
+      assert_soon(3, fn -> under_way(stream) end)
+      Process.exit(pusher, :kill)
+      # They are answered, to nobody.
+      assert_soon(1, fn -> under_way(stream) end)
+      Process.exit(owner, :kill)
+      assert {:error, %Error{reason: :cancelled, indefinite: true}} = Stream.await(mine)
+      assert {:error, %Error{reason: :unavailable, indefinite: false}} = after_it(stream)
+      context.go_on.()
+      assert RankBridge.barrier!(gang) == nil
+    end
+
+    test "closing waits for what was pushed; what is pushed meanwhile is refused", context do
+      %{stream: stream} = context
+      pushed = push!(stream, :barrier)
+      closing = Task.async(fn -> Stream.close(stream) end)
+      assert_soon(true, fn -> :sys.get_state(stream.server).closing != nil end)
+      assert {:error, %Error{reason: :cancelled, indefinite: false}} = after_it(stream)
+      assert Task.yield(closing, 0) == nil
+      context.go_on.()
+      assert Task.await(closing, 60_000) == :ok
+      assert Stream.await(pushed) == {:ok, nil}
+      assert {:error, %Error{reason: :unavailable, indefinite: false}} = after_it(stream)
+    end
+  end
+
+  test "the end of the gang ends its streams", %{gang: gang, stream: stream} do
+    assert stream |> push!(:barrier) |> Stream.await() == {:ok, nil}
+    monitor = Process.monitor(stream.server)
+    stop_supervised!(Gang)
+    assert_receive {:DOWN, ^monitor, :process, _pid, :normal}, 10_000
+    assert {:error, %Error{reason: :unavailable}} = Stream.push(stream, :barrier)
+    refute Process.alive?(gang)
+  end
+
+  describe "ranks that a test may kill" do
+    setup do
+      ranks = LiveRanks.start(3, "gloo", @patient)
+      on_exit(fn -> LiveRanks.stop(ranks) end)
+      mortal = start_supervised!({Gang, endpoints_file: ranks.file}, id: :mortal)
+      {:ok, stream} = Stream.open(mortal)
+      assert stream |> push!(:barrier) |> Stream.await() == {:ok, nil}
+      %{mortal: mortal, pids: ranks.pids, stream: stream}
+    end
+
+    test "a member that is killed is told to all that wait, and then the one that is asked",
+         context do
+      %{mortal: gang, stream: stream, pids: [first, _second, last]} = context
+      OsProcess.signal(last, "STOP")
+      pushed = for _time <- 1..3, do: push!(stream, :barrier, nil, timeout: 60_000)
+      assert_soon(true, fn -> pending(gang) > 0 end)
+      OsProcess.signal(last, "KILL")
+      started = now()
+
+      for {:error, %Error{reason: reason}} <- assert(results(pushed)),
+          do: assert(reason in [:peer_lost, :stale_generation])
+
+      # The stream goes on, to say so.
+      assert {:error, %Error{}} = stream |> push!(:barrier) |> Stream.await()
+      OsProcess.signal(first, "STOP")
+      pushed = for _time <- 1..3, do: push!(stream, :barrier, nil, timeout: 60_000)
+      OsProcess.signal(first, "KILL")
+
+      for result <- results(pushed) do
+        assert {:error, %Error{reason: :unavailable} = error} = result
+        assert [%{rank: 0, state: :lost}] = error.ranks
+      end
+
+      assert now() - started < 20_000
+      assert {:error, %Error{reason: :unavailable, indefinite: false}} = after_it(stream)
+      assert {:error, %Error{reason: :unavailable}} = Stream.open(gang)
+    end
+
+    test "a rank that says nothing does not let its caller wait for ever", context do
+      %{stream: stream, pids: [first | _others]} = context
+      OsProcess.signal(first, "STOP")
+      pushed = for _time <- 1..2, do: push!(stream, :barrier, nil, timeout: 100)
+
+      for result <- results(pushed),
+          do: assert({:error, %Error{reason: :deadline_exceeded, indefinite: true}} = result)
+
+      assert {:error, %Error{reason: :unavailable, indefinite: false}} = after_it(stream)
+    end
+  end
+
+  test "a stream that is not used can end by itself", %{gang: gang} do
+    {:ok, view} = RankBridge.Gang.View.fetch(gang)
+    {:ok, server} = Stream.Server.start(view.ranks[0], self(), 20)
+    monitor = Process.monitor(server)
+    assert_receive {:DOWN, ^monitor, :process, _pid, :normal}, 10_000
+  end
+
+  test "what another process has pushed cannot be awaited", %{stream: stream} do
+    pushed = push!(stream, :barrier)
+
+    assert_raise ArgumentError, fn ->
+      Stream.await(%{pushed | pusher: Process.whereis(:init)})
+    end
+
+    assert inspect(pushed) =~ "#RankBridge.Stream.Pushed<operation: :barrier"
+    assert Stream.await(pushed) == {:ok, nil}
+  end
+
+  defp after_it(stream), do: stream |> push!(:barrier) |> Stream.await()
+
+  defp await_word do
+    receive do
+      :end -> :ok
+    end
+  end
+
+  # What the rank was sent and has not answered.
+  defp under_way(stream), do: :sys.get_state(stream.server).under_way
+
+  # What a rank has to do that goes on.
+  defp pending(gang) do
+    {:ok, view} = RankBridge.Gang.View.fetch(gang)
+    {:ok, status} = RankBridge.Ranks.status_of(view, 1, [])
+    status.pending_operations
+  end
+
+  defp now, do: System.monotonic_time(:millisecond)
+
+  # Asks again until it is so.
+  defp assert_soon(expected, question, left \\ 2_000) do
+    cond do
+      left == 0 -> assert question.() == expected
+      question.() == expected -> :ok
+      true -> pause(fn -> assert_soon(expected, question, left - 1) end)
+    end
+  end
+
+  defp pause(fun) do
+    receive do
+    after
+      5 -> fun.()
+    end
+  end
+end

@@ -1,0 +1,121 @@
+"""A stream of gang calls to one rank, over grpcio's asyncio front: sent one after another, answered in that order."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+from rankbridge._execution import ExecutionOver, calling, unasked, withdrawing
+
+__all__ = ["AsyncAnswer", "AsyncExecution"]
+
+
+class AsyncAnswer:
+    """What one call will be answered: the bytes of a ``CallResponse``."""
+
+    __slots__ = ("_future", "_sent")
+
+    def __init__(self) -> None:
+        """Nothing has come; the call is sent now."""
+        loop = asyncio.get_running_loop()
+        self._sent = loop.time()
+        self._future: asyncio.Future[bytes] = loop.create_future()
+        # An error that nobody asks for is nobody's: asyncio would log it.
+        self._future.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
+
+    def done(self) -> bool:
+        """Says whether it has come, or never will."""
+        return self._future.done()
+
+    async def wait(self, timeout: float) -> bytes:
+        """Waits for it, until so many seconds after the call was sent. Any number of tasks may.
+
+        Raises:
+            TimeoutError: It has not come.
+            grpc.RpcError: The stream broke.
+            asyncio.CancelledError: The channel was closed.
+            ExecutionOver: The stream has ended, and the call was not begun.
+        """
+        if not self._future.done():
+            left = self._sent + timeout - asyncio.get_running_loop().time()
+            await asyncio.wait([self._future], timeout=max(0.0, left))
+        if not self._future.done():
+            raise TimeoutError
+        return self._future.result()
+
+    def response(self) -> bytes:
+        """What it was, once it has come. Raises why it has not."""
+        return self._future.result()
+
+    def _come(self, response: bytes) -> None:
+        self._future.set_result(response)
+
+    def _fail(self, error: BaseException | None) -> None:
+        if error is None:
+            self._future.cancel()
+        else:
+            self._future.set_exception(error)
+
+
+class AsyncExecution:
+    """One stream, made and used in one event loop."""
+
+    def __init__(self, opened: Callable[..., Any]) -> None:
+        """Opens it. It ends, for good, when it is closed or breaks.
+
+        Args:
+            opened: Given the requests, gives the responses, as grpcio's callable for ``GangService.Execute`` does.
+        """
+        self._requests: asyncio.Queue[bytes | None] = asyncio.Queue()
+        self._answers: deque[AsyncAnswer] = deque()
+        self._closed = False
+        self._responses = opened(self._sending())
+        self._reader = asyncio.create_task(self._read(), name="rankbridge-execution")
+
+    @property
+    def closed(self) -> bool:
+        """Whether it takes no more calls."""
+        return self._closed
+
+    def send(self, request: bytes, *, alone: bool = False) -> AsyncAnswer | None:
+        """As ``Execution.send``."""
+        if self._closed or (alone and self._answers):
+            return None
+        answer = AsyncAnswer()
+        self._answers.append(answer)
+        self._requests.put_nowait(calling(request))
+        return answer
+
+    def withdraw(self, operation_id: str) -> None:
+        """Withdraws a call wherever it was not admitted; it is answered all the same."""
+        self._requests.put_nowait(withdrawing(operation_id))
+
+    def close(self) -> None:
+        """Sends nothing more. What was sent is answered."""
+        self._closed = True
+        self._requests.put_nowait(None)
+
+    async def _sending(self) -> AsyncIterator[bytes]:
+        while (message := await self._requests.get()) is not None:
+            yield message
+
+    async def _read(self) -> None:
+        error: BaseException | None = ExecutionOver()
+        try:
+            async for response in self._responses:
+                if not self._answers:
+                    self._responses.cancel()
+                    raise unasked(response)
+                self._answers.popleft()._come(response)
+        except asyncio.CancelledError:
+            # As grpcio tells of a channel that is closed; or the event loop ends.
+            error = None
+        except Exception as broken:
+            error = broken
+        self._closed = True
+        while self._answers:
+            self._answers.popleft()._fail(error)
+        # Lets go of who sends.
+        self._requests.put_nowait(None)
