@@ -46,7 +46,7 @@ QUICK ?=
 bench: setup ## Measure ours beside the peers that are installed; QUICK=1: a part of it, in under three minutes
 	@.venv/bin/python -m bench $(if $(QUICK),--quick)
 
-sizes: setup ## A tensor of 4 GiB, 100,000 refs, 256 ranks: time and memory of each (needs 20 GiB; else as far as there is)
+sizes: setup ## A tensor of 4 GiB, 100,000 refs, 256 ranks: time and memory of each (with 20 GiB)
 	@.venv/bin/python -m bench.sizes
 
 lint: setup ## Run every linter and type checker, in both languages, and check the proto files

@@ -269,17 +269,23 @@ def test_an_interruption_withdraws(patient: Gang, by_stream: bool) -> None:
     patient.barrier()
 
 
-def test_a_gang_ends_at_once_while_clients_have_streams(tmp_path: Path) -> None:
-    with up(tmp_path, 3) as running:
+def seconds_to_end(directory: Path) -> float:
+    """What it takes to end a gang whose ranks have idle streams of two clients."""
+    with up(directory, 3) as running:
         gangs = [rankbridge.connect(running.description, calls="gang", session=False) for _ in range(2)]
         for it in gangs:
             it.ping()
         stream = gangs[0].stream()
         stream.submit("barrier").result()
         since = time.monotonic()
-    # Each rank would wait half a second for a stream that does not end.
-    assert time.monotonic() - since < 0.45
+    took = time.monotonic() - since
     with pytest.raises(rankbridge.UnavailableError):
         stream.submit("barrier").result()
     for it in gangs:
         it.close()
+    return took
+
+
+def test_a_gang_ends_at_once_while_clients_have_streams(tmp_path: Path) -> None:
+    # A stream that does not end keeps each rank for half a second, every time; a busy machine only sometimes.
+    assert any(seconds_to_end(tmp_path) < 0.45 for _ in range(3))

@@ -181,7 +181,7 @@ def test_what_ends_first_is_answered_in_its_turn(stage: Stage) -> None:
         stream.call(operation_id="late", timeout_ms=1)
         stream.call(operation_id="last")
         # What the last is waiting behind has failed already, and is not told.
-        until(lambda: len(stage.gang.ranks[0].gang_calls._led) == 2)
+        until(lambda: [it.operation_id for it in led(stage)] == ["first", "last"])
     assert stream.told() == ("first", VALUES)
     assert name_of(stream.answer().error) == "INVALID_ARGUMENT"
     assert stream.told() == ("late", ["DEADLINE_EXCEEDED"] * SIZE)
@@ -212,9 +212,9 @@ def test_a_call_behind_another_is_withdrawn_and_nobody_was_asked(stage: Stage, a
     with Held(stage, 0):
         stream.call(operation_id="kept")
         stream.call(operation_id="left")
-        until(lambda: len(led(stage)) == 2)
+        until(lambda: [it.operation_id for it in led(stage)] == ["kept", "left"])
         stream.withdraw("left")
-        until(lambda: len(led(stage)) == 1)
+        until(lambda: [it.operation_id for it in led(stage)] == ["kept"])
     assert stream.told() == ("kept", VALUES)
     assert stream.told() == ("left", ["CANCELLED"] * SIZE)
     assert sequences(stage) == [1] * SIZE
