@@ -5,7 +5,6 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -39,10 +38,8 @@ class WireParts:
         kind = operation.WhichOneof("kind") or ""
         request = getattr(operation, kind)
         try:
-            known, call = OPERATIONS[kind], wire.call(request.call, self._rank.default_timeout)
-            return self._rank.submit(
-                known.core, known.args(request), replace(call, first=True) if first else call
-            )
+            known, call = OPERATIONS[kind], wire.call(request.call, self._rank.default_timeout, first=first)
+            return self._rank.submit(known.core, known.args(request), call)
         except Exception as error:
             place = Place(
                 rank=self._rank.describe().rank,
@@ -62,8 +59,8 @@ class WireParts:
 
     def result(self, outcome: Outcome) -> bytes:
         """What an operation gave, as an outcome."""
-        # What is done in place gives the same ref again and again.
-        return _packed_ref(outcome) if isinstance(outcome, Ref) else _packed(outcome)
+        # What is done in place gives the same ref again and again, and much gives none.
+        return _packed_again(outcome) if outcome is None or isinstance(outcome, Ref) else _packed(outcome)
 
     def failure(self, failure: Failure) -> bytes:
         """A failure as an outcome."""
@@ -79,8 +76,8 @@ def _packed(outcome: Outcome) -> bytes:
 
 
 @lru_cache(maxsize=1024)
-def _packed_ref(ref: Ref) -> bytes:
-    return _packed(ref)
+def _packed_again(outcome: Ref | None) -> bytes:
+    return _packed(outcome)
 
 
 class Begun:

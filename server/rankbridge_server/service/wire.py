@@ -30,8 +30,8 @@ from ..core.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
 MAX_TIMEOUT_MS = 24 * 3600 * 1000
 
 
-def call(message: call_pb2.Call, default_timeout: float) -> Call:
-    """The call of an operation. Raises INVALID_ARGUMENT for a timeout of more than a day."""
+def call(message: call_pb2.Call, default_timeout: float, *, first: bool = False) -> Call:
+    """The call of an operation; `first` as in `Call`. Raises INVALID_ARGUMENT for a timeout of more than a day."""
     if message.timeout_ms > MAX_TIMEOUT_MS:
         raise invalid(
             "timeout_ms is too long", expected=f"at most {MAX_TIMEOUT_MS}", got=str(message.timeout_ms)
@@ -42,6 +42,7 @@ def call(message: call_pb2.Call, default_timeout: float) -> Call:
         timeout=message.timeout_ms / 1000 or default_timeout,
         session_id=message.session_id,
         generation=message.generation,
+        first=first,
     )
 
 
