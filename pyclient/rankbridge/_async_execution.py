@@ -13,7 +13,7 @@ __all__ = ["AsyncAnswer", "AsyncExecution"]
 
 
 class AsyncAnswer:
-    """What one call will be answered: the bytes of a ``CallResponse``."""
+    """What one call will be answered: the bytes of an ``ExecuteResponse``, written as ``CallResponse`` is."""
 
     __slots__ = ("_future", "_sent")
 

@@ -37,16 +37,16 @@ def withdrawing(operation_id: str) -> bytes:
 def unasked(response: bytes) -> RankBridgeError:
     """Makes the exception of an answer that comes before any call was sent: the rank has refused the stream."""
     try:
-        message = gang_pb.CallResponse.FromString(response)
+        message = gang_pb.ExecuteResponse.FromString(response)
     except DecodeError:
-        message = gang_pb.CallResponse()
+        message = gang_pb.ExecuteResponse()
     if message.HasField("error"):
         return error_from_wire(message.error)
     return ProtocolError("a rank has answered what it was not asked")
 
 
 class Answer:
-    """What one call will be answered: the bytes of a ``CallResponse``."""
+    """What one call will be answered: the bytes of an ``ExecuteResponse``, written as ``CallResponse`` is."""
 
     __slots__ = ("_bytes", "_done", "_error", "_pending", "_sent")
 

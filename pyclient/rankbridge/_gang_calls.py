@@ -120,6 +120,7 @@ def _spelled_out(request: gang_pb.CallRequest, calls: Sequence[Call[Any]]) -> ga
 
 
 def _read(response: bytes, calls: Sequence[Call[T]]) -> list[Outcome[T] | None]:
+    # What a stream answers is written alike.
     message = gang_pb.CallResponse.FromString(response)
     match message.WhichOneof("outcome"):
         case "error":

@@ -252,3 +252,31 @@ class ExecuteRequest(google.protobuf.message.Message):
     def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["call", "withdraw"] | None: ...
 
 Global___ExecuteRequest: typing_extensions.TypeAlias = ExecuteRequest
+
+@typing.final
+class ExecuteResponse(google.protobuf.message.Message):
+    """Outcome of one call of a stream, written as CallResponse is."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OUTCOMES_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    @property
+    def outcomes(self) -> Global___MemberOutcomes:
+        """Every member's outcome: whether any of them failed, only these tell."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What is wrong with the call as a whole, or with the stream. No member was asked."""
+
+    def __init__(
+        self,
+        *,
+        outcomes: Global___MemberOutcomes | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "outcomes", b"outcomes"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "outcomes", b"outcomes"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["outcomes", "error"] | None: ...
+
+Global___ExecuteResponse: typing_extensions.TypeAlias = ExecuteResponse

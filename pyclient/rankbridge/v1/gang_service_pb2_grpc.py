@@ -48,7 +48,7 @@ class GangServiceStub(object):
         self.Execute = channel.stream_stream(
                 '/rankbridge.v1.GangService/Execute',
                 request_serializer=rankbridge_dot_v1_dot_gang__service__pb2.ExecuteRequest.SerializeToString,
-                response_deserializer=rankbridge_dot_v1_dot_gang__service__pb2.CallResponse.FromString,
+                response_deserializer=rankbridge_dot_v1_dot_gang__service__pb2.ExecuteResponse.FromString,
                 _registered_method=True)
 
 
@@ -97,7 +97,7 @@ def add_GangServiceServicer_to_server(servicer, server):
             'Execute': grpc.stream_stream_rpc_method_handler(
                     servicer.Execute,
                     request_deserializer=rankbridge_dot_v1_dot_gang__service__pb2.ExecuteRequest.FromString,
-                    response_serializer=rankbridge_dot_v1_dot_gang__service__pb2.CallResponse.SerializeToString,
+                    response_serializer=rankbridge_dot_v1_dot_gang__service__pb2.ExecuteResponse.SerializeToString,
             ),
     }
     generic_handler = grpc.method_handlers_generic_handler(
@@ -181,7 +181,7 @@ class GangService(object):
             target,
             '/rankbridge.v1.GangService/Execute',
             rankbridge_dot_v1_dot_gang__service__pb2.ExecuteRequest.SerializeToString,
-            rankbridge_dot_v1_dot_gang__service__pb2.CallResponse.FromString,
+            rankbridge_dot_v1_dot_gang__service__pb2.ExecuteResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -61,15 +61,15 @@ _GangServiceExecuteType = typing_extensions.TypeVar(
     '_GangServiceExecuteType',
     grpc.StreamStreamMultiCallable[
         rankbridge.v1.gang_service_pb2.ExecuteRequest,
-        rankbridge.v1.gang_service_pb2.CallResponse,
+        rankbridge.v1.gang_service_pb2.ExecuteResponse,
     ],
     grpc.aio.StreamStreamMultiCallable[
         rankbridge.v1.gang_service_pb2.ExecuteRequest,
-        rankbridge.v1.gang_service_pb2.CallResponse,
+        rankbridge.v1.gang_service_pb2.ExecuteResponse,
     ],
     default=grpc.StreamStreamMultiCallable[
         rankbridge.v1.gang_service_pb2.ExecuteRequest,
-        rankbridge.v1.gang_service_pb2.CallResponse,
+        rankbridge.v1.gang_service_pb2.ExecuteResponse,
     ],
 )
 
@@ -88,7 +88,7 @@ class GangServiceStub(typing.Generic[_GangServiceFormType, _GangServiceCallType,
         ],
         grpc.StreamStreamMultiCallable[
             rankbridge.v1.gang_service_pb2.ExecuteRequest,
-            rankbridge.v1.gang_service_pb2.CallResponse,
+            rankbridge.v1.gang_service_pb2.ExecuteResponse,
         ],
     ], channel: grpc.Channel) -> None: ...
 
@@ -104,7 +104,7 @@ class GangServiceStub(typing.Generic[_GangServiceFormType, _GangServiceCallType,
         ],
         grpc.aio.StreamStreamMultiCallable[
             rankbridge.v1.gang_service_pb2.ExecuteRequest,
-            rankbridge.v1.gang_service_pb2.CallResponse,
+            rankbridge.v1.gang_service_pb2.ExecuteResponse,
         ],
     ], channel: grpc.aio.Channel) -> None: ...
 
@@ -135,7 +135,7 @@ GangServiceAsyncStub: typing_extensions.TypeAlias = GangServiceStub[
     ],
     grpc.aio.StreamStreamMultiCallable[
         rankbridge.v1.gang_service_pb2.ExecuteRequest,
-        rankbridge.v1.gang_service_pb2.CallResponse,
+        rankbridge.v1.gang_service_pb2.ExecuteResponse,
     ],
 ]
 
@@ -168,7 +168,7 @@ class GangServiceServicer(metaclass=abc.ABCMeta):
         self,
         request_iterator: _MaybeAsyncIterator[rankbridge.v1.gang_service_pb2.ExecuteRequest],
         context: _ServicerContext,
-    ) -> typing.Union[collections.abc.Iterator[rankbridge.v1.gang_service_pb2.CallResponse], collections.abc.AsyncIterator[rankbridge.v1.gang_service_pb2.CallResponse]]:
+    ) -> typing.Union[collections.abc.Iterator[rankbridge.v1.gang_service_pb2.ExecuteResponse], collections.abc.AsyncIterator[rankbridge.v1.gang_service_pb2.ExecuteResponse]]:
         """Does one gang call after another: the next may be sent while one is under way. Answers each, in the order in which
         they were sent. The end of requests is no hanging up: what was sent is done and answered.
         """

@@ -37,7 +37,7 @@ class Streams:
 
     def answer(
         self, requests: Iterator[pb.ExecuteRequest], context: grpc.ServicerContext
-    ) -> Iterator[pb.CallResponse]:
+    ) -> Iterator[pb.ExecuteResponse]:
         """Do what is asked, and answer, from this thread, until the caller has ended or gone, or the rank stops.
 
         Whatever was begun is answered before a stream ends: what is not, was not begun.
@@ -63,7 +63,7 @@ class Streams:
         for stream in streams:
             stream.end()
 
-    def _refusal(self, stream: _Stream) -> pb.CallResponse | None:
+    def _refusal(self, stream: _Stream) -> pb.ExecuteResponse | None:
         """What is answered to a stream that is one too many; None: it is one of these now."""
         with self._lock:
             free = len(self._open) < MAX_STREAMS
@@ -81,7 +81,7 @@ class Streams:
             got=str(MAX_STREAMS + 1),
         )
         place = Place(rank=self._rank.describe().rank, operation="execute")
-        return pb.CallResponse(error=wire.pack_error(error.at(place).failure))
+        return pb.ExecuteResponse(error=wire.pack_error(error.at(place).failure))
 
 
 class _Stream:
@@ -116,10 +116,10 @@ class _Stream:
         finally:
             self.end()
 
-    def responses(self) -> Iterator[pb.CallResponse]:
+    def responses(self) -> Iterator[pb.ExecuteResponse]:
         """What each call came to, as soon as those before it were answered."""
         while (begun := self._ready.get()) is not None:
-            yield begun.response()
+            yield begun.response(pb.ExecuteResponse)
             self._room.release()
 
     def end(self) -> None:

@@ -166,7 +166,7 @@ class GangServicer(stub.GangServiceServicer):
 
     def Execute(
         self, request_iterator: Iterator[pb.ExecuteRequest], context: grpc.ServicerContext
-    ) -> Iterator[pb.CallResponse]:
+    ) -> Iterator[pb.ExecuteResponse]:
         """Do one gang call after another."""
         return self.streams.answer(request_iterator, context)
 

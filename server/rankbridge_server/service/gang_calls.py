@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from rankbridge.v1 import gang_service_pb2 as pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
@@ -24,6 +24,9 @@ from .running import answered
 
 Leave = Callable[[Callable[[], None]], None]
 """Takes what is to be called when the caller of a gang call has gone."""
+
+
+Response = TypeVar("Response", pb.CallResponse, pb.ExecuteResponse)
 
 
 class WireParts:
@@ -89,7 +92,7 @@ class Begun:
         self.operation_id = request.call.operation_id
         self.withdraw: Callable[[], None] = _nothing
         self._future: Future[Any] = Future()
-        self._read: Callable[[Future[Any]], pb.CallResponse] = _refused
+        self._read: Callable[[Future[Any], type[Any]], Any] = _refused
         try:
             self._begin(request)
         except Exception as error:
@@ -104,18 +107,18 @@ class Begun:
         """Have `told` called when the response is there; it must be quick."""
         self._future.add_done_callback(lambda _: told())
 
-    def response(self) -> pb.CallResponse:
-        """The response, once it is there. Raises nothing."""
+    def response(self, kind: type[Response]) -> Response:
+        """The response, once it is there, as a call's or as a stream's: they are written alike. Raises nothing."""
         return answered(
             self._rank,
             "call",
-            lambda: self._read(self._future),
-            lambda error: pb.CallResponse(error=error),
+            lambda: cast(Response, self._read(self._future, kind)),
+            lambda error: kind(error=error),
         )
 
     def packed(self) -> bytes:
         """The response as bytes."""
-        return self.response().SerializeToString()
+        return self.response(pb.CallResponse).SerializeToString()
 
     def _begin(self, request: pb.CallRequest) -> None:
         rank = self._rank
@@ -130,7 +133,7 @@ class Begun:
             message.timeout_ms = max(1, round(call.timeout * 1000))
             body = request.SerializeToString()
             self._future, self.withdraw = rank.gang_calls.relayed.ask(route, body, call.timeout)
-            self._read = lambda answer: self._relayed(route, answer)
+            self._read = lambda answer, kind: self._relayed(route, answer, kind)
             return
         message.group = message.group or WORLD
         for operation in request.operations:
@@ -139,31 +142,31 @@ class Begun:
         if len(parts) == 1:
             parts *= len(ranks)
         self._future, self.withdraw = rank.gang_calls.lead(route, self.operation_id, call.timeout, parts)
-        self._read = lambda results: _response(self.operation_id, ranks, results.result())
+        self._read = lambda results, kind: _response(kind, self.operation_id, ranks, results.result())
 
-    def _relayed(self, route: Route, answer: Future[bytes]) -> pb.CallResponse:
+    def _relayed(self, route: Route, answer: Future[bytes], kind: type[Response]) -> Response:
         try:
-            return pb.CallResponse.FromString(answer.result())
+            return kind.FromString(answer.result())
         except BridgeError as error:
             if not error.failure.indefinite:
                 raise
             ranks = route.group.description.ranks
             failed = [_failed(self._rank, route, error, self.operation_id, it) for it in ranks]
-            return _response(self.operation_id, ranks, failed)
+            return _response(kind, self.operation_id, ranks, failed)
 
 
 def respond(rank: Rank, request: pb.CallRequest, leave: Leave) -> pb.CallResponse:
     """Do a gang call, here or by way of its leader."""
     begun = Begun(rank, request)
     leave(begun.withdraw)
-    return begun.response()
+    return begun.response(pb.CallResponse)
 
 
 def _nothing() -> None:
     """Withdraws what was never begun."""
 
 
-def _refused(future: Future[Any]) -> pb.CallResponse:
+def _refused(future: Future[Any], kind: type[Any]) -> Any:
     """Raises why it was not begun."""
     raise future.exception() or RuntimeError("it was begun")
 
@@ -179,8 +182,10 @@ def _failed(rank: Rank, route: Route, error: BridgeError, operation_id: str, of:
     return operation_pb.OperationResult(error=wire.pack_error(error.at(place).failure)).SerializeToString()
 
 
-def _response(operation_id: str, ranks: Sequence[int], results: Sequence[bytes]) -> pb.CallResponse:
-    response = pb.CallResponse()
+def _response(
+    kind: type[Response], operation_id: str, ranks: Sequence[int], results: Sequence[bytes]
+) -> Response:
+    response = kind()
     outcomes = response.outcomes
     outcomes.operation_id = operation_id
     for rank, result in zip(ranks, results, strict=True):

@@ -371,12 +371,17 @@ class _Operations(_Answering, operation_service_pb2_grpc.OperationServiceService
         raise AssertionError("a test answers this")
 
 
+def executed(response: gang_service_pb2.CallResponse) -> gang_service_pb2.ExecuteResponse:
+    """Gives what a stream answers, which is written alike."""
+    return gang_service_pb2.ExecuteResponse.FromString(response.SerializeToString())
+
+
 class _Gangs(_Answering, gang_service_pb2_grpc.GangServiceServicer):
     def Call(self, request: Any, context: Any) -> Any:
         raise AssertionError("a test answers this")
 
     def Execute(self, request_iterator: Any, context: Any) -> Any:
-        return (self.Call(each.call, context) for each in request_iterator if each.HasField("call"))
+        return (executed(self.Call(each.call, context)) for each in request_iterator if each.HasField("call"))
 
     def Form(self, request: Any, context: Any) -> Any:
         formed = gang_service_pb2.Formed(generation=2, world_size=len(request.endpoints), took_us=12_500)

@@ -17,7 +17,7 @@ from typing import Any
 import grpc
 import pytest
 from tests.support.waiting import until
-from tests.unit.client.sidecars import WAIT, SidecarGang
+from tests.unit.client.sidecars import WAIT, SidecarGang, executed
 
 import rankbridge
 from rankbridge import errors
@@ -68,7 +68,7 @@ class Script:
         """How many calls came by themselves."""
         return len(self.sidecar.requests.get("Call", ()))
 
-    def _execute(self, requests: Iterator[pb.ExecuteRequest], context: Any) -> Iterator[pb.CallResponse]:
+    def _execute(self, requests: Iterator[pb.ExecuteRequest], context: Any) -> Iterator[pb.ExecuteResponse]:
         self.streams += 1
         asked: SimpleQueue[bool] = SimpleQueue()
         threading.Thread(target=self._read, args=(requests, asked), daemon=True).start()
@@ -77,7 +77,7 @@ class Script:
             response = answer(context) if answer else None
             if response is None:
                 return
-            yield response
+            yield executed(response)
 
     def _answer_while(self, context: Any) -> Callable[[grpc.ServicerContext], Any] | None:
         while context.is_active():
@@ -356,8 +356,8 @@ def test_tasks_wait_for_each_other_no_more(sidecars: SidecarGang) -> None:
 def test_a_rank_that_refuses_streams_is_called_without(
     gang: Any, sidecars: SidecarGang, script: Script
 ) -> None:
-    def refuse(requests: Any, context: Any) -> Iterator[pb.CallResponse]:
-        yield pb.CallResponse(
+    def refuse(requests: Any, context: Any) -> Iterator[pb.ExecuteResponse]:
+        yield pb.ExecuteResponse(
             error=sidecars[0].error("RESOURCE_EXHAUSTED", "too many streams", operation="execute")
         )
 
@@ -558,8 +558,8 @@ def test_one_is_withdrawn_and_answered(gang: Any, script: Script) -> None:
 
 
 def test_a_refused_stream_fails_its_calls_definitely(gang: Any, sidecars: SidecarGang) -> None:
-    def refuse(requests: Any, context: Any) -> Iterator[pb.CallResponse]:
-        yield pb.CallResponse(
+    def refuse(requests: Any, context: Any) -> Iterator[pb.ExecuteResponse]:
+        yield pb.ExecuteResponse(
             error=sidecars[0].error("RESOURCE_EXHAUSTED", "too many streams", operation="execute")
         )
 

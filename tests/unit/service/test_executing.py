@@ -77,8 +77,8 @@ class Stream:
     def end(self) -> None:
         self._requests.put(None)
 
-    def answer(self) -> pb.CallResponse:
-        response: pb.CallResponse = next(self.rpc)
+    def answer(self) -> pb.ExecuteResponse:
+        response: pb.ExecuteResponse = next(self.rpc)
         return response
 
     def told(self) -> tuple[str, list[str]]:
@@ -91,7 +91,7 @@ class Stream:
             name_of(it.error) if it.WhichOneof("outcome") == "error" else "value" for it in each
         ]
 
-    def rest(self) -> list[pb.CallResponse]:
+    def rest(self) -> list[pb.ExecuteResponse]:
         """Every answer until the stream has ended, well."""
         answers = list(self.rpc)
         assert self.rpc.code() is grpc.StatusCode.OK

@@ -733,6 +733,100 @@ defmodule RankBridge.Proto.V1.ExecuteRequest do
   end
 end
 
+defmodule RankBridge.Proto.V1.ExecuteResponse do
+  @moduledoc """
+  Outcome of one call of a stream, written as CallResponse is.
+
+  ## Fields
+
+    * `outcomes` - Every member's outcome: whether any of them failed, only these tell.
+    * `error` - What is wrong with the call as a whole, or with the stream. No member was asked.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type outcome :: {:outcomes, V1.MemberOutcomes.t()} | {:error, V1.Error.t()}
+
+  @type t :: %__MODULE__{
+          outcome: outcome() | nil,
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct outcome: nil,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      encode_outcome(message.outcome),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  defp encode_outcome(nil), do: []
+
+  defp encode_outcome({:outcomes, value}) do
+    Encode.always(0x0A, {:message, V1.MemberOutcomes}, value)
+  end
+
+  defp encode_outcome({:error, value}) do
+    Encode.always(0x12, {:message, V1.Error}, value)
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    held = Decode.held(message.outcome, :outcomes)
+    %{message | outcome: {:outcomes, Decode.message(V1.MemberOutcomes, held, raw, depth)}}
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    held = Decode.held(message.outcome, :error)
+    %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :outcomes, {:message, V1.MemberOutcomes}, {:oneof, :outcome}},
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+    ]
+  end
+end
+
 defmodule RankBridge.Proto.V1.GangService do
   @moduledoc """
   The gang as a whole, by way of any of its sidecars.
@@ -791,7 +885,7 @@ defmodule RankBridge.Proto.V1.GangService do
     %Rpc{
       path: "/rankbridge.v1.GangService/Execute",
       request: V1.ExecuteRequest,
-      response: V1.CallResponse,
+      response: V1.ExecuteResponse,
       client_stream?: true,
       server_stream?: true
     }
