@@ -135,14 +135,27 @@ def _read(response: bytes, calls: Sequence[Call[T]]) -> list[Outcome[T] | None]:
             expected=str([it.rank for it in calls]),
             got=str(ranks),
         )
-    return [_outcome(member, call) for member, call in zip(members, calls, strict=True)]
+    outcomes: list[Outcome[T] | None] = []
+    # How none is written, and who has read it: what is alike is not read again.
+    none: tuple[bytes, object] | None = None
+    for member, call in zip(members, calls, strict=True):
+        if not member.HasField("result"):
+            outcomes.append(None)
+            continue
+        result = member.result.SerializeToString()
+        if none is not None and none[0] == result and none[1] is call.read:
+            outcomes.append(Outcome(rank=call.rank))
+            continue
+        outcome = _outcome(result, call)
+        if outcome.error is None and outcome.value is None:
+            none = result, call.read
+        outcomes.append(outcome)
+    return outcomes
 
 
-def _outcome(member: gang_pb.MemberOutcome, call: Call[T]) -> Outcome[T] | None:
-    if not member.HasField("result"):
-        return None
+def _outcome(result: bytes, call: Call[T]) -> Outcome[T]:
     try:
         # The response of any operation is written as its result here.
-        return Outcome(rank=call.rank, value=call.result(member.result.SerializeToString()))
+        return Outcome(rank=call.rank, value=call.result(result))
     except RankBridgeError as error:
         return Outcome(rank=call.rank, error=error)

@@ -60,11 +60,14 @@ class GlooCoordinator:
         self._group: GlooGroup | None = group
         self._rank_in_group = rank_in_group
         self._size = size
+        # Of barriers: its sum stays 0.
+        self._token = [torch.zeros(1)]
+        self._reductions: dict[tuple[ReduceOp, torch.dtype, float], AllreduceOptions] = {}
 
     def barrier(self, timeout: float) -> None:
         """Gloo's all_reduce of one element: half the time of Gloo's own barrier, and as strict."""
-        token = torch.zeros(1)
-        self._wait(lambda group: group.allreduce([token], _options(AllreduceOptions, timeout)))
+        options = self._reducing(ReduceOp.SUM, torch.float32, timeout)
+        self._wait(lambda group: group.allreduce(self._token, options))
 
     def broadcast(self, tensor: object, src_rank_in_group: int, timeout: float) -> object:
         """Gloo's broadcast, in a new tensor."""
@@ -127,8 +130,7 @@ class GlooCoordinator:
         """Gloo's all_reduce on a copy."""
         result = _copy(tensor)
         if result.numel():
-            options = _options(AllreduceOptions, timeout)
-            options.reduceOp = _op(op, result.dtype)
+            options = self._reducing(op, result.dtype, timeout)
             self._wait(lambda group: group.allreduce([result], options))
         return result
 
@@ -189,6 +191,14 @@ class GlooCoordinator:
     def close(self) -> None:
         """Let go of the group. Blocks while an operation is in flight."""
         self._group = None
+
+    def _reducing(self, op: ReduceOp, dtype: torch.dtype, timeout: float) -> AllreduceOptions:
+        """Options of an all_reduce, made once: to make them takes as long as to send a small message."""
+        known = self._reductions.get((op, dtype, timeout))
+        if known is None:
+            known = self._reductions[op, dtype, timeout] = _options(AllreduceOptions, timeout)
+            known.reduceOp = _op(op, dtype)
+        return known
 
     def _exchange(
         self,
