@@ -47,7 +47,11 @@ defmodule RankBridge.Transport.FailuresTest do
     first = GRPCServer.start()
     channel = connect(first)
     assert {:ok, "x"} = Transport.unary(channel, "/test.Test/Echo", "x", timeout: 5_000)
+    call = Transport.start_unary(channel, "/test.Test/Hang", "x", timeout: 60_000)
+    assert GRPCServer.line(first, "hanging") == "hanging x"
     GRPCServer.kill(first)
+    # What is begun before the connection is known to be lost is sent on it.
+    assert {:error, %{code: :unavailable}} = Transport.await(call)
 
     patient = [timeout: 30_000, wait_for_ready: true]
 
