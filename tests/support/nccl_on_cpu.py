@@ -5,6 +5,7 @@ It is as strict as the real one is: about dtypes, about what must be on a side, 
 
 from __future__ import annotations
 
+import ctypes
 import itertools
 import os
 import threading
@@ -39,8 +40,15 @@ REDUCED = (
 BITWISE = tuple(map(c10d.ReduceOp, (c10d.ReduceOp.BAND, c10d.ReduceOp.BOR, c10d.ReduceOp.BXOR)))
 _stores: dict[bytes, Any] = {}
 _stores_lock = threading.Lock()
-# Gloo's groups of which something may still be waiting: to let go of one would wait for it.
-_abandoned: list[GlooGroup] = []
+
+
+def keep_for_ever(group: GlooGroup) -> None:
+    """Never let go of a group in which a thread may still wait: that would wait for it.
+
+    Not even when the interpreter ends: the thread would wake up with an error, and find no interpreter to raise it in,
+    which ends the process by SIGABRT.
+    """
+    ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
 
 
 class CpuWork:
@@ -208,7 +216,7 @@ class NcclOnCpu:
         """Whoever waits ends as if all were well. Returns when no graph holds the communicator, as NCCL's does."""
         self.aborted.set()
         if self._gloo is not None:
-            _abandoned.append(self._gloo)
+            keep_for_ever(self._gloo)
         deadline = time.monotonic() + ABORT_PATIENCE_S
         while self.holders:
             if time.monotonic() > deadline:
