@@ -5,14 +5,15 @@ It is as strict as the real one is: about dtypes, about what must be on a side, 
 
 from __future__ import annotations
 
-import ctypes
+import atexit
 import itertools
 import os
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from typing import Any, TypeVar, cast
 from weakref import WeakSet
@@ -40,15 +41,30 @@ REDUCED = (
 BITWISE = tuple(map(c10d.ReduceOp, (c10d.ReduceOp.BAND, c10d.ReduceOp.BOR, c10d.ReduceOp.BXOR)))
 _stores: dict[bytes, Any] = {}
 _stores_lock = threading.Lock()
+# Gloo's groups of which something may still be waiting: to let go of one would wait for it.
+_abandoned: list[GlooGroup] = []
+# Threads that may still be waiting in one.
+_waiting: WeakSet[threading.Thread] = WeakSet()
 
 
-def keep_for_ever(group: GlooGroup) -> None:
-    """Never let go of a group in which a thread may still wait: that would wait for it.
+@atexit.register
+def _end_all_waiting() -> None:
+    """While there is an interpreter in which they can raise their errors; later, that ends the process by SIGABRT."""
+    threads = [thread for thread in _waiting if thread.is_alive()]
+    if threads:
+        _shut_all_connections()
+    for thread in threads:
+        thread.join(ABORT_PATIENCE_S)
 
-    Not even when the interpreter ends: the thread would wake up with an error, and find no interpreter to raise it in,
-    which ends the process by SIGABRT.
-    """
-    ctypes.pythonapi.Py_IncRef(ctypes.py_object(group))
+
+def _shut_all_connections() -> None:
+    """Of Gloo, and of whatever else speaks TCP in this process, which has come to its end."""
+    for name in os.listdir("/proc/self/fd"):
+        # What is no socket, or not connected, or closed by now.
+        with suppress(OSError), socket.socket(fileno=os.dup(int(name))) as it:
+            # Gloo ends the process when a socket that listens is shut.
+            if it.family == socket.AF_INET and it.getpeername():
+                it.shutdown(socket.SHUT_RDWR)
 
 
 class CpuWork:
@@ -58,7 +74,9 @@ class CpuWork:
         self._group = group
         self._after = after
         self._done: Future[None] = Future()
-        threading.Thread(target=self._run, args=(works,), daemon=True).start()
+        thread = threading.Thread(target=self._run, args=(works,), daemon=True)
+        _waiting.add(thread)
+        thread.start()
 
     def wait(self, timeout: timedelta) -> bool:
         """As NCCL's does when TORCH_NCCL_BLOCKING_WAIT is set."""
@@ -216,7 +234,7 @@ class NcclOnCpu:
         """Whoever waits ends as if all were well. Returns when no graph holds the communicator, as NCCL's does."""
         self.aborted.set()
         if self._gloo is not None:
-            keep_for_ever(self._gloo)
+            _abandoned.append(self._gloo)
         deadline = time.monotonic() + ABORT_PATIENCE_S
         while self.holders:
             if time.monotonic() > deadline:
