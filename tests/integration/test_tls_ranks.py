@@ -141,7 +141,11 @@ def link_port(pid: int, target: str, ca: Certificate) -> int:
     with ExitStack() as stack:
         poll, by_fd = select.poll(), {}
         for port in listening(pid) - {int(target.rpartition(":")[2])}:
-            sock = stack.enter_context(socket.create_connection(("127.0.0.1", port), TIMEOUT_S))
+            try:
+                sock = stack.enter_context(socket.create_connection(("127.0.0.1", port), TIMEOUT_S))
+            except ConnectionRefusedError:
+                # The last generation's backend, which is closed in the background.
+                continue
             sock.sendall(greeting)
             poll.register(sock, select.POLLIN)
             by_fd[sock.fileno()] = sock, port
