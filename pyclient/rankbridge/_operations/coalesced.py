@@ -16,13 +16,12 @@ from rankbridge._operations.declare import (
     options_of,
     outcome_of,
 )
+from rankbridge._operations.readers import one_of_each
 from rankbridge._operations.shares import Given, given_to
 from rankbridge._ref import Ref
-from rankbridge._values import from_value
-from rankbridge.errors import InvalidArgumentError, ProtocolError
+from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
-from rankbridge.v1 import value_pb2
 
 __all__ = ["Collective", "coalesce", "parts_of", "write_part"]
 
@@ -60,17 +59,7 @@ def coalesce(
     for (name, _, _), call in zip(parts, built, strict=True):
         write_part(request.operations.add(), name, call)
 
-    def read(value: value_pb2.Value) -> list[Any]:
-        results = from_value(value)
-        if not (isinstance(results, list) and len(results) == len(parts)):
-            raise ProtocolError(
-                "the outcome is not one of each collective",
-                expected=f"a list of {len(parts)}",
-                got=str(value.WhichOneof("kind")),
-            )
-        return results
-
-    read_outcome = outcome_of(operation_pb.CoalesceResponse, read)
+    read_outcome = outcome_of(operation_pb.CoalesceResponse, one_of_each("collective", len(parts)))
     return group_call(scope, "coalesce", "OperationService/Coalesce", request, read_outcome)
 
 

@@ -17,13 +17,12 @@ from rankbridge._operations.declare import (
     options_of,
     outcome_of,
 )
+from rankbridge._operations.readers import one_of_each
 from rankbridge._operations.shares import Given, given_to, shares
 from rankbridge._program_steps import RUN_PROGRAM, Loop, Named, Step, Steps
 from rankbridge._ref import Ref
-from rankbridge._values import from_value
-from rankbridge.errors import InvalidArgumentError, ProtocolError
+from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import operation_service_pb2 as operation_pb
-from rankbridge.v1 import value_pb2
 
 __all__ = ["check_step", "checked_program", "parts_of_members", "run_program"]
 
@@ -53,17 +52,7 @@ def run_program(
     used = {step.given.name for step in program._each() if isinstance(step.given, Named)}
     _write(scope, program._steps, request.steps, used | set(request.results))
 
-    def read(value: value_pb2.Value) -> list[Any]:
-        results = from_value(value)
-        if not (isinstance(results, list) and len(results) == len(kept)):
-            raise ProtocolError(
-                "the outcome is not one of each kept name",
-                expected=f"a list of {len(kept)}",
-                got=str(value.WhichOneof("kind")),
-            )
-        return results
-
-    read_outcome = outcome_of(operation_pb.RunProgramResponse, read)
+    read_outcome = outcome_of(operation_pb.RunProgramResponse, one_of_each("kept name", len(kept)))
     return group_call(scope, RUN_PROGRAM, "OperationService/RunProgram", request, read_outcome)
 
 

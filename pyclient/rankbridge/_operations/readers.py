@@ -15,6 +15,7 @@ from rankbridge.v1 import value_pb2
 
 __all__ = [
     "none_reader",
+    "one_of_each",
     "ref_or_none",
     "ref_reader",
     "refs_or_none",
@@ -36,6 +37,25 @@ def none_reader(response: type[Message]) -> Callable[[bytes], None]:
 def value_reader(response: type[Message]) -> Callable[[bytes], Any]:
     """Makes the reader of a response that gives any value."""
     return outcome_of(response, from_value)
+
+
+def one_of_each(what: str, count: int) -> Callable[[value_pb2.Value], list[Any]]:
+    """Makes the reader of a list with one value of each of so many.
+
+    The reader raises ``ProtocolError`` for anything else.
+    """
+
+    def read(value: value_pb2.Value) -> list[Any]:
+        results = from_value(value)
+        if not (isinstance(results, list) and len(results) == count):
+            raise ProtocolError(
+                f"the outcome is not one of each {what}",
+                expected=f"a list of {count}",
+                got=str(value.WhichOneof("kind")),
+            )
+        return results
+
+    return read
 
 
 def ref_or_none(value: value_pb2.Value) -> Ref | None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
-import pytest
 from tests.support.local_gang import LocalGang, a_call
 from tests.support.programs import SIZE, add, barrier, codes, errors, held, loop, run
 
@@ -29,14 +27,6 @@ from rankbridge_server.core.operations import (
     RunProgram,
 )
 from rankbridge_server.core.outcome import weight_of
-
-
-@pytest.fixture
-def gang() -> Iterator[LocalGang]:
-    it = LocalGang(SIZE)
-    yield it
-    for rank in it.ranks:
-        rank.close("the test is over")
 
 
 def test_a_step_takes_what_another_has_given(gang: LocalGang) -> None:

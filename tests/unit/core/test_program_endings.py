@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
 import pytest
 from tests.support.local_gang import LocalGang, a_call
@@ -20,14 +19,6 @@ from rankbridge_server.core.operations import (
 from rankbridge_server.core.rank import Rank
 from rankbridge_server.core.refs import Ref
 from rankbridge_server.core.tensors import Full, TensorSpec
-
-
-@pytest.fixture
-def gang() -> Iterator[LocalGang]:
-    it = LocalGang(SIZE)
-    yield it
-    for rank in it.ranks:
-        rank.close("the test is over")
 
 
 @pytest.fixture

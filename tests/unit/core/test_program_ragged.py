@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from tests.support.local_gang import LocalGang
 from tests.support.programs import (
@@ -29,14 +27,6 @@ from rankbridge_server.core.operations import (
     ProgramOperation,
     ProgramStep,
 )
-
-
-@pytest.fixture
-def gang() -> Iterator[LocalGang]:
-    it = LocalGang(SIZE)
-    yield it
-    for rank in it.ranks:
-        rank.close("the test is over")
 
 
 @pytest.fixture

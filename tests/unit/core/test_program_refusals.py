@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -28,14 +28,6 @@ from rankbridge_server.core.operations import (
     RunProgram,
 )
 from rankbridge_server.core.program import MAX_DEPTH, MAX_STEPS
-
-
-@pytest.fixture
-def gang() -> Iterator[LocalGang]:
-    it = LocalGang(SIZE)
-    yield it
-    for rank in it.ranks:
-        rank.close("the test is over")
 
 
 def too_deep() -> ProgramStep:
