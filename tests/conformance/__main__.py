@@ -9,10 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from tests.conformance import deviations
+from tests.conformance import tables
 from tests.conformance.clients.elixir import elixir_clients
 from tests.conformance.clients.python import PythonClient
-from tests.conformance.deviations import Deviation
+from tests.conformance.explanations import Explanation
 from tests.conformance.gangs import Gangs
 from tests.conformance.judge import Verdict
 from tests.conformance.recorded import DATA, Case, read_all
@@ -31,7 +31,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not chosen:
         print(f"no cases in {asked.cases}", file=sys.stderr)
         return 1
-    table = deviations.read()
+    table = tables.read()
     verdicts: list[Verdict] = []
     with ExitStack() as stack:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rankbridge-conformance-")))
@@ -48,7 +48,7 @@ def replayed_with(
     client: str,
     cases: Sequence[Case],
     gangs: Gangs,
-    table: Sequence[Deviation],
+    table: Sequence[Explanation],
     stack: ExitStack,
     directory: Path,
 ) -> Iterator[Verdict]:
@@ -80,23 +80,25 @@ def is_chosen(case: Case, only: str | None) -> bool:
 def report(verdict: Verdict, verbose: bool) -> None:
     """Tells of a case that failed, or of any."""
     if verdict.failures or verbose:
-        print(f"{verdict.outcome}: {verdict.client} {verdict.case}", *sorted(verdict.deviations), flush=True)
+        print(
+            f"{verdict.outcome}: {verdict.client} {verdict.case}", *sorted(verdict.explained_by), flush=True
+        )
     for failure in verdict.failures[:4]:
         print(f"    {failure}", flush=True)
     if len(verdict.failures) > 4:
         print(f"    and {len(verdict.failures) - 4} more", flush=True)
 
 
-def unused(table: Sequence[Deviation], verdicts: Sequence[Verdict]) -> list[str]:
-    """Gives the entries that no case needs, though the table does not say so."""
-    used = frozenset[str]().union(*(verdict.deviations for verdict in verdicts))
+def unused(table: Sequence[Explanation], verdicts: Sequence[Verdict]) -> list[str]:
+    """Gives the entries that no case needs, though their table does not say so."""
+    used = frozenset[str]().union(*(verdict.explained_by for verdict in verdicts))
     return [entry.id for entry in table if entry.id not in used and not entry.elsewhere]
 
 
 def summarise(verdicts: Sequence[Verdict], unused: Sequence[str] = ()) -> int:
     """Tells the numbers of each file and client, and of all cases.
 
-    Gives 1 if anything failed, or an entry of the table is unused.
+    Gives 1 if anything failed, or an entry of a table is unused.
     """
     for client in CLIENTS:
         own = [verdict for verdict in verdicts if verdict.client == client]
@@ -104,8 +106,11 @@ def summarise(verdicts: Sequence[Verdict], unused: Sequence[str] = ()) -> int:
             of_suite = counted([verdict for verdict in own if verdict.case.suite == suite])
             print(f"{suite}{'' if client == 'python' else ' from Elixir'}: {of_suite}")
     for entry in unused:
-        print(f"failed: no case needs the deviation {entry!r}")
-    print(f"total: {counted(by_case(verdicts), len(unused))}")
+        print(f"failed: no case needs the entry {entry!r}")
+    worst = by_case(verdicts)
+    if translated := sum(verdict.outcome == "passed" and bool(verdict.translations) for verdict in worst):
+        print(f"said in another way, of those passed: {translated}")
+    print(f"total: {counted(worst, len(unused))}")
     return 1 if unused or any(verdict.failures for verdict in verdicts) else 0
 
 

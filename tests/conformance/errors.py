@@ -18,7 +18,7 @@ FITTING: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"must not contain duplicate", ("INVALID_ARGUMENT",)),
     (r"FakeCollective is fake|Fake collective is fake", ("RANK_OUT_OF_RANGE",)),
     # Dimensions, sizes and shapes.
-    (r"Invalid dim \(", ("INVALID_ARGUMENT",)),
+    (r"Invalid dim \(|only dim 0 all-gatherv is supported", ("INVALID_ARGUMENT",)),
     (r"invalid (tensor size|output tensor list)", ("INVALID_ARGUMENT",)),
     (r"compatible with all-gather|must match the size of tensor", ("INVALID_ARGUMENT",)),
     (r"AssertionError: \d+ != \d+", ("INVALID_ARGUMENT",)),
@@ -50,7 +50,7 @@ FITTING: tuple[tuple[str, tuple[str, ...]], ...] = (
         ("REFUSED", "TypeError"),
     ),
     (r"AssertionError: $", ("INVALID_ARGUMENT", "RANK_OUT_OF_RANGE", "REFUSED")),
-    (r"Missing (env var|either)", ("LaunchError",)),
+    (r"Missing (env var|either)|local_rank must be provided", ("LaunchError",)),
     (r"IndexError|ZeroDivisionError", ("INVALID_ARGUMENT",)),
 )
 """Patterns of `type: message`, and the codes that say the same. The first that is found counts."""

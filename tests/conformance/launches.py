@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import tempfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from unittest import mock
 
 from tests.conformance.moments import Answer
 from tests.support.gangs import RANKBRIDGE, START_TIMEOUT_S, up
@@ -17,12 +19,19 @@ from rankbridge_server.cli.environment import Launched, LaunchError
 
 @cache
 def started_on(backend: str) -> str:
-    """Why a gang of one cannot be started on a backend. Empty: it can."""
-    try:
-        with tempfile.TemporaryDirectory() as directory, up(Path(directory), 1, backend):
-            return ""
-    except AssertionError as error:
-        return str(error)
+    """Why a gang of one cannot be started on a backend. Empty: it can.
+
+    The machine of the records had no CUDA device, and no MPI that could move their tensors: here neither is found.
+    """
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory, "mpi4py.py").write_text("raise ImportError('not there when it was recorded')\n")
+        paths = os.pathsep.join(filter(None, (directory, os.environ.get("PYTHONPATH"))))
+        without = {"PYTHONPATH": paths, "CUDA_VISIBLE_DEVICES": ""}
+        try:
+            with mock.patch.dict(os.environ, without), up(Path(directory), 1, backend):
+                return ""
+        except AssertionError as error:
+            return str(error)
 
 
 @cache

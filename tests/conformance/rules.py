@@ -1,4 +1,4 @@
-"""What the table of deviations refers to by name: conditions, and functions that compute what is right.
+"""What entries of the tables refer to by name: conditions, and functions that compute what is right.
 
 Nothing here asks the bridge: a value is computed from what the ranks were given.
 """
@@ -61,14 +61,6 @@ def beyond_members(case: Case, moment: Moment) -> bool:
     return isinstance(tensor, Tensor) and int(dim) % max(1, len(tensor.shape)) >= 2
 
 
-def no_such_dimension(case: Case, moment: Moment) -> bool:
-    """A dimension is not there."""
-    tensor = moment.inputs.get("input_")
-    return isinstance(tensor, Tensor) and moment.inputs["dim"] not in range(
-        -len(tensor.shape), len(tensor.shape)
-    )
-
-
 def unequal_tensors(case: Case, moment: Moment) -> bool:
     """The members bring tensors of different dtypes or shapes."""
     tensors = [it.get("input_") for it in moment.arguments]
@@ -102,7 +94,6 @@ CONDITIONS: dict[str, Condition] = {
     "a rank that does not train": trains_not,
     "a coordinator": coordinates,
     "the third dimension or a later one": beyond_members,
-    "no such dimension": no_such_dimension,
     "unequal tensors": unequal_tensors,
     "a negative rank": negative_source,
     "a float": float_given,
@@ -235,19 +226,6 @@ def all_of_world(case: Case, moment: Moment, difference: Difference) -> Any:
     return Tensor.of("float32", [float(case.world)])
 
 
-def only_rank(case: Case, moment: Moment, difference: Difference) -> Any:
-    """The properties of a group of one."""
-    return {
-        **dict.fromkeys(("rank", "local_rank", "rank_in_group", "first_rank", "last_rank"), 0),
-        **dict.fromkeys(("next_rank", "prev_rank"), 0),
-        **dict.fromkeys(("is_first_rank", "is_last_rank"), True),
-        "ranks": [0],
-        "world_size": 1,
-        "device": "cpu",
-        "unique_name": "anonymous:0",
-    }
-
-
 def nothing_or_value(case: Case, moment: Moment, difference: Difference) -> Any:
     """None of a barrier; of a collective what it gives."""
     return None if moment.method == "barrier" else by_reference(case, moment, difference)
@@ -293,7 +271,6 @@ def numbered_name(case: Case, moment: Moment, difference: Difference) -> Any:
 VALUES: dict[str, Value] = {
     "the name and a number": numbered_name,
     "whether it is there": is_there,
-    "the only rank of its group": only_rank,
     "the collective in numpy, or nothing": nothing_or_value,
     "what the other sent": sent_by_other,
     "no agent group for ranks that do not train": no_agents,

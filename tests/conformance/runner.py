@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 
 from tests.conformance.clients.client import Client
-from tests.conformance.deviations import Deviation
+from tests.conformance.explanations import Explanation
 from tests.conformance.gangs import Gangs
 from tests.conformance.judge import Verdict, judge
 from tests.conformance.recorded import Case
@@ -21,7 +21,7 @@ _NUMBERS = itertools.count()
 
 
 def replay_all(
-    cases: Iterable[Case], gangs: Gangs, table: Sequence[Deviation], client_of: Callable[[Gang], Client]
+    cases: Iterable[Case], gangs: Gangs, table: Sequence[Explanation], client_of: Callable[[Gang], Client]
 ) -> Iterator[Verdict]:
     """Replays cases, smallest worlds first, and gives their verdicts as they come."""
     for world, same in itertools.groupby(sorted(cases, key=lambda case: case.world), lambda case: case.world):
@@ -31,7 +31,7 @@ def replay_all(
 
 
 def replay(
-    case: Case, gangs: Gangs, table: Sequence[Deviation], client_of: Callable[[Gang], Client]
+    case: Case, gangs: Gangs, table: Sequence[Explanation], client_of: Callable[[Gang], Client]
 ) -> Verdict:
     """Replays one case. Whatever goes wrong is its failure."""
     play = replay_of(case)

@@ -7,8 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.conformance import page
-from tests.conformance.deviations import read
+from tests.conformance import deviations, page, tables, translations
 from tests.conformance.test_recorded_cases import SUITES
 from tests.support.gangs import up
 
@@ -35,11 +34,27 @@ def test_every_suite_is_named_in_the_documentation() -> None:
     assert sorted(name for names in named for name in names.split(", ") if name in SUITES) == sorted(SUITES)
 
 
-def test_the_page_of_deviations_is_what_the_table_says() -> None:
-    assert page.PAGE.read_text() == page.page(read())
+def test_what_is_written_from_the_tables_is_fresh() -> None:
+    written = page.pages()
+    assert set(written) == {page.DEVIATIONS, page.CONFORMANCE}
+    assert {path: path.read_text() for path in written} == written
     assert page.main(["--check"]) == 0
 
 
-def test_no_two_deviations_have_one_name() -> None:
-    names = [entry.id for entry in read()]
+def test_every_entry_is_on_its_page_with_its_reason() -> None:
+    by_page = {page.DEVIATIONS: deviations.read(), page.CONFORMANCE: translations.read()}
+    for path, entries in by_page.items():
+        text = path.read_text()
+        assert [entry.id for entry in entries if f"{entry.bridge} | {entry.why} |" not in text] == []
+
+
+def test_a_page_that_is_not_what_the_table_says_is_written_anew() -> None:
+    (entry, *others) = translations.read()
+    stale = page.conformance_page(page.CONFORMANCE.read_text(), others)
+    assert entry.does not in stale
+    assert page.conformance_page(stale, [entry, *others]) == page.CONFORMANCE.read_text()
+
+
+def test_no_two_entries_have_one_name() -> None:
+    names = [entry.id for entry in tables.read()]
     assert sorted(set(names)) == sorted(names)

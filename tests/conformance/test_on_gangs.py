@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.conformance import deviations
+from tests.conformance import tables
 from tests.conformance.clients.python import PythonClient
 from tests.conformance.gangs import Gangs
 from tests.conformance.recorded import Case, cases
 from tests.conformance.runner import replay
 from tests.conformance.test_recorded_cases import SUITES
 
-TABLE = deviations.read()
+TABLE = tables.read()
 LARGEST = 4
 NOT_ON_FAKE = {
     # Its ranks are of one process.

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-from tests.conformance import deviations
+from tests.conformance import tables
 from tests.conformance.clients.python import PythonClient
 from tests.conformance.gangs import Gangs
 from tests.conformance.recorded import Case, cases
 from tests.conformance.runner import replay
 
-TABLE = deviations.read()
+TABLE = tables.read()
 CHOSEN = {
     "vllm": ("props/", "all_gather/w4", "broadcast_tensor_dict/w4", "send_recv/w4"),
     "optimus_mesh": ("mesh_table",),

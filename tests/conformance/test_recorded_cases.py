@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import pytest
-from tests.conformance import deviations, told
+from tests.conformance import tables, told
 from tests.conformance.judge import judge
 from tests.conformance.moments import Moment
 from tests.conformance.recorded import Case, cases
@@ -15,7 +15,7 @@ from tests.conformance.systems.vllm import by_version
 
 from rankbridge import Group, Place
 
-TABLE = deviations.read()
+TABLE = tables.read()
 SUITES = (
     *("gfn_context_head", "gfn_context_seed", "gfn_layout", "gfn_ops", "gfn_p2p", "hazards"),
     *("olmo", "olmo_nondist", "optimus_fake", "optimus_mesh", "optimus_ops", "vllm"),

@@ -9,17 +9,31 @@ from typing import Any
 
 import pytest
 from tests.conformance import __main__ as command
+from tests.conformance import deviations, tables, translations
 from tests.conformance.compare import differences
-from tests.conformance.deviations import Deviation, Expect
+from tests.conformance.deviations import Deviation
 from tests.conformance.errors import fits
+from tests.conformance.explanations import Expect
 from tests.conformance.judge import judge
 from tests.conformance.moments import Answer, Moment
 from tests.conformance.recorded import DATA, Case, cases
+from tests.conformance.translations import Translation
 from tests.conformance.values import Tensor
 
 CASE = Case("suite", 0, "case", 1, {"inputs": {}, "per_rank": [{"ok": 1}]})
 ENTRY = Deviation(
     id="one", systems="X", kind="bug", does="", bridge="", why="", expect=Expect(value=2), files=("suite",)
+)
+
+TRANSLATION = Translation(
+    id="two",
+    systems="X",
+    does="",
+    bridge="",
+    why="",
+    expect=Expect(absent=True),
+    files=("suite",),
+    paths=("ok.there",),
 )
 
 
@@ -93,6 +107,80 @@ def test_a_deviation_that_expects_an_error_wants_its_code() -> None:
         assert judge(CASE, [moment({"hang": True}, answer)], [entry]).outcome == outcome
 
 
+def test_a_case_that_only_says_it_in_another_way_passes() -> None:
+    said = moment({"ok": {"there": 1, "both": 2}}, {"ok": {"both": 2}})
+    verdict = judge(CASE, [said], [replace(ENTRY, paths=("ok.both",)), TRANSLATION])
+    assert (verdict.outcome, verdict.translations) == ("passed", frozenset({"two"}))
+    assert verdict.deviations == frozenset()
+    still_there = replace(said, answer={"ok": {"there": 2, "both": 2}})
+    assert judge(CASE, [still_there], [TRANSLATION]).outcome == "failed"
+
+
+def test_a_case_with_one_deviation_among_translations_is_a_deviation() -> None:
+    entry = replace(ENTRY, paths=("ok.both",))
+    verdict = judge(
+        CASE, [moment({"ok": {"there": 1, "both": 1}}, {"ok": {"both": 2}})], [entry, TRANSLATION]
+    )
+    assert verdict.outcome == "deviations"
+    assert (verdict.deviations, verdict.translations) == (frozenset({"one"}), frozenset({"two"}))
+
+
+def test_a_deviation_is_never_hidden_by_a_translation() -> None:
+    said = moment({"ok": {"there": 1}}, {"ok": {}})
+    deviation = replace(ENTRY, expect=Expect(absent=True))
+    assert judge(CASE, [said], [deviation, TRANSLATION]).outcome == "deviations"
+    kinds = [type(entry) for entry in tables.read()]
+    assert kinds == [Deviation] * kinds.count(Deviation) + [Translation] * kinds.count(Translation)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "answer"),
+    [
+        ({"ok": 1}, {"error": {"code": "MISMATCH"}}),
+        ({"error": {"type": "Unheard", "message": "of"}}, {"ok": 2}),
+        ({"error": {"type": "Unheard", "message": "of"}}, {"error": {"code": "MISMATCH"}}),
+        ({"hang": True}, {"ok": 2}),
+    ],
+)
+def test_an_error_is_never_said_in_another_way(recorded: Answer, answer: Answer) -> None:
+    anything = replace(TRANSLATION, expect=Expect(value=2), paths=("*",))
+    assert judge(CASE, [moment(recorded, answer)], [anything]).outcome == "failed"
+    assert judge(CASE, [moment({"ok": 1}, {"ok": 2})], [anything]).outcome == "passed"
+    with pytest.raises(AssertionError):
+        replace(TRANSLATION, expect=Expect(error=("MISMATCH",)))
+
+
+def test_an_entry_that_no_case_needs_fails(capsys: pytest.CaptureFixture[str]) -> None:
+    said = moment({"ok": {"there": 1}}, {"ok": {}})
+    verdict = judge(CASE, [said], [TRANSLATION])
+    assert command.unused([ENTRY, TRANSLATION], [verdict]) == ["one"]
+    assert command.unused([TRANSLATION], [judge(CASE, [moment({"ok": 1}, {"ok": 1})], [TRANSLATION])]) == [
+        "two"
+    ]
+    assert command.unused([replace(TRANSLATION, elsewhere=True)], []) == []
+    assert command.summarise([verdict], ["two"]) == 1
+    assert "failed: no case needs the entry 'two'" in capsys.readouterr().out.splitlines()
+
+
+@pytest.mark.parametrize("kind", ["internal", "missing", ""])
+def test_a_table_with_another_kind_of_deviation_is_refused(kind: str, tmp_path: Path) -> None:
+    text = deviations.TABLE.read_text()
+    table = tmp_path / "deviations.toml"
+    table.write_text(text)
+    assert deviations.read(table) == deviations.read()
+    table.write_text(text.replace('kind = "bug"', f'kind = "{kind}"', 1))
+    with pytest.raises(AssertionError):
+        deviations.read(table)
+
+
+def test_a_deviation_is_a_bug_a_crash_or_a_hang_and_a_translation_has_no_kind(tmp_path: Path) -> None:
+    assert set(deviations.KINDS) == {"bug", "crash", "hang"} == {entry.kind for entry in deviations.read()}
+    table = tmp_path / "translations.toml"
+    table.write_text(translations.TABLE.read_text().replace("systems =", 'kind = "bug"\nsystems =', 1))
+    with pytest.raises(TypeError):
+        translations.read(table)
+
+
 def test_a_case_of_which_nothing_was_compared_failed() -> None:
     assert judge(CASE, [], []).outcome == "failed"
 
@@ -131,6 +219,19 @@ def test_the_numbers_are_those_of_the_verdicts(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().out.splitlines()[-1] == "total: 1 passed, 0 deviations, 1 failed"
     assert command.summarise([good], ["never"]) == 1
     assert capsys.readouterr().out.splitlines()[-1] == "total: 1 passed, 0 deviations, 1 failed"
+
+
+def test_how_many_say_it_in_another_way_is_told_and_counted_as_passed(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    first, second = cases("optimus_ops")[:2]
+    said = replace(judge(CASE, [moment({"ok": {"there": 1}}, {"ok": {}})], [TRANSLATION]), case=first)
+    equal = judge(second, [moment({"ok": 1}, {"ok": 1})], [])
+    assert command.summarise([said, equal]) == 0
+    assert capsys.readouterr().out.splitlines()[-2:] == [
+        "said in another way, of those passed: 1",
+        "total: 2 passed, 0 deviations, 0 failed",
+    ]
 
 
 def test_a_case_that_two_clients_replayed_counts_once_and_as_the_worse(

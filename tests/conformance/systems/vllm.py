@@ -16,17 +16,17 @@ from tests.conformance.systems.vllm_calls import (
     CALLS,
     MEETINGS,
     OF_THE_GANG,
-    REQUIRED_FIRST,
     Arguments,
     Context,
     bound,
+    lacks,
 )
 from tests.conformance.systems.vllm_queues import Queues
 from tests.conformance.values import Json, Tensor
 from tests.conformance.vllm_grammar import Arguments as Specifications
 from tests.conformance.vllm_grammar import read_result
 
-from rankbridge import Group, Ref
+from rankbridge import Group, GroupCoordinator, Ref
 
 SETTINGS = ("__moe__", "__sleep__")
 """Steps that are not calls: what the records emulate of a model, and waiting."""
@@ -126,17 +126,26 @@ class Player:
                 return self._prepare(group, given)
             case "graph_capture":
                 return self.queues.capture(group, given)
+        if any(lacks(method, arguments) for arguments in given.values()):
+            return self._call_that_lacks(method, group, given)
         name, make = CALLS[method]
-        made = {}
-        for rank, arguments in given.items():
-            context = self.context(rank, group)
-            # Where a required argument is not there, the call is made without it.
-            lacks = REQUIRED_FIRST.get(method, "") not in ("", *arguments)
-            made[rank] = ((), {}) if lacks else make(context, arguments)
+        made = {rank: make(self.context(rank, group), arguments) for rank, arguments in given.items()}
         answers = self.stage.together(name, made, group, timeout)
         if name.startswith("recv"):
             answers = {rank: _received(answer) for rank, answer in answers.items()}
         return answers
+
+    def _call_that_lacks(
+        self, method: str, group: Group, given: Mapping[int, Arguments]
+    ) -> dict[int, Answer]:
+        """Makes a call without a required argument, of the class that has vLLM's signatures.
+
+        What a rank's own methods require differs: they receive from whoever sends, for one.
+        """
+        call = getattr(GroupCoordinator(self.stage.gang, [group]), method)
+        names = dict.fromkeys(name for arguments in given.values() for name in arguments)
+        by_rank = {name: [given.get(rank, {}).get(name) for rank in self.case.ranks] for name in names}
+        return dict.fromkeys(given, attempt(lambda: call(**by_rank)))
 
     def _call_of_gang(self, method: str, group: Group, given: Mapping[int, Arguments]) -> dict[int, Answer]:
         made = [CALLS[method][1](self.context(rank, group), given[rank]) for rank in group.ranks]
@@ -292,11 +301,22 @@ def made(case: Case, stage: Stage) -> tuple[dict[str, Answer], dict[str, Sequenc
         if "torch_distributed_backend" in built:
             answers[name] = launches.start_on(built["torch_distributed_backend"])
             continue
+        if "local_rank" in built:
+            # Here a rank is told it by its launcher.
+            said = launches.launched(_environment(case, built["local_rank"]))
+            if "error" in said:
+                answers[name] = said
+                continue
         lists = dict(zip(names_of(case)[name], built["group_ranks"], strict=True))
         answers[name] = stage.new_groups(lists)
         if "ok" in answers[name]:
             groups[name] = [stage.group(each) for each in lists]
     return answers, groups
+
+
+def _environment(case: Case, local_rank: int) -> dict[str, str]:
+    size = str(case.world)
+    return {"RANK": "0", "WORLD_SIZE": size, "LOCAL_WORLD_SIZE": size, "LOCAL_RANK": str(local_rank)}
 
 
 def replay(case: Case, stage: Stage) -> Iterator[Moment]:

@@ -59,6 +59,12 @@ def bound(method: str, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Argume
     return {name: value for name, value in by_name.items() if value is not REQUIRED}
 
 
+def lacks(method: str, given: Arguments) -> bool:
+    """Whether a required argument of a method is not there."""
+    parameters = PARAMETERS.get(method, {})
+    return any(name not in given for name, default in parameters.items() if default is REQUIRED)
+
+
 def _dispatched(args: Sequence[Any]) -> Arguments:
     # The two versions differ in what comes after the first two tensors: another tensor, a flag, a list of tensors.
     tensors = [it for it in args if isinstance(it, Tensor)]
@@ -222,13 +228,6 @@ CALLS: Mapping[str, tuple[str, Make]] = {
     "_reduce_scatter_out_place": ("_reduce_scatter_out_place", _tensor(dim="dim")),
 }
 """For each method the bridge's, and how its arguments are made."""
-
-REQUIRED_FIRST = {
-    method: next(iter(parameters))
-    for method, parameters in PARAMETERS.items()
-    if next(iter(parameters.values()), None) is REQUIRED
-}
-"""For each method whose first argument is required, that one."""
 
 OF_THE_GANG = ("all_gatherv", "dispatch", "dispatch_router_logits")
 """Methods of a gang alone, whose arguments are lists of refs of all members."""
