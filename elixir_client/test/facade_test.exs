@@ -34,6 +34,7 @@ defmodule RankBridge.FacadeTest do
              Generations,
              Collectives,
              Coalesced,
+             Programs,
              Objects,
              PointToPoint,
              Queues,

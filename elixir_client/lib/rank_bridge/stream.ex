@@ -2,16 +2,12 @@ defmodule RankBridge.Stream do
   @moduledoc """
   Gang calls of one group, one after another on one stream: the next is sent while one is under way.
 
-      {:ok, stream} = RankBridge.Stream.open(gang)
+      alias RankBridge.Stream
 
-      pushed =
-        for refs <- batches do
-          {:ok, pushed} = RankBridge.Stream.push(stream, :all_reduce, refs, in_place: true)
-          pushed
-        end
-
-      for it <- pushed, do: {:ok, _refs} = RankBridge.Stream.await(it)
-      :ok = RankBridge.Stream.close(stream)
+      {:ok, stream} = Stream.open(gang)
+      pushed = for refs <- batches, do: Stream.push!(stream, :all_reduce, refs, in_place: true)
+      results = Enum.map(pushed, &Stream.await/1)
+      :ok = Stream.close(stream)
 
   A push returns as soon as the call is on its way; its `await/1` gives what the direct call gives
   (`RankBridge.Operations.GangCall`). The ranks do them in the order in which they were pushed by one process, and answer in
@@ -55,6 +51,10 @@ defmodule RankBridge.Stream do
     end)
   end
 
+  @doc "As `open/2`; raises the error."
+  @spec open!(Gang.gang(), keyword()) :: t()
+  def open!(gang, opts \\ []), do: bang(open(gang, opts))
+
   defp start(view, rank, group) do
     with {:error, status} <- Server.start(view.ranks[rank], self()) do
       context = [rank: rank, group: group, operation: "open_stream", changes?: false]
@@ -79,6 +79,11 @@ defmodule RankBridge.Stream do
            do: {:ok, pushed(stream, view, plan, bytes)}
     end)
   end
+
+  @doc "As `push/4`; raises the error."
+  @spec push!(t(), atom(), term(), keyword()) :: Pushed.t()
+  def push!(stream, operation, input \\ nil, opts \\ []),
+    do: bang(push(stream, operation, input, opts))
 
   defp check(opts) do
     with {[_ | _] = said, _others} <- Options.split(opts, [:group, :calls]) do
@@ -147,6 +152,10 @@ defmodule RankBridge.Stream do
   def await(%Pushed{}),
     do: raise(ArgumentError, "what was pushed belongs to the process that has pushed it")
 
+  @doc "As `await/1`; raises the error. What was pushed besides is as it was, to be awaited."
+  @spec await!(Pushed.t()) :: term()
+  def await!(pushed), do: bang(await(pushed))
+
   defp read(pushed, answer) do
     %{plan: plan, rank: rank} = pushed
 
@@ -171,4 +180,7 @@ defmodule RankBridge.Stream do
   @doc "Waits until all that was pushed is done and answered, and ends the stream. Closing twice is no error."
   @spec close(t()) :: :ok
   def close(%__MODULE__{} = stream), do: Server.close(stream.server)
+
+  defp bang({:ok, value}), do: value
+  defp bang({:error, error}), do: raise(error)
 end

@@ -1,7 +1,7 @@
 # Every shared case of tests/contract/cases, through this client, on every backend.
 for backend <- ["fake", "gloo"] do
   defmodule Module.concat(RankBridge.ContractTest, Macro.camelize(backend)) do
-    use ExUnit.Case, async: false
+    use ExUnit.Case, async: true
 
     alias RankBridge.{Error, Gang, Program, Ref}
     alias RankBridge.Test.{ContractCases, ContractValues, LiveRanks}

@@ -7,11 +7,9 @@ defmodule RankBridge.GangCallsTest do
   alias RankBridge.Test.{LiveRanks, OsProcess, Telemetry}
 
   @members 0..2
-  # A rank that is stopped is not lost for as long as a test takes.
-  @patient ["--heartbeat-misses", "300"]
 
   setup_all do
-    ranks = LiveRanks.start(3, "gloo", @patient)
+    ranks = LiveRanks.start(3, "gloo")
     on_exit(fn -> LiveRanks.stop(ranks) end)
     %{ranks: ranks}
   end
@@ -111,8 +109,7 @@ defmodule RankBridge.GangCallsTest do
              RankBridge.all_reduce(gang, refs, timeout: 60_000)
 
     assert now() - started < 10_000
-    assert [{0, %Error{}}, {1, %Error{}}, {2, %Error{}}] = error.outcomes
-    for {_rank, it} <- error.outcomes, do: assert(it.reason == :released_ref)
+    assert outcomes(error) == Enum.map(@members, &{&1, :released_ref})
     refute error.indefinite
     assert RankBridge.barrier!(gang) == nil
   end
@@ -143,6 +140,8 @@ defmodule RankBridge.GangCallsTest do
     refute error.indefinite
     assert [2] = for(%{state: :disagrees, rank: rank} <- error.ranks, do: rank)
   end
+
+  defp outcomes(error), do: for({rank, it} <- error.outcomes, do: {rank, it.reason})
 
   defp streams(gang) do
     {:ok, view} = RankBridge.Gang.View.fetch(gang)
@@ -214,7 +213,7 @@ defmodule RankBridge.GangCallsTest do
   describe "ranks that a test may kill" do
     setup do
       # A rank that was killed stays away, however long the test takes to look.
-      ranks = LiveRanks.start(3, "gloo", ["--on-rank-exit", "leave" | @patient])
+      ranks = LiveRanks.start(3, "gloo", ["--on-rank-exit", "leave"])
       on_exit(fn -> LiveRanks.stop(ranks) end)
       opts = [endpoints_file: ranks.file, calls: :gang]
       mortal = start_supervised!({Gang, opts}, id: :mortal)
@@ -246,7 +245,9 @@ defmodule RankBridge.GangCallsTest do
       started = now()
       assert {:error, %Error{reason: :unavailable} = error} = Task.await(calling, 60_000)
       assert now() - started < 10_000
+      assert error.indefinite
       assert [%{rank: 0, state: :lost}] = error.ranks
+      assert outcomes(error) == Enum.map(@members, &{&1, :unavailable})
     end
   end
 

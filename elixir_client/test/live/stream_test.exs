@@ -8,11 +8,9 @@ defmodule RankBridge.StreamTest do
   alias RankBridge.Test.{LiveRanks, OsProcess}
 
   @members 0..2
-  # A rank that is stopped is not lost for as long as a test takes.
-  @patient ["--heartbeat-misses", "300", "--on-rank-exit", "leave"]
 
   setup_all do
-    ranks = LiveRanks.start(3, "gloo", @patient)
+    ranks = LiveRanks.start(3, "gloo")
     on_exit(fn -> LiveRanks.stop(ranks) end)
     %{ranks: ranks}
   end
@@ -27,11 +25,6 @@ defmodule RankBridge.StreamTest do
   defp numbered(gang), do: RankBridge.put!(gang, for(rank <- @members, do: [1.0 * rank]))
   defp same(value), do: List.duplicate(value, 3)
 
-  defp push!(stream, operation, input \\ nil, opts \\ []) do
-    {:ok, pushed} = Stream.push(stream, operation, input, opts)
-    pushed
-  end
-
   defp results(pushed), do: Enum.map(pushed, &Stream.await/1)
 
   test "calls are done in order, many under way, and give what direct calls give", context do
@@ -39,11 +32,11 @@ defmodule RankBridge.StreamTest do
     refs = numbered(gang)
 
     pushed = [
-      push!(stream, :barrier),
-      push!(stream, :all_reduce, refs, in_place: true),
-      push!(stream, :all_gather, refs),
-      push!(stream, :broadcast_object, %{1 => nil}, src_rank_in_group: 1),
-      push!(stream, :ping)
+      Stream.push!(stream, :barrier),
+      Stream.push!(stream, :all_reduce, refs, in_place: true),
+      Stream.push!(stream, :all_gather, refs),
+      Stream.push!(stream, :broadcast_object, %{1 => nil}, src_rank_in_group: 1),
+      Stream.push!(stream, :ping)
     ]
 
     assert [nil, ^refs, gathered, objects, nil] = for({:ok, value} <- results(pushed), do: value)
@@ -51,7 +44,9 @@ defmodule RankBridge.StreamTest do
     assert objects == same(%{1 => nil})
 
     # More than go at once.
-    many = for _time <- 1..300, do: push!(stream, :all_reduce, refs, in_place: true, op: :max)
+    many =
+      for _time <- 1..300, do: Stream.push!(stream, :all_reduce, refs, in_place: true, op: :max)
+
     # In whichever order they are asked for.
     assert many |> Enum.reverse() |> results() |> Enum.uniq() == [{:ok, refs}]
     assert values(gang, refs) == same([3.0])
@@ -63,9 +58,9 @@ defmodule RankBridge.StreamTest do
     refs = numbered(gang)
     released = numbered(gang)
     RankBridge.release!(gang, Enum.at(released, 1))
-    first = push!(stream, :all_reduce, refs, in_place: true)
-    failing = push!(stream, :all_reduce, released)
-    last = push!(stream, :barrier)
+    first = Stream.push!(stream, :all_reduce, refs, in_place: true)
+    failing = Stream.push!(stream, :all_reduce, released)
+    last = Stream.push!(stream, :barrier)
     assert Stream.await(first) == {:ok, refs}
 
     assert {:error, %Error{reason: :released_ref, indefinite: false} = error} =
@@ -94,8 +89,21 @@ defmodule RankBridge.StreamTest do
 
     # What is too large to be passed on is fetched.
     text = String.duplicate("x", 20_000)
-    assert stream |> push!(:broadcast_object, text) |> Stream.await() == {:ok, same(text)}
+    assert stream |> Stream.push!(:broadcast_object, text) |> Stream.await() == {:ok, same(text)}
     assert RankBridge.barrier!(gang) == nil
+  end
+
+  test "with a ! it gives what there is, or raises the error", %{gang: gang} do
+    stream = Stream.open!(gang)
+    refs = numbered(gang)
+    assert stream |> Stream.push!(:all_reduce, refs, in_place: true) |> Stream.await!() == refs
+    RankBridge.release!(gang, refs)
+    failing = Stream.push!(stream, :all_reduce, refs)
+    after_it = Stream.push!(stream, :barrier)
+    assert_raise Error, ~r/^released_ref/, fn -> Stream.await!(failing) end
+    assert Stream.await!(after_it) == nil
+    assert_raise Error, ~r/^invalid_argument/, fn -> Stream.push!(stream, :send) end
+    assert_raise Error, ~r/^unknown_group/, fn -> Stream.open!(gang, group: "none") end
   end
 
   test "a repeated id gives the first outcome; the ranks know what was pushed by its id",
@@ -103,10 +111,13 @@ defmodule RankBridge.StreamTest do
     %{gang: gang, stream: stream} = context
     refs = numbered(gang)
     id = Id.uuid()
-    first = push!(stream, :all_reduce, refs, operation_id: id)
+    first = Stream.push!(stream, :all_reduce, refs, operation_id: id)
     assert %Pushed{operation: :all_reduce, operation_id: ^id, ranks: [0, 1, 2]} = first
     assert {:ok, sums} = Stream.await(first)
-    assert stream |> push!(:all_reduce, refs, operation_id: id) |> Stream.await() == {:ok, sums}
+
+    assert stream |> Stream.push!(:all_reduce, refs, operation_id: id) |> Stream.await() ==
+             {:ok, sums}
+
     assert RankBridge.await!(gang, id) == sums
   end
 
@@ -115,7 +126,7 @@ defmodule RankBridge.StreamTest do
     RankBridge.new_group!(gang, name, [2, 1])
     assert {:ok, %Stream{rank: 2} = stream} = Stream.open(gang, group: name)
     refs = RankBridge.put!(gang, [[1], [2]], group: name)
-    {:ok, gathered} = stream |> push!(:all_gather, refs) |> Stream.await()
+    {:ok, gathered} = stream |> Stream.push!(:all_gather, refs) |> Stream.await()
     assert values(gang, gathered) == [[1, 2], [1, 2]]
     RankBridge.destroy_group!(gang, name)
     assert {:error, %Error{reason: :unknown_group}} = after_it(stream)
@@ -135,8 +146,8 @@ defmodule RankBridge.StreamTest do
           pushed =
             for place <- 1..30 do
               if rem(place, 2) == turn,
-                do: push!(stream, :barrier),
-                else: push!(stream, :all_reduce, refs)
+                do: Stream.push!(stream, :barrier),
+                else: Stream.push!(stream, :all_reduce, refs)
             end
 
           results(pushed)
@@ -158,7 +169,7 @@ defmodule RankBridge.StreamTest do
 
     test "what is withdrawn is cancelled in its turn, and the others are done", context do
       %{stream: stream} = context
-      [first, second, third] = for _time <- 1..3, do: push!(stream, :barrier)
+      [first, second, third] = for _time <- 1..3, do: Stream.push!(stream, :barrier)
       Enum.each([second, first], &Stream.withdraw/1)
 
       for result <- results([first, second]),
@@ -172,7 +183,7 @@ defmodule RankBridge.StreamTest do
 
     test "what waits for others to be answered is not sent, and withdrawn at once", context do
       %{stream: stream} = context
-      pushed = for _time <- 1..200, do: push!(stream, :barrier)
+      pushed = for _time <- 1..200, do: Stream.push!(stream, :barrier)
       last = List.last(pushed)
       Stream.withdraw(last)
       assert {:error, %Error{reason: :cancelled, indefinite: false}} = Stream.await(last)
@@ -196,12 +207,12 @@ defmodule RankBridge.StreamTest do
 
       {:ok, pusher} =
         Task.start(fn ->
-          for _time <- 1..2, do: push!(stream, :barrier)
+          for _time <- 1..2, do: Stream.push!(stream, :barrier)
           await_word()
         end)
 
       assert_soon(2, fn -> under_way(stream) end)
-      mine = push!(stream, :barrier)
+      mine = Stream.push!(stream, :barrier)
       assert_soon(3, fn -> under_way(stream) end)
       Process.exit(pusher, :kill)
       # They are answered, to nobody.
@@ -215,7 +226,7 @@ defmodule RankBridge.StreamTest do
 
     test "closing waits for what was pushed; what is pushed meanwhile is refused", context do
       %{stream: stream} = context
-      pushed = push!(stream, :barrier)
+      pushed = Stream.push!(stream, :barrier)
       closing = Task.async(fn -> Stream.close(stream) end)
       assert_soon(true, fn -> :sys.get_state(stream.server).closing != nil end)
       assert {:error, %Error{reason: :cancelled, indefinite: false}} = after_it(stream)
@@ -228,7 +239,7 @@ defmodule RankBridge.StreamTest do
   end
 
   test "the end of the gang ends its streams", %{gang: gang, stream: stream} do
-    assert stream |> push!(:barrier) |> Stream.await() == {:ok, nil}
+    assert stream |> Stream.push!(:barrier) |> Stream.await() == {:ok, nil}
     monitor = Process.monitor(stream.server)
     stop_supervised!(Gang)
     assert_receive {:DOWN, ^monitor, :process, _pid, :normal}, 10_000
@@ -238,11 +249,12 @@ defmodule RankBridge.StreamTest do
 
   describe "ranks that a test may kill" do
     setup do
-      ranks = LiveRanks.start(3, "gloo", @patient)
+      # A rank that was killed stays away, however long the test takes to look.
+      ranks = LiveRanks.start(3, "gloo", ["--on-rank-exit", "leave"])
       on_exit(fn -> LiveRanks.stop(ranks) end)
       mortal = start_supervised!({Gang, endpoints_file: ranks.file}, id: :mortal)
       {:ok, stream} = Stream.open(mortal)
-      assert stream |> push!(:barrier) |> Stream.await() == {:ok, nil}
+      assert stream |> Stream.push!(:barrier) |> Stream.await() == {:ok, nil}
       %{mortal: mortal, pids: ranks.pids, stream: stream}
     end
 
@@ -250,7 +262,7 @@ defmodule RankBridge.StreamTest do
          context do
       %{mortal: gang, stream: stream, pids: [first, _second, last]} = context
       OsProcess.signal(last, "STOP")
-      pushed = for _time <- 1..3, do: push!(stream, :barrier, nil, timeout: 60_000)
+      pushed = for _time <- 1..3, do: Stream.push!(stream, :barrier, nil, timeout: 60_000)
       assert_soon(true, fn -> pending(gang) > 0 end)
       OsProcess.signal(last, "KILL")
       started = now()
@@ -259,9 +271,9 @@ defmodule RankBridge.StreamTest do
           do: assert(reason in [:peer_lost, :stale_generation])
 
       # The stream goes on, to say so.
-      assert {:error, %Error{}} = stream |> push!(:barrier) |> Stream.await()
+      assert {:error, %Error{}} = stream |> Stream.push!(:barrier) |> Stream.await()
       OsProcess.signal(first, "STOP")
-      pushed = for _time <- 1..3, do: push!(stream, :barrier, nil, timeout: 60_000)
+      pushed = for _time <- 1..3, do: Stream.push!(stream, :barrier, nil, timeout: 60_000)
       OsProcess.signal(first, "KILL")
 
       for result <- results(pushed) do
@@ -277,7 +289,7 @@ defmodule RankBridge.StreamTest do
     test "a rank that says nothing does not let its caller wait for ever", context do
       %{stream: stream, pids: [first | _others]} = context
       OsProcess.signal(first, "STOP")
-      pushed = for _time <- 1..2, do: push!(stream, :barrier, nil, timeout: 100)
+      pushed = for _time <- 1..2, do: Stream.push!(stream, :barrier, nil, timeout: 100)
 
       for result <- results(pushed),
           do: assert({:error, %Error{reason: :deadline_exceeded, indefinite: true}} = result)
@@ -294,7 +306,7 @@ defmodule RankBridge.StreamTest do
   end
 
   test "what another process has pushed cannot be awaited", %{stream: stream} do
-    pushed = push!(stream, :barrier)
+    pushed = Stream.push!(stream, :barrier)
 
     assert_raise ArgumentError, fn ->
       Stream.await(%{pushed | pusher: Process.whereis(:init)})
@@ -304,7 +316,7 @@ defmodule RankBridge.StreamTest do
     assert Stream.await(pushed) == {:ok, nil}
   end
 
-  defp after_it(stream), do: stream |> push!(:barrier) |> Stream.await()
+  defp after_it(stream), do: stream |> Stream.push!(:barrier) |> Stream.await()
 
   defp await_word do
     receive do

@@ -11,8 +11,7 @@ defmodule RankBridge.TLSGangTest do
 
     options =
       ["--tls-cert", files.server_cert, "--tls-key", files.server_key] ++
-        ["--tls-ca", files.ca_cert, "--tls-client-ca", files.ca_cert] ++
-        ["--heartbeat-misses", "300"]
+        ["--tls-ca", files.ca_cert, "--tls-client-ca", files.ca_cert]
 
     ranks = LiveRanks.start(3, "gloo", options)
     on_exit(fn -> LiveRanks.stop(ranks) end)

@@ -7,6 +7,12 @@ defmodule RankBridge.Test.LiveRanks do
 
   @repository Path.expand("../../..", __DIR__)
 
+  # A loaded machine is not to lose ranks by itself. One that is killed is lost at once all the same: its links are closed.
+  @patient ["--heartbeat-misses", "300"]
+
+  # A loaded machine is not to lose ranks by itself, nor one that a test stops. One that is killed is lost at once.
+  @patient ["--heartbeat-misses", "300"]
+
   @type t :: %{port: port(), file: Path.t(), directory: Path.t(), pids: [pos_integer()]}
 
   @doc "Starts ranks and waits until their generation is formed. The caller owns them."
@@ -27,7 +33,7 @@ defmodule RankBridge.Test.LiveRanks do
         line: 10_000,
         args:
           ["up", "--size", "#{size}", "--backend", backend, "--endpoints-file", file] ++
-            ["--exit-on-stdin-close" | arguments]
+            ["--exit-on-stdin-close" | @patient ++ arguments]
       ])
 
     await_ready(port, [])

@@ -188,8 +188,7 @@ defmodule RankBridge.GroupCoordinator.Agreed do
   defp group(it), do: GroupCoordinator.group(it)
   defp place(it), do: Group.rank_in_group(group(it), it.rank)
 
-  defp in_group(it, run),
-    do: [group: group(it).name] ++ if(run.timeout, do: [timeout: run.timeout], else: [])
+  defp in_group(it, run), do: [group: group(it).name, timeout: run.timeout]
 
   defp refuse(operation, message, expected, got) do
     fields = [operation: operation, expected: expected, got: got]

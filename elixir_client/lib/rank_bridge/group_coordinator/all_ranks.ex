@@ -172,8 +172,7 @@ defmodule RankBridge.GroupCoordinator.AllRanks do
     for rank <- 0..(size - 1), do: of_ranks[rank]
   end
 
-  defp in_group(group, run),
-    do: [group: group.name] ++ if(run.timeout, do: [timeout: run.timeout], else: [])
+  defp in_group(group, run), do: [group: group.name, timeout: run.timeout]
 
   defp refuse(operation, expected, got) do
     fields = [operation: operation, expected: expected, got: inspect(got, limit: 5)]

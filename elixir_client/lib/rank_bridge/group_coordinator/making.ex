@@ -60,7 +60,7 @@ defmodule RankBridge.GroupCoordinator.Making do
   @spec destroy(Gang.gang(), [Group.t()], Conventions.runtime()) :: result(nil)
   def destroy(gang, groups, run) do
     one_at_a_time(gang, fn ->
-      with {:ok, _groups} <- RankBridge.destroy_groups(gang, groups, timeout(run)),
+      with {:ok, _groups} <- RankBridge.destroy_groups(gang, groups, timeout: run.timeout),
            do: {:ok, nil}
     end)
   end
@@ -68,7 +68,7 @@ defmodule RankBridge.GroupCoordinator.Making do
   defp made(gang, wanted, run) do
     with :none <- there(gang, wanted, run),
          {:error, %Error{reason: :group_exists} = error} <-
-           RankBridge.new_groups(gang, wanted, timeout(run)) do
+           RankBridge.new_groups(gang, wanted, timeout: run.timeout) do
       # Another program was first.
       with :none <- there(gang, wanted, run), do: {:error, error}
     else
@@ -118,15 +118,13 @@ defmodule RankBridge.GroupCoordinator.Making do
   end
 
   defp statuses(gang, run) do
-    with {:ok, statuses} <- RankBridge.status(gang, timeout(run)) do
+    with {:ok, statuses} <- RankBridge.status(gang, timeout: run.timeout) do
       case Enum.find(statuses, & &1.error) do
         nil -> {:ok, statuses}
         status -> {:error, status.error}
       end
     end
   end
-
-  defp timeout(run), do: if(run.timeout, do: [timeout: run.timeout], else: [])
 
   defp name(nil, group_ranks) do
     hash = :crypto.hash(:sha256, :erlang.term_to_binary(group_ranks, minor_version: 2))

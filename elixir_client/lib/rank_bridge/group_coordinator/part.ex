@@ -178,7 +178,7 @@ defmodule RankBridge.GroupCoordinator.Part do
   end
 
   defp bring(it, input, operation, run),
-    do: Tensors.bring(it.gang, it.rank, input, timeout(run), "#{operation}")
+    do: Tensors.bring(it.gang, it.rank, input, [timeout: run.timeout], "#{operation}")
 
   # What was brought for this call alone, unless it is what the call gives.
   defp freed(result, it, made) do
@@ -212,7 +212,7 @@ defmodule RankBridge.GroupCoordinator.Part do
 
   # All members give no id: those that come for the same meet in the order of their calls.
   defp collective(it, operation, input, opts, run) do
-    opts = [group: group(it).name, operation_id: ""] ++ opts ++ timeout(run)
+    opts = [group: group(it).name, operation_id: ""] ++ opts ++ [timeout: run.timeout]
     RankBridge.call_rank(it.gang, it.rank, operation, input, opts)
   end
 
@@ -274,14 +274,14 @@ defmodule RankBridge.GroupCoordinator.Part do
   defp received({:ok, {value, _src}}), do: {:ok, value}
   defp received(other), do: other
 
-  defp in_group(it, run), do: [group: group(it).name] ++ timeout(run)
+  defp in_group(it, run), do: [group: group(it).name, timeout: run.timeout]
 
   # --- buffers ---
 
   defp buffers(it, model, run) do
     with {:ok, sizes} <- sizes(model) do
       Enum.reduce_while(sizes, {:ok, %{}}, fn {dtype, elements}, {:ok, made} ->
-        case RankBridge.create(it.gang, dtype, [elements], [rank: it.rank] ++ timeout(run)) do
+        case RankBridge.create(it.gang, dtype, [elements], rank: it.rank, timeout: run.timeout) do
           {:ok, ref} -> {:cont, {:ok, Map.put(made, dtype, ref)}}
           error -> {:halt, freed(error, it, Map.values(made))}
         end
@@ -334,7 +334,6 @@ defmodule RankBridge.GroupCoordinator.Part do
   defp group(it), do: GroupCoordinator.group(it)
   defp place(it), do: Group.rank_in_group(group(it), it.rank)
   defp alone?(it), do: Group.world_size(group(it)) == 1
-  defp timeout(run), do: if(run.timeout, do: [timeout: run.timeout], else: [])
 
   defp check_alone(it, name, place, operation) do
     if alone?(it) and place != 0 do

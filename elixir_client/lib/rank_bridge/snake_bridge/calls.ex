@@ -93,9 +93,7 @@ defmodule RankBridge.SnakeBridge.Calls do
   end
 
   defp next(queue, gang, rank, run) do
-    opts = if run.timeout, do: [timeout: run.timeout], else: []
-
-    case Methods.dequeue(gang, rank, queue, opts) do
+    case Methods.dequeue(gang, rank, queue, timeout: run.timeout) do
       {:error, %Error{reason: reason}} when reason in [:aborted, :unknown_queue] -> :end
       other -> other
     end

@@ -69,7 +69,7 @@ defmodule RankBridge.SnakeBridge.Functions do
   def call(:distributed, :is_available, _given, _gang, _run), do: {:ok, true}
 
   def call(:distributed, :is_initialized, _given, gang, run) do
-    with {:ok, statuses} <- RankBridge.status(gang, timeout(run)),
+    with {:ok, statuses} <- RankBridge.status(gang, timeout: run.timeout),
          do: {:ok, Enum.all?(statuses, &(&1.error == nil and &1.generation_state == :formed))}
   end
 
@@ -100,7 +100,7 @@ defmodule RankBridge.SnakeBridge.Functions do
     do: {:ok, {:object, {:items, queue, gang, run.rank}}}
 
   def call(:own, :items, %{of: %Ref{} = ref}, gang, run) do
-    with {:ok, tensor} <- RankBridge.get(gang, ref, timeout(run)) do
+    with {:ok, tensor} <- RankBridge.get(gang, ref, timeout: run.timeout) do
       case Tensor.to_list(tensor) do
         rows when is_list(rows) -> {:ok, {:object, {:items, plain(rows), gang, run.rank}}}
         _one -> refuse("items", "a tensor without dimensions", "one or more", ref)
@@ -157,7 +157,7 @@ defmodule RankBridge.SnakeBridge.Functions do
     with {:ok, rank} <- rank(run, "#{name}"),
          {:ok, dst} <- place(group, given.dst, given.group_dst, "#{name}", nil),
          {:ok, ref} <- tensor(gang, rank, given.tensor, run, "#{name}") do
-      opts = [group: group.name, tag: given.tag] ++ timeout(run)
+      opts = [group: group.name, tag: given.tag, timeout: run.timeout]
 
       if name == :send,
         do: RankBridge.send(gang, rank, ref, dst, opts),
@@ -169,12 +169,14 @@ defmodule RankBridge.SnakeBridge.Functions do
     with {:ok, rank} <- rank(run, "#{name}"),
          {:ok, src} <- place(group, given.src, given.group_src, "#{name}", nil),
          {:ok, ref} <- tensor(gang, rank, given.tensor, run, "#{name}") do
-      opts = [group: group.name, tag: given.tag, expected: ref, src_rank_in_group: src]
+      opts =
+        [group: group.name, tag: given.tag, timeout: run.timeout] ++
+          [expected: ref, src_rank_in_group: src]
 
       if name == :irecv do
-        RankBridge.irecv(gang, rank, opts ++ timeout(run))
+        RankBridge.irecv(gang, rank, opts)
       else
-        with {:ok, {_ref, place}} <- RankBridge.recv(gang, rank, opts ++ timeout(run)),
+        with {:ok, {_ref, place}} <- RankBridge.recv(gang, rank, opts),
              do: {:ok, Group.rank_at(group, place)}
       end
     end
@@ -184,7 +186,7 @@ defmodule RankBridge.SnakeBridge.Functions do
   defp collective(gang, group, operation, input, opts, given, run) do
     with {:ok, rank} <- rank(run, "#{operation}"),
          {:ok, input} <- input(gang, rank, input, run, "#{operation}") do
-      opts = [group: group.name, operation_id: ""] ++ opts ++ timeout(run)
+      opts = [group: group.name, operation_id: "", timeout: run.timeout] ++ opts
 
       if given.async_op do
         # What is waited for by its id needs one that is its own.
@@ -280,8 +282,7 @@ defmodule RankBridge.SnakeBridge.Functions do
     do: with({:ok, it} <- coordinator(gang, "tp", run), do: fun.(it))
 
   defp method(it, name, given, run) do
-    runtime = if run.timeout, do: [timeout: run.timeout], else: []
-    GroupCoordinator.call(it, name, [], Enum.to_list(given), runtime)
+    GroupCoordinator.call(it, name, [], Enum.to_list(given), timeout: run.timeout)
   end
 
   defp model_parallel(given, gang, run) do
@@ -359,7 +360,7 @@ defmodule RankBridge.SnakeBridge.Functions do
            )
   end
 
-  defp on(given, run), do: [device: given.device || ""] ++ timeout(run)
+  defp on(given, run), do: [device: given.device || "", timeout: run.timeout]
 
   # --- who it is ---
 
@@ -367,7 +368,6 @@ defmodule RankBridge.SnakeBridge.Functions do
     do: refuse(operation, "which rank is meant?", "a pool that stands for a rank", nil)
 
   defp rank(%{rank: rank}, _operation), do: {:ok, rank}
-  defp timeout(run), do: if(run.timeout, do: [timeout: run.timeout], else: [])
 
   defp refuse(operation, message, expected, got) do
     fields = [operation: operation, expected: expected, got: inspect(got, limit: 5)]

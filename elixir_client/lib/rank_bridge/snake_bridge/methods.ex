@@ -71,9 +71,7 @@ defmodule RankBridge.SnakeBridge.Methods do
   end
 
   def call(_id, {:coordinator, it}, name, positional, named, run) do
-    runtime =
-      [gang: run.gang, rank: run.rank] ++ if(run.timeout, do: [timeout: run.timeout], else: [])
-
+    runtime = [gang: run.gang, rank: run.rank, timeout: run.timeout]
     GroupCoordinator.call(it, name, positional, named, runtime)
   end
 
@@ -103,7 +101,7 @@ defmodule RankBridge.SnakeBridge.Methods do
   # --- tensors ---
 
   defp run(:tolist, _id, {:tensor, gang, ref}, _given, run) do
-    with {:ok, tensor} <- RankBridge.get(gang, ref, timeout(run)),
+    with {:ok, tensor} <- RankBridge.get(gang, ref, timeout: run.timeout),
          do: {:ok, tensor |> Tensor.to_list() |> Functions.plain()}
   end
 
@@ -132,14 +130,12 @@ defmodule RankBridge.SnakeBridge.Methods do
   # --- what was begun ---
 
   defp run(:wait, _id, {:work, gang, operation}, given, run) do
-    timeout =
-      if is_number(given.timeout), do: [timeout: ceil(given.timeout * 1000)], else: timeout(run)
-
-    with {:ok, value} <- RankBridge.wait(gang, operation, timeout), do: {:ok, value}
+    timeout = if is_number(given.timeout), do: ceil(given.timeout * 1000), else: run.timeout
+    with {:ok, value} <- RankBridge.wait(gang, operation, timeout: timeout), do: {:ok, value}
   end
 
   defp run(:is_completed, _id, {:work, gang, operation}, _given, run),
-    do: RankBridge.is_complete(gang, operation, timeout(run))
+    do: RankBridge.is_complete(gang, operation, timeout: run.timeout)
 
   # --- queues ---
 
@@ -154,10 +150,10 @@ defmodule RankBridge.SnakeBridge.Methods do
   # As vLLM's: who writes has written, who reads has read.
   defp run(:broadcast_object, _id, {:queue, gang, rank, queue}, given, run) do
     if rank == nil or Queue.writer(queue) == rank do
-      with {:ok, nil} <- RankBridge.enqueue(gang, queue, given.obj, timeout(run)),
+      with {:ok, nil} <- RankBridge.enqueue(gang, queue, given.obj, timeout: run.timeout),
            do: {:ok, given.obj}
     else
-      dequeue(gang, rank, queue, timeout(run))
+      dequeue(gang, rank, queue, timeout: run.timeout)
     end
   end
 
@@ -165,7 +161,7 @@ defmodule RankBridge.SnakeBridge.Methods do
 
   defp run(:shutdown, _id, {:queue, gang, rank, queue}, _given, run) do
     place = if rank, do: [rank_in_group: Enum.find_index(queue.ranks, &(&1 == rank))], else: []
-    RankBridge.shut_down_queue(gang, queue, place ++ timeout(run))
+    RankBridge.shut_down_queue(gang, queue, place ++ [timeout: run.timeout])
   end
 
   # --- groups ---
@@ -203,7 +199,7 @@ defmodule RankBridge.SnakeBridge.Methods do
   end
 
   defp run(:replay, _id, {:capture, it, %RankBridge.Graph{} = graph}, _given, run) do
-    opts = [operation_id: ""] ++ timeout(run)
+    opts = [operation_id: "", timeout: run.timeout]
     RankBridge.call_rank(it.gang, it.rank, :replay, graph, opts)
   end
 
@@ -249,13 +245,11 @@ defmodule RankBridge.SnakeBridge.Methods do
   defp shown({:capture, it, _state}), do: "graph_capture of #{inspect(it)}"
   defp shown({:items, _items, _gang, _rank}), do: "items"
 
-  defp timeout(run), do: if(run.timeout, do: [timeout: run.timeout], else: [])
-
   # A queue's own timeout is in seconds, as Python has it.
   defp seconds(%{timeout: seconds}, _run) when is_number(seconds) and seconds > 0,
     do: [timeout: ceil(seconds * 1000)]
 
-  defp seconds(_given, run), do: timeout(run)
+  defp seconds(_given, run), do: [timeout: run.timeout]
 
   defp refuse(operation, expected, got) do
     fields = [operation: operation, expected: expected, got: got]

@@ -245,8 +245,9 @@ defmodule RankBridge.Stream.Server do
     end
   end
 
+  # A rank that ends a stream in order has answered all that it has begun.
   defp ended(state),
-    do: over(state, Status.new(:unavailable, "the rank has ended the stream", true))
+    do: over(state, Status.new(:unavailable, "the rank has ended the stream", false))
 
   defp late(state) do
     Transport.cancel(state.call)

@@ -63,7 +63,7 @@ defmodule RankBridge.Stream.Shared do
 
     with {:ok, server} <- server(view, rank, key) do
       case server |> Server.push(request) |> Server.await() do
-        # Nothing was sent: it was at its end, as of a rank that was replaced.
+        # Nothing was begun: it was at its end, as of a rank that was replaced.
         {:error, %Status{code: code, sent?: false}}
         when code in [:unavailable, :cancelled] and if_over == :again ->
           forget(view, key, server)
