@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Iterator, Sequence
+import functools
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
 import grpc
@@ -12,9 +13,9 @@ import grpc.aio
 
 from rankbridge._async_execution import AsyncAnswer, AsyncExecution
 from rankbridge._calls import Call, Shape
-from rankbridge._execution import ExecutionOver
+from rankbridge._execute import EXECUTE, ExecutionOver, calling, parting, result_of
 from rankbridge._executions import REFUSED, Executions
-from rankbridge._gang_calls import EXECUTE, Joined, joined
+from rankbridge._gang_calls import Joined, joined
 from rankbridge._gang_core import all_values
 from rankbridge._shared_memory import SharedMemory, Steps
 from rankbridge._targets import CHANNEL_OPTIONS
@@ -176,26 +177,28 @@ class AsyncChannels:
         """As ``SyncChannels.send_by``."""
         if self.closed:
             raise call.refused()
-        answer = stream.send(call.request) if stream is not None else None
+        message = calling(call.request)
+        answer = stream.send(message) if stream is not None else None
         while stream is None or answer is None:
-            stream = AsyncExecution(self._channels[call.rank].stream_stream(EXECUTE))
-            answer = stream.send(call.request)
+            stream = self._execution(call.rank)
+            answer = stream.send(message)
         return stream, answer
 
     async def answered(
         self, gang_call: Joined[T], stream: AsyncExecution, answer: AsyncAnswer
     ) -> list[Outcome[T]]:
         """As ``SyncChannels.answered``. Cancelling who waits withdraws the call."""
+        call = gang_call.call
         try:
-            outcomes = await self._answer_of(gang_call.call, stream, answer)
+            outcomes = call.result(await self._answer_of(call, stream, answer))
         except RankBridgeError as error:
             return gang_call.failed(error)
         return await self._completed(gang_call, outcomes)
 
-    async def _answer_of(self, call: Call[T], stream: AsyncExecution, answer: AsyncAnswer) -> T:
+    async def _answer_of(self, call: Call[T], stream: AsyncExecution, answer: AsyncAnswer) -> bytes:
         with self._failures(call):
             try:
-                response = await answer.wait(call.deadline)
+                return await answer.wait(call.deadline)
             except TimeoutError:
                 stream.withdraw(call.operation_id)
                 raise call.late(self._targets[call.rank]) from None
@@ -204,35 +207,36 @@ class AsyncChannels:
             except BaseException:
                 stream.withdraw(call.operation_id)
                 raise
-            return call.result(response)
 
     async def _as_one(self, gang_call: Joined[T]) -> list[Outcome[T]]:
+        call = gang_call.call
         try:
-            outcomes = await self._by_stream(gang_call.call)
-            if outcomes is None:
-                outcomes = await self.run(gang_call.call)
+            outcomes = await self._carried(call, calling(call.request), call.result)
         except RankBridgeError as error:
             return gang_call.failed(error)
         return await self._completed(gang_call, outcomes)
 
-    async def _by_stream(self, call: Call[T]) -> T | None:
-        """As ``SyncChannels``."""
+    async def _carried(self, call: Call[T], message: bytes, read: Callable[[bytes], T]) -> T:
+        """Makes a call by a stream. What finds none, or was not begun, is a call of its own.
+
+        Raises:
+            RankBridgeError: It failed.
+        """
         if self.closed:
             raise call.refused()
         with self._failures(call):
-            sent = self._executions.send(call)
-        if sent is None:
-            return None
-        try:
-            return await self._answer_of(call, *sent)
-        except UnavailableError as error:
-            if error.indefinite:
-                raise
-        except ResourceExhaustedError as error:
-            if error.operation != REFUSED:
-                raise
-            self._executions.refused_by(call.rank)
-        return None
+            sent = self._executions.send(call.rank, message)
+        if sent is not None:
+            try:
+                return read(await self._answer_of(call, *sent))
+            except UnavailableError as error:
+                if error.indefinite:
+                    raise
+            except ResourceExhaustedError as error:
+                if error.operation != REFUSED:
+                    raise
+                self._executions.refused_by(call.rank)
+        return await self.run(call)
 
     def _execution(self, rank: int) -> AsyncExecution:
         return AsyncExecution(self._channels[rank].stream_stream(EXECUTE))
@@ -246,7 +250,11 @@ class AsyncChannels:
 
     async def _outcome(self, call: Call[T]) -> Outcome[T]:
         try:
-            value = await self.run(call)
+            message = parting(call)
+            if message is None:
+                value = await self.run(call)
+            else:
+                value = await self._carried(call, message, functools.partial(result_of, call))
             return Outcome(rank=call.rank, value=value)
         except RankBridgeError as error:
             return Outcome(rank=call.rank, error=error)

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from rankbridge._execution import ExecutionOver, calling, unasked, withdrawing
+from rankbridge._execute import ExecutionOver, unasked, withdrawing
 
 __all__ = ["AsyncAnswer", "AsyncExecution"]
 
@@ -79,13 +79,17 @@ class AsyncExecution:
         """Whether it takes no more calls."""
         return self._closed
 
-    def send(self, request: bytes, *, alone: bool = False) -> AsyncAnswer | None:
+    def send_alone(self, message: bytes) -> AsyncAnswer | None:
+        """As ``Execution.send_alone``."""
+        return self.send(message, alone=True)
+
+    def send(self, message: bytes, *, alone: bool = False) -> AsyncAnswer | None:
         """As ``Execution.send``."""
         if self._closed or (alone and self._answers):
             return None
         answer = AsyncAnswer()
         self._answers.append(answer)
-        self._requests.put_nowait(calling(request))
+        self._requests.put_nowait(message)
         return answer
 
     def withdraw(self, operation_id: str) -> None:

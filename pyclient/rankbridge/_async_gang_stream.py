@@ -12,7 +12,7 @@ import grpc
 from rankbridge._async_channels import AsyncChannels
 from rankbridge._async_execution import AsyncAnswer, AsyncExecution
 from rankbridge._async_front import AsyncGangFront
-from rankbridge._execution import ExecutionOver
+from rankbridge._execute import ExecutionOver
 from rankbridge._gang_calls import Joined
 from rankbridge._gang_core import all_values
 from rankbridge._procedures import Finish

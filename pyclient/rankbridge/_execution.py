@@ -1,4 +1,4 @@
-"""A stream of gang calls to one rank, over grpcio's blocking front: sent one after another, answered in that order."""
+"""A stream to one rank, over grpcio's blocking front: what is sent is answered in the order in which it was."""
 
 from __future__ import annotations
 
@@ -9,55 +9,35 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from google.protobuf.message import DecodeError
+from rankbridge._execute import ExecutionOver, unasked, withdrawing
 
-from rankbridge._failures import error_from_wire
-from rankbridge.errors import ProtocolError, RankBridgeError
-from rankbridge.v1 import gang_service_pb2 as gang_pb
-
-__all__ = ["Answer", "Execution", "ExecutionOver", "calling", "unasked", "withdrawing"]
-
-
-class ExecutionOver(Exception):
-    """The stream has ended as the rank wanted it, without an answer: the call was not begun."""
-
-
-def calling(request: bytes) -> bytes:
-    """Makes an ``ExecuteRequest`` of a ``CallRequest``."""
-    message = gang_pb.ExecuteRequest()
-    message.call.MergeFromString(request)
-    return message.SerializeToString()
-
-
-def withdrawing(operation_id: str) -> bytes:
-    """Makes an ``ExecuteRequest`` that withdraws a call."""
-    return gang_pb.ExecuteRequest(withdraw=operation_id).SerializeToString()
-
-
-def unasked(response: bytes) -> RankBridgeError:
-    """Makes the exception of an answer that comes before any call was sent: the rank has refused the stream."""
-    try:
-        message = gang_pb.ExecuteResponse.FromString(response)
-    except DecodeError:
-        message = gang_pb.ExecuteResponse()
-    if message.HasField("error"):
-        return error_from_wire(message.error)
-    return ProtocolError("a rank has answered what it was not asked")
+__all__ = ["Answer", "Execution"]
 
 
 class Answer:
-    """What one call will be answered: the bytes of an ``ExecuteResponse``, written as ``CallResponse`` is."""
+    """What will be answered to one call or part: the bytes of an ``ExecuteResponse``."""
 
-    __slots__ = ("_bytes", "_done", "_error", "_pending", "_sent")
+    __slots__ = ("_bytes", "_done", "_error", "_here", "_lock", "_pending", "_sent", "_told")
 
     def __init__(self) -> None:
         """Nothing has come; the call is sent now."""
         self._sent = time.monotonic()
         self._pending = threading.Lock()
         self._pending.acquire()
+        self._lock = threading.Lock()
+        self._told: Callable[[], None] | None = None
+        self._here = False
         self._done = False
         self._bytes = b""
         self._error: BaseException | None = None
+
+    def then(self, told: Callable[[], None]) -> None:
+        """Has `told` called, once, when it has come or never will, before those who wait go on; at once if it has."""
+        with self._lock:
+            if not self._here:
+                self._told = told
+                return
+        told()
 
     def done(self) -> bool:
         """Says whether it has come, or never will."""
@@ -78,21 +58,33 @@ class Answer:
                 self._pending.release()
             if not self._done:
                 raise TimeoutError
+        return self.response()
+
+    def response(self) -> bytes:
+        """What has come. Raises as `wait` why nothing has."""
         if self._error is not None:
             raise self._error
         return self._bytes
 
     def _come(self, response: bytes, error: BaseException | None = None) -> None:
         self._bytes, self._error = response, error
+        with self._lock:
+            self._here = True
+        if self._told is not None:
+            self._told()
         self._done = True
         self._pending.release()
 
 
 class Execution:
-    """One stream. Thread-safe, also where a signal interrupts the thread that sends."""
+    """One stream. Thread-safe, also where a signal interrupts the thread that sends.
+
+    Only threads of its own enter grpcio: an interruption in there, between two steps of taking a lock, leaves the whole
+    channel locked for good.
+    """
 
     def __init__(self, opened: Callable[..., Any]) -> None:
-        """Opens it. It ends, for good, when it is closed or breaks.
+        """Opens it with the first that is sent. It ends, for good, when it is closed or breaks.
 
         Args:
             opened: Given the requests, gives the responses, as grpcio's callable for ``GangService.Execute`` does.
@@ -105,7 +97,7 @@ class Execution:
         self._last: Answer | None = None
         self._closed = False
         self._error: BaseException | None = None
-        self._responses = opened(self._sending())
+        self._opened = opened
         # It begins with the first call: a stream that is new takes one, whatever becomes of it.
         self._reader: threading.Thread | None = None
 
@@ -114,17 +106,21 @@ class Execution:
         """Whether it takes no more calls."""
         return self._closed
 
-    def send(self, request: bytes, *, alone: bool = False) -> Answer | None:
-        """Sends a call, a ``CallRequest``.
+    def send_alone(self, message: bytes) -> Answer | None:
+        """Sends an ``ExecuteRequest`` as `send` does, but only if nothing is under way."""
+        return self.send(message, alone=True)
+
+    def send(self, message: bytes, *, alone: bool = False) -> Answer | None:
+        """Sends an ``ExecuteRequest`` that is answered.
 
         Args:
-            request: The call.
-            alone: Only if no other is under way.
+            message: The request.
+            alone: Only if nothing else is under way.
 
         Returns:
             Its answer to come. None: it was not sent; the stream is closed or over, or others are under way.
         """
-        message, answer = calling(request), Answer()
+        answer = Answer()
         with self._lock:
             if self._closed or (alone and self._last is not None and not self._last.done()):
                 return None
@@ -136,7 +132,7 @@ class Execution:
             return answer
 
     def withdraw(self, operation_id: str) -> None:
-        """Withdraws a call wherever it was not admitted; it is answered all the same."""
+        """Withdraws what was sent wherever it was not admitted; it is answered all the same."""
         self._requests.put((withdrawing(operation_id), None))
 
     def close(self) -> None:
@@ -161,9 +157,10 @@ class Execution:
     def _read(self) -> None:
         error: BaseException = ExecutionOver()
         try:
-            for response in self._responses:
+            responses = self._opened(self._sending())
+            for response in responses:
                 if not self._answers:
-                    self._responses.cancel()
+                    responses.cancel()
                     raise unasked(response)
                 self._answers.popleft()._come(response)
         except Exception as broken:

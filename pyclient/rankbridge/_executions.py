@@ -1,12 +1,10 @@
-"""The streams by which a gang's calls go, for the sync and the async front."""
+"""The streams by which a gang's operations go, for the sync and the async front."""
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
-
-from rankbridge._calls import Call
 
 __all__ = ["REFUSED", "Executions"]
 
@@ -26,7 +24,7 @@ class _Stream(Protocol[A_co]):
     @property
     def closed(self) -> bool: ...
 
-    def send(self, request: bytes, *, alone: bool = False) -> A_co | None: ...
+    def send_alone(self, message: bytes) -> A_co | None: ...
 
     def close(self) -> None: ...
 
@@ -37,7 +35,7 @@ E = TypeVar("E", bound="_Stream[Any]")
 class Executions(Generic[E, A]):
     """Streams by the rank that is called. Thread-safe.
 
-    Each has one call at a time, so that none waits for the answer to another thread's or task's.
+    Each has one thing under way at a time, so that none waits for the answer to another thread's or task's.
     """
 
     def __init__(self, opened: Callable[[int], E]) -> None:
@@ -47,20 +45,20 @@ class Executions(Generic[E, A]):
         self._streams: dict[int, tuple[E, ...]] = {}
         self._refusing: set[int] = set()
 
-    def send(self, call: Call[Any]) -> tuple[E, A] | None:
-        """Sends a gang call; gives its stream, and its answer to come. None: there is no stream for it."""
-        for stream in self._streams.get(call.rank, ()):
-            answer: A | None = stream.send(call.request, alone=True)
+    def send(self, rank: int, message: bytes) -> tuple[E, A] | None:
+        """Sends an ``ExecuteRequest``; gives its stream, and its answer to come. None: there is no stream for it."""
+        for stream in self._streams.get(rank, ()):
+            answer: A | None = stream.send_alone(message)
             if answer is not None:
                 return stream, answer
         with self._lock:
-            streams = tuple(it for it in self._streams.get(call.rank, ()) if not it.closed)
-            self._streams[call.rank] = streams
-            if call.rank in self._refusing or len(streams) >= _MOST:
+            streams = tuple(it for it in self._streams.get(rank, ()) if not it.closed)
+            self._streams[rank] = streams
+            if rank in self._refusing or len(streams) >= _MOST:
                 return None
-            stream = self._opened(call.rank)
-            answer = stream.send(call.request)
-            self._streams[call.rank] = (*streams, stream)
+            stream = self._opened(rank)
+            answer = stream.send_alone(message)
+            self._streams[rank] = (*streams, stream)
         return None if answer is None else (stream, answer)
 
     def refused_by(self, rank: int) -> None:

@@ -15,7 +15,7 @@ from rankbridge.v1 import operation_service_pb2 as operation_pb
 
 T = TypeVar("T")
 
-__all__ = ["EXECUTE", "Joined", "joined"]
+__all__ = ["KINDS", "MAX_PART", "Joined", "joined"]
 
 MAX_PART = 60_000
 """Bytes of a member's part that goes by another rank. The ranks take a little more."""
@@ -24,10 +24,10 @@ _NEVER = {
     *("send", "recv", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict"),
     *("enqueue", "dequeue"),
 }
-_KINDS = frozenset(operation_pb.Operation.DESCRIPTOR.fields_by_name) - _NEVER
+KINDS = frozenset(operation_pb.Operation.DESCRIPTOR.fields_by_name)
+"""Operations that have parts."""
+_GANG_KINDS = KINDS - _NEVER
 _AWAIT = path_of("OperationService/Await")
-EXECUTE = path_of("GangService/Execute")
-"""The stream of gang calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def joined(calls: Sequence[Call[T]]) -> Joined[T] | None:
     Raises:
         InvalidArgumentError: They can only go as one, and cannot.
     """
-    if not isinstance(calls, Together) or not calls or calls[0].operation not in _KINDS:
+    if not isinstance(calls, Together) or not calls or calls[0].operation not in _GANG_KINDS:
         return None
     request = gang_pb.CallRequest()
     kind = calls[0].operation

@@ -9,7 +9,8 @@ from typing import Any, Self
 
 import grpc
 
-from rankbridge._execution import Answer, Execution, ExecutionOver
+from rankbridge._execute import ExecutionOver
+from rankbridge._execution import Answer, Execution
 from rankbridge._front import GangFront
 from rankbridge._gang_calls import Joined
 from rankbridge._gang_core import all_values

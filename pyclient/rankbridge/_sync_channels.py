@@ -11,11 +11,13 @@ from typing import Any, Generic, TypeVar
 import grpc
 
 from rankbridge._calls import Call, Shape
-from rankbridge._execution import Answer, Execution, ExecutionOver
+from rankbridge._execute import EXECUTE, ExecutionOver, calling, parting
+from rankbridge._execution import Answer, Execution
 from rankbridge._executions import REFUSED, Executions
-from rankbridge._gang_calls import EXECUTE, Joined, joined
+from rankbridge._gang_calls import Joined, joined
 from rankbridge._gang_core import all_values
 from rankbridge._shared_memory import SharedMemory
+from rankbridge._sync_parts import SentPart
 from rankbridge._sync_steps import InSteps
 from rankbridge._targets import CHANNEL_OPTIONS
 from rankbridge.errors import Outcome, RankBridgeError, ResourceExhaustedError, UnavailableError
@@ -179,8 +181,9 @@ class SyncChannels:
 
     def answered(self, gang_call: Joined[T], stream: Execution, answer: Answer) -> list[Outcome[T]]:
         """Waits for the answer to a gang call that was sent; gives every member's outcome."""
+        call = gang_call.call
         try:
-            outcomes = self._answer_of(gang_call.call, stream, answer)
+            outcomes = call.result(self._answer_of(call, stream, answer))
         except RankBridgeError as error:
             return gang_call.failed(error)
         return self._completed(gang_call, outcomes)
@@ -194,62 +197,79 @@ class SyncChannels:
         if self.closed:
             raise call.refused()
         with self._failures(call):
-            answer = stream.send(call.request) if stream is not None else None
+            message = calling(call.request)
+            answer = stream.send(message) if stream is not None else None
             while stream is None or answer is None:
                 stream = self._execution(call.rank)
-                answer = stream.send(call.request)
+                answer = stream.send(message)
             return stream, answer
 
     def _as_one(self, gang_call: Joined[T]) -> list[Outcome[T]]:
+        call = gang_call.call
         try:
-            outcomes = self._by_stream(gang_call.call)
-            if outcomes is None:
-                outcomes = self.run(gang_call.call)
+            sent = self._by_stream(call, calling(call.request))
+            outcomes = self._carried(call, *sent) if sent else self.run(call)
         except RankBridgeError as error:
             return gang_call.failed(error)
         return self._completed(gang_call, outcomes)
 
-    def _by_stream(self, call: Call[T]) -> T | None:
-        """Sends a gang call by a stream, and waits for its answer. None: it was not begun, and may go by itself.
+    def _by_stream(self, call: Call[T], message: bytes) -> tuple[Execution, Answer] | None:
+        """Sends a call by a stream; gives its answer to come. None: there is no stream for it.
 
         A stream takes it to a rank and back in little more than half the time that a call of its own takes.
         """
         if self.closed:
             raise call.refused()
         with self._failures(call):
-            sent = self._executions.send(call)
-        if sent is None:
-            return None
-        try:
-            return self._answer_of(call, *sent)
-        except UnavailableError as error:
-            # A rank that was replaced may be found by a call of its own.
-            if error.indefinite:
-                raise
-        except ResourceExhaustedError as error:
-            if error.operation != REFUSED:
-                raise
-            self._executions.refused_by(call.rank)
-        return None
+            return self._executions.send(call.rank, message)
 
-    def _answer_of(self, call: Call[T], stream: Execution, answer: Answer) -> T:
-        """Waits for the answer to a gang call, until its deadline. What interrupts the waiting withdraws the call.
+    def _carried(self, call: Call[T], stream: Execution, answer: Answer) -> T:
+        """Waits for what was sent by a stream. What was not begun is a call of its own.
 
         Raises:
             RankBridgeError: It failed.
         """
-        with self._failures(call):
+        try:
+            return call.result(self._answer_of(call, stream, answer))
+        except RankBridgeError as error:
+            if not self._was_not_begun(call, error):
+                raise
+        return self.run(call)
+
+    def _answer_of(self, call: Call[T], stream: Execution, answer: Answer) -> bytes:
+        """Waits for the answer to a call, until its deadline. What interrupts the waiting withdraws the call.
+
+        Raises:
+            RankBridgeError: There is none.
+        """
+        with self._answering(call):
             try:
-                response = answer.wait(call.deadline)
-            except TimeoutError:
-                stream.withdraw(call.operation_id)
-                raise call.late(self._targets[call.rank]) from None
+                return answer.wait(call.deadline)
             except ExecutionOver:
-                raise call.not_begun(self._targets[call.rank]) from None
+                raise
             except BaseException:
                 stream.withdraw(call.operation_id)
                 raise
-            return call.result(response)
+
+    @contextlib.contextmanager
+    def _answering(self, call: Call[T]) -> Iterator[None]:
+        with self._failures(call):
+            try:
+                yield
+            except TimeoutError:
+                raise call.late(self._targets[call.rank]) from None
+            except ExecutionOver:
+                raise call.not_begun(self._targets[call.rank]) from None
+
+    def _was_not_begun(self, call: Call[T], error: RankBridgeError) -> bool:
+        """Says whether a stream's failure is none of a call by itself: the call may go that way."""
+        if isinstance(error, UnavailableError):
+            # A rank that was replaced may be found by a call of its own.
+            return not error.indefinite
+        refused = isinstance(error, ResourceExhaustedError) and error.operation == REFUSED
+        if refused:
+            self._executions.refused_by(call.rank)
+        return refused
 
     def _completed(self, gang_call: Joined[T], outcomes: list[Outcome[T] | None]) -> list[Outcome[T]]:
         kept = gang_call.kept(outcomes)
@@ -265,14 +285,20 @@ class SyncChannels:
         return grpc.secure_channel(target, self._tls, CHANNEL_OPTIONS)
 
     def _each(self, calls: Sequence[Call[T]]) -> list[Outcome[T]]:
-        pending: list[Pending[T]] = []
+        pending: list[Pending[T] | SentPart[T]] = []
         try:
-            pending.extend(self.start(call) for call in calls)
+            pending.extend(self._begun(call) for call in calls)
             return [started.outcome() for started in pending]
         except BaseException:
             for started in pending:
                 started.cancel()
             raise
+
+    def _begun(self, call: Call[T]) -> Pending[T] | SentPart[T]:
+        """Sends one of several calls, by a stream where it is a part of an operation."""
+        message = parting(call)
+        sent = None if message is None else self._by_stream(call, message)
+        return SentPart(self, call, *sent) if sent else self.start(call)
 
     def run_all(self, calls: Sequence[Call[T]]) -> list[T]:
         """Sends calls, all at once, waits for every one's end, and gives their results.

@@ -227,40 +227,49 @@ Global___CallResponse: typing_extensions.TypeAlias = CallResponse
 
 @typing.final
 class ExecuteRequest(google.protobuf.message.Message):
-    """One word of a controller that has a stream of gang calls."""
+    """One word of a controller that has a stream."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     CALL_FIELD_NUMBER: builtins.int
     WITHDRAW_FIELD_NUMBER: builtins.int
+    PART_FIELD_NUMBER: builtins.int
     withdraw: builtins.str
-    """Operation id of a call of this stream that is to be withdrawn from every member that it was not admitted on, as
-    hanging up withdraws a single call. Is not answered; that call is.
+    """Operation id of what was sent by this stream and is to be withdrawn from every member that it was not admitted on,
+    as hanging up withdraws a single call. Is not answered; what is withdrawn is.
     """
     @property
     def call(self) -> Global___CallRequest:
         """Does a collective on every member of a group. Is answered."""
+
+    @property
+    def part(self) -> rankbridge.v1.operation_service_pb2.Operation:
+        """Does the asked rank's own part of an operation, as that operation's RPC does: the other members are asked by their
+        own ranks. With a `call` of its own. Is answered.
+        """
 
     def __init__(
         self,
         *,
         call: Global___CallRequest | None = ...,
         withdraw: builtins.str = ...,
+        part: rankbridge.v1.operation_service_pb2.Operation | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["call", b"call", "kind", b"kind", "withdraw", b"withdraw"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["call", b"call", "kind", b"kind", "withdraw", b"withdraw"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["call", "withdraw"] | None: ...
+    def HasField(self, field_name: typing.Literal["call", b"call", "kind", b"kind", "part", b"part", "withdraw", b"withdraw"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["call", b"call", "kind", b"kind", "part", b"part", "withdraw", b"withdraw"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["call", "withdraw", "part"] | None: ...
 
 Global___ExecuteRequest: typing_extensions.TypeAlias = ExecuteRequest
 
 @typing.final
 class ExecuteResponse(google.protobuf.message.Message):
-    """Outcome of one call of a stream, written as CallResponse is."""
+    """Outcome of one call of a stream, written as CallResponse is, or of one part."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     OUTCOMES_FIELD_NUMBER: builtins.int
     ERROR_FIELD_NUMBER: builtins.int
+    RESULT_FIELD_NUMBER: builtins.int
     @property
     def outcomes(self) -> Global___MemberOutcomes:
         """Every member's outcome: whether any of them failed, only these tell."""
@@ -269,14 +278,19 @@ class ExecuteResponse(google.protobuf.message.Message):
     def error(self) -> rankbridge.v1.error_pb2.Error:
         """What is wrong with the call as a whole, or with the stream. No member was asked."""
 
+    @property
+    def result(self) -> rankbridge.v1.operation_service_pb2.OperationResult:
+        """What the asked rank's part came to."""
+
     def __init__(
         self,
         *,
         outcomes: Global___MemberOutcomes | None = ...,
         error: rankbridge.v1.error_pb2.Error | None = ...,
+        result: rankbridge.v1.operation_service_pb2.OperationResult | None = ...,
     ) -> None: ...
-    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "outcomes", b"outcomes"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "outcomes", b"outcomes"]) -> None: ...
-    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["outcomes", "error"] | None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "outcomes", b"outcomes", "result", b"result"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "outcomes", b"outcomes", "result", b"result"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["outcomes", "error", "result"] | None: ...
 
 Global___ExecuteResponse: typing_extensions.TypeAlias = ExecuteResponse

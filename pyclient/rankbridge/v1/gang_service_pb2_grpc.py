@@ -74,8 +74,9 @@ class GangServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Execute(self, request_iterator, context):
-        """Does one gang call after another: the next may be sent while one is under way. Answers each, in the order in which
-        they were sent. The end of requests is no hanging up: what was sent is done and answered.
+        """Does one gang call after another, or this rank's parts of operations: the next may be sent while one is under way.
+        Answers each, in the order in which they were sent. The end of requests is no hanging up: what was sent is done and
+        answered.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

