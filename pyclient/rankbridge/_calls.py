@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar, overload
 
 import grpc
 from google.protobuf.message import DecodeError
@@ -199,8 +199,44 @@ class Call(Generic[T]):
         )
 
 
-class Together(list[Call[T]]):
-    """The calls of an operation on all members of a group, in group order, which may go as one gang call."""
+class Together(Sequence[Call[T]]):
+    """The calls of an operation on all members of a group, in group order, which may go as one gang call.
+
+    Attributes:
+        first: The first member's.
+        ranks: Whom they are for.
+        alike: Whether all are like the first, their ranks apart.
+    """
+
+    def __init__(self, each: Sequence[Call[T]]) -> None:
+        """Holds the calls of members, one at least."""
+        self.first = each[0]
+        self.ranks = [call.rank for call in each]
+        self.alike = False
+        self._each = each
+
+    @classmethod
+    def of(cls, first: Call[T], ranks: Sequence[int]) -> Together[T]:
+        """Makes them of the first, which is the same for every member: no other is made before it is asked for."""
+        it = cls((first,))
+        it.ranks, it.alike = list(ranks), True
+        return it
+
+    @overload
+    def __getitem__(self, place: int) -> Call[T]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Call[T]]: ...
+
+    def __getitem__(self, place: int | slice) -> Call[T] | Sequence[Call[T]]:
+        """Gives the call of one member, or those of some."""
+        if len(self._each) < len(self.ranks):
+            self._each = [self.first, *(replace(self.first, rank=rank) for rank in self.ranks[1:])]
+        return self._each[place]
+
+    def __len__(self) -> int:
+        """Number of members."""
+        return len(self.ranks)
 
 
 class _Guarded(Reader[T]):

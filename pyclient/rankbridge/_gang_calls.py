@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
@@ -28,6 +29,7 @@ KINDS = frozenset(operation_pb.Operation.DESCRIPTOR.fields_by_name)
 """Operations that have parts."""
 _GANG_KINDS = KINDS - _NEVER
 _AWAIT = path_of("OperationService/Await")
+_CALL = path_of("GangService/Call")
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class Joined(Generic[T]):
     """
 
     call: Call[list[Outcome[T] | None]]
-    each: Sequence[Call[T]]
+    each: Together[T]
 
     def failed(self, error: RankBridgeError) -> list[Outcome[T]]:
         """Gives what each member's outcome is when the gang call itself failed."""
@@ -48,9 +50,8 @@ class Joined(Generic[T]):
 
     def kept(self, outcomes: Sequence[Outcome[T] | None]) -> list[Call[T]]:
         """Makes the calls for outcomes that are too large to be passed on; each is on its rank."""
-        return [
-            self._await(call) for call, outcome in zip(self.each, outcomes, strict=True) if outcome is None
-        ]
+        # Asking for what each is makes it.
+        return [self._await(self.each[place]) for place, it in enumerate(outcomes) if it is None]
 
     def _await(self, call: Call[T]) -> Call[T]:
         request = operation_pb.AwaitRequest(operation_id=call.operation_id)
@@ -70,32 +71,32 @@ def joined(calls: Sequence[Call[T]]) -> Joined[T] | None:
     Raises:
         InvalidArgumentError: They can only go as one, and cannot.
     """
-    if not isinstance(calls, Together) or not calls or calls[0].operation not in _GANG_KINDS:
+    if not isinstance(calls, Together) or calls.first.operation not in _GANG_KINDS:
         return None
+    first = calls.first
     request = gang_pb.CallRequest()
-    kind = calls[0].operation
-    for place, call in enumerate(calls):
-        if place and call.request == calls[0].request:
+    for call in (first,) if calls.alike else calls:
+        if call is not first and call.request == first.request:
             continue
         operation = request.operations.add()
-        part: Any = getattr(operation, kind)
+        part: Any = getattr(operation, first.operation)
         part.MergeFromString(call.request)
-        if not place:
+        if call is first:
             request.call.CopyFrom(part.call)
         if len(call.request) > MAX_PART or part.call != request.call:
-            _check_each_may_go_alone(kind)
+            _check_each_may_go_alone(first.operation)
             return None
         part.ClearField("call")
         part.SetInParent()
     if len(request.operations) not in (1, len(calls)):
         request = _spelled_out(request, calls)
     whole: Call[list[Outcome[T] | None]] = Call(
-        operation=kind,
-        path=path_of("GangService/Call"),
-        rank=calls[0].rank,
-        group=calls[0].group,
-        operation_id=calls[0].operation_id,
-        deadline=calls[0].deadline,
+        operation=first.operation,
+        path=_CALL,
+        rank=first.rank,
+        group=first.group,
+        operation_id=first.operation_id,
+        deadline=first.deadline,
         request=request.SerializeToString(),
         read=lambda response: _read(response, calls),
     )
@@ -119,7 +120,7 @@ def _spelled_out(request: gang_pb.CallRequest, calls: Sequence[Call[Any]]) -> ga
     return whole
 
 
-def _read(response: bytes, calls: Sequence[Call[T]]) -> list[Outcome[T] | None]:
+def _read(response: bytes, calls: Together[T]) -> list[Outcome[T] | None]:
     # What a stream answers is written alike.
     message = gang_pb.CallResponse.FromString(response)
     match message.WhichOneof("outcome"):
@@ -129,33 +130,37 @@ def _read(response: bytes, calls: Sequence[Call[T]]) -> list[Outcome[T] | None]:
             raise ProtocolError("CallResponse with nothing set", expected="an outcome")
     members = message.outcomes.members
     ranks = [member.rank for member in members]
-    if ranks != [call.rank for call in calls]:
+    if ranks != calls.ranks:
         raise ProtocolError(
-            "the outcomes are not those of the members",
-            expected=str([it.rank for it in calls]),
-            got=str(ranks),
+            "the outcomes are not those of the members", expected=str(calls.ranks), got=str(ranks)
         )
     outcomes: list[Outcome[T] | None] = []
     # How none is written, and who has read it: what is alike is not read again.
     none: tuple[bytes, object] | None = None
-    for member, call in zip(members, calls, strict=True):
+    for place, member in enumerate(members):
         if not member.HasField("result"):
             outcomes.append(None)
             continue
         result = member.result.SerializeToString()
+        call = calls.first if calls.alike else calls[place]
         if none is not None and none[0] == result and none[1] is call.read:
-            outcomes.append(Outcome(rank=call.rank))
+            outcomes.append(_nothing(ranks[place]))
             continue
-        outcome = _outcome(result, call)
+        outcome = _outcome(result, call, ranks[place])
         if outcome.error is None and outcome.value is None:
             none = result, call.read
         outcomes.append(outcome)
     return outcomes
 
 
-def _outcome(result: bytes, call: Call[T]) -> Outcome[T]:
+@functools.lru_cache(maxsize=1024)
+def _nothing(rank: int) -> Outcome[Any]:
+    return Outcome(rank=rank)
+
+
+def _outcome(result: bytes, call: Call[T], rank: int) -> Outcome[T]:
     try:
         # The response of any operation is written as its result here.
-        return Outcome(rank=call.rank, value=call.result(result))
+        return Outcome(rank=rank, value=call.result(result))
     except RankBridgeError as error:
-        return Outcome(rank=call.rank, error=error)
+        return Outcome(rank=rank, error=error)

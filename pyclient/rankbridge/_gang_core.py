@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import uuid
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
@@ -53,8 +53,8 @@ _ENTERED: ContextVar[dict[object, str]] = ContextVar("rankbridge_sessions")
 
 
 def new_id() -> str:
-    """Makes an id that nothing else has."""
-    return uuid.uuid4().hex
+    """Makes an id that nothing else has: 128 random bits."""
+    return os.urandom(16).hex()
 
 
 class GangCore(Generic[RankT]):
@@ -170,17 +170,18 @@ class GangCore(Generic[RankT]):
 
     def _on_members(
         self, members: Iterable[int], build: Callable[..., Call[T]], *args: Any, **options: Any
-    ) -> list[Call[T]]:
+    ) -> Sequence[Call[T]]:
         """Makes the same operation of a group for its members, under one operation id."""
         calls: Calls | None = options.pop("calls", None)
         if (calls or self.calls) == "gang" and not args:
             # What takes options alone is the same for every member, and costs as much to make as to send.
-            first, *others = members
-            call = build(self._scope(first), **with_id(options))
-            return Together([call, *(replace(call, rank=rank) for rank in others)])
+            ranks = tuple(members)
+            return Together.of(build(self._scope(ranks[0]), **with_id(options)), ranks)
         return self._together(calls, self._on(members, build, *args, **with_id(options)))
 
-    def _on_refs(self, refs: Sequence[Ref], build: Callable[..., Call[T]], **options: Any) -> list[Call[T]]:
+    def _on_refs(
+        self, refs: Sequence[Ref], build: Callable[..., Call[T]], **options: Any
+    ) -> Sequence[Call[T]]:
         """Makes the same operation of a group for its members' refs, under one operation id."""
         self._checked_refs(refs, options.get("group", "world"), build.__name__)
         calls: Calls | None = options.pop("calls", None)
@@ -189,7 +190,7 @@ class GangCore(Generic[RankT]):
             calls, [build(self._scope(ref.rank), ref, **mine) for ref, mine in zip(refs, each, strict=True)]
         )
 
-    def _together(self, calls: Calls | None, each: list[Call[T]]) -> list[Call[T]]:
+    def _together(self, calls: Calls | None, each: list[Call[T]]) -> Sequence[Call[T]]:
         """Gives the calls of all members, as they go together: as a gang call, or each on its own."""
         return Together(each) if (calls or self.calls) == "gang" else each
 

@@ -238,7 +238,7 @@ def _unmake(gang: GangCore[Any], half: Sequence[tuple[str, tuple[int, ...]]]) ->
 
 def _destroys(
     gang: GangCore[Any], name: str, ranks: Iterable[int], timeout: float | None
-) -> list[Call[Group]]:
+) -> Sequence[Call[Group]]:
     return gang._on_members(ranks, ops.destroy_group, name, timeout=timeout)
 
 

@@ -19,7 +19,7 @@ from rankbridge.errors import InvalidArgumentError, Outcome, ProtocolError, Rank
 
 T = TypeVar("T")
 
-Procedure = Generator[list[Call[Any]], list[Outcome[Any]], T]
+Procedure = Generator[Sequence[Call[Any]], list[Outcome[Any]], T]
 """Yields the calls of each round, gets their outcomes, returns a result."""
 
 Finish = Callable[[list[Any]], list[Any] | None]
@@ -78,7 +78,7 @@ def member_calls(
     given: Any,
     members: Sequence[int],
     options: dict[str, Any],
-) -> list[Call[T]]:
+) -> Sequence[Call[T]]:
     """Makes the calls of an operation on all members, under one operation id.
 
     Args:

@@ -220,8 +220,7 @@ class SyncChannels:
         """
         if self.closed:
             raise call.refused()
-        with self._failures(call):
-            return self._executions.send(call.rank, message)
+        return self._executions.send(call.rank, message)
 
     def _carried(self, call: Call[T], stream: Execution, answer: Answer) -> T:
         """Waits for what was sent by a stream. What was not begun is a call of its own.
@@ -242,24 +241,18 @@ class SyncChannels:
         Raises:
             RankBridgeError: There is none.
         """
-        with self._answering(call):
-            try:
-                return answer.wait(call.deadline)
-            except ExecutionOver:
-                raise
-            except BaseException:
+        try:
+            return answer.wait(call.deadline)
+        except TimeoutError:
+            stream.withdraw(call.operation_id)
+            raise call.late(self._targets[call.rank]) from None
+        except BaseException as error:
+            if not isinstance(error, ExecutionOver):
                 stream.withdraw(call.operation_id)
+            told = self._meaning(call, error)
+            if told is error:
                 raise
-
-    @contextlib.contextmanager
-    def _answering(self, call: Call[T]) -> Iterator[None]:
-        with self._failures(call):
-            try:
-                yield
-            except TimeoutError:
-                raise call.late(self._targets[call.rank]) from None
-            except ExecutionOver:
-                raise call.not_begun(self._targets[call.rank]) from None
+            raise told from error
 
     def _was_not_begun(self, call: Call[T], error: RankBridgeError) -> bool:
         """Says whether a stream's failure is none of a call by itself: the call may go that way."""
@@ -363,17 +356,29 @@ class SyncChannels:
     def _failures(self, call: Call[T]) -> Iterator[None]:
         try:
             yield
-        except grpc.RpcError as error:
-            raise call.failure(error, self._targets[call.rank]) from error
-        except grpc.FutureCancelledError as error:
-            raise call.cancelled() from error
-        except ValueError as error:
+        except BaseException as error:
+            told = self._meaning(call, error)
+            if told is error:
+                raise
+            raise told from error
+
+    def _meaning(self, call: Call[T], error: BaseException) -> BaseException:
+        """Gives what a call raises where grpcio, or a stream, raises this."""
+        match error:
+            case RankBridgeError():
+                return error
+            case grpc.RpcError():
+                return call.failure(error, self._targets[call.rank])
+            case grpc.FutureCancelledError():
+                return call.cancelled()
+            case grpc.FutureTimeoutError():
+                return TimeoutError(f"{call.operation} at rank {call.rank} has not ended yet")
+            case ExecutionOver():
+                return call.not_begun(self._targets[call.rank])
             # What grpcio says to a call on a channel that was closed in the meantime.
-            if self.closed and not isinstance(error, RankBridgeError):
-                raise call.refused() from error
-            raise
-        except grpc.FutureTimeoutError as error:
-            raise TimeoutError(f"{call.operation} at rank {call.rank} has not ended yet") from error
+            case ValueError() if self.closed:
+                return call.refused()
+        return error
 
 
 def _wait(future: Future[T], timeout: float | None) -> T:

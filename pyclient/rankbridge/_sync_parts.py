@@ -63,10 +63,11 @@ class SentPart(Generic[T]):
         """In the stream's thread, before anybody who waits goes on."""
         call, channels = self._call, self._channels
         try:
-            with channels._answering(call):
-                response = self._answer.response()
-            self._outcome = Outcome(rank=call.rank, value=result_of(call, response))
-        except RankBridgeError as error:
+            self._outcome = Outcome(rank=call.rank, value=result_of(call, self._answer.response()))
+        except Exception as broken:
+            error = channels._meaning(call, broken)
+            if not isinstance(error, RankBridgeError):
+                raise
             self._outcome = Outcome(rank=call.rank, error=error)
             if channels._was_not_begun(call, error):
                 self._go_alone()

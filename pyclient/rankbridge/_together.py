@@ -37,7 +37,7 @@ def _side_by_side(procedures: Sequence[Procedure[T]]) -> Procedure[list[T]]:
     results: dict[int, T] = {}
     failures: dict[int, RankBridgeError] = {}
     told: dict[int, list[Outcome[Any]]] = {}
-    waiting: dict[int, list[Call[Any]]] = {}
+    waiting: dict[int, Sequence[Call[Any]]] = {}
     for place, procedure in enumerate(procedures):
         try:
             waiting[place] = next(procedure)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from google.protobuf.message import Message
@@ -46,7 +47,7 @@ def of_members(operation: str, given: Any, request: type[Message], **options: An
     return [asked(call, request) for call in calls]
 
 
-def calls_of(operation: str, given: Any, **options: Any) -> list[Call[Any]]:
+def calls_of(operation: str, given: Any, **options: Any) -> Sequence[Call[Any]]:
     """The calls on four members of what a gang is asked for."""
     return member_calls(gang(), operation, ops.find_operation(operation), given, range(4), options)
 

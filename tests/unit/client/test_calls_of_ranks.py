@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import signal
 import threading
 from collections.abc import Iterator
@@ -68,7 +69,7 @@ def test_an_interruption_withdraws_what_every_rank_was_asked(
     arrived = threading.Semaphore(0)
     withdrawn: SimpleQueue[tuple[int, str]] = SimpleQueue()
 
-    def execute(rank: int, requests: Iterator[Any]) -> Iterator[Any]:
+    def execute(rank: int, requests: Iterator[Any], context: Any) -> Iterator[Any]:
         next(requests)
         arrived.release()
         withdrawn.put((rank, next(requests).withdraw))
@@ -76,7 +77,7 @@ def test_an_interruption_withdraws_what_every_rank_was_asked(
         yield gang_pb.ExecuteResponse(result=operation_pb.OperationResult(error=error))
 
     for sidecar in sidecars.sidecars:
-        sidecar.answers["Execute"] = lambda requests, _, rank=sidecar.rank: execute(rank, requests)
+        sidecar.answers["Execute"] = functools.partial(execute, sidecar.rank)
 
     def interrupt() -> None:
         for _ in range(SIZE):
