@@ -18,6 +18,7 @@ from bench import usage
 
 ROOT = Path(__file__).resolve().parents[1]
 START_S = 400.0
+"""Longest time that a subject may take to start, the Elixir client's compiling among it."""
 BLOCK_S = 120.0
 _END_S = 20.0
 
@@ -86,10 +87,10 @@ class Contender:
         """Ends it."""
         self.end()
 
-    def begun(self) -> None:
-        """Waits until it has started. Sets `missing` if it cannot."""
+    def begun(self, seconds: float = START_S) -> None:
+        """Waits until it has started, so long at most. Sets `missing` if it cannot."""
         try:
-            told = self._line(START_S)
+            told = self._line(seconds)
         except Absent as absent:
             told = {"absent": f"it did not start: {absent}"}
         if "absent" in told:

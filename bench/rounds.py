@@ -9,12 +9,15 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
-from bench.contender import Absent, Contender
+from bench.contender import START_S, Absent, Contender
 from bench.operation import ALONE_BYTES, OPERATIONS, Operation
 from bench.samples import Measure, Samples
 from bench.usage import available_bytes
 
 Say = Callable[[str], None]
+
+QUICK_START_S = 90.0
+"""Of a quick run: of less than three minutes, and a peer that cannot start on this machine says so by taking for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,7 +28,7 @@ class Plan:
         rounds: At most.
         seconds: After which no further round begins.
         scale: Of the number of calls in a block; 1 is what operations say.
-        quick: Nothing that is measured alone.
+        quick: Nothing that is measured alone, and nobody that takes long to start.
     """
 
     rounds: int
@@ -36,6 +39,11 @@ class Plan:
     def calls(self, operation: Operation) -> int:
         """In one block."""
         return max(1, round(operation.calls * self.scale))
+
+    @property
+    def start_s(self) -> float:
+        """Longest time for all subjects to start."""
+        return QUICK_START_S if self.quick else START_S
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,8 +113,9 @@ def _rounds(subjects: Sequence[str], run: Run, *, alone: bool) -> None:
     who = f"{size} ranks" + (f", {subjects[0]} alone" if alone else "")
     with ExitStack() as stack:
         contenders = [stack.enter_context(Contender(name, str(size), log=run.log)) for name in subjects]
+        end = time.monotonic() + run.plan.start_s
         for contender in contenders:
-            contender.begun()
+            contender.begun(max(1.0, end - time.monotonic()))
             contender.pause()
             samples.versions[contender.name] = contender.versions
             for place, why in contender.missing.items():

@@ -42,6 +42,7 @@ from rankbridge._inits import Init, arange, full, normal, uniform, zeros
 from rankbridge._layout import Layout
 from rankbridge._mesh import Mesh
 from rankbridge._operations import CallOptions, Collective, Expected, GatherLayout, MemberOptions, ReduceOp
+from rankbridge._pending import Pending
 from rankbridge._program_builder import Program
 from rankbridge._program_steps import Named
 from rankbridge._queue import NamedQueue, QueueDescription
@@ -60,7 +61,6 @@ from rankbridge._rounds import Round, Turn, rounds_of
 from rankbridge._shared_memory import Transfers
 from rankbridge._status import Abilities, Formed, OperationState, OperationStatus, RankStatus, SessionUsage
 from rankbridge._submitted import AsyncSubmitted, Submitted
-from rankbridge._sync_channels import Pending
 from rankbridge._targets import Target
 from rankbridge._tensor import Array, Tensor, TensorLike
 from rankbridge._values import PyValue, from_value, to_value

@@ -50,6 +50,11 @@ def result_of(call: Call[T], response: bytes) -> T:
     Raises:
         RankBridgeError: It failed, or the rank has refused the stream.
     """
+    result: T = call._understood(_result, call, response)
+    return result
+
+
+def _result(call: Call[T], response: bytes) -> T:
     message = gang_pb.ExecuteResponse.FromString(response)
     match message.WhichOneof("outcome"):
         case "result":

@@ -14,13 +14,13 @@ from rankbridge._graphs import RankGraphs
 from rankbridge._inits import Init
 from rankbridge._objects import RankObjects
 from rankbridge._operations import CallOptions, Form, MemberOptions
+from rankbridge._pending import Pending
 from rankbridge._point_to_point import RankPointToPoint
 from rankbridge._program_runs import RankRuns
 from rankbridge._queues import RankQueues
 from rankbridge._rank_collectives import RankCollectives
 from rankbridge._ref import Ref
 from rankbridge._status import Group, OperationStatus, RankStatus
-from rankbridge._sync_channels import Pending
 from rankbridge._tensor import Array, Tensor, TensorLike
 from rankbridge._watching import RankEvents
 

@@ -11,7 +11,8 @@ from rankbridge._execution import Answer, Execution
 from rankbridge.errors import Outcome, RankBridgeError
 
 if TYPE_CHECKING:
-    from rankbridge._sync_channels import Pending, SyncChannels
+    from rankbridge._pending import Pending
+    from rankbridge._sync_channels import SyncChannels
 
 T = TypeVar("T")
 
@@ -34,6 +35,7 @@ class SentPart(Generic[T]):
         self._lock = threading.Lock()
         self._cancelled = False
         self._outcome: Outcome[T] | None = None
+        self._fault: BaseException | None = None
         self._alone: Pending[T] | None = None
         answer.then(self._come)
 
@@ -46,7 +48,8 @@ class SentPart(Generic[T]):
             self._outcome = self._outcome or Outcome(rank=self._call.rank, error=error)
         if self._alone is not None:
             return self._alone.outcome()
-        assert self._outcome is not None
+        if self._outcome is None:
+            raise self._fault or RuntimeError("it was answered, and has no outcome")
         return self._outcome
 
     def cancel(self) -> None:
@@ -67,7 +70,9 @@ class SentPart(Generic[T]):
         except Exception as broken:
             error = channels._meaning(call, broken)
             if not isinstance(error, RankBridgeError):
-                raise
+                # For who waits: the stream goes on.
+                self._fault = error
+                return
             self._outcome = Outcome(rank=call.rank, error=error)
             if channels._was_not_begun(call, error):
                 self._go_alone()
@@ -79,3 +84,5 @@ class SentPart(Generic[T]):
                     self._alone = self._channels.start(self._call)
                 except RankBridgeError as error:
                     self._outcome = Outcome(rank=self._call.rank, error=error)
+                except Exception as fault:
+                    self._outcome, self._fault = None, fault

@@ -6,6 +6,7 @@ import functools
 import signal
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from queue import SimpleQueue
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from tests.unit.client.sidecars import WAIT, SidecarGang
 
 import rankbridge
+from rankbridge import _operations as ops
 from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import gang_service_pb2 as gang_pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
@@ -106,6 +108,30 @@ def test_what_is_too_large_goes_by_itself(gang: Any, sidecars: SidecarGang) -> N
         gang.barrier(operation_id="x" * 70_000)
     assert asked.qsize() == SIZE
     assert not any("Execute" in it.requests for it in sidecars.sidecars)
+
+
+def test_an_answer_of_another_kind_is_not_understood(gang: Any, sidecars: SidecarGang) -> None:
+    def answer(requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        for _ in requests:
+            yield gang_pb.ExecuteResponse(outcomes=gang_pb.MemberOutcomes())
+
+    for sidecar in sidecars.sidecars:
+        sidecar.answers["Execute"] = answer
+    with pytest.raises(rankbridge.ProtocolError) as raised:
+        gang.barrier(operation_id="odd")
+    assert raised.value.indefinite
+    assert (raised.value.rank, raised.value.operation, raised.value.operation_id) == (0, "barrier", "odd")
+
+
+def test_a_fault_in_reading_an_answer_is_raised_where_it_is_waited_for(blocking: rankbridge.Gang) -> None:
+    def fault(_: bytes) -> None:
+        raise KeyError("a fault")
+
+    calls = blocking._on_members(range(SIZE), ops.barrier, operation_id="faulty")
+    with pytest.raises(KeyError, match="a fault"):
+        blocking._channels.outcomes([replace(call, read=fault) for call in calls])
+    # The streams go on.
+    blocking.barrier()
 
 
 OPERATIONS = [field for field in operation_pb.Operation.DESCRIPTOR.fields if field.name != "ping"]
