@@ -177,7 +177,7 @@ def test_watchers_that_are_cancelled_leave_no_threads(sidecar: Sidecar) -> None:
     assert sum(thread.name.startswith("rpc") for thread in threading.enumerate()) <= 110
 
 
-def test_a_watcher_that_cancels_while_it_does_not_read_leaves_no_thread(sidecar: Sidecar) -> None:
+def test_a_watcher_that_cancels_while_it_does_not_read_ends(sidecar: Sidecar) -> None:
     stream = sidecar.watch()
     next(stream)
     sidecar.add(10_000)
