@@ -30,8 +30,11 @@ def kept(rank: int) -> Values:
 def welcome(scene: Scene, ranks: Collection[int]) -> None:
     """Gives new processes a tensor to keep, makes them use all they ever will, and notes what they hold.
 
-    All controllers are connected to them by then.
+    All controllers are connected to them by then, and the gang is whole.
     """
+    if ranks:
+        # The client keeps a stream to each rank from the first call of all of them on.
+        scene.gang.barrier()
     for rank in ranks:
         pid = scene.pids[rank] = scene.gang[rank].status().pid
         scene.kept[rank] = scene.gang[rank].put(kept(rank))
