@@ -88,6 +88,20 @@ def test_a_server_that_shows_its_client_out_may_speak_tls(details: str, hinted: 
     assert ("does it speak TLS" in error.message) is hinted
 
 
+@pytest.mark.parametrize(
+    ("details", "cls"),
+    [("Internal error from Core", rankbridge.UnavailableError), ("a fault", rankbridge.InternalError)],
+)
+def test_a_stream_that_ended_while_it_was_sent_to_is_not_there_any_more(
+    details: str, cls: type[RankBridgeError]
+) -> None:
+    error = error_from_rpc(
+        grpc.StatusCode.INTERNAL, details, rank=0, target="t:1", group="", operation="", operation_id=""
+    )
+    assert type(error) is cls
+    assert error.indefinite
+
+
 def _cause(*classes: type[RankBridgeError]) -> type[RankBridgeError]:
     cause = gang_error([Outcome(rank=rank, error=cls("m")) for rank, cls in enumerate(classes)]).__cause__
     assert isinstance(cause, RankBridgeError)

@@ -586,6 +586,20 @@ def test_a_stream_that_breaks_fails_what_is_under_way_and_the_next_has_another(
         assert told[1:] == [[rankbridge.UnavailableError] * 4] * 2
 
 
+def test_a_stream_that_breaks_while_it_is_sent_to_is_unavailable(gang: Any, sidecars: SidecarGang) -> None:
+    def hang_up(requests: Iterator[Any], context: Any) -> Iterator[Any]:
+        next(requests)
+        context.abort(grpc.StatusCode.UNAVAILABLE, "a test")
+        yield
+
+    sidecars[0].answers["Execute"] = hang_up
+    for _ in range(5):
+        with gang.stream() as stream:
+            begun = [stream.submit("barrier", operation_id="x" * 3000) for _ in range(60)]
+            told = {type(it.error) for each in begun for it in each.outcomes()}
+        assert told == {rankbridge.UnavailableError}
+
+
 @pytest.mark.parametrize(
     ("operation", "given", "options"),
     [
