@@ -183,6 +183,9 @@ class _Stream:
             begun.withdraw()
 
     def _withdraw(self, operation_id: str) -> None:
+        # A part may have none.
+        if not operation_id:
+            return
         with self._lock:
             found = [begun for begun in self._under_way if begun.operation_id == operation_id]
         for begun in found:

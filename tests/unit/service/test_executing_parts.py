@@ -116,6 +116,21 @@ def test_a_part_is_withdrawn_by_its_id_and_by_hanging_up(stage: Stage) -> None:
     assert is_healthy(stage)
 
 
+def test_a_part_without_an_id_is_withdrawn_by_no_id(stage: Stage) -> None:
+    streams = opened(stage)
+    streams[1].part(barrier(""))
+    streams[1].withdraw("")
+    streams[1].part(operations.Operation())
+    # Who has read this has read what withdraws nothing.
+    until(lambda: stage.streams(1) == 1)
+    (open_stream,) = stage.servers[1]._gang.streams._open
+    until(lambda: len(open_stream._under_way) == 2)
+    for at in (0, 2):
+        streams[at].part(barrier(""))
+    assert [told(stream) for stream in streams] == ["value"] * SIZE
+    assert told(streams[1]) == "INVALID_ARGUMENT"
+
+
 def test_the_end_of_the_generation_answers_a_part(stage: Stage) -> None:
     stream = Stream(stage, 1)
     stream.part(barrier("ended"))
