@@ -17,7 +17,7 @@ from bench.usage import available_bytes
 Say = Callable[[str], None]
 
 QUICK_START_S = 90.0
-"""Of a quick run: of less than three minutes, and a peer that cannot start on this machine says so by taking for ever."""
+"""Of a quick run, which takes less than three minutes: a peer that cannot start on this machine may take for ever."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

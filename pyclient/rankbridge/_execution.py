@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from rankbridge._aside import begin_thread
 from rankbridge._execute import ExecutionOver, unasked, withdrawing
 
 __all__ = ["Answer", "Execution"]
@@ -99,7 +100,7 @@ class Execution:
         self._error: BaseException | None = None
         self._opened = opened
         # It begins with the first call: a stream that is new takes one, whatever becomes of it.
-        self._reader: threading.Thread | None = None
+        self._begun = False
 
     @property
     def closed(self) -> bool:
@@ -124,9 +125,9 @@ class Execution:
         with self._lock:
             if self._closed or (alone and self._last is not None and not self._last.done()):
                 return None
-            if self._reader is None:
-                self._reader = threading.Thread(target=self._read, name="rankbridge-execution", daemon=True)
-                self._reader.start()
+            if not self._begun:
+                self._begun = True
+                begin_thread(self._read)
             self._requests.put((message, answer))
             self._last = answer
             return answer

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import contextlib
-import threading
 from collections.abc import Iterator, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any, TypeVar
 
 import grpc
 
+from rankbridge._aside import Aside, Result
 from rankbridge._calls import Call, Shape
 from rankbridge._execute import EXECUTE, ExecutionOver, calling, parting
 from rankbridge._execution import Answer, Execution
@@ -17,17 +16,15 @@ from rankbridge._executions import REFUSED, Executions
 from rankbridge._gang_calls import Joined, joined
 from rankbridge._gang_core import all_values
 from rankbridge._pending import Pending
-from rankbridge._shared_memory import SharedMemory
+from rankbridge._shared_memory import SharedMemory, Steps
 from rankbridge._sync_parts import SentPart
-from rankbridge._sync_steps import InSteps
+from rankbridge._sync_steps import AtOnce, InSteps
 from rankbridge._targets import CHANNEL_OPTIONS
 from rankbridge.errors import Outcome, RankBridgeError, ResourceExhaustedError, UnavailableError
 
 T = TypeVar("T")
 
 __all__ = ["SyncChannels"]
-
-_MOST_FETCHES = 64
 
 
 class SyncChannels:
@@ -50,8 +47,7 @@ class SyncChannels:
         self._channels = [self._made(target) for target in targets]
         self._callables: dict[tuple[int, str], Any] = {}
         self._executions: Executions[Execution, Answer] = Executions(self._execution)
-        self._pool: ThreadPoolExecutor | None = None
-        self._pool_lock = threading.Lock()
+        self._aside = Aside()
         self.closed = False
 
     def run(self, call: Call[T]) -> T:
@@ -60,20 +56,10 @@ class SyncChannels:
         Raises:
             RankBridgeError: It failed.
         """
-        send = self._callable(call)
-        if self.shared is not None and self.shared.takes(call):
-            return InSteps(self, self.shared.steps(call)).run()
-        with self._failures(call):
-            if call.shape is Shape.DOWNLOAD:
-                return self._download(call, send(call.request, **call.rpc_options))
-            request = call.messages() if call.shape is Shape.UPLOAD else call.request
-            # Not grpcio's own way of waiting: only a future can be cancelled by what interrupts it.
-            reply = send.future(request, **call.rpc_options)
-            try:
-                return call.result(reply.result())
-            except BaseException:
-                reply.cancel()
-                raise
+        if self.closed:
+            raise call.refused()
+        steps = self._steps(call)
+        return self._aside.safely(steps.run, steps.cancel)
 
     def start(self, call: Call[T]) -> Pending[T]:
         """Sends a call and returns at once.
@@ -81,19 +67,31 @@ class SyncChannels:
         Raises:
             CallCancelledError: The gang is closed.
         """
+        return self._aside.safely(lambda: self._start(call))
+
+    def _steps(self, call: Call[T]) -> InSteps[T]:
+        shared = self.shared is not None and self.shared.takes(call)
+        return InSteps(self, self.shared.steps(call) if self.shared is not None and shared else _one(call))
+
+    def _start(self, call: Call[T]) -> Pending[T]:
+        """Sends a call from a thread that no signal interrupts."""
         send = self._callable(call)
-        if self.shared is not None and self.shared.takes(call):
-            in_steps = InSteps(self, self.shared.steps(call))
-            carried = self._threads().submit(in_steps.run)
-            return Pending(call, carried, lambda timeout: _wait(carried, timeout), in_steps.cancel)
+        safely = self._aside.safely
+        if call.shape is Shape.DOWNLOAD or (self.shared is not None and self.shared.takes(call)):
+            steps = self._steps(call)
+            carried = self._aside.begin(steps.run)
+            return Pending(
+                call, carried, lambda timeout: _wait(carried, timeout), lambda: safely(steps.cancel)
+            )
         with self._failures(call):
-            if call.shape is Shape.DOWNLOAD:
-                stream = send(call.request, **call.rpc_options)
-                future = self._threads().submit(self._guarded_download, call, stream)
-                return Pending(call, future, lambda timeout: _wait(future, timeout), stream.cancel)
             request = call.messages() if call.shape is Shape.UPLOAD else call.request
             reply = send.future(request, **call.rpc_options)
-            return Pending(call, reply, lambda timeout: self._reply(call, reply, timeout), reply.cancel)
+        return Pending(
+            call,
+            reply,
+            lambda timeout: safely(lambda: self._reply(call, reply, timeout)),
+            lambda: safely(reply.cancel),
+        )
 
     def stream(self, call: Call[T]) -> Any:
         """Sends a call whose responses are read with `read` for as long as they come, and returns at once.
@@ -218,20 +216,26 @@ class SyncChannels:
         return grpc.secure_channel(target, self._tls, CHANNEL_OPTIONS)
 
     def _each(self, calls: Sequence[Call[T]]) -> list[Outcome[T]]:
-        pending: list[Pending[T] | SentPart[T]] = []
+        parts: dict[int, SentPart[T]] = {}
+        alone: dict[int, Call[T]] = {}
         try:
-            pending.extend(self._begun(call) for call in calls)
-            return [started.outcome() for started in pending]
+            for place, call in enumerate(calls):
+                message = parting(call)
+                sent = None if message is None else self._by_stream(call, message)
+                if sent is None:
+                    alone[place] = call
+                else:
+                    parts[place] = SentPart(self, call, *sent)
+            others = AtOnce(self, list(alone.values()))
+            told = dict(
+                zip(alone, self._aside.safely(others.run, others.cancel) if alone else (), strict=True)
+            )
+            told.update((place, it.outcome()) for place, it in parts.items())
         except BaseException:
-            for started in pending:
-                started.cancel()
+            for part in parts.values():
+                part.cancel()
             raise
-
-    def _begun(self, call: Call[T]) -> Pending[T] | SentPart[T]:
-        """Sends one of several calls, by a stream where it is a part of an operation."""
-        message = parting(call)
-        sent = None if message is None else self._by_stream(call, message)
-        return SentPart(self, call, *sent) if sent else self.start(call)
+        return [told[place] for place in range(len(calls))]
 
     def run_all(self, calls: Sequence[Call[T]]) -> list[T]:
         """Sends calls, all at once, waits for every one's end, and gives their results.
@@ -245,12 +249,14 @@ class SyncChannels:
         """Closes the channels. Calls in flight fail with ``CallCancelledError``."""
         self.closed = True
         self._executions.close()
-        for channel in self._channels:
-            channel.close()
-        if self._pool is not None:
-            self._pool.shutdown()
+        self._aside.safely(self._close_channels)
+        self._aside.close()
         if self.shared is not None:
             self.shared.close()
+
+    def _close_channels(self) -> None:
+        for channel in self._channels:
+            channel.close()
 
     def _callable(self, call: Call[T]) -> Any:
         if self.closed:
@@ -284,14 +290,6 @@ class SyncChannels:
             raise
         return reader.finish()
 
-    def _threads(self) -> ThreadPoolExecutor:
-        with self._pool_lock:
-            if self._pool is None:
-                self._pool = ThreadPoolExecutor(
-                    max(_MOST_FETCHES, len(self._targets)), thread_name_prefix="rankbridge"
-                )
-            return self._pool
-
     @contextlib.contextmanager
     def _failures(self, call: Call[T]) -> Iterator[None]:
         try:
@@ -321,11 +319,16 @@ class SyncChannels:
         return error
 
 
-def _wait(future: Future[T], timeout: float | None) -> T:
+def _wait(carried: Result[T], timeout: float | None) -> T:
     try:
-        return future.result(timeout)
+        return carried.wait(timeout)
     except TimeoutError as error:
         # Also what a fetch raises whose own deadline passed.
-        if future.done():
+        if carried.done():
             raise
         raise TimeoutError("the fetch has not ended yet") from error
+
+
+def _one(call: Call[T]) -> Steps[T]:
+    answer: T = yield call
+    return answer

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rankbridge._calls import Call, Shape
+from rankbridge._pending import Pending
 from rankbridge._shared_memory import Steps
+from rankbridge.errors import Outcome
 
 if TYPE_CHECKING:
     from rankbridge._sync_channels import SyncChannels
 
 T = TypeVar("T")
 
-__all__ = ["InSteps"]
+__all__ = ["AtOnce", "InSteps"]
 
 
 class InSteps(Generic[T]):
@@ -60,7 +62,7 @@ class InSteps(Generic[T]):
             return channels._guarded_download(step, stream)
         with self._lock:
             self._check(step)
-            pending = channels.start(step)
+            pending = channels._start(step)
             self._cancel_step = pending.cancel
         try:
             return pending.result()
@@ -71,3 +73,35 @@ class InSteps(Generic[T]):
     def _check(self, step: Call[Any]) -> None:
         if self._cancelled:
             raise step.cancelled()
+
+
+class AtOnce(Generic[T]):
+    """Calls that are made at once, in the thread that runs it; any thread may cancel them."""
+
+    def __init__(self, channels: SyncChannels, calls: Sequence[Call[T]]) -> None:
+        """Made by ``SyncChannels``, to run once."""
+        self._channels = channels
+        self._calls = calls
+        self._lock = threading.Lock()
+        self._pending: list[Pending[T]] = []
+        self._cancelled = False
+
+    def run(self) -> list[Outcome[T]]:
+        """Sends every call, and waits for every one's end."""
+        try:
+            for call in self._calls:
+                with self._lock:
+                    if self._cancelled:
+                        raise call.cancelled()
+                    self._pending.append(self._channels._start(call))
+            return [it.outcome() for it in self._pending]
+        except BaseException:
+            self.cancel()
+            raise
+
+    def cancel(self) -> None:
+        """Ends what is under way; nothing else is sent."""
+        with self._lock:
+            self._cancelled = True
+            for it in self._pending:
+                it.cancel()

@@ -434,7 +434,8 @@ def test_what_is_launched_when_the_group_is_closed_fails_at_once(pair: CpuPair) 
 
 
 def test_an_operation_beside_graphs_still_fails_in_time(pair: CpuPair) -> None:
-    with pytest.raises(BridgeError, match="NCCL failed: Work timed out"):
+    # Gloo, which stands in for NCCL, has the same timeout, and may be the one to tell.
+    with pytest.raises(BridgeError, match=r"NCCL failed: .*[Tt]imed out"):
         pair.add(0, pair.given[0], timeout=0.2)
     assert not pair.engines[0].groups[0].holders
 

@@ -1,0 +1,181 @@
+"""Interruptions (Ctrl-C) of blocking calls, at whatever moment they come."""
+
+from __future__ import annotations
+
+import random
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from tests.support.waiting import until
+from tests.unit.client.sidecars import WAIT, SidecarGang
+
+import rankbridge
+from rankbridge._aside import Aside, Result
+from rankbridge.v1 import collective_service_pb2 as collective_pb
+from rankbridge.v1 import value_pb2
+
+NONE = value_pb2.Value(none=value_pb2.NoneValue())
+INTERRUPTIONS = 60
+MOST_DELAY_S = 0.004
+SEED = 7
+
+
+@pytest.fixture
+def gang(sidecars: SidecarGang) -> Iterator[rankbridge.Gang]:
+    for sidecar in sidecars.sidecars:
+        # Those of the sidecars wait for each other, whoever has left meanwhile.
+        sidecar.answers["Barrier"] = lambda request, context: collective_pb.BarrierResponse(value=NONE)
+    with rankbridge.connect(sidecars.endpoints(), timeout=20) as it:
+        yield it
+
+
+class Interrupter:
+    """A thread that interrupts the main thread, some milliseconds after it was asked to.
+
+    Again half a second later if that was not noticed: Python ignores what is raised while it collects an object.
+    """
+
+    def __init__(self) -> None:
+        self._random = random.Random(SEED)
+        self._asked = threading.Semaphore(0)
+        self._noticed = threading.Semaphore(0)
+        self._over = False
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread.start()
+
+    def interrupt(self, call: Callable[[], object]) -> None:
+        """Makes calls until one of them is interrupted."""
+        with pytest.raises(KeyboardInterrupt):
+            self._call_until_interrupted(call)
+        self._noticed.release()
+
+    def _call_until_interrupted(self, call: Callable[[], object]) -> None:
+        self._asked.release()
+        while True:
+            call()
+
+    def close(self) -> None:
+        self._over = True
+        self._asked.release()
+        self._thread.join(WAIT)
+
+    def _run(self) -> None:
+        main = threading.main_thread().ident
+        assert main is not None
+        while self._asked.acquire() and not self._over:
+            delay = self._random.random() * MOST_DELAY_S
+            while not self._over and not self._noticed.acquire(timeout=delay):
+                signal.pthread_kill(main, signal.SIGINT)
+                delay = 0.5
+
+
+@pytest.fixture
+def interrupter() -> Iterator[Interrupter]:
+    it = Interrupter()
+    yield it
+    it.close()
+
+
+@pytest.mark.parametrize("kind", ["describe", "get", "put", "status", "barrier", "start"])
+def test_a_gang_can_be_used_whenever_it_was_interrupted(
+    gang: rankbridge.Gang, interrupter: Interrupter, kind: str
+) -> None:
+    ref = gang[0].put(np.zeros(4, np.float32))
+    calls: dict[str, Callable[[], Any]] = {
+        "describe": lambda: gang[0].describe(ref),
+        "get": lambda: gang[0].get(ref),
+        "put": lambda: gang[0].put(np.zeros(4, np.float32)),
+        "status": gang.status,
+        "barrier": gang.barrier,
+        "start": lambda: gang[0].start("barrier").result(),
+    }
+    for _ in range(INTERRUPTIONS):
+        interrupter.interrupt(calls[kind])
+    calls[kind]()
+    gang.barrier()
+
+
+# --- the threads that make calls for the main thread -----------------------------------------------------------
+
+
+def test_what_is_done_aside_gives_its_value_or_raises_its_error() -> None:
+    aside = Aside()
+    threads: list[int] = []
+
+    def work() -> int:
+        threads.append(threading.get_ident())
+        return 7
+
+    def fail() -> None:
+        raise ValueError("a test")
+
+    assert aside.safely(work) == 7
+    with pytest.raises(ValueError, match="a test"):
+        aside.safely(fail)
+    assert aside.safely(work) == 7
+    # One thing at a time needs one thread.
+    assert threads[0] == threads[1] != threading.get_ident()
+    aside.close()
+
+
+def test_other_threads_do_it_themselves() -> None:
+    aside, found = Aside(), []
+    thread = threading.Thread(target=lambda: found.append(aside.safely(threading.get_ident)))
+    thread.start()
+    thread.join(WAIT)
+    assert found == [thread.ident]
+
+
+def tasks() -> set[int]:
+    """Native ids of this process's threads."""
+    return {int(it.name) for it in Path("/proc/self/task").iterdir()}
+
+
+def test_several_things_are_done_at_once_and_threads_end_when_they_are_done() -> None:
+    before = tasks()
+    aside, go = Aside(), threading.Event()
+
+    def work() -> int:
+        assert go.wait(WAIT)
+        return threading.get_native_id()
+
+    results = [aside.begin(work) for _ in range(3)]
+    assert not any(it.done() for it in results)
+    with pytest.raises(TimeoutError):
+        results[0].wait(0.01)
+    aside.close()
+    go.set()
+    threads = {it.wait(WAIT) for it in results}
+    assert len(threads - before) == 3
+    until(lambda: not threads & tasks())
+
+
+def test_an_interruption_has_it_cancelled_aside() -> None:
+    aside, main = Aside(), threading.main_thread().ident
+    assert main is not None
+    left, cancelled_by = threading.Event(), []
+
+    def work() -> None:
+        signal.pthread_kill(main, signal.SIGINT)
+        assert left.wait(WAIT)
+
+    def cancel() -> None:
+        cancelled_by.append(threading.get_ident())
+        left.set()
+
+    with pytest.raises(KeyboardInterrupt):
+        aside.safely(work, cancel)
+    assert left.wait(WAIT)
+    assert cancelled_by != [main]
+    aside.close()
+
+
+def test_a_result_can_be_asked_for_again() -> None:
+    result = Result(lambda: 3)
+    result._run()
+    assert [result.wait(0), result.wait()] == [3, 3]
