@@ -22,6 +22,26 @@ def begin_thread(run: Callable[..., object], *args: object) -> None:
     _thread.start_new_thread(run, args)
 
 
+class _Bell:
+    """Rings once. May be waited for by a thread that signals interrupt."""
+
+    def __init__(self) -> None:
+        self.rung = False
+        # Not a condition: an interruption would leave it locked.
+        self._lock = threading.Lock()
+        self._lock.acquire()
+
+    def ring(self) -> None:
+        self.rung = True
+        self._lock.release()
+
+    def wait(self, timeout: float | None) -> bool:
+        """Tells whether it has rung within so many seconds."""
+        if not self.rung and self._lock.acquire(timeout=-1 if timeout is None else max(0.0, timeout)):
+            self._lock.release()
+        return self.rung
+
+
 class Result(Generic[T]):
     """What a function will give. May be waited for by a thread that signals interrupt."""
 
@@ -30,14 +50,11 @@ class Result(Generic[T]):
         self._work = work
         self._value: T | None = None
         self._error: BaseException | None = None
-        self._done = False
-        # Not a condition: an interruption would leave it locked.
-        self._pending = threading.Lock()
-        self._pending.acquire()
+        self._bell = _Bell()
 
     def done(self) -> bool:
         """Says whether it has come."""
-        return self._done
+        return self._bell.rung
 
     def wait(self, timeout: float | None = None) -> T:
         """Waits for it, so many seconds at most, and gives it, or raises what the function raised.
@@ -45,21 +62,20 @@ class Result(Generic[T]):
         Raises:
             TimeoutError: It has not come.
         """
-        if not self._done:
-            if not self._pending.acquire(timeout=-1 if timeout is None else max(0.0, timeout)):
-                raise TimeoutError
-            self._pending.release()
+        if not self._bell.wait(timeout):
+            raise TimeoutError
         if self._error is not None:
             raise self._error
         return self._value  # type: ignore[return-value]
 
-    def _run(self) -> None:
+    def _run(self) -> _Bell:
+        """Calls the function; gives what is to be rung then, by who has let go of this: a value may be large."""
         try:
             self._value = self._work()
         except BaseException as error:
             self._error = error
-        self._done = True
-        self._pending.release()
+        del self._work
+        return self._bell
 
 
 class Aside:
@@ -110,7 +126,9 @@ class Aside:
 
     def _run(self, jobs: SimpleQueue[Result[Any] | None]) -> None:
         while (result := jobs.get()) is not None:
-            result._run()
+            bell = result._run()
+            del result
+            bell.ring()
             # The last first, so that few are used.
             self._idle.append(jobs)
             if self._closed:

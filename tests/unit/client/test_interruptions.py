@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 import signal
 import threading
+import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -177,5 +178,22 @@ def test_an_interruption_has_it_cancelled_aside() -> None:
 
 def test_a_result_can_be_asked_for_again() -> None:
     result = Result(lambda: 3)
-    result._run()
+    result._run().ring()
     assert [result.wait(0), result.wait()] == [3, 3]
+
+
+def test_who_has_it_is_the_only_one() -> None:
+    class Large:
+        pass
+
+    aside = Aside()
+    for _ in range(50):
+        kept = aside.safely(Large)
+        told = weakref.ref(kept)
+        del kept
+        assert told() is None
+        result = aside.begin(Large)
+        told = weakref.ref(result.wait())
+        del result
+        assert told() is None
+    aside.close()
