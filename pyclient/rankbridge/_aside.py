@@ -9,6 +9,8 @@ from collections.abc import Callable
 from queue import SimpleQueue
 from typing import Any, Generic, TypeVar
 
+from rankbridge._bell import Bell
+
 T = TypeVar("T")
 
 __all__ = ["Aside", "Result", "begin_thread"]
@@ -22,26 +24,6 @@ def begin_thread(run: Callable[..., object], *args: object) -> None:
     _thread.start_new_thread(run, args)
 
 
-class _Bell:
-    """Rings once. May be waited for by a thread that signals interrupt."""
-
-    def __init__(self) -> None:
-        self.rung = False
-        # Not a condition: an interruption would leave it locked.
-        self._lock = threading.Lock()
-        self._lock.acquire()
-
-    def ring(self) -> None:
-        self.rung = True
-        self._lock.release()
-
-    def wait(self, timeout: float | None) -> bool:
-        """Tells whether it has rung within so many seconds."""
-        if not self.rung and self._lock.acquire(timeout=-1 if timeout is None else max(0.0, timeout)):
-            self._lock.release()
-        return self.rung
-
-
 class Result(Generic[T]):
     """What a function will give. May be waited for by a thread that signals interrupt."""
 
@@ -50,7 +32,7 @@ class Result(Generic[T]):
         self._work = work
         self._value: T | None = None
         self._error: BaseException | None = None
-        self._bell = _Bell()
+        self._bell = Bell()
 
     def done(self) -> bool:
         """Says whether it has come."""
@@ -68,7 +50,7 @@ class Result(Generic[T]):
             raise self._error
         return self._value  # type: ignore[return-value]
 
-    def _run(self) -> _Bell:
+    def _run(self) -> Bell:
         """Calls the function; gives what is to be rung then, by who has let go of this: a value may be large."""
         try:
             self._value = self._work()

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from rankbridge._aside import begin_thread
+from rankbridge._bell import Bell
 from rankbridge._execute import ExecutionOver, unasked, withdrawing
 
 __all__ = ["Answer", "Execution"]
@@ -18,17 +19,15 @@ __all__ = ["Answer", "Execution"]
 class Answer:
     """What will be answered to one call or part: the bytes of an ``ExecuteResponse``."""
 
-    __slots__ = ("_bytes", "_done", "_error", "_here", "_lock", "_pending", "_sent", "_told")
+    __slots__ = ("_bell", "_bytes", "_error", "_here", "_lock", "_sent", "_told")
 
     def __init__(self) -> None:
         """Nothing has come; the call is sent now."""
         self._sent = time.monotonic()
-        self._pending = threading.Lock()
-        self._pending.acquire()
+        self._bell = Bell()
         self._lock = threading.Lock()
         self._told: Callable[[], None] | None = None
         self._here = False
-        self._done = False
         self._bytes = b""
         self._error: BaseException | None = None
 
@@ -42,7 +41,7 @@ class Answer:
 
     def done(self) -> bool:
         """Says whether it has come, or never will."""
-        return self._done
+        return self._bell.rung
 
     def wait(self, timeout: float) -> bytes:
         """Waits for it, until so many seconds after the call was sent. Any number of threads may.
@@ -53,12 +52,8 @@ class Answer:
             ExecutionOver: The stream has ended, and the call was not begun.
             RankBridgeError: The rank has refused the stream.
         """
-        if not self._done:
-            left = self._sent + timeout - time.monotonic()
-            if self._pending.acquire(timeout=max(0.0, left)):
-                self._pending.release()
-            if not self._done:
-                raise TimeoutError
+        if not self._bell.wait(self._sent + timeout - time.monotonic()):
+            raise TimeoutError
         return self.response()
 
     def response(self) -> bytes:
@@ -73,8 +68,7 @@ class Answer:
             self._here = True
         if self._told is not None:
             self._told()
-        self._done = True
-        self._pending.release()
+        self._bell.ring()
 
 
 class Execution:

@@ -70,14 +70,18 @@ class SyncChannels:
         return self._aside.safely(lambda: self._start(call))
 
     def _steps(self, call: Call[T]) -> InSteps[T]:
-        shared = self.shared is not None and self.shared.takes(call)
-        return InSteps(self, self.shared.steps(call) if self.shared is not None and shared else _one(call))
+        shared = self._sharing(call)
+        return InSteps(self, _one(call) if shared is None else shared.steps(call))
+
+    def _sharing(self, call: Call[T]) -> SharedMemory | None:
+        """The memory by which a call's tensor goes. None: it goes by gRPC."""
+        return self.shared if self.shared is not None and self.shared.takes(call) else None
 
     def _start(self, call: Call[T]) -> Pending[T]:
         """Sends a call from a thread that no signal interrupts."""
         send = self._callable(call)
         safely = self._aside.safely
-        if call.shape is Shape.DOWNLOAD or (self.shared is not None and self.shared.takes(call)):
+        if call.shape is Shape.DOWNLOAD or self._sharing(call) is not None:
             steps = self._steps(call)
             carried = self._aside.begin(steps.run)
             return Pending(
