@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -77,14 +76,6 @@ VARIANTS: list[tuple[Operation[Any], Any, Any]] = [
     if getattr(args, name, other) != other and (name != "sizes" or sum(other) in SUMS[operation])
 ]
 """Every collective, with arguments and others that differ from them in one."""
-
-
-@pytest.fixture
-def gang() -> Iterator[LocalGang]:
-    it = LocalGang(SIZE)
-    yield it
-    for rank in it.ranks:
-        rank.close("the test is over")
 
 
 def inputs(gang: LocalGang, operation: Operation[Any]) -> list[Ref]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -36,14 +35,6 @@ from rankbridge_server.core.refs import Ref
 SIZE = 3
 STACKED, LIST = GatherLayout.STACKED, GatherLayout.LIST
 Shape = tuple[int, ...]
-
-
-@pytest.fixture
-def gang() -> Iterator[LocalGang]:
-    it = LocalGang(SIZE)
-    yield it
-    for rank in it.ranks:
-        rank.close("the test is over")
 
 
 def refs_of(gang: LocalGang, shapes: list[Shape]) -> list[Ref]:

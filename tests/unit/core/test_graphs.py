@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -30,14 +29,6 @@ from rankbridge_server.core.refs import Ref
 from rankbridge_server.core.tensors import Full
 
 SIZE = 3
-
-
-@pytest.fixture
-def gang() -> Iterator[LocalGang]:
-    it = LocalGang(SIZE)
-    yield it
-    for rank in it.ranks:
-        rank.close("the test is over")
 
 
 def begin(gang: LocalGang, name: str = "g") -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -35,14 +34,6 @@ from rankbridge_server.core.values import MAX_BITS
 
 SIZE = 3
 DATA = [Packed(b"one"), Packed(b""), Packed(b"three" * 100)]
-
-
-@pytest.fixture
-def gang() -> Iterator[LocalGang]:
-    it = LocalGang(SIZE)
-    yield it
-    for rank in it.ranks:
-        rank.close("the test is over")
 
 
 def failures(outcomes: list[Any]) -> list[Failure]:

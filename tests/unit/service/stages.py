@@ -96,10 +96,10 @@ def name_of(error: error_pb2.Error) -> str:
 
 
 class Held:
-    """A rank whose lane does nothing else while the block runs."""
+    """A rank whose lane does nothing else while the block runs, or until it is let go."""
 
-    def __init__(self, stage: Stage, rank: int) -> None:
-        generation = stage.gang.ranks[rank]._generation
+    def __init__(self, gang: LocalGang, rank: int) -> None:
+        generation = gang.ranks[rank]._generation
         group = generation.get("world") if generation else None
         assert group is not None
         assert group.membership is not None
@@ -109,11 +109,14 @@ class Held:
     def _hold(self) -> None:
         self._go.wait(PATIENCE_S)
 
+    def let_go(self) -> None:
+        self._go.set()
+
     def __enter__(self) -> None:
         pass
 
     def __exit__(self, *_: object) -> None:
-        self._go.set()
+        self.let_go()
 
 
 def sequences(stage: Stage) -> list[int]:

@@ -52,7 +52,7 @@ def test_calls_are_done_and_answered_in_the_order_in_which_they_were_sent(stage:
 @pytest.mark.parametrize("at", [0, 1])
 def test_the_next_is_begun_while_one_is_under_way(stage: Stage, at: int) -> None:
     stream = Stream(stage, at)
-    with Held(stage, 2):
+    with Held(stage.gang, 2):
         for operation_id in "abc":
             stream.call(operation_id=operation_id)
         # The leader's lane waits for the first; the others' have come to rank 1 only when they are its turn.
@@ -62,7 +62,7 @@ def test_the_next_is_begun_while_one_is_under_way(stage: Stage, at: int) -> None
 
 def test_what_ends_first_is_answered_in_its_turn(stage: Stage) -> None:
     stream = Stream(stage)
-    with Held(stage, 2):
+    with Held(stage.gang, 2):
         stream.call(operation_id="first")
         until(lambda: pending(stage, 1) == 1)
         stream.call([], operation_id="wrong")
@@ -79,7 +79,7 @@ def test_what_ends_first_is_answered_in_its_turn(stage: Stage) -> None:
 @pytest.mark.parametrize("at", [0, 1])
 def test_a_call_in_admission_is_withdrawn_and_the_next_goes_on(stage: Stage, at: int) -> None:
     stream = Stream(stage, at)
-    with Held(stage, 2):
+    with Held(stage.gang, 2):
         stream.call(operation_id="left")
         stream.call(operation_id="kept")
         until(lambda: pending(stage, 1) == 1)
@@ -97,7 +97,7 @@ def led(stage: Stage) -> list[Any]:
 @pytest.mark.parametrize("at", [0, 1])
 def test_a_call_behind_another_is_withdrawn_and_nobody_was_asked(stage: Stage, at: int) -> None:
     stream = Stream(stage, at)
-    with Held(stage, 0):
+    with Held(stage.gang, 0):
         stream.call(operation_id="kept")
         stream.call(operation_id="left")
         until(lambda: [it.operation_id for it in led(stage)] == ["kept", "left"])
@@ -123,7 +123,7 @@ def test_withdrawing_what_is_not_under_way_changes_nothing(stage: Stage) -> None
 @pytest.mark.parametrize("at", [0, 1])
 def test_hanging_up_withdraws_all_that_was_begun(stage: Stage, at: int) -> None:
     stream = Stream(stage, at)
-    with Held(stage, 2):
+    with Held(stage.gang, 2):
         for operation_id in "abc":
             stream.call(operation_id=operation_id)
         until(lambda: len(led(stage)) == 3 and pending(stage, 1) == 1)
@@ -137,7 +137,7 @@ def test_hanging_up_withdraws_all_that_was_begun(stage: Stage, at: int) -> None:
 
 def test_the_end_of_requests_is_no_hanging_up(stage: Stage) -> None:
     stream = Stream(stage)
-    with Held(stage, 2):
+    with Held(stage.gang, 2):
         for operation_id in "abc":
             stream.call(operation_id=operation_id)
         stream.end()
@@ -153,7 +153,7 @@ def test_more_than_may_be_under_way_are_read_as_others_are_answered(
     monkeypatch.setattr(executing, "MAX_UNDER_WAY", 4)
     stream = Stream(stage)
     ids = [str(number) for number in range(20)]
-    with Held(stage, 0):
+    with Held(stage.gang, 0):
         for operation_id in ids:
             stream.call(operation_id=operation_id)
         until(lambda: len(led(stage)) == 4)
@@ -165,7 +165,7 @@ def test_hanging_up_with_more_sent_than_may_be_under_way(
 ) -> None:
     monkeypatch.setattr(executing, "MAX_UNDER_WAY", 2)
     stream = Stream(stage)
-    with Held(stage, 0):
+    with Held(stage.gang, 0):
         for number in range(6):
             stream.call(operation_id=str(number))
         until(lambda: len(led(stage)) == 2)
@@ -250,7 +250,7 @@ def test_streams_at_once_are_in_one_sequence(stage: Stage) -> None:
 @pytest.mark.parametrize("at", [0, 1])
 def test_the_end_of_the_generation_answers_all_and_the_stream_goes_on(stage: Stage, at: int) -> None:
     stream = Stream(stage, at)
-    with Held(stage, 2):
+    with Held(stage.gang, 2):
         for operation_id in "ab":
             stream.call(operation_id=operation_id)
         until(lambda: len(led(stage)) == 2 and pending(stage, 1) == 1)
@@ -268,7 +268,7 @@ def test_a_server_that_stops_answers_what_was_begun_and_ends_the_stream(stage: S
     idle, busy = Stream(stage, at), Stream(stage, at)
     idle.call()
     assert idle.told()[1] == VALUES
-    with Held(stage, 2):
+    with Held(stage.gang, 2):
         for operation_id in "ab":
             busy.call(operation_id=operation_id)
         until(lambda: len(led(stage)) == 2 and pending(stage, 1) == 1)

@@ -80,7 +80,7 @@ def test_a_part_that_the_others_do_not_come_to_fails_when_its_time_is_over(stage
 
 def test_a_part_that_is_queued_when_its_time_is_over_was_not_begun(stage: Stage) -> None:
     stream = Stream(stage, 1)
-    with Held(stage, 1):
+    with Held(stage.gang, 1):
         stream.part(barrier("late", timeout_ms=20))
         error = stream.answer().result.error
     assert (name_of(error), error.indefinite) == ("DEADLINE_EXCEEDED", False)

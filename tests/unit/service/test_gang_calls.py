@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
@@ -12,6 +11,7 @@ import pytest
 from tests.support.local_gang import LocalGang, a_call
 from tests.support.tasks import error_of
 from tests.support.waiting import until
+from tests.unit.service.stages import Held
 
 from rankbridge.v1 import call_pb2, error_pb2, value_pb2
 from rankbridge.v1 import collective_service_pb2 as collectives
@@ -108,24 +108,6 @@ def sequences(gang: LocalGang, group: str = "world") -> list[int]:
 
 def is_healthy(gang: LocalGang) -> bool:
     return gang.run(BARRIER, [Barrier()] * SIZE) == [None] * SIZE
-
-
-class Held:
-    """A rank whose lane does nothing else until it is let go."""
-
-    def __init__(self, gang: LocalGang, rank: int) -> None:
-        generation = gang.ranks[rank]._generation
-        group = generation.get("world") if generation else None
-        assert group is not None
-        assert group.membership is not None
-        self._go = threading.Event()
-        group.membership.lane.add(self._hold)
-
-    def _hold(self) -> None:
-        self._go.wait(60)
-
-    def let_go(self) -> None:
-        self._go.set()
 
 
 @pytest.mark.parametrize("at", range(SIZE))
