@@ -18,7 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any
@@ -40,9 +40,11 @@ def used(pid: int) -> Counter[str]:
     """CPU nanoseconds that a process has used, by kind of thread."""
     told: Counter[str] = Counter()
     for task in Path(f"/proc/{pid}/task").iterdir():
-        name = (task / "comm").read_text().strip()
-        kind = next((kind for start, kind in KINDS.items() if name.startswith(start)), PYTHON)
-        told[kind] += int((task / "schedstat").read_text().split()[0])
+        # One that has ended since it was listed has nothing to tell.
+        with suppress(FileNotFoundError, ProcessLookupError):
+            name = (task / "comm").read_text().strip()
+            kind = next((kind for start, kind in KINDS.items() if name.startswith(start)), PYTHON)
+            told[kind] += int((task / "schedstat").read_text().split()[0])
     return told
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.support.gangs import RANKBRIDGE, START_TIMEOUT_S, RunningGang, up
+from tests.support.proc import open_files
 from tests.support.processes import watched
 from tests.support.waiting import until
 
@@ -122,10 +123,10 @@ def test_ranks_listen_for_nobody_but_controllers_and_sidecars(mpi4: RunningGang)
     """What MPI moves stays in memory that ranks share."""
     listening = []
     for pid in mpi4.pids:
-        inodes = {os.readlink(it) for it in Path(f"/proc/{pid}/fd").iterdir() if os.path.islink(it)}
+        held = set(open_files(pid))
         sockets = [Path(f"/proc/net/{it}").read_text().splitlines()[1:] for it in ("tcp", "tcp6")]
         for fields in (line.split() for lines in sockets for line in lines):
-            if fields[3] == "0A" and f"socket:[{fields[9]}]" in inodes:
+            if fields[3] == "0A" and f"socket:[{fields[9]}]" in held:
                 listening.append(int(fields[1].split(":")[1], 16))
     assert sorted(listening) == sorted(int(it.rpartition(":")[2]) for it in mpi4.tcp_targets)
 

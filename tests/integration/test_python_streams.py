@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.gangs import RunningGang, up
+from tests.support.proc import thread_states
 from tests.support.waiting import until
 
 import rankbridge
@@ -51,13 +52,8 @@ def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gang]:
 
 def stop(pid: int) -> None:
     """Stops a process, and returns when none of its threads runs."""
-
-    def states() -> set[str]:
-        each = Path(f"/proc/{pid}/task").iterdir()
-        return {(it / "stat").read_text().rpartition(")")[2].split()[0] for it in each}
-
     os.kill(pid, signal.SIGSTOP)
-    until(lambda: states() == {"T"})
+    until(lambda: thread_states(pid) == {"T"})
 
 
 def ones(gang: Gang) -> list[Ref]:

@@ -13,6 +13,7 @@ from typing import Any
 import grpc
 import pytest
 from tests.support.gangs import RunningGang, up
+from tests.support.proc import open_files
 from tests.support.waiting import until
 
 from rankbridge.v1 import error_pb2 as error
@@ -64,10 +65,8 @@ class Client:
 
     def shared_memory(self) -> list[str]:
         """What its process has open of it, or mapped."""
-        fds = Path(f"/proc/{self.pid}/fd")
-        links = [os.readlink(fd) for fd in fds.iterdir() if fd.is_symlink()]
         maps = Path(f"/proc/{self.pid}/maps").read_text().splitlines()
-        return [it for it in [*links, *maps] if "memfd:rankbridge-" in it]
+        return [it for it in [*open_files(self.pid), *maps] if "memfd:rankbridge-" in it]
 
 
 @pytest.fixture(scope="module", params=["near", "far"])

@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from tests.support.gangs import RunningGang, up
+from tests.support.proc import open_files
 from tests.support.processes import watched
 from tests.support.waiting import until
 
@@ -58,15 +59,8 @@ def fetched(rank: rankbridge.Rank, ref: rankbridge.Ref) -> npt.NDArray[Any]:
 
 def directories(pid: int) -> set[Path]:
     """Where a process has files that it shares."""
-    found = set()
-    for fd in Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            path = fd.readlink()
-        except OSError:
-            continue
-        if path.name == "lock" and path.parent.name.startswith("rankbridge-tensors-"):
-            found.add(path.parent)
-    return found
+    locks = (path for path in map(Path, open_files(pid)) if path.name == "lock")
+    return {path.parent for path in locks if path.parent.name.startswith("rankbridge-tensors-")}
 
 
 def files(pid: int) -> list[Path]:

@@ -17,6 +17,7 @@ import pytest
 from tests.support.certificates import Certificate, self_signed, signed
 from tests.support.prepared import Forked
 from tests.support.prepared import rankbridge as rankbridge_command
+from tests.support.proc import open_files
 from tests.support.waiting import until
 from torch._C._distributed_c10d import TCPStore
 
@@ -160,16 +161,10 @@ def link_port(pid: int, target: str, ca: Certificate) -> int:
 
 def listening(pid: int) -> set[int]:
     """The TCP ports at which a process listens."""
-    inodes = set()
-    for entry in Path(f"/proc/{pid}/fd").iterdir():
-        try:
-            inodes.add(os.readlink(entry))
-        except FileNotFoundError:
-            # Closed meanwhile.
-            continue
+    held = set(open_files(pid))
     ports = set()
     for row in Path(f"/proc/{pid}/net/tcp").read_text().splitlines()[1:]:
         fields = row.split()
-        if fields[3] == "0A" and f"socket:[{fields[9]}]" in inodes:
+        if fields[3] == "0A" and f"socket:[{fields[9]}]" in held:
             ports.add(int(fields[1].rpartition(":")[2], 16))
     return ports

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import threading
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
+from tests.support.proc import thread_names
 from tests.support.waiting import until
 
 from rankbridge_server.backends.gloo.raw import make_group, make_store
@@ -16,11 +16,7 @@ from rankbridge_server.backends.gloo.yielding import yielding
 
 def threads(name: str) -> set[int]:
     """Those of this process that call themselves so."""
-    return {
-        int(task.name)
-        for task in Path("/proc/self/task").iterdir()
-        if (task / "comm").read_text().strip() == name
-    }
+    return {thread for thread, it in thread_names().items() if it == name}
 
 
 def policy_of_a_new_thread() -> int:

@@ -7,11 +7,11 @@ import signal
 import threading
 import weakref
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.proc import thread_names
 from tests.support.waiting import until
 from tests.unit.client.sidecars import WAIT, SidecarGang
 
@@ -132,13 +132,8 @@ def test_other_threads_do_it_themselves() -> None:
     assert found == [thread.ident]
 
 
-def tasks() -> set[int]:
-    """Native ids of this process's threads."""
-    return {int(it.name) for it in Path("/proc/self/task").iterdir()}
-
-
 def test_several_things_are_done_at_once_and_threads_end_when_they_are_done() -> None:
-    before = tasks()
+    before = set(thread_names())
     aside, go = Aside(), threading.Event()
 
     def work() -> int:
@@ -153,7 +148,7 @@ def test_several_things_are_done_at_once_and_threads_end_when_they_are_done() ->
     go.set()
     threads = {it.wait(WAIT) for it in results}
     assert len(threads - before) == 3
-    until(lambda: not threads & tasks())
+    until(lambda: not threads & set(thread_names()))
 
 
 def test_an_interruption_has_it_cancelled_aside() -> None:

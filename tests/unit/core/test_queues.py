@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 from tests.support.local_gang import LocalGang, a_call
+from tests.support.proc import open_files
 from tests.support.waiting import until
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase, RankState
@@ -466,15 +467,11 @@ def test_very_many_values_may_be_unread(gang: LocalGang) -> None:
 
 
 def test_nothing_is_left_of_queues_that_have_ended(gang: LocalGang) -> None:
-    def held() -> set[str]:
-        fds = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
-        return {os.readlink(fd) for fd in fds if os.path.islink(fd)}
-
     make(gang, "first")
     for rank in gang.ranks:
         rank.shut_down_queue("", "first")
     until(lambda: not queue_threads())
-    before = len(held())
+    before = len(set(open_files()))
     for _ in range(5):
         make(gang, max_chunk_bytes=10)
         put(gang, b"x" * 100).wait()
@@ -482,8 +479,8 @@ def test_nothing_is_left_of_queues_that_have_ended(gang: LocalGang) -> None:
         for rank in gang.ranks:
             rank.shut_down_queue("", "q")
     until(lambda: not queue_threads())
-    assert len(held()) == before
-    assert not [it for it in held() if "rankbridge" in it]
+    assert len(set(open_files())) == before
+    assert not [it for it in open_files() if "rankbridge" in it]
 
 
 @pytest.mark.parametrize("where", ["near"], indirect=True)

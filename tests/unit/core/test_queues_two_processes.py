@@ -13,6 +13,7 @@ from multiprocessing.process import BaseProcess
 from typing import Any
 
 import pytest
+from tests.support.proc import open_files
 from tests.support.waiting import until
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Place
@@ -141,10 +142,8 @@ def told(peer: Connection) -> Any:
 
 def shared_memory() -> list[str]:
     """What this process has open of it, or mapped."""
-    fds = [f"/proc/self/fd/{fd}" for fd in os.listdir("/proc/self/fd")]
-    links = [os.readlink(fd) for fd in fds if os.path.islink(fd)]
     with open("/proc/self/maps") as maps:
-        return [it for it in [*links, *maps] if "memfd:rankbridge-" in it]
+        return [it for it in [*open_files(), *maps] if "memfd:rankbridge-" in it]
 
 
 def name_of(it: Neighbours) -> str:
