@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from types import ModuleType
 from typing import Any
 
@@ -41,12 +42,13 @@ from .executing import MAX_STREAMS
 from .gang import GangServicer
 from .graphs import GraphServicer
 from .group import GroupServicer
+from .local_streams import SUFFIX, LocalStreams
 from .objects import OBJECTS
 from .operation import OperationServicer
 from .point_to_point import POINT_TO_POINT
 from .queues import QueueServicer
 from .rank import RankServicer
-from .targets import is_unix
+from .targets import is_unix, socket_path
 from .typed import servicer
 from .wire_operation import WireOperation
 
@@ -111,8 +113,9 @@ _TYPED: list[
 class Server:
     """Serves one rank on all `listen` addresses: "unix:/path" or "host:port", port 0 for any.
 
-    With `serving`, what listens on TCP speaks TLS, and nothing else; `dialling`: TLS with other sidecars, to form.
-    `endpoints` tells where, after construction. Raises OSError when an address cannot be had.
+    Beside each unix socket that has a path is one for streams without gRPC. With `serving`, what listens on TCP speaks
+    TLS, and nothing else; `dialling`: TLS with other sidecars, to form. `endpoints` tells where, after construction.
+    Raises OSError when an address cannot be had.
     """
 
     def __init__(
@@ -129,6 +132,7 @@ class Server:
         )
         self._server = grpc.server(self._pool, options=_OPTIONS)
         self.endpoints: list[str] = []
+        self._local: list[LocalStreams] = []
         self._add_services(rank, dialling)
         for address in listen:
             self.endpoints.append(self._bind(address, serving))
@@ -136,6 +140,8 @@ class Server:
     def start(self) -> None:
         """Begin to serve; health says SERVING."""
         self._server.start()
+        for local in self._local:
+            local.start()
         for service in ("", *_SERVICES):
             self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
 
@@ -143,7 +149,10 @@ class Server:
         """Stop serving; calls that run have `grace` seconds to end, and streams of gang calls end with theirs."""
         self._health.enter_graceful_shutdown()
         self._gang.streams.end()
-        self._server.stop(grace).wait()
+        stopped = self._server.stop(grace)
+        for local in self._local:
+            local.stop(grace)
+        stopped.wait()
 
     def wait(self) -> None:
         """Return when the server has stopped."""
@@ -175,6 +184,11 @@ class Server:
                 port = self._server.add_secure_port(address, serving)
         except RuntimeError as error:
             raise OSError(f"cannot listen on {address}: {error}") from error
+        path = socket_path(address)
+        if path:
+            # Where its path is too long, gRPC serves streams as well.
+            with suppress(OSError):
+                self._local.append(LocalStreams(self._gang.streams, path + SUFFIX))
         if is_unix(address):
             return address
         return f"{address.rpartition(':')[0]}:{port}"

@@ -6,11 +6,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.unit.service.stages import Stage
+from tests.unit.service.stages import ByGrpc, Locally, Stage, Way
+
+
+@pytest.fixture(params=[ByGrpc, Locally])
+def way(request: pytest.FixtureRequest) -> type[Way]:
+    way: type[Way] = request.param
+    return way
 
 
 @pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    it = Stage(tmp_path)
+def stage(tmp_path: Path, way: type[Way]) -> Iterator[Stage]:
+    it = Stage(tmp_path, way)
     yield it
     it.close()

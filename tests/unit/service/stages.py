@@ -1,12 +1,14 @@
-"""A gang on the fake backend with a real gRPC server for each rank, and streams of its ranks."""
+"""A gang on the fake backend with a real server for each rank, and streams of its ranks: by gRPC, and without."""
 
 from __future__ import annotations
 
+import socket
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 from tests.support.local_gang import LocalGang
@@ -16,6 +18,7 @@ from rankbridge.v1 import collective_service_pb2 as collectives
 from rankbridge.v1 import gang_service_pb2 as pb
 from rankbridge.v1 import operation_service_pb2 as operations
 from rankbridge_server.core.operations import BARRIER, Barrier
+from rankbridge_server.service.local_streams import SUFFIX
 from rankbridge_server.service.server import Server
 
 SIZE = 3
@@ -24,9 +27,11 @@ BARRIER_PART = operations.Operation(barrier=collectives.BarrierRequest())
 
 
 class Stage:
-    """A gang, and a server and a channel for each rank."""
+    """A gang, and a server and a channel for each rank. `way`: by which streams go."""
 
-    def __init__(self, directory: Path) -> None:
+    def __init__(self, directory: Path, way: type[Way]) -> None:
+        self.way = way
+        self.opened: list[Way] = []
         self.gang = LocalGang(SIZE)
         self.servers = [
             Server(rank, [f"unix:{directory}/{place}"], 64) for place, rank in enumerate(self.gang.ranks)
@@ -44,35 +49,111 @@ class Stage:
         for rank, server in zip(self.gang.ranks, self.servers, strict=True):
             rank.close("the test is over")
             server.stop(0.5)
+        for way in self.opened:
+            way.hang_up()
+
+
+class Way(Protocol):
+    """How a stream goes."""
+
+    def __init__(self, stage: Stage, at: int) -> None: ...
+
+    def send(self, request: pb.ExecuteRequest) -> None: ...
+
+    def end(self) -> None:
+        """Of requests."""
+
+    def hang_up(self) -> None: ...
+
+    def answers(self) -> Iterator[pb.ExecuteResponse]:
+        """Until the stream has ended, well."""
+
+
+class ByGrpc:
+    """An RPC."""
+
+    def __init__(self, stage: Stage, at: int) -> None:
+        self._requests: SimpleQueue[pb.ExecuteRequest | None] = SimpleQueue()
+        stub = gang_service_pb2_grpc.GangServiceStub(stage.channels[at])
+        self._rpc: Any = stub.Execute(iter(self._requests.get, None), timeout=PATIENCE_S)
+
+    def send(self, request: pb.ExecuteRequest) -> None:
+        self._requests.put(request)
+
+    def end(self) -> None:
+        self._requests.put(None)
+
+    def hang_up(self) -> None:
+        self._rpc.cancel()
+
+    def answers(self) -> Iterator[pb.ExecuteResponse]:
+        yield from self._rpc
+        assert self._rpc.code() is grpc.StatusCode.OK
+
+
+class Locally:
+    """A connection."""
+
+    def __init__(self, stage: Stage, at: int) -> None:
+        self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._sock.settimeout(PATIENCE_S)
+        self._sock.connect(stage.servers[at].endpoints[0].removeprefix("unix:") + SUFFIX)
+        self._incoming = self._sock.makefile("rb")
+
+    def send(self, request: pb.ExecuteRequest) -> None:
+        body = request.SerializeToString()
+        # One that has ended takes nothing more, as a test may want to see.
+        with suppress(BrokenPipeError):
+            self._sock.sendall(len(body).to_bytes(4, "big") + body)
+
+    def end(self) -> None:
+        self._sock.shutdown(socket.SHUT_WR)
+
+    def hang_up(self) -> None:
+        self._incoming.close()
+        self._sock.close()
+
+    def answers(self) -> Iterator[pb.ExecuteResponse]:
+        while length := int.from_bytes(self._whole(4), "big"):
+            yield pb.ExecuteResponse.FromString(self._whole(length))
+        assert self._incoming.read() == b""
+        self.hang_up()
+
+    def _whole(self, length: int) -> bytes:
+        data = self._incoming.read(length)
+        assert len(data) == length, "it broke off"
+        return data
 
 
 class Stream:
     """A stream of gang calls to one rank."""
 
     def __init__(self, stage: Stage, at: int = 0) -> None:
-        self._requests: SimpleQueue[pb.ExecuteRequest | None] = SimpleQueue()
-        stub = gang_service_pb2_grpc.GangServiceStub(stage.channels[at])
-        self.rpc: Any = stub.Execute(iter(self._requests.get, None), timeout=PATIENCE_S)
+        self._way = stage.way(stage, at)
+        stage.opened.append(self._way)
+        self._answers = self._way.answers()
 
     def call(self, parts: Sequence[operations.Operation] = (BARRIER_PART,), **call: Any) -> None:
         message = call_pb2.Call(**{"timeout_ms": 60_000, **call})
-        self._requests.put(pb.ExecuteRequest(call=pb.CallRequest(call=message, operations=parts)))
+        self._way.send(pb.ExecuteRequest(call=pb.CallRequest(call=message, operations=parts)))
 
     def part(self, part: operations.Operation) -> None:
-        self._requests.put(pb.ExecuteRequest(part=part))
+        self._way.send(pb.ExecuteRequest(part=part))
 
     def withdraw(self, operation_id: str) -> None:
-        self._requests.put(pb.ExecuteRequest(withdraw=operation_id))
+        self._way.send(pb.ExecuteRequest(withdraw=operation_id))
 
     def say_nothing(self) -> None:
-        self._requests.put(pb.ExecuteRequest())
+        self._way.send(pb.ExecuteRequest())
 
     def end(self) -> None:
-        self._requests.put(None)
+        self._way.end()
+
+    def hang_up(self) -> None:
+        self._way.hang_up()
 
     def answer(self) -> pb.ExecuteResponse:
-        response: pb.ExecuteResponse = next(self.rpc)
-        return response
+        return next(self._answers)
 
     def told(self) -> tuple[str, list[str]]:
         """Id and every member's outcome of the next answer: "value", or the error's code."""
@@ -86,9 +167,7 @@ class Stream:
 
     def rest(self) -> list[pb.ExecuteResponse]:
         """Every answer until the stream has ended, well."""
-        answers = list(self.rpc)
-        assert self.rpc.code() is grpc.StatusCode.OK
-        return answers
+        return list(self._answers)
 
 
 def name_of(error: error_pb2.Error) -> str:

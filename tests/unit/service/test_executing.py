@@ -1,4 +1,4 @@
-"""Streams of gang calls on the fake backend, over a real gRPC server for each rank."""
+"""Streams of gang calls on the fake backend, over a real server for each rank, by gRPC and without."""
 
 from __future__ import annotations
 
@@ -22,6 +22,7 @@ from tests.unit.service.stages import (
 from rankbridge.v1 import collective_service_pb2 as collectives
 from rankbridge.v1 import operation_service_pb2 as operations
 from rankbridge_server.service import executing
+from rankbridge_server.service import stream as service_stream
 
 VALUES = ["value"] * SIZE
 
@@ -127,7 +128,7 @@ def test_hanging_up_withdraws_all_that_was_begun(stage: Stage, at: int) -> None:
         for operation_id in "abc":
             stream.call(operation_id=operation_id)
         until(lambda: len(led(stage)) == 3 and pending(stage, 1) == 1)
-        stream.rpc.cancel()
+        stream.hang_up()
         until(lambda: not pending(stage, 0) and not pending(stage, 1))
     until(lambda: not led(stage) and not stage.streams(at))
     assert is_healthy(stage)
@@ -150,7 +151,7 @@ def test_the_end_of_requests_is_no_hanging_up(stage: Stage) -> None:
 def test_more_than_may_be_under_way_are_read_as_others_are_answered(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executing, "MAX_UNDER_WAY", 4)
+    monkeypatch.setattr(service_stream, "MAX_UNDER_WAY", 4)
     stream = Stream(stage)
     ids = [str(number) for number in range(20)]
     with Held(stage.gang, 0):
@@ -163,13 +164,13 @@ def test_more_than_may_be_under_way_are_read_as_others_are_answered(
 def test_hanging_up_with_more_sent_than_may_be_under_way(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(executing, "MAX_UNDER_WAY", 2)
+    monkeypatch.setattr(service_stream, "MAX_UNDER_WAY", 2)
     stream = Stream(stage)
     with Held(stage.gang, 0):
         for number in range(6):
             stream.call(operation_id=str(number))
         until(lambda: len(led(stage)) == 2)
-        stream.rpc.cancel()
+        stream.hang_up()
         until(lambda: not stage.streams())
     until(lambda: not any(it.name == "execute" for it in threading.enumerate()))
     assert is_healthy(stage)
@@ -291,7 +292,7 @@ def test_a_stream_that_comes_when_the_rank_stops_ends_and_begins_nothing(stage: 
 
 
 def test_no_thread_is_left_of_streams_that_have_ended(stage: Stage) -> None:
-    for end in (Stream.end, lambda it: it.rpc.cancel()):
+    for end in (Stream.end, Stream.hang_up):
         stream = Stream(stage)
         stream.call()
         assert stream.told()[1] == VALUES

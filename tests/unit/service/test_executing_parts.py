@@ -111,7 +111,7 @@ def test_a_part_is_withdrawn_by_its_id_and_by_hanging_up(stage: Stage) -> None:
     assert told(stream) == "CANCELLED"
     stream.part(barrier("left"))
     until(lambda: pending(stage, 1) == 1)
-    stream.rpc.cancel()
+    stream.hang_up()
     until(lambda: not pending(stage, 1) and not stage.streams(1))
     assert is_healthy(stage)
 
