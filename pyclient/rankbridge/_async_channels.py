@@ -12,8 +12,10 @@ import grpc
 import grpc.aio
 
 from rankbridge._async_execution import AsyncAnswer, AsyncExecution
+from rankbridge._async_grpc_execution import AsyncGrpcExecution
+from rankbridge._async_local_execution import AsyncLocalExecutions
 from rankbridge._calls import Call, Shape
-from rankbridge._execute import EXECUTE, ExecutionOver, calling, parting, result_of
+from rankbridge._execute import EXECUTE, ExecutionOver, StreamLost, calling, parting, result_of
 from rankbridge._executions import REFUSED, Executions
 from rankbridge._gang_calls import Joined, joined
 from rankbridge._gang_core import all_values
@@ -98,6 +100,8 @@ class AsyncChannels:
         ]
         self._callables: dict[tuple[int, str], Any] = {}
         self._executions: Executions[AsyncExecution, AsyncAnswer] = Executions(self._execution)
+        # What speaks TLS is asked by gRPC alone.
+        self._local = AsyncLocalExecutions(() if tls is not None else self._targets)
         self.closed = False
 
     async def run(self, call: Call[T]) -> T:
@@ -154,6 +158,7 @@ class AsyncChannels:
         """Closes the channels. Calls in flight fail with ``CallCancelledError``."""
         self.closed = True
         self._executions.close()
+        self._local.close()
         for channel in self._channels:
             await channel.close()
         if self.shared is not None:
@@ -204,6 +209,9 @@ class AsyncChannels:
                 raise call.late(self._targets[call.rank]) from None
             except ExecutionOver:
                 raise call.not_begun(self._targets[call.rank]) from None
+            except StreamLost as error:
+                told = call.cancelled() if self.closed else call.lost(self._targets[call.rank], error)
+                raise told from error
             except BaseException:
                 stream.withdraw(call.operation_id)
                 raise
@@ -239,7 +247,7 @@ class AsyncChannels:
         return await self.run(call)
 
     def _execution(self, rank: int) -> AsyncExecution:
-        return AsyncExecution(self._channels[rank].stream_stream(EXECUTE))
+        return self._local.open(rank) or AsyncGrpcExecution(self._channels[rank].stream_stream(EXECUTE))
 
     async def _completed(self, gang_call: Joined[T], outcomes: list[Outcome[T] | None]) -> list[Outcome[T]]:
         fetched = iter(await self._each(gang_call.kept(outcomes)))

@@ -12,7 +12,7 @@ import grpc
 from rankbridge._async_channels import AsyncChannels
 from rankbridge._async_execution import AsyncAnswer, AsyncExecution
 from rankbridge._async_front import AsyncGangFront
-from rankbridge._execute import ExecutionOver
+from rankbridge._execute import ExecutionOver, StreamLost
 from rankbridge._gang_calls import Joined
 from rankbridge._gang_core import all_values
 from rankbridge._procedures import Finish
@@ -70,7 +70,7 @@ class AsyncStreamed(StreamedCore):
             raise ExecutionOver from None
 
     async def _await(self) -> None:
-        with contextlib.suppress(TimeoutError, RankBridgeError, grpc.RpcError, ExecutionOver):
+        with contextlib.suppress(TimeoutError, RankBridgeError, grpc.RpcError, StreamLost, ExecutionOver):
             await self._answer.wait(self._gang_call.call.deadline)
 
 

@@ -156,6 +156,17 @@ class Call(Generic[T]):
             operation_id=self.operation_id,
         )
 
+    def lost(self, target: str, why: Exception) -> UnavailableError:
+        """Makes the exception of a call whose stream without gRPC has broken."""
+        return UnavailableError(
+            f"{target} has not answered: {why}",
+            indefinite=True,
+            rank=self.rank,
+            group=self.group,
+            operation=self.operation,
+            operation_id=self.operation_id,
+        )
+
     def cancelled(self) -> CallCancelledError:
         """Makes the exception of a call whose end the caller did not wait for."""
         return CallCancelledError(

@@ -15,13 +15,26 @@ from rankbridge.v1 import gang_service_pb2 as gang_pb
 
 T = TypeVar("T")
 
-__all__ = ["EXECUTE", "ExecutionOver", "calling", "parting", "result_of", "unasked", "withdrawing"]
+__all__ = [
+    "EXECUTE",
+    "ExecutionOver",
+    "StreamLost",
+    "calling",
+    "parting",
+    "result_of",
+    "unasked",
+    "withdrawing",
+]
 
 EXECUTE = path_of("GangService/Execute")
 
 
 class ExecutionOver(Exception):
     """The stream has ended as the rank wanted it, without an answer: what was sent was not begun."""
+
+
+class StreamLost(Exception):
+    """The connection of a stream has ended, and not as the rank wanted it: what was sent may have been begun."""
 
 
 def calling(request: bytes) -> bytes:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import grpc
 
-from rankbridge._execute import ExecutionOver
+from rankbridge._execute import ExecutionOver, StreamLost
 from rankbridge._execution import Answer, Execution
 from rankbridge._front import GangFront
 from rankbridge._gang_calls import Joined
@@ -72,7 +72,7 @@ class Streamed(StreamedCore):
         return self._answer.wait(0)
 
     def _await(self) -> None:
-        with contextlib.suppress(TimeoutError, RankBridgeError, grpc.RpcError, ExecutionOver):
+        with contextlib.suppress(TimeoutError, RankBridgeError, grpc.RpcError, StreamLost, ExecutionOver):
             self._answer.wait(self._gang_call.call.deadline)
 
 

@@ -10,11 +10,13 @@ import grpc
 
 from rankbridge._aside import Aside, Result
 from rankbridge._calls import Call, Shape
-from rankbridge._execute import EXECUTE, ExecutionOver, calling, parting
+from rankbridge._execute import EXECUTE, ExecutionOver, StreamLost, calling, parting
 from rankbridge._execution import Answer, Execution
 from rankbridge._executions import REFUSED, Executions
 from rankbridge._gang_calls import Joined, joined
 from rankbridge._gang_core import all_values
+from rankbridge._grpc_execution import GrpcExecution
+from rankbridge._local_execution import LocalExecutions
 from rankbridge._pending import Pending
 from rankbridge._shared_memory import SharedMemory, Steps
 from rankbridge._sync_parts import SentPart
@@ -47,6 +49,8 @@ class SyncChannels:
         self._channels = [self._made(target) for target in targets]
         self._callables: dict[tuple[int, str], Any] = {}
         self._executions: Executions[Execution, Answer] = Executions(self._execution)
+        # What speaks TLS is asked by gRPC alone.
+        self._local = LocalExecutions(() if tls is not None else self._targets)
         self._aside = Aside()
         self.closed = False
 
@@ -189,7 +193,7 @@ class SyncChannels:
             stream.withdraw(call.operation_id)
             raise call.late(self._targets[call.rank]) from None
         except BaseException as error:
-            if not isinstance(error, ExecutionOver):
+            if not isinstance(error, ExecutionOver | StreamLost):
                 stream.withdraw(call.operation_id)
             told = self._meaning(call, error)
             if told is error:
@@ -212,7 +216,9 @@ class SyncChannels:
         return [next(fetched) if outcome is None else outcome for outcome in outcomes]
 
     def _execution(self, rank: int) -> Execution:
-        return Execution(self._channels[rank].stream_stream(EXECUTE))
+        # An interruption halfway would leave a connection that nobody knows.
+        local = self._aside.safely(lambda: self._local.open(rank))
+        return local or GrpcExecution(self._channels[rank].stream_stream(EXECUTE))
 
     def _made(self, target: str) -> grpc.Channel:
         if self._tls is None:
@@ -253,6 +259,7 @@ class SyncChannels:
         """Closes the channels. Calls in flight fail with ``CallCancelledError``."""
         self.closed = True
         self._executions.close()
+        self._local.close()
         self._aside.safely(self._close_channels)
         self._aside.close()
         if self.shared is not None:
@@ -317,6 +324,8 @@ class SyncChannels:
                 return TimeoutError(f"{call.operation} at rank {call.rank} has not ended yet")
             case ExecutionOver():
                 return call.not_begun(self._targets[call.rank])
+            case StreamLost():
+                return call.cancelled() if self.closed else call.lost(self._targets[call.rank], error)
             # What grpcio says to a call on a channel that was closed in the meantime.
             case ValueError() if self.closed:
                 return call.refused()

@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from rankbridge.errors import InvalidArgumentError
 
-__all__ = ["CHANNEL_OPTIONS", "Target", "resolve"]
+__all__ = ["CHANNEL_OPTIONS", "Target", "resolve", "socket_path"]
 
 Target: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Sequence[str | Sequence[str]]"
 """A gang: an endpoints file, what is in it, or each rank's gRPC target or targets by rank."""
@@ -101,9 +101,13 @@ def _choose(rank: int, endpoints: str | Sequence[str], secure: bool) -> str:
     return [*here, *others, *unix][0]
 
 
+def socket_path(target: str) -> str:
+    """Finds the path of a unix socket: of "unix:relative", "unix:/absolute", "unix:///absolute". Empty: it has none."""
+    return target.removeprefix("unix:").removeprefix("//") if target.startswith("unix:") else ""
+
+
 def _is_socket(target: str) -> bool:
-    # "unix:relative", "unix:/absolute" and "unix:///absolute" are all forms of gRPC's.
     try:
-        return stat.S_ISSOCK(os.stat(target.removeprefix("unix:").removeprefix("//")).st_mode)
+        return stat.S_ISSOCK(os.stat(socket_path(target)).st_mode)
     except (OSError, ValueError):
         return False

@@ -22,7 +22,8 @@ from tests.unit.client.sidecars import WAIT, SidecarGang, executed
 import rankbridge
 from rankbridge import errors
 from rankbridge._execute import ExecutionOver, calling
-from rankbridge._execution import Answer, Execution
+from rankbridge._execution import Answer
+from rankbridge._grpc_execution import GrpcExecution
 from rankbridge.v1 import error_pb2, value_pb2
 from rankbridge.v1 import gang_service_pb2 as pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
@@ -158,7 +159,7 @@ class Opened:
 
     def __init__(self, *, taking: bool = True) -> None:
         self.responses = Responses()
-        self.execution = Execution(self.responses.open)
+        self.execution = GrpcExecution(self.responses.open)
         if taking:
             self.responses.take()
 
