@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from tests.unit.client.fronts import connected
+from tests.unit.client.interrupter import Interrupter
 from tests.unit.client.sidecars import SidecarGang
 
 
@@ -31,3 +32,11 @@ def gang(front: str, sidecars: SidecarGang) -> Iterator[Any]:
     """A gang connected to the sidecars, of each front in turn."""
     with connected(front, sidecars.endpoints(), timeout=20) as gang:
         yield gang
+
+
+@pytest.fixture
+def interrupter() -> Iterator[Interrupter]:
+    """Interrupts the main thread."""
+    it = Interrupter()
+    yield it
+    it.close()

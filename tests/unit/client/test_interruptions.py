@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 import signal
 import threading
 import weakref
@@ -13,6 +12,7 @@ import numpy as np
 import pytest
 from tests.support.proc import thread_names
 from tests.support.waiting import until
+from tests.unit.client.interrupter import Interrupter
 from tests.unit.client.sidecars import WAIT, SidecarGang
 
 import rankbridge
@@ -22,8 +22,6 @@ from rankbridge.v1 import value_pb2
 
 NONE = value_pb2.Value(none=value_pb2.NoneValue())
 INTERRUPTIONS = 60
-MOST_DELAY_S = 0.004
-SEED = 7
 
 
 @pytest.fixture
@@ -33,53 +31,6 @@ def gang(sidecars: SidecarGang) -> Iterator[rankbridge.Gang]:
         sidecar.answers["Barrier"] = lambda request, context: collective_pb.BarrierResponse(value=NONE)
     with rankbridge.connect(sidecars.endpoints(), timeout=20) as it:
         yield it
-
-
-class Interrupter:
-    """A thread that interrupts the main thread, some milliseconds after it was asked to.
-
-    Again half a second later if that was not noticed: Python ignores what is raised while it collects an object.
-    """
-
-    def __init__(self) -> None:
-        self._random = random.Random(SEED)
-        self._asked = threading.Semaphore(0)
-        self._noticed = threading.Semaphore(0)
-        self._over = False
-        self._thread = threading.Thread(target=self._run, daemon=True)
-        self._thread.start()
-
-    def interrupt(self, call: Callable[[], object]) -> None:
-        """Makes calls until one of them is interrupted."""
-        with pytest.raises(KeyboardInterrupt):
-            self._call_until_interrupted(call)
-        self._noticed.release()
-
-    def _call_until_interrupted(self, call: Callable[[], object]) -> None:
-        self._asked.release()
-        while True:
-            call()
-
-    def close(self) -> None:
-        self._over = True
-        self._asked.release()
-        self._thread.join(WAIT)
-
-    def _run(self) -> None:
-        main = threading.main_thread().ident
-        assert main is not None
-        while self._asked.acquire() and not self._over:
-            delay = self._random.random() * MOST_DELAY_S
-            while not self._over and not self._noticed.acquire(timeout=delay):
-                signal.pthread_kill(main, signal.SIGINT)
-                delay = 0.5
-
-
-@pytest.fixture
-def interrupter() -> Iterator[Interrupter]:
-    it = Interrupter()
-    yield it
-    it.close()
 
 
 @pytest.mark.parametrize("kind", ["describe", "get", "put", "status", "barrier", "start"])

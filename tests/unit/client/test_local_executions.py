@@ -1,0 +1,385 @@
+"""Streams without gRPC, as the client has them: by connections to a rank that a test plays."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from tests.support.proc import open_files, thread_names
+from tests.support.waiting import until
+from tests.unit.client.interrupter import Interrupter
+from tests.unit.client.local_rank import END, Connection, LocalRank
+from tests.unit.client.sidecars import WAIT
+
+from rankbridge._async_execution import AsyncAnswer
+from rankbridge._async_local_execution import AsyncLocalExecution, AsyncLocalExecutions
+from rankbridge._execute import ExecutionOver, StreamLost, calling
+from rankbridge._execution import Answer
+from rankbridge._local import dial
+from rankbridge._local_execution import LocalExecution, LocalExecutions
+from rankbridge.v1 import error_pb2
+from rankbridge.v1 import gang_service_pb2 as pb
+
+INTERRUPTIONS = 200
+MANY = 300
+LARGE = 60_000
+
+
+@pytest.fixture
+def rank(tmp_path: Path) -> Iterator[LocalRank]:
+    it = LocalRank(tmp_path)
+    yield it
+    it.close()
+
+
+@pytest.fixture
+def streams(rank: LocalRank) -> Iterator[LocalExecutions]:
+    it = LocalExecutions([rank.target])
+    yield it
+    it.close()
+
+
+@pytest.fixture
+def stream(streams: LocalExecutions) -> LocalExecution:
+    opened = streams.open(0)
+    assert opened is not None
+    return opened
+
+
+@pytest.fixture
+def connection(rank: LocalRank, stream: LocalExecution) -> Connection:
+    return rank.accept()
+
+
+def request(operation_id: str, size: int = 0) -> bytes:
+    it = pb.CallRequest()
+    it.call.operation_id = operation_id
+    it.call.group = "x" * size
+    return calling(it.SerializeToString())
+
+
+def sent(stream: LocalExecution, operation_id: str, size: int = 0) -> Answer:
+    answer = stream.send(request(operation_id, size))
+    assert answer is not None
+    return answer
+
+
+def tell(connection: Connection, answers: Sequence[bytes]) -> list[str]:
+    """Answers; gives the ids of what was asked."""
+    taken = []
+    for answer in answers:
+        taken.append(connection.taken_id())
+        connection.answer(answer)
+    return taken
+
+
+def answer_all(connection: Connection) -> None:
+    for it in range(MANY):
+        connection.answer(str(it).encode())
+
+
+def close(connection: Connection) -> None:
+    connection.close()
+
+
+def break_off_in_a_length(connection: Connection) -> None:
+    connection.say(b"\0\0")
+    connection.close()
+
+
+def break_off_in_an_answer(connection: Connection) -> None:
+    connection.say(b"\0\0\0\x09abc")
+    connection.close()
+
+
+def say_nonsense(connection: Connection) -> None:
+    connection.say(b"\xff" * 8)
+
+
+def end(connection: Connection) -> None:
+    connection.say(END)
+
+
+ENDS: list[tuple[Callable[[Connection], None], type[Exception]]] = [
+    (end, ExecutionOver),
+    (close, StreamLost),
+    (break_off_in_a_length, StreamLost),
+    (break_off_in_an_answer, StreamLost),
+    (say_nonsense, StreamLost),
+]
+
+
+# --- in threads ------------------------------------------------------------------------------------------------
+
+
+def test_answers_are_told_apart_by_their_order(stream: LocalExecution, connection: Connection) -> None:
+    answers = [sent(stream, it) for it in "abc"]
+    assert [connection.taken_id() for _ in "abc"] == [*"abc"]
+    for it in "abc":
+        connection.answer(it.encode())
+    assert [answer.wait(WAIT) for answer in answers] == [b"a", b"b", b"c"]
+
+
+def test_an_answer_of_any_size_comes_as_it_was(stream: LocalExecution, connection: Connection) -> None:
+    large = bytes(range(256)) * 20_000
+    answers = [sent(stream, it) for it in "abc"]
+    with ThreadPoolExecutor(1) as telling:
+        told = telling.submit(tell, connection, [b"1", large, b"3"])
+        assert [answer.wait(WAIT) for answer in answers] == [b"1", large, b"3"]
+        assert told.result(WAIT) == [*"abc"]
+
+
+def test_one_call_alone(stream: LocalExecution, connection: Connection) -> None:
+    first = stream.send_alone(request("first"))
+    assert first is not None
+    assert stream.send_alone(request("second")) is None
+    connection.answer(b"1")
+    assert first.wait(WAIT) == b"1"
+    assert stream.send_alone(request("second")) is not None
+    assert [connection.taken_id() for _ in range(2)] == ["first", "second"]
+
+
+@pytest.mark.parametrize(("ending", "error"), ENDS)
+def test_the_end_fails_what_was_not_answered_and_nothing_is_sent_any_more(
+    stream: LocalExecution,
+    connection: Connection,
+    ending: Callable[[Connection], None],
+    error: type[Exception],
+) -> None:
+    answers = [sent(stream, it) for it in "abc"]
+    assert connection.taken_id() == "a"
+    connection.answer(b"a")
+    ending(connection)
+    assert answers[0].wait(WAIT) == b"a"
+    for answer in answers[1:]:
+        with pytest.raises(error):
+            answer.wait(WAIT)
+    until(lambda: stream.over)
+    assert stream.closed
+    assert stream.send(request("after")) is None
+    # Too late, and no error.
+    stream.withdraw("b")
+    stream.close()
+    stream.hang_up()
+
+
+def test_a_refusal_that_nothing_was_asked_for_is_every_calls(
+    stream: LocalExecution, connection: Connection
+) -> None:
+    error = error_pb2.Error(code=error_pb2.ERROR_CODE_RESOURCE_EXHAUSTED, operation="execute")
+    connection.answer(pb.ExecuteResponse(error=error).SerializeToString())
+    until(lambda: stream.over)
+    assert stream.send(request("after")) is None
+
+
+def test_who_sends_does_not_wait_for_a_rank_that_reads_nothing(
+    stream: LocalExecution, connection: Connection
+) -> None:
+    with ThreadPoolExecutor(1) as sending:
+        answers = sending.submit(lambda: [sent(stream, str(it), LARGE) for it in range(MANY)]).result(WAIT)
+    stream.withdraw("7")
+    stream.close()
+    assert [connection.taken_id() for _ in range(MANY)] == [str(it) for it in range(MANY)]
+    assert connection.taken_id() == "7"
+    assert connection.take() is None
+    answer_all(connection)
+    connection.say(END)
+    assert [answer.wait(WAIT) for answer in answers] == [str(it).encode() for it in range(MANY)]
+
+
+def test_a_rank_that_never_reads_is_hung_up_on(stream: LocalExecution, connection: Connection) -> None:
+    answers = [sent(stream, str(it), LARGE) for it in range(MANY)]
+    stream.hang_up()
+    for answer in answers:
+        with pytest.raises(StreamLost):
+            answer.wait(WAIT)
+
+
+def test_closing_ends_the_requests_and_what_was_sent_is_answered(
+    stream: LocalExecution, connection: Connection
+) -> None:
+    answer = sent(stream, "a")
+    stream.close()
+    assert stream.send(request("after")) is None
+    assert connection.taken_id() == "a"
+    assert connection.take() is None
+    connection.answer(b"a")
+    connection.say(END)
+    assert answer.wait(WAIT) == b"a"
+
+
+def test_all_are_hung_up_on_when_the_gang_is_closed(
+    streams: LocalExecutions, stream: LocalExecution, connection: Connection
+) -> None:
+    answer = sent(stream, "a")
+    streams.close()
+    with pytest.raises(StreamLost):
+        answer.wait(WAIT)
+    assert connection.taken_id() == "a"
+    assert connection.take() is None
+    # One that is opened all the same is, too.
+    late = streams.open(0)
+    assert late is not None
+    assert late.send(request("late")) is None
+
+
+def test_nothing_is_left_of_one_that_has_ended(rank: LocalRank, streams: LocalExecutions) -> None:
+    files, threads = sorted(open_files()), set(thread_names())
+    for large in (False, True):
+        opened = streams.open(0)
+        assert opened is not None
+        connection = rank.accept()
+        for it in range(MANY if large else 1):
+            sent(opened, str(it), LARGE)
+        connection.close()
+    until(lambda: sorted(open_files()) == files and set(thread_names()) <= threads)
+
+
+def test_interruptions_leave_whole_messages_in_order(
+    stream: LocalExecution, connection: Connection, interrupter: Interrupter
+) -> None:
+    def echo() -> None:
+        while (taken := connection.take()) is not None:
+            connection.answer(taken.call.call.operation_id.encode())
+
+    echoing = threading.Thread(target=echo)
+    echoing.start()
+    numbers = iter(range(10**9))
+
+    def call() -> None:
+        number = str(next(numbers))
+        answer = stream.send(request(number, LARGE))
+        assert answer is not None
+        assert answer.wait(WAIT) == number.encode()
+
+    for _ in range(INTERRUPTIONS):
+        interrupter.interrupt(call)
+    call()
+    stream.close()
+    echoing.join(WAIT)
+    assert not echoing.is_alive()
+
+
+# --- in an event loop ------------------------------------------------------------------------------------------
+
+
+@contextlib.asynccontextmanager
+async def opened(rank: LocalRank) -> AsyncIterator[tuple[AsyncLocalExecution, Connection]]:
+    streams = AsyncLocalExecutions([rank.target])
+    it = streams.open(0)
+    assert it is not None
+    yield it, rank.accept()
+    streams.close()
+
+
+async def asked(stream: AsyncLocalExecution, operation_id: str, size: int = 0) -> AsyncAnswer:
+    answer = stream.send(request(operation_id, size))
+    assert answer is not None
+    return answer
+
+
+def test_answers_in_a_loop(rank: LocalRank) -> None:
+    large = bytes(range(256)) * 20_000
+
+    async def work() -> None:
+        async with opened(rank) as (stream, connection):
+            answers = [await asked(stream, it) for it in "abc"]
+            assert stream.send_alone(request("alone")) is None
+            told = asyncio.create_task(asyncio.to_thread(tell, connection, [b"1", large, b"3"]))
+            assert [await answer.wait(WAIT) for answer in answers] == [b"1", large, b"3"]
+            assert await told == [*"abc"]
+            assert stream.send_alone(request("alone")) is not None
+
+    asyncio.run(work())
+
+
+@pytest.mark.parametrize(("ending", "error"), ENDS)
+def test_the_end_in_a_loop(
+    rank: LocalRank, ending: Callable[[Connection], None], error: type[Exception]
+) -> None:
+    async def work() -> None:
+        async with opened(rank) as (stream, connection):
+            answers = [await asked(stream, it) for it in "ab"]
+            connection.answer(b"a")
+            ending(connection)
+            assert await answers[0].wait(WAIT) == b"a"
+            with pytest.raises(error):
+                await answers[1].wait(WAIT)
+            assert stream.over
+            assert stream.send(request("after")) is None
+            stream.withdraw("b")
+            stream.close()
+
+    asyncio.run(work())
+
+
+def test_a_rank_that_reads_nothing_in_a_loop(rank: LocalRank) -> None:
+    async def work() -> None:
+        async with opened(rank) as (stream, connection):
+            answers = [await asked(stream, str(it), LARGE) for it in range(MANY)]
+            stream.withdraw("7")
+            stream.close()
+            taken = await asyncio.to_thread(lambda: [connection.taken_id() for _ in range(MANY + 1)])
+            assert taken == [*(str(it) for it in range(MANY)), "7"]
+            assert await asyncio.to_thread(connection.take) is None
+            await asyncio.to_thread(answer_all, connection)
+            connection.say(END)
+            assert [await answer.wait(WAIT) for answer in answers] == [str(it).encode() for it in range(MANY)]
+
+    asyncio.run(work())
+
+
+def test_a_refusal_in_a_loop(rank: LocalRank) -> None:
+    async def work() -> None:
+        async with opened(rank) as (stream, connection):
+            connection.answer(b"nobody has asked")
+            await asyncio.to_thread(connection.take)
+            assert stream.over
+
+    asyncio.run(work())
+
+
+# --- where there are none --------------------------------------------------------------------------------------
+
+
+def test_a_rank_elsewhere_has_none() -> None:
+    assert dial("127.0.0.1:1") is None
+    assert dial("unix-abstract:rank") is None
+
+
+def test_one_that_is_not_there_or_cannot_be(tmp_path: Path) -> None:
+    assert dial(f"unix:{tmp_path}/nobody") is None
+    assert dial(f"unix:{tmp_path}/{'long' * 40}") is None
+    assert dial("unix:a\0b") is None
+    (tmp_path / "file.stream").touch()
+    assert dial(f"unix:{tmp_path}/file") is None
+
+
+@pytest.mark.parametrize("form", ["unix:{}", "unix://{}"])
+def test_forms_of_targets(rank: LocalRank, form: str) -> None:
+    sock = dial(form.format(rank.target.removeprefix("unix:")))
+    assert sock is not None
+    sock.close()
+
+
+def test_a_rank_that_accepts_nobody_is_not_waited_for(rank: LocalRank) -> None:
+    with contextlib.ExitStack() as callers:
+        found: list[socket.socket | None] = []
+        for _ in range(8):
+            sock = dial(rank.target)
+            if sock is not None:
+                callers.callback(sock.close)
+            found.append(sock)
+        assert found[0] is not None
+        assert found[-1] is None
+
+
+def test_what_is_encrypted_goes_by_grpc_alone() -> None:
+    assert LocalExecutions(()).open(0) is None
+    assert AsyncLocalExecutions(()).open(0) is None
