@@ -1,4 +1,4 @@
-"""Gangs that tests share. Tests of one gang leave it as they found it: formed, and without refs of theirs."""
+"""What tests share. Tests of a shared gang leave it as they found it: formed, and without refs of theirs."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.support.gangs import RunningGang, up
+from tests.support.interrupter import Interrupter
 
 
 @pytest.fixture(scope="session")
@@ -34,3 +35,11 @@ def mpi4(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
     """Four ranks on MPI."""
     with up(tmp_path_factory.mktemp("mpi4"), 4, "mpi") as gang:
         yield gang
+
+
+@pytest.fixture
+def interrupter() -> Iterator[Interrupter]:
+    """Interrupts the main thread."""
+    it = Interrupter()
+    yield it
+    it.close()

@@ -28,13 +28,15 @@ SAMPLE = list({kind_of(case): case for case in reversed(CASES)}.values())
 @pytest.fixture(
     scope="module",
     params=[("fake4", "ranks"), ("fake4", "gang"), ("gloo4", "ranks"), ("mpi4", "ranks")],
-    ids=lambda param: "-".join(param),
+    ids="-".join,
 )
 def gang(request: pytest.FixtureRequest) -> Iterator[Gang]:
-    """A gang on each backend, called rank by rank; on the fake one also by gang calls."""
+    """A gang on each backend, called rank by rank; on the fake one also by gang calls, and those over TCP."""
     name, calls = request.param
     running: RunningGang = request.getfixturevalue(name)
-    with rankbridge.connect(running.description, calls=calls) as it:
+    with rankbridge.connect(
+        running.tcp_targets if calls == "gang" else running.description, calls=calls
+    ) as it:
         yield it
 
 

@@ -8,15 +8,16 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
 from tests.support.gangs import RunningGang, up
-from tests.support.proc import thread_states
+from tests.support.interrupter import Interrupter
+from tests.support.proc import open_files, thread_states
 from tests.support.waiting import until
 
 import rankbridge
@@ -24,28 +25,44 @@ from rankbridge import Gang, GangError, Ref
 
 SIZE = 4
 PATIENCE_S = 60.0
+INTERRUPTIONS = 40
+
+
+@pytest.fixture(scope="module", params=["local", "grpc"])
+def way(request: pytest.FixtureRequest) -> str:
+    """How streams go."""
+    way: str = request.param
+    return way
+
+
+def target(running: RunningGang, way: str) -> Any:
+    return running.description if way == "local" else running.tcp_targets
+
+
+def connected(running: RunningGang, way: str) -> Gang:
+    return rankbridge.connect(target(running, way), calls="gang")
 
 
 @pytest.fixture(scope="module")
-def gang(gloo4: RunningGang) -> Iterator[Gang]:
-    with rankbridge.connect(gloo4.description, calls="gang") as it:
+def gang(gloo4: RunningGang, way: str) -> Iterator[Gang]:
+    with connected(gloo4, way) as it:
         yield it
 
 
 @pytest.fixture
-def mortal(tmp_path: Path) -> Iterator[Gang]:
+def mortal(tmp_path: Path, way: str) -> Iterator[Gang]:
     """Ranks that a test may kill."""
-    with up(tmp_path, 3) as running, rankbridge.connect(running.description, calls="gang") as it:
+    with up(tmp_path, 3) as running, connected(running, way) as it:
         yield it
 
 
 @pytest.fixture(scope="module")
-def patient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gang]:
+def patient(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[Gang]:
     """Ranks that do not give each other up."""
     directory = tmp_path_factory.mktemp("patient")
     with (
         up(directory, 3, options=["--heartbeat-misses", "600"]) as running,
-        rankbridge.connect(running.description, calls="gang") as it,
+        connected(running, way) as it,
     ):
         yield it
 
@@ -141,9 +158,9 @@ def pending(gang: Gang, rank: int) -> int:
     return gang[rank].status().pending_operations
 
 
-def test_asyncio_has_streams_too(gloo4: RunningGang) -> None:
+def test_asyncio_has_streams_too(gloo4: RunningGang, way: str) -> None:
     async def work() -> Any:
-        async with await rankbridge.aconnect(gloo4.description, calls="gang") as it:
+        async with await rankbridge.aconnect(target(gloo4, way), calls="gang") as it:
             refs = await it.put([np.ones(1, np.float32) for _ in range(SIZE)])
             async with it.stream() as stream:
                 several = [await stream.submit("all_reduce", refs) for _ in range(300)]
@@ -285,3 +302,50 @@ def seconds_to_end(directory: Path) -> float:
 def test_a_gang_ends_at_once_while_clients_have_streams(tmp_path: Path) -> None:
     # A stream that does not end keeps each rank for half a second, every time; a busy machine only sometimes.
     assert any(seconds_to_end(tmp_path) < 0.45 for _ in range(3))
+
+
+# --- without gRPC ----------------------------------------------------------------------------------------------
+
+
+def streams_of(pids: Sequence[int]) -> int:
+    """How many connections ranks have that are streams without gRPC."""
+    held = {file for pid in pids for file in open_files(pid)}
+    with open("/proc/net/unix") as sockets:
+        lines = [line.split() for line in sockets if line.rstrip().endswith(".stream")]
+    # "03" is connected.
+    return sum(1 for line in lines if line[5] == "03" and f"socket:[{line[6]}]" in held)
+
+
+@pytest.mark.parametrize(("calls", "ranks"), [("gang", 1), ("ranks", 2)])
+def test_a_client_on_the_ranks_host_has_streams_without_grpc(
+    tmp_path: Path, calls: Literal["gang", "ranks"], ranks: int
+) -> None:
+    with up(tmp_path, 2, "fake") as running:
+        for targets, streams in ((running.description, ranks), (running.tcp_targets, 0)):
+            with rankbridge.connect(targets, calls=calls) as gang:
+                gang.barrier()
+                assert streams_of(running.pids) == streams
+            until(lambda: not streams_of(running.pids))
+
+
+def test_it_goes_by_grpc_where_they_cannot_be_had(tmp_path: Path) -> None:
+    with up(tmp_path, 2, "fake") as running:
+        for it in running.targets:
+            Path(it.removeprefix("unix:") + ".stream").unlink()
+        with rankbridge.connect(running.description) as gang:
+            gang.barrier(calls="gang")
+            gang.barrier(calls="ranks")
+            with gang.stream() as stream:
+                assert stream.submit("all_gather_object", [1, 2]).result() == [[1, 2]] * 2
+        assert not streams_of(running.pids)
+
+
+@pytest.mark.parametrize("calls", ["gang", "ranks"])
+def test_a_gang_can_be_used_whenever_it_was_interrupted(
+    gloo4: RunningGang, interrupter: Interrupter, calls: Literal["gang", "ranks"]
+) -> None:
+    with rankbridge.connect(gloo4.description, calls=calls, timeout=20) as gang:
+        refs = ones(gang)
+        for _ in range(INTERRUPTIONS):
+            interrupter.interrupt(lambda: gang.all_reduce(refs))
+        assert totals(gang, gang.all_reduce(refs)) == [[4.0, 4.0]] * SIZE

@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 from tests.unit.client.fronts import connected
-from tests.unit.client.interrupter import Interrupter
 from tests.unit.client.sidecars import SidecarGang
 
 
@@ -32,11 +31,3 @@ def gang(front: str, sidecars: SidecarGang) -> Iterator[Any]:
     """A gang connected to the sidecars, of each front in turn."""
     with connected(front, sidecars.endpoints(), timeout=20) as gang:
         yield gang
-
-
-@pytest.fixture
-def interrupter() -> Iterator[Interrupter]:
-    """Interrupts the main thread."""
-    it = Interrupter()
-    yield it
-    it.close()

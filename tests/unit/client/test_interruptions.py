@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
+from tests.support.interrupter import Interrupter
 from tests.support.proc import thread_names
 from tests.support.waiting import until
-from tests.unit.client.interrupter import Interrupter
 from tests.unit.client.sidecars import WAIT, SidecarGang
 
 import rankbridge

@@ -11,9 +11,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from tests.support.interrupter import Interrupter
 from tests.support.proc import open_files, thread_names
 from tests.support.waiting import until
-from tests.unit.client.interrupter import Interrupter
 from tests.unit.client.local_rank import END, Connection, LocalRank
 from tests.unit.client.sidecars import WAIT
 

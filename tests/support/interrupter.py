@@ -8,10 +8,10 @@ import threading
 from collections.abc import Callable
 
 import pytest
-from tests.unit.client.sidecars import WAIT
 
 MOST_DELAY_S = 0.004
 SEED = 7
+PATIENCE_S = 20.0
 
 
 class Interrupter:
@@ -42,7 +42,7 @@ class Interrupter:
     def close(self) -> None:
         self._over = True
         self._asked.release()
-        self._thread.join(WAIT)
+        self._thread.join(PATIENCE_S)
 
     def _run(self) -> None:
         main = threading.main_thread().ident
