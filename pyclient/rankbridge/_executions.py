@@ -26,6 +26,8 @@ class _Stream(Protocol[A_co]):
 
     def send_alone(self, message: bytes) -> A_co | None: ...
 
+    def withdraw(self, operation_id: str) -> None: ...
+
     def close(self) -> None: ...
 
 
@@ -60,6 +62,11 @@ class Executions(Generic[E, A]):
             answer = stream.send_alone(message)
             self._streams[rank] = (*streams, stream)
         return None if answer is None else (stream, answer)
+
+    def withdraw(self, rank: int, operation_id: str) -> None:
+        """Withdraws what was sent to a rank under an id, if anything was: who was interrupted cannot tell."""
+        for stream in self._streams.get(rank, ()):
+            stream.withdraw(operation_id)
 
     def refused_by(self, rank: int) -> None:
         """Opens no stream to that rank any more: it has as many as it takes."""

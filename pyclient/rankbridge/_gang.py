@@ -244,7 +244,7 @@ class Gang(
         """Makes a group.
 
         Args:
-            name: Its name, 1 to 128 bytes, not yet used.
+            name: Its name, 1 to 128 bytes, which no other group has.
             ranks: Ranks of the gang, in group order.
             **options: See the class; `group` is the group whose members make the new one.
         """
@@ -260,7 +260,7 @@ class Gang(
         return of_gang(ended[0])
 
     def groups(self) -> list[Group]:
-        """Describes every group that any rank has, by name."""
+        """Describes every group that any rank is a member of, by name."""
         return merge_groups(self._channels.run_all(self._on(self._all(), ops.groups)))
 
     def status(self) -> list[RankStatus]:

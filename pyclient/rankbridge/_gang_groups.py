@@ -56,7 +56,7 @@ class GangGroups(GangFront):
 
         Raises:
             InvalidArgumentError: A description is malformed. No rank was asked.
-            GroupExistsError: A rank knows a group of one of the names. None was made.
+            GroupExistsError: There is a group of one of the names. None was made.
             GangError: One could not be made on every rank.
         """
         return self._carried_out(procedures.making(self, groups, timeout=timeout, generation=generation))
@@ -100,7 +100,7 @@ class GangGroups(GangFront):
 
         Raises:
             InvalidArgumentError: The sizes do not fit the number of ranks. No rank was asked.
-            GroupExistsError: A rank knows a group of one of the names. None was made.
+            GroupExistsError: There is a group of one of the names. None was made.
             GangError: A group could not be made on every rank.
         """
         mesh = procedures.planned(self, axes, ranks, name, flattened)
@@ -144,7 +144,7 @@ class GangGroups(GangFront):
 
         Raises:
             InvalidArgumentError: It is for another number of ranks. No rank was asked.
-            GroupExistsError: A rank knows a group of one of the names. None was made.
+            GroupExistsError: There is a group of one of the names. None was made.
             GangError: A group could not be made on every rank.
         """
         procedure = procedures.making_layout(self, layout, timeout=timeout, generation=generation)

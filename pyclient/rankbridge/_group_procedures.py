@@ -309,8 +309,7 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 def _check_free(statuses: Iterable[RankStatus], names: Sequence[str]) -> None:
-    # Of any rank, member or not: each refuses a name that it knows.
-    known = {group.name for status in statuses for group in status.groups}
+    known = _known(statuses)
     taken = [name for name in names if name in known]
     if taken:
         raise GroupExistsError(
@@ -318,7 +317,7 @@ def _check_free(statuses: Iterable[RankStatus], names: Sequence[str]) -> None:
             phase="check",
             group=taken[0],
             operation="new_groups",
-            expected="names that no rank knows",
+            expected="names of no group",
             got=_some(taken),
         )
 

@@ -157,6 +157,9 @@ class SyncChannels:
             outcomes = self._carried(call, *sent) if sent else self.run(call)
         except RankBridgeError as error:
             return gang_call.failed(error)
+        except BaseException:
+            self._executions.withdraw(call.rank, call.operation_id)
+            raise
         return self._completed(gang_call, outcomes)
 
     def _by_stream(self, call: Call[T], message: bytes) -> tuple[Execution, Answer] | None:
@@ -242,8 +245,11 @@ class SyncChannels:
             )
             told.update((place, it.outcome()) for place, it in parts.items())
         except BaseException:
-            for part in parts.values():
-                part.cancel()
+            for place, call in enumerate(calls):
+                if place in parts:
+                    parts[place].cancel()
+                elif call.operation_id:
+                    self._executions.withdraw(call.rank, call.operation_id)
             raise
         return [told[place] for place in range(len(calls))]
 

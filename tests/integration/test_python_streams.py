@@ -5,7 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
+import re
 import signal
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -25,7 +28,7 @@ from rankbridge import Gang, GangError, Ref
 
 SIZE = 4
 PATIENCE_S = 60.0
-INTERRUPTIONS = 40
+INTERRUPTIONS = 60
 
 
 @pytest.fixture(scope="module", params=["local", "grpc"])
@@ -340,6 +343,8 @@ def test_it_goes_by_grpc_where_they_cannot_be_had(tmp_path: Path) -> None:
         assert not streams_of(running.pids)
 
 
+# An interruption while an object is collected is told so, and no more.
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 @pytest.mark.parametrize("calls", ["gang", "ranks"])
 def test_a_gang_can_be_used_whenever_it_was_interrupted(
     gloo4: RunningGang, interrupter: Interrupter, calls: Literal["gang", "ranks"]
@@ -349,3 +354,19 @@ def test_a_gang_can_be_used_whenever_it_was_interrupted(
         for _ in range(INTERRUPTIONS):
             interrupter.interrupt(lambda: gang.all_reduce(refs))
         assert totals(gang, gang.all_reduce(refs)) == [[4.0, 4.0]] * SIZE
+
+
+def test_the_example_of_the_documentation(tmp_path: Path) -> None:
+    text = (Path(__file__).resolve().parents[2] / "docs" / "streams.md").read_text()
+    (example,) = re.findall(r"<!-- local stream example: begin -->\n```python\n(.*?)```", text, re.DOTALL)
+    with up(tmp_path, 2, "fake") as running:
+        path = running.targets[0].removeprefix("unix:") + ".stream"
+        done = subprocess.run(
+            [sys.executable, "-c", example.replace("/run/gang/rank-0.stream", path)],
+            capture_output=True,
+            text=True,
+            timeout=PATIENCE_S,
+            check=True,
+        )
+    assert done.stdout.count("rank: 1") == 1
+    assert "error" not in done.stdout

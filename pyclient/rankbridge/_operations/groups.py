@@ -54,7 +54,7 @@ def describe_group(scope: Scope, name: str) -> Call[Group]:
 
 @operation
 def groups(scope: Scope) -> Call[list[Group]]:
-    """Describes every group of one rank."""
+    """Describes every group that one rank knows. Those of which it is no member may have ended."""
 
     def read(data: bytes) -> list[Group]:
         listed = group_service_pb2.ListGroupsResponse.FromString(data)

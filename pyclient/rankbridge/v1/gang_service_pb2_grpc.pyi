@@ -122,7 +122,8 @@ class GangServiceStub(typing.Generic[_GangServiceFormType, _GangServiceCallType,
     Execute: _GangServiceExecuteType
     """Does one gang call after another, or this rank's parts of operations: the next may be sent while one is under way.
     Answers each, in the order in which they were sent. The end of requests is no hanging up: what was sent is done and
-    answered.
+    answered. On the rank's own host the same messages go without gRPC, each behind its length of 4 bytes in network
+    order: of a rank that serves at "unix:PATH", at the unix socket PATH.stream. See docs/streams.md.
     """
 
 GangServiceAsyncStub: typing_extensions.TypeAlias = GangServiceStub[
@@ -172,7 +173,8 @@ class GangServiceServicer(metaclass=abc.ABCMeta):
     ) -> typing.Union[collections.abc.Iterator[rankbridge.v1.gang_service_pb2.ExecuteResponse], collections.abc.AsyncIterator[rankbridge.v1.gang_service_pb2.ExecuteResponse]]:
         """Does one gang call after another, or this rank's parts of operations: the next may be sent while one is under way.
         Answers each, in the order in which they were sent. The end of requests is no hanging up: what was sent is done and
-        answered.
+        answered. On the rank's own host the same messages go without gRPC, each behind its length of 4 bytes in network
+        order: of a rank that serves at "unix:PATH", at the unix socket PATH.stream. See docs/streams.md.
         """
 
 def add_GangServiceServicer_to_server(servicer: GangServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -905,7 +905,8 @@ defmodule RankBridge.Proto.V1.GangService do
   @doc """
   Does one gang call after another, or this rank's parts of operations: the next may be sent while one is under way.
   Answers each, in the order in which they were sent. The end of requests is no hanging up: what was sent is done and
-  answered.
+  answered. On the rank's own host the same messages go without gRPC, each behind its length of 4 bytes in network
+  order: of a rank that serves at "unix:PATH", at the unix socket PATH.stream. See docs/streams.md.
   """
   @spec execute() :: Rpc.t()
   def execute do
