@@ -157,12 +157,12 @@ class LocalExecution:
         return True
 
     def _write_all(self) -> None:
+        poll = select.poll()
         with self._lock:
-            if self._writing:
+            if self._writing or self._over:
                 return
             self._writing = True
-        poll = select.poll()
-        poll.register(self._sock, select.POLLOUT)
+            poll.register(self._sock, select.POLLOUT)
         while not self._has_written():
             poll.poll()
 

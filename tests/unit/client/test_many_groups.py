@@ -142,8 +142,8 @@ def test_what_cannot_be_ended_again_is_named(gang: Any, told: SidecarGang) -> No
     assert sum(len(me.requests.get("DestroyGroup", [])) for me in told.sidecars) == 2
 
 
-def test_names_that_a_rank_knows_are_refused_before_anything_is_made(gang: Any, told: SidecarGang) -> None:
-    told[3].groups["x"] = (0, 1)
+def test_names_of_groups_that_exist_are_refused_before_anything_is_made(gang: Any, told: SidecarGang) -> None:
+    told[1].groups["x"] = (0, 1)
     with pytest.raises(GroupExistsError, match="1 of 2 groups exist already; none was made") as caught:
         gang.new_groups([("w", [0, 1]), ("x", [0, 1])])
     assert caught.value.got == "'x'"
@@ -154,6 +154,12 @@ def test_names_that_a_rank_knows_are_refused_before_anything_is_made(gang: Any, 
     with pytest.raises(GroupExistsError):
         gang.new_layout(Layout.in_blocks(4))
     assert made(told) == [[]] * 4
+
+
+def test_names_of_groups_that_their_members_have_ended_are_free(gang: Any, told: SidecarGang) -> None:
+    told[3].groups |= {"x": (0, 1), "mesh/dp/0": (0,)}
+    assert [group.ranks for group in gang.new_groups([("x", [2, 1])])] == [(2, 1)]
+    assert gang.new_mesh({"dp": 4}).group("dp", 0).ranks == (0, 1, 2, 3)
 
 
 @pytest.mark.parametrize(
