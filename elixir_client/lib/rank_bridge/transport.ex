@@ -114,7 +114,7 @@ defmodule RankBridge.Transport do
 
   @doc """
   The messages of a call that streams both ways that are there, without waiting; and its end, as of `recv_message/1`. To be
-  asked after everything that was heard or sent.
+  asked after everything that was heard or sent, and again until there are none.
   """
   @callback arrived(call()) ::
               {:ok, [binary()], call()}
@@ -123,6 +123,15 @@ defmodule RankBridge.Transport do
 
   # Without them there are no streams of gang calls.
   @optional_callbacks room?: 1, hear: 2, arrived: 1
+
+  @doc """
+  The path of the unix socket that the channel's target is, and the process with which the channel ends; `:none`: it is none,
+  or has no path. Where it tells one, streams of gang calls go by the socket beside it, if there is one, and not by
+  `c:open_stream/3` (`RankBridge.Transport.Local`).
+  """
+  @callback unix_socket(channel()) :: {:ok, path :: binary(), pid()} | :none
+
+  @optional_callbacks unix_socket: 1
 
   @doc "Ends a call of any kind. It must not be used afterwards."
   @callback cancel(call()) :: :ok
@@ -192,6 +201,14 @@ defmodule RankBridge.Transport do
   @doc "Whether a process can have calls that stream both ways on a channel, and do other things."
   @spec hears?(channel()) :: boolean()
   def hears?(%{transport: transport}), do: function_exported?(transport, :hear, 2)
+
+  @doc "See the callback `c:unix_socket/1`; `:none` of an implementation without it."
+  @spec unix_socket(channel()) :: {:ok, binary(), pid()} | :none
+  def unix_socket(%{transport: transport} = channel) do
+    if function_exported?(transport, :unix_socket, 1),
+      do: transport.unix_socket(channel),
+      else: :none
+  end
 
   @doc "See the callback `c:room?/1`."
   @spec room?(call()) :: boolean()

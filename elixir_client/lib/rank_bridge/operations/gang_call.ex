@@ -11,7 +11,8 @@ defmodule RankBridge.Operations.GangCall do
     * if one member refuses its part, all others fail at once with the same reason, definite; by calls of each rank they
       would wait for it until their timeout
     * it costs one message to the group's first rank and one back, however many members there are: gang calls of a group go
-      on one stream (`GangService.Execute`), which a gang opens with the first and ends when there are none for a minute
+      on one stream (`GangService.Execute`, or without gRPC beside a unix socket), which a gang opens with the first and ends
+      when there are none for a minute
 
   A collective of which a member's part is larger than 60,000 bytes goes to each rank. An outcome that is too large to be
   passed on is fetched from its rank. `RankBridge.submit/4`, and sends, receives and queues, are never gang calls;

@@ -3,6 +3,9 @@ defmodule RankBridge.Stream.Server do
   The process behind a stream of gang calls: it sends what is pushed, and gives each its answer, in the order in which they
   were sent. It ends with its owner.
 
+  The stream goes by a unix socket without gRPC (`RankBridge.Transport.Local`) where the rank has one and the channel leads to
+  it, else by `GangService.Execute`.
+
   A rank that does not answer the oldest of its calls in time ends the stream, so that nobody waits without an end.
   """
 
@@ -10,7 +13,7 @@ defmodule RankBridge.Stream.Server do
 
   alias RankBridge.Proto.V1
   alias RankBridge.Transport
-  alias RankBridge.Transport.Status
+  alias RankBridge.Transport.{Local, Status}
 
   # Calls that the rank is sent before it has answered them. What is pushed beyond waits here, and has its time from when
   # it is sent.
@@ -87,13 +90,18 @@ defmodule RankBridge.Stream.Server do
 
   @impl GenServer
   def init({channel, owner, idle}) do
-    case Transport.open_stream(channel, V1.GangService.execute().path) do
+    case open(channel) do
       {:ok, call} ->
         {:ok, look_later(%__MODULE__{call: call, owner: Process.monitor(owner), idle: idle})}
 
       {:error, status} ->
         {:stop, {:shutdown, status}}
     end
+  end
+
+  defp open(channel) do
+    with :none <- Local.open(channel),
+         do: Transport.open_stream(channel, V1.GangService.execute().path)
   end
 
   @impl GenServer

@@ -27,10 +27,14 @@ defmodule RankBridge.Transport.HTTP2 do
     :limit,
     :stream_window,
     :write_cap,
+    :path,
     transport: __MODULE__
   ]
 
-  @typedoc "A channel. `head` and `tail` are the header block of every request, before and after its path."
+  @typedoc """
+  A channel. `head` and `tail` are the header block of every request, before and after its path; `path` is that of the target,
+  if it is a unix socket.
+  """
   @type t :: %__MODULE__{
           pid: pid(),
           table: :ets.table(),
@@ -39,6 +43,7 @@ defmodule RankBridge.Transport.HTTP2 do
           limit: pos_integer() | :infinity,
           stream_window: pos_integer(),
           write_cap: pos_integer(),
+          path: binary() | nil,
           transport: module()
         }
 
@@ -82,7 +87,8 @@ defmodule RankBridge.Transport.HTTP2 do
          tail: tail,
          limit: opts[:max_receive_message_bytes],
          stream_window: opts[:stream_window],
-         write_cap: opts[:write_cap]
+         write_cap: opts[:write_cap],
+         path: Target.path(target)
        }}
     end
   end
@@ -207,6 +213,10 @@ defmodule RankBridge.Transport.HTTP2 do
     # Over already, and of no use to anyone: most likely there is no connection.
     if Call.over?(call), do: Call.recv(call), else: {:ok, call}
   end
+
+  @impl true
+  def unix_socket(%{path: nil}), do: :none
+  def unix_socket(channel), do: {:ok, channel.path, channel.pid}
 
   @impl true
   defdelegate send_message(call, message), to: Call

@@ -43,6 +43,12 @@ defmodule RankBridge.Transport.Target do
   def host(%{address: {:tcp, host, _port}}), do: host
   def host(%{address: {:unix, _path}}), do: "localhost"
 
+  @doc "The path of a unix socket; nil if it has none, or the target is none."
+  @spec path(t()) :: binary() | nil
+  def path(%{address: {:unix, <<0, _abstract::binary>>}}), do: nil
+  def path(%{address: {:unix, path}}), do: path
+  def path(%{address: {:tcp, _host, _port}}), do: nil
+
   defp unix(path), do: {:ok, %__MODULE__{address: {:unix, path}, authority: "localhost"}}
 
   defp endpoint("[" <> rest, target) do

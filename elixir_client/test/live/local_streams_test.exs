@@ -1,0 +1,206 @@
+defmodule RankBridge.LocalStreamsTest do
+  @moduledoc "Streams of gang calls by the unix socket beside a rank's own, on real ranks, on Gloo."
+
+  use ExUnit.Case, async: true
+
+  alias RankBridge.{Error, Gang, Id, Ranks, Stream}
+  alias RankBridge.Test.{LiveRanks, OsProcess}
+
+  # That a rank takes.
+  @streams 64
+
+  setup do
+    # A rank that was killed stays away, however long the test takes to look.
+    ranks = LiveRanks.start(2, "gloo", ["--on-rank-exit", "leave"])
+    on_exit(fn -> LiveRanks.stop(ranks) end)
+    gang = start_supervised!({Gang, endpoints_file: ranks.file, calls: :gang})
+    {:ok, view} = Gang.View.fetch(gang)
+    "unix:" <> path = view.targets[0]
+    %{ranks: ranks, gang: gang, view: view, socket: path <> ".stream"}
+  end
+
+  # The connections to a socket that the operating system knows; the one that listens is none.
+  defp connections(socket) do
+    for line <- "/proc/net/unix" |> File.read!() |> String.split("\n"),
+        [_at, _references, _protocol, _flags, _type, "03", _inode, ^socket] <-
+          [String.split(line)],
+        reduce: 0,
+        do: (count -> count + 1)
+  end
+
+  test "a gang's gang calls of a group share a connection, and end it with the gang", context do
+    %{gang: gang, socket: socket} = context
+    assert connections(socket) == 0
+    for _time <- 1..3, do: assert(RankBridge.barrier!(gang) == nil)
+    assert connections(socket) == 1
+    {:ok, stream} = Stream.open(gang)
+    assert stream |> Stream.push!(:ping) |> Stream.await() == {:ok, nil}
+    assert connections(socket) == 2
+    assert Stream.close(stream) == :ok
+    assert_soon(1, fn -> connections(socket) end)
+    stop_supervised!(Gang)
+    assert_soon(0, fn -> connections(socket) end)
+  end
+
+  test "where the socket is not to be had, they go by gRPC, until it is", context do
+    %{gang: gang, socket: socket} = context
+    away = socket <> ".away"
+    File.rename!(socket, away)
+    assert RankBridge.barrier!(gang) == nil
+    {:ok, stream} = Stream.open(gang)
+    assert stream |> Stream.push!(:barrier) |> Stream.await() == {:ok, nil}
+    assert connections(socket) == 0
+
+    # Nobody listens there.
+    {:ok, listener} = :gen_tcp.listen(0, ifaddr: {:local, socket})
+    :ok = :gen_tcp.close(listener)
+    {:ok, stream} = Stream.open(gang)
+    assert stream |> Stream.push!(:barrier) |> Stream.await() == {:ok, nil}
+    assert connections(socket) == 0
+
+    File.rename!(away, socket)
+    {:ok, stream} = Stream.open(gang)
+    assert stream |> Stream.push!(:barrier) |> Stream.await() == {:ok, nil}
+    assert connections(socket) == 1
+  end
+
+  test "ranks that are reached by TCP are called by gRPC", %{ranks: ranks, socket: socket} do
+    {:ok, %{"ranks" => told}} = ranks.file |> File.read!() |> RankBridge.JSON.decode()
+
+    targets =
+      for %{"endpoints" => targets} <- told,
+          do: Enum.reject(targets, &String.starts_with?(&1, "unix:"))
+
+    gang = start_supervised!({Gang, endpoints: targets, calls: :gang}, id: :tcp)
+    assert RankBridge.barrier!(gang) == nil
+    assert connections(socket) == 0
+  end
+
+  test "a rank that has too many streams says so, and is called without one", context do
+    %{gang: gang, ranks: ranks, socket: socket} = context
+
+    opened =
+      for _time <- 1..@streams do
+        {:ok, stream} = Stream.open(gang)
+        assert stream |> Stream.push!(:ping) |> Stream.await() == {:ok, nil}
+        stream
+      end
+
+    assert connections(socket) == @streams
+    {:ok, refused} = Stream.open(gang)
+    result = refused |> Stream.push!(:ping) |> Stream.await()
+    assert {:error, %Error{reason: :resource_exhausted, indefinite: false} = error} = result
+    assert error.operation == "execute"
+    after_it = refused |> Stream.push!(:ping) |> Stream.await()
+    assert {:error, %Error{reason: :unavailable, indefinite: false}} = after_it
+
+    other = start_supervised!({Gang, endpoints_file: ranks.file, calls: :gang}, id: :other)
+    for _time <- 1..3, do: assert(RankBridge.barrier!(other) == nil)
+    Enum.each(opened, &Stream.close/1)
+    # The rank has seen them end.
+    assert_soon(0, fn -> connections(socket) end)
+    assert RankBridge.barrier!(other) == nil
+    assert connections(socket) == 1
+  end
+
+  describe "while a call is under way" do
+    setup %{gang: gang, ranks: ranks, view: view, socket: socket} do
+      OsProcess.signal(Enum.at(ranks.pids, 1), "STOP")
+      {:ok, stream} = Stream.open(gang)
+      pushed = for _time <- 1..3, do: Stream.push!(stream, :barrier, nil, timeout: 60_000)
+      assert_soon(true, fn -> pending(view) > 0 end)
+      assert connections(socket) == 1
+      %{stream: stream, pushed: pushed}
+    end
+
+    test "the loss of the rank that is asked is told at once, and leaves open what became of it",
+         context do
+      %{gang: gang, stream: stream, pushed: pushed, ranks: ranks} = context
+      started = now()
+      OsProcess.kill(hd(ranks.pids))
+
+      for pushed <- pushed do
+        result = Stream.await(pushed)
+        assert {:error, %Error{reason: :unavailable, indefinite: true} = error} = result
+        assert [%{rank: 0, state: :lost}] = error.ranks
+      end
+
+      assert now() - started < 20_000
+      after_it = stream |> Stream.push!(:barrier) |> Stream.await()
+      assert {:error, %Error{reason: :unavailable, indefinite: false}} = after_it
+      # That the connection for gRPC is lost, too, may be known a moment later.
+      assert_soon(:unavailable, fn -> reason(Stream.open(gang)) end)
+    end
+
+    test "a rank that is told to stop answers, and has not begun what comes later", context do
+      %{stream: stream, pushed: pushed, ranks: ranks} = context
+      OsProcess.signal(hd(ranks.pids), "TERM")
+
+      for pushed <- pushed do
+        assert {:error, %Error{reason: reason}} = Stream.await(pushed)
+        assert reason not in [:unavailable, :deadline_exceeded]
+      end
+
+      for error <- errors(stream),
+          do: assert(not error.indefinite and error.reason in [:stale_generation, :unavailable])
+    end
+  end
+
+  test "processes that push much at once get every answer", %{gang: gang, socket: socket} do
+    text = String.duplicate("x", 15_000)
+
+    working =
+      for _process <- 1..4 do
+        Task.async(fn ->
+          {:ok, stream} = Stream.open(gang)
+          ids = for _time <- 1..100, do: Id.uuid()
+          pushed = for id <- ids, do: Stream.push!(stream, :broadcast_object, id <> text)
+          results = for pushed <- pushed, do: Stream.await(pushed)
+          open = connections(socket)
+          {open, results == for(id <- ids, do: {:ok, [id <> text, id <> text]})}
+        end)
+      end
+
+    for {open, equal?} <- Task.await_many(working, 120_000) do
+      assert open >= 1
+      assert equal?
+    end
+  end
+
+  # Of calls that are pushed, some at once, until the stream is over.
+  defp errors(stream, before \\ []) do
+    pushed = for _time <- 1..4, do: Stream.push!(stream, :barrier)
+    errors = for {:error, error} <- Enum.map(pushed, &Stream.await/1), do: error
+
+    if Enum.any?(errors, &(&1.reason == :unavailable)),
+      do: before ++ errors,
+      else: errors(stream, before ++ errors)
+  end
+
+  defp reason({:error, error}), do: error.reason
+  defp reason(result), do: result
+
+  # What the first rank has to do that goes on.
+  defp pending(view) do
+    {:ok, status} = Ranks.status_of(view, 0, [])
+    status.pending_operations
+  end
+
+  defp now, do: System.monotonic_time(:millisecond)
+
+  # Asks again until it is so.
+  defp assert_soon(expected, question, left \\ 2_000) do
+    cond do
+      left == 0 -> assert question.() == expected
+      question.() == expected -> :ok
+      true -> pause(fn -> assert_soon(expected, question, left - 1) end)
+    end
+  end
+
+  defp pause(fun) do
+    receive do
+    after
+      5 -> fun.()
+    end
+  end
+end
