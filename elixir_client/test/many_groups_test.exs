@@ -63,8 +63,11 @@ defmodule RankBridge.ManyGroupsTest do
     assert ended(ranks) == [[], ["y"], [], []]
   end
 
-  test "names that a rank knows are refused before anything is made", %{gang: gang, ranks: ranks} do
-    for name <- ["x", "mesh/dp/0", "layout/train"], do: ScriptedRanks.know(ranks, 3, name, [0, 1])
+  test "names of groups that exist are refused before anything is made", %{
+    gang: gang,
+    ranks: ranks
+  } do
+    for name <- ["x", "mesh/dp/0", "layout/train"], do: ScriptedRanks.know(ranks, 1, name, [0, 1])
 
     assert {:error, %Error{reason: :group_exists, indefinite: false} = error} =
              RankBridge.new_groups(gang, [{"w", [0, 1]}, {"x", [0, 1]}])
@@ -76,6 +79,31 @@ defmodule RankBridge.ManyGroupsTest do
     layout = Layout.in_blocks!(4)
     assert {:error, %Error{reason: :group_exists}} = RankBridge.new_layout(gang, layout)
     assert made(ranks) == [[], [], [], []]
+  end
+
+  test "names of groups that their members have ended are free", %{gang: gang, ranks: ranks} do
+    for name <- ["x", "mesh/dp/0"], do: ScriptedRanks.know(ranks, 3, name, [0, 1])
+    assert [%Group{ranks: [2, 1]}] = RankBridge.new_groups!(gang, [{"x", [2, 1]}])
+
+    assert gang |> RankBridge.new_mesh!(dp: 4) |> Mesh.group(:dp, 0) |> Map.get(:ranks) == [
+             0,
+             1,
+             2,
+             3
+           ]
+  end
+
+  test "members are asked before others who is in a group", %{gang: gang, ranks: ranks} do
+    for rank <- [0, 3], do: ScriptedRanks.know(ranks, rank, "x", [2, 1])
+    for rank <- [1, 2], do: ScriptedRanks.know(ranks, rank, "x", [1, 2])
+    RankBridge.destroy_group!(gang, "x")
+    assert ended(ranks) == [[], ["x"], ["x"], []]
+
+    # Of a group that its members have ended, they say so themselves.
+    assert {:error, %Error{reason: :unknown_group}} = RankBridge.destroy_group(gang, "x")
+    for rank <- 0..3, do: ScriptedRanks.know(ranks, rank, "x", [3, 0])
+    RankBridge.destroy_group!(gang, "x")
+    assert ended(ranks) == [["x"], ["x", "x"], ["x", "x"], ["x"]]
   end
 
   test "malformed groups are refused before any rank is asked", %{gang: gang, ranks: ranks} do

@@ -120,7 +120,7 @@ class Rank(
         return self._run(ops.destroy_group(self._scope, group, **options))
 
     def groups(self) -> list[Group]:
-        """Describes every group of this rank, by name."""
+        """Describes every group that this rank knows, by name. Those of which it is no member may have ended."""
         return self._run(ops.groups(self._scope))
 
     def status(self) -> RankStatus:

@@ -76,7 +76,7 @@ class RankStatus:
         generation: Number of its generation. 0: none yet.
         generation_state: "none", "prepared", "formed", "over".
         generation_error: Why the generation is over. None: it is not.
-        groups: Groups of the generation, by name.
+        groups: Groups of the generation that it knows, by name. Those of which it is no member may have ended.
         sessions: Sessions and what they own; the shared one first.
         pending_operations: Operations accepted and not yet answered.
         endpoints: Where its sidecar serves, as gRPC targets.

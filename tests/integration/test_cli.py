@@ -62,7 +62,10 @@ def test_groups_are_made_used_and_destroyed(gloo2: RunningGang) -> None:
     gathered = call(gloo2, "all_gather", f"refs={made[1]['ref']}", "dim=0", "group=one")
     assert gathered[0]["shape"] == [2, 2]
     assert [line["group"] for line in call(gloo2, "groups")] == ["one", "world"]
+    assert re.search(r"^one +1 ", cli(gloo2, "status").stdout, re.MULTILINE)
     call(gloo2, "destroy_group", "name=one")
+    assert [line["group"] for line in call(gloo2, "groups")] == ["world"]
+    assert not re.search(r"^one ", cli(gloo2, "status").stdout, re.MULTILINE)
     call(gloo2, "release", ids(made + gathered))
 
 

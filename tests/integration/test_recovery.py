@@ -96,6 +96,17 @@ def test_two_ranks_may_be_lost_at_once(gang: Gang) -> None:
     assert works(gang)
 
 
+def test_a_group_whose_every_member_is_replaced_is_made_again_and_one_that_was_ended_is_not(
+    gang: Gang,
+) -> None:
+    gang.new_group("alone", [1])
+    gang.destroy_group(gang.new_group("ended", [2, 1]))
+    lose(gang, 1, signal.SIGKILL)
+    gang.form(via_rank=0)
+    assert [group.name for group in gang.groups()] == ["alone", "world"]
+    gang.barrier(group="alone")
+
+
 def test_a_forming_that_fails_leaves_no_generation_anywhere_and_can_be_tried_again(
     gang: Gang, tmp_path: Path
 ) -> None:

@@ -25,7 +25,8 @@ defmodule RankBridge.Groups do
     {:error, Error.refusal(:invalid_argument, message, operation: operation)}
   end
 
-  # Not every rank needs to know of every group, so all are asked.
+  # Not every rank needs to know of every group, so all are asked. Members know best: who is none need not have heard of
+  # a group's end.
   defp ask_members(view, name, timeout, operation) do
     call = %Calls{
       rpc: V1.GroupService.describe_group(),
@@ -38,12 +39,17 @@ defmodule RankBridge.Groups do
     request = %V1.DescribeGroupRequest{name: name}
     results = Calls.each(view, for(rank <- View.all_ranks(view), do: {rank, request}), call)
 
-    case Enum.find(results, &match?({_rank, {:ok, %V1.Group{}}}, &1)) do
-      {_rank, {:ok, group}} ->
+    told = for {_rank, {:ok, %V1.Group{} = group}} <- results, do: group
+
+    case {Enum.find(told, & &1.rank_in_group), told} do
+      {%V1.Group{} = group, _told} ->
         remember(view, name, group.ranks)
         {:ok, group.ranks}
 
-      nil ->
+      {nil, [group | _others]} ->
+        {:ok, group.ranks}
+
+      {nil, []} ->
         Calls.gathered(results, false)
     end
   end

@@ -278,19 +278,18 @@ defmodule RankBridge.ManyGroups do
     end
   end
 
-  # Of any rank, member or not: each refuses a name that it knows.
   defp check_free(statuses, wanted) do
-    known = for status <- statuses, group <- status.groups, into: MapSet.new(), do: group.name
+    known = known(statuses)
     names = Enum.map(wanted, &elem(&1, 0))
 
-    case Enum.filter(names, &(&1 in known)) do
+    case Enum.filter(names, &is_map_key(known, &1)) do
       [] ->
         :ok
 
       taken ->
         message = "#{length(taken)} of #{length(names)} groups exist already; none was made"
 
-        expected = "names that no rank knows"
+        expected = "names of no group"
         {:error, refusal(:group_exists, message, "new_groups", expected, some(taken))}
     end
   end

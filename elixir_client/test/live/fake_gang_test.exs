@@ -3,7 +3,7 @@ defmodule RankBridge.FakeGangTest do
 
   use ExUnit.Case, async: true
 
-  alias RankBridge.{Error, Gang, Ref, Tensor}
+  alias RankBridge.{Error, Gang, Mesh, Ref, Tensor}
   alias RankBridge.Test.LiveRanks
 
   setup_all do
@@ -18,6 +18,13 @@ defmodule RankBridge.FakeGangTest do
   end
 
   defp values(gang, refs), do: gang |> RankBridge.get!(refs) |> Enum.map(&Tensor.to_list/1)
+
+  defp named(gang, prefix) do
+    for group <- RankBridge.groups!(gang),
+        String.starts_with?(group.name, prefix),
+        do: {group.name, group.ranks}
+  end
+
   defp uuid, do: RankBridge.Id.uuid()
 
   test "a tensor of every dtype comes back as it went", %{gang: gang} do
@@ -148,6 +155,49 @@ defmodule RankBridge.FakeGangTest do
     assert RankBridge.destroy_group!(gang, name).name == name
     assert {:error, %Error{reason: :unknown_group}} = RankBridge.barrier(gang, group: name)
     assert {:error, %Error{reason: :unknown_group}} = RankBridge.destroy_group(gang, name)
+  end
+
+  test "a group that was ended is made again, with the same ranks or others", %{gang: gang} do
+    name = "again-" <> uuid()
+
+    for ranks <- [[3, 1], [3, 1], [0, 2], [2, 1, 0], [3]] do
+      RankBridge.new_group!(gang, name, ranks)
+      assert named(gang, name) == [{name, ranks}]
+      refs = RankBridge.put!(gang, for(rank <- ranks, do: [rank]), group: name)
+      all = values(gang, RankBridge.all_gather!(gang, refs, group: name))
+      assert all == List.duplicate(ranks, length(ranks))
+      RankBridge.destroy_group!(gang, name)
+      assert named(gang, name) == []
+    end
+
+    RankBridge.form!(gang)
+    assert named(gang, name) == []
+  end
+
+  test "a mesh that was ended is made again", %{gang: gang} do
+    name = "mesh-" <> uuid()
+
+    for axes <- [[dp: 2, tp: 2], [dp: 2, tp: 2], [dp: 1, tp: 4]] do
+      groups = gang |> RankBridge.new_mesh!(axes, name: name) |> Mesh.groups()
+      assert named(gang, name) == groups |> Enum.map(&{&1.name, &1.ranks}) |> Enum.sort()
+      RankBridge.form!(gang)
+      for group <- groups, do: RankBridge.barrier!(gang, group: group)
+      RankBridge.destroy_groups!(gang, groups)
+      RankBridge.form!(gang)
+      assert named(gang, name) == []
+    end
+  end
+
+  test "the name of a group that exists is refused to every rank", %{gang: gang} do
+    name = "there-" <> uuid()
+    RankBridge.new_group!(gang, name, [3, 1])
+
+    assert {:error, %Error{reason: :group_exists} = error} =
+             RankBridge.new_group(gang, name, [0, 2])
+
+    assert for({rank, %Error{reason: :group_exists}} <- error.outcomes, do: rank) == [0, 1, 2, 3]
+    RankBridge.barrier!(gang, group: name)
+    RankBridge.destroy_group!(gang, name)
   end
 
   test "the members of a group that another controller made are asked for", %{

@@ -72,7 +72,7 @@ class NewGroupRequest(google.protobuf.message.Message):
     NAME_FIELD_NUMBER: builtins.int
     RANKS_FIELD_NUMBER: builtins.int
     name: builtins.str
-    """Name of the new group, 1 to 128 bytes, not yet used."""
+    """Name of the new group, 1 to 128 bytes. If a calling rank belongs to a group of that name, all get GROUP_EXISTS."""
     @property
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """The group whose members make the new one (empty: "world"), identity, timeout."""
@@ -169,7 +169,7 @@ Global___DescribeGroupResponse: typing_extensions.TypeAlias = DescribeGroupRespo
 
 @typing.final
 class ListGroupsRequest(google.protobuf.message.Message):
-    """Describes every group of this rank."""
+    """Describes every group that this rank knows."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -181,14 +181,14 @@ Global___ListGroupsRequest: typing_extensions.TypeAlias = ListGroupsRequest
 
 @typing.final
 class ListGroupsResponse(google.protobuf.message.Message):
-    """Groups of this rank."""
+    """Groups that a rank knows."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     GROUPS_FIELD_NUMBER: builtins.int
     @property
     def groups(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Group]:
-        """By name, ascending. Empty: no generation is formed."""
+        """By name, ascending. Those without `rank_in_group` may have ended. Empty: no generation is formed."""
 
     def __init__(
         self,

@@ -77,14 +77,15 @@ class GroupServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListGroups(self, request, context):
-        """Describes every group of this rank, by name.
+        """Describes every group that this rank knows, by name. It may know groups of others that have ended: those exist of
+        which a member tells, `rank_in_group` present.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DestroyGroup(self, request, context):
-        """Ends a group. Called on every member of it; calls already queued on it run first.
+        """Ends a group. Called on every member of it; calls already queued on it run first. Other ranks are not told.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

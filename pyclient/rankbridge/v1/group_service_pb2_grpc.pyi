@@ -141,10 +141,12 @@ class GroupServiceStub(typing.Generic[_GroupServiceNewGroupType, _GroupServiceDe
     """Describes one group as this rank sees it."""
 
     ListGroups: _GroupServiceListGroupsType
-    """Describes every group of this rank, by name."""
+    """Describes every group that this rank knows, by name. It may know groups of others that have ended: those exist of
+    which a member tells, `rank_in_group` present.
+    """
 
     DestroyGroup: _GroupServiceDestroyGroupType
-    """Ends a group. Called on every member of it; calls already queued on it run first."""
+    """Ends a group. Called on every member of it; calls already queued on it run first. Other ranks are not told."""
 
 GroupServiceAsyncStub: typing_extensions.TypeAlias = GroupServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -192,7 +194,9 @@ class GroupServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.group_service_pb2.ListGroupsRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.group_service_pb2.ListGroupsResponse, collections.abc.Awaitable[rankbridge.v1.group_service_pb2.ListGroupsResponse]]:
-        """Describes every group of this rank, by name."""
+        """Describes every group that this rank knows, by name. It may know groups of others that have ended: those exist of
+        which a member tells, `rank_in_group` present.
+        """
 
     @abc.abstractmethod
     def DestroyGroup(
@@ -200,6 +204,6 @@ class GroupServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.group_service_pb2.DestroyGroupRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.group_service_pb2.DestroyGroupResponse, collections.abc.Awaitable[rankbridge.v1.group_service_pb2.DestroyGroupResponse]]:
-        """Ends a group. Called on every member of it; calls already queued on it run first."""
+        """Ends a group. Called on every member of it; calls already queued on it run first. Other ranks are not told."""
 
 def add_GroupServiceServicer_to_server(servicer: GroupServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

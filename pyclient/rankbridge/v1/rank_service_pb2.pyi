@@ -153,7 +153,7 @@ class DescribeRankResponse(google.protobuf.message.Message):
 
     @property
     def groups(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[rankbridge.v1.group_service_pb2.Group]:
-        """Groups of the generation, by name."""
+        """Groups of the generation that the rank knows, by name. Those without `rank_in_group` may have ended."""
 
     @property
     def sessions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___SessionUsage]:

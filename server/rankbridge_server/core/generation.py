@@ -105,11 +105,11 @@ class Generation:
         self._events.add(kind, self.rank, self.number, detail)
 
     def get(self, name: str) -> Group | None:
-        """The group of that name, if there is one."""
+        """The group of that name, if this rank knows one: of others it may have ended."""
         return self._groups.get(name)
 
     def views(self) -> Sequence[GroupView]:
-        """All groups, by name."""
+        """All groups that this rank knows, by name."""
         with self._lock:
             groups = sorted(self._groups.values(), key=lambda group: group.name)
         return [group.view(self._backend.name, self.number) for group in groups]
@@ -122,7 +122,7 @@ class Generation:
         return [view for member in members for view in member.queues.views()]
 
     def install(self, group: Group) -> None:
-        """Add a formed group. Its links exist."""
+        """Add a formed group, in the place of one that has ended unheard of here. Its links exist."""
         with self._lock:
             if self._error is not None:
                 raise BridgeError(self._error.failure)

@@ -6,10 +6,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from .coordinator import Coordinator, GroupDescription, Joining
-from .errors import BridgeError, ErrorCode, Phase, failed_ranks, invalid
+from .errors import BridgeError, ErrorCode, Phase, RankDetail, failed_ranks, invalid
 from .group import WORLD, Group, GroupView, Membership
 from .operation import Entry, Plan, Site
 from .refs import MAX_ID_BYTES
+
+_TAKEN = b"!"
+_ADDRESS = b"@"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,8 +53,8 @@ def plan_new_group(site: Site, args: NewGroup) -> Plan:
     """Check that the group can be made here."""
     description = GroupDescription(args.name, args.ranks)
     check_description(description, site.world_size)
-    if site.groups.get(args.name) is not None:
-        raise BridgeError.of(ErrorCode.GROUP_EXISTS, f"there is a group {args.name!r} already")
+    if args.name == WORLD:
+        raise _taken(args.name)
     outsiders = sorted(set(args.ranks) - set(site.group.description.ranks))
     if outsiders:
         raise invalid(
@@ -69,8 +72,18 @@ def plan_destroy_group(site: Site, args: DestroyGroup) -> Plan:
     return _DestroyGroupPlan(site)
 
 
+def _taken(name: str, phase: Phase = Phase.UNSPECIFIED, ranks: tuple[RankDetail, ...] = ()) -> BridgeError:
+    return BridgeError.of(
+        ErrorCode.GROUP_EXISTS, f"there is a group {name!r} already", phase=phase, ranks=ranks
+    )
+
+
 class _NewGroupPlan:
-    """Two rounds: all give their addresses with their arrival and connect, then all say whether they could."""
+    """Two rounds: all give their addresses with their arrival and connect, then all say whether they could.
+
+    Who knows that the name is taken says so with its arrival, and all refuse: a rank that is no member of that group
+    need not have heard of its end, and cannot tell by itself.
+    """
 
     def __init__(self, site: Site, description: GroupDescription) -> None:
         self._site = site
@@ -81,18 +94,23 @@ class _NewGroupPlan:
         self.terms = f"name={description.name} ranks={list(description.ranks)}"
 
     def payload(self) -> bytes:
-        """This rank's address, where it will be a member."""
+        """That the name is taken; or this rank's address, where it will be a member."""
+        if self._is_taken():
+            return _TAKEN
         if self._site.rank not in self._description.ranks:
             return b""
         rank_in_group = self._description.ranks.index(self._site.rank)
         self._joining = self._site.backend.join(self._description, rank_in_group, self._site.generation)
-        return self._joining.address
+        return _ADDRESS + self._joining.address
 
     def run(self, entry: Entry) -> Callable[[], GroupView]:
-        """Connect, and agree that all are connected."""
+        """Connect, and agree that all are connected. Raises GROUP_EXISTS on every rank when the name is taken."""
+        ranks = self._site.group.description.ranks
+        refusals = ["the name is taken" if payload == _TAKEN else "" for payload in entry.payloads]
+        if refused := failed_ranks(ranks, refusals):
+            raise _taken(self._description.name, Phase.ADMISSION, refused)
         trouble = self._connect(entry)
         reports = entry.agree(f"new_group connected {self.terms}", trouble.encode())
-        ranks = self._site.group.description.ranks
         if failed := failed_ranks(ranks, [report.decode() for report in reports]):
             raise BridgeError.of(
                 ErrorCode.FORMING_FAILED,
@@ -111,11 +129,19 @@ class _NewGroupPlan:
         if self._coordinator is not None:
             self._coordinator.close()
 
+    def _is_taken(self) -> bool:
+        known = self._site.groups.get(self._description.name)
+        if known is None or known.membership is not None:
+            return known is not None
+        # One of its members is asked, too, and knows better; unless none is among those who make this group.
+        return set(known.description.ranks).isdisjoint(self._site.group.description.ranks)
+
     def _connect(self, entry: Entry) -> str:
         if self._joining is None:
             return ""
         name, ranks = self._description.name, self._description.ranks
-        addresses = [entry.payloads[self._site.group.description.ranks.index(rank)] for rank in ranks]
+        makers = self._site.group.description.ranks
+        addresses = [entry.payloads[makers.index(rank)].removeprefix(_ADDRESS) for rank in ranks]
         try:
             self._site.groups.link(name, ranks, entry.timeout)
             self._linked = True

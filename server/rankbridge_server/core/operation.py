@@ -187,11 +187,11 @@ class GroupTable(Protocol):
     """The groups of a generation, as operations that make and end groups change them."""
 
     def get(self, name: str) -> Group | None:
-        """The group of that name, if there is one."""
+        """The group of that name, if this rank knows one: of others it may have ended."""
         ...
 
     def install(self, group: Group) -> None:
-        """Add a formed group. Its links exist."""
+        """Add a formed group, in the place of one that has ended unheard of here. Its links exist."""
         ...
 
     def remove(self, name: str) -> None:

@@ -27,12 +27,17 @@ def regroup(peers: Sequence[PeerState], wanted: Sequence[GroupDescription]) -> l
 
     An old group keeps its order. A member that is gone is replaced by the new rank at its place, if that was in no
     generation before, and left out otherwise; a group without members is not made.
+
+    Its members tell of a group, because others need not have heard of its end. Others are believed of a group whose
+    members are all gone, so that one is made again whose every member was replaced.
     """
     latest = max((peer.formed for peer in peers if peer.rank is not None), default=0)
     members = [peer if peer.rank is not None and peer.formed == latest else None for peer in peers]
     places = {peer.rank: place for place, peer in enumerate(members) if peer is not None}
     fresh = {place for place, peer in enumerate(peers) if peer.rank is None}
-    old = {group.name: group for peer in members if peer is not None for group in peer.groups}
+    told = [(peer.rank, group) for peer in members if peer is not None for group in peer.groups]
+    others = {group.name: group for _, group in told if places.keys().isdisjoint(group.ranks)}
+    old = others | {group.name: group for rank, group in told if rank in group.ranks}
     new = {group.name: group for group in wanted}
     for name, group in old.items():
         if name == WORLD or name in new:

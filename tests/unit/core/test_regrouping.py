@@ -53,3 +53,30 @@ def test_a_rank_of_an_older_generation_is_no_member_of_anything() -> None:
 
 def test_a_gang_that_never_was_has_the_wanted_groups() -> None:
     assert regroup([FRESH, FRESH], [TP]) == [TP]
+
+
+def test_a_group_that_its_members_have_ended_is_not_made_again() -> None:
+    assert regroup([member(0, TP), member(1), member(2, TP), member(3)], ()) == []
+
+
+def test_one_member_that_is_left_tells_that_a_group_has_ended() -> None:
+    assert regroup([member(0, TP), FRESH, member(2, TP), member(3)], ()) == []
+    assert regroup([member(0, TP), member(2, TP), member(3)], ()) == []
+
+
+def test_others_tell_of_a_group_whose_every_member_was_replaced() -> None:
+    assert regroup([member(0, TP), FRESH, member(2, TP), FRESH], ()) == [TP]
+
+
+def test_its_members_know_better_than_others_what_a_group_is() -> None:
+    now, before = GroupDescription("tp", (0, 1)), GroupDescription("tp", (3, 1))
+    peers = [member(0, now), member(1, now), member(2, before), member(3)]
+    assert regroup(peers, ()) == [now]
+    assert regroup([*reversed(peers)], ()) == [GroupDescription("tp", (3, 2))]
+
+
+def test_its_members_know_better_than_others_though_those_of_another_are_gone() -> None:
+    now, before = GroupDescription("tp", (0, 1)), GroupDescription("tp", (3,))
+    assert regroup([member(2, before), member(0, now), member(1, now)], ()) == [
+        GroupDescription("tp", (1, 2))
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Sequence
 
@@ -19,15 +20,21 @@ class FakeHub:
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._meetings: dict[str, tuple[Meeting, set[int]]] = {}
+        self._meetings: dict[bytes, tuple[Meeting, set[int]]] = {}
+        self._joinings = itertools.count(1)
 
-    def enter(self, key: str, rank_in_group: int, size: int, timeout: float) -> Meeting:
+    def next_joining(self) -> int:
+        """A number unlike all others."""
+        return next(self._joinings)
+
+    def enter(self, key: bytes, rank_in_group: int, size: int, timeout: float) -> Meeting:
         """The meeting of a group, once all its members are here. Raises BACKEND_FAILED after `timeout` seconds."""
         with self._changed:
             meeting, present = self._meetings.setdefault(key, (Meeting(size), set()))
             present.add(rank_in_group)
             self._changed.notify_all()
             if not self._changed.wait_for(lambda: len(present) == size, timeout):
+                self._meetings.pop(key, None)
                 raise BridgeError.of(
                     ErrorCode.BACKEND_FAILED,
                     f"fake backend: {len(present)} of {size} members connected in {timeout:.1f} s",
@@ -35,7 +42,7 @@ class FakeHub:
                 )
             return meeting
 
-    def leave(self, key: str) -> None:
+    def leave(self, key: bytes) -> None:
         """Forget a group's meeting, once its members have it."""
         with self._changed:
             self._meetings.pop(key, None)
@@ -52,7 +59,7 @@ class FakeBackend:
         self._hub = hub
 
     def join(self, group: GroupDescription, rank_in_group: int, generation: int) -> Joining:
-        """An address that names the group."""
+        """An address that names the group, the place in it, and this joining."""
         return _FakeJoining(self._hub, f"{generation}/{group.name}", rank_in_group, len(group.ranks))
 
     def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
@@ -66,16 +73,13 @@ class _FakeJoining:
         self._key = key
         self._rank_in_group = rank_in_group
         self._size = size
-
-    @property
-    def address(self) -> bytes:
-        """The group and the place in it."""
-        return f"fake:{self._key}#{self._rank_in_group}".encode()
+        # A group of the same name may have ended a moment ago, and not be closed yet.
+        self.address = self._place(rank_in_group) + str(hub.next_joining()).encode()
 
     def connect(self, addresses: Sequence[bytes], timeout: float) -> Coordinator:
         """Wait until all members are here."""
-        expected = [f"fake:{self._key}#{rank}".encode() for rank in range(self._size)]
-        if list(addresses) != expected:
+        expected = [self._place(rank) for rank in range(self._size)]
+        if [address[: address.rfind(b"/") + 1] for address in addresses] != expected:
             raise BridgeError.of(
                 ErrorCode.BACKEND_FAILED,
                 "fake backend: the addresses are not of this group",
@@ -83,8 +87,12 @@ class _FakeJoining:
                 expected=str(expected),
                 got=str(list(addresses)),
             )
-        meeting = self._hub.enter(self._key, self._rank_in_group, self._size, timeout)
-        return FakeCoordinator(meeting, self._rank_in_group, lambda: self._hub.leave(self._key))
+        key = addresses[0]
+        meeting = self._hub.enter(key, self._rank_in_group, self._size, timeout)
+        return FakeCoordinator(meeting, self._rank_in_group, lambda: self._hub.leave(key))
 
     def abandon(self) -> None:
         """Nothing was opened."""
+
+    def _place(self, rank_in_group: int) -> bytes:
+        return f"fake:{self._key}#{rank_in_group}/".encode()

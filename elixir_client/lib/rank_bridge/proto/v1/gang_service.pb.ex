@@ -12,7 +12,8 @@ defmodule RankBridge.Proto.V1.FormRequest do
     * `timeout_ms` - Longest time for all of it, in milliseconds. 0: 10,000.
     * `forget_groups` - False: the groups of the previous generation are made again, too. Their members are the ranks that were members,
       under their new numbers, and new ranks that stand where a lost member stood; lost members without a replacement
-      are left out, and a group without members is not made. True: they are not made again.
+      are left out, and a group without members is not made. A group that was destroyed is not made again, unless no rank
+      that was a member is left to tell. True: none is made again.
   """
 
   @behaviour RankBridge.Protobuf.Message

@@ -130,7 +130,7 @@ defmodule RankBridge.Proto.V1.NewGroupRequest do
   ## Fields
 
     * `call` - The group whose members make the new one (empty: "world"), identity, timeout.
-    * `name` - Name of the new group, 1 to 128 bytes, not yet used.
+    * `name` - Name of the new group, 1 to 128 bytes. If a calling rank belongs to a group of that name, all get GROUP_EXISTS.
     * `ranks` - Ranks of the gang, in group order, none twice, at least one.
   """
 
@@ -483,7 +483,7 @@ end
 
 defmodule RankBridge.Proto.V1.ListGroupsRequest do
   @moduledoc """
-  Describes every group of this rank.
+  Describes every group that this rank knows.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -541,11 +541,11 @@ end
 
 defmodule RankBridge.Proto.V1.ListGroupsResponse do
   @moduledoc """
-  Groups of this rank.
+  Groups that a rank knows.
 
   ## Fields
 
-    * `groups` - By name, ascending. Empty: no generation is formed.
+    * `groups` - By name, ascending. Those without `rank_in_group` may have ended. Empty: no generation is formed.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -831,7 +831,8 @@ defmodule RankBridge.Proto.V1.GroupService do
   end
 
   @doc """
-  Describes every group of this rank, by name.
+  Describes every group that this rank knows, by name. It may know groups of others that have ended: those exist of
+  which a member tells, `rank_in_group` present.
   """
   @spec list_groups() :: Rpc.t()
   def list_groups do
@@ -845,7 +846,7 @@ defmodule RankBridge.Proto.V1.GroupService do
   end
 
   @doc """
-  Ends a group. Called on every member of it; calls already queued on it run first.
+  Ends a group. Called on every member of it; calls already queued on it run first. Other ranks are not told.
   """
   @spec destroy_group() :: Rpc.t()
   def destroy_group do

@@ -218,7 +218,7 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
     * `generation` - Number of the generation in `generation_state`. 0: none yet.
     * `generation_state` - What the rank is doing.
     * `generation_error` - Why the generation is over. Absent: it is not.
-    * `groups` - Groups of the generation, by name.
+    * `groups` - Groups of the generation that the rank knows, by name. Those without `rank_in_group` may have ended.
     * `sessions` - Sessions and what they own; the shared one first.
     * `pending_operations` - Operations accepted and not yet answered.
     * `endpoints` - Endpoints at which this sidecar serves, as gRPC targets: "unix:/run/...", "127.0.0.1:50051".
