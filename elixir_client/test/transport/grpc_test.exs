@@ -290,5 +290,15 @@ defmodule RankBridge.Transport.GRPCTest do
         assert message =~ "not a gRPC target"
       end
     end
+
+    test "a path that is too long for a socket is refused" do
+      longest = "/" <> String.duplicate("x", 106)
+      assert {:ok, %Target{address: {:unix, ^longest}}} = Target.parse("unix:" <> longest)
+
+      for text <- ["unix:#{longest}x", "unix://#{longest}x", "unix-abstract:#{longest}x"] do
+        assert {:error, message} = Target.parse(text)
+        assert message =~ "at most 107 bytes, and this has 108"
+      end
+    end
   end
 end

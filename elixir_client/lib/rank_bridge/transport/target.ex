@@ -7,6 +7,8 @@ defmodule RankBridge.Transport.Target do
   """
 
   @default_port 443
+  # Bytes of a unix socket's path or name that operating systems take.
+  @longest 107
 
   @enforce_keys [:address, :authority]
   defstruct [:address, :authority]
@@ -19,12 +21,12 @@ defmodule RankBridge.Transport.Target do
 
   @doc "Reads a target. The error says what is wrong with it."
   @spec parse(String.t()) :: {:ok, t()} | {:error, String.t()}
-  def parse("unix-abstract:" <> name) when name != "", do: unix(<<0, name::binary>>)
+  def parse("unix-abstract:" <> name) when name != "", do: unix(name, <<0, name::binary>>)
 
   def parse("unix://" <> path),
-    do: if(match?("/" <> _, path), do: unix(path), else: invalid("unix://" <> path))
+    do: if(match?("/" <> _, path), do: unix(path, path), else: invalid("unix://" <> path))
 
-  def parse("unix:" <> path) when path != "", do: unix(path)
+  def parse("unix:" <> path) when path != "", do: unix(path, path)
 
   def parse("dns://" <> rest = target) do
     case String.split(rest, "/", parts: 2) do
@@ -49,7 +51,13 @@ defmodule RankBridge.Transport.Target do
   def path(%{address: {:unix, path}}), do: path
   def path(%{address: {:tcp, _host, _port}}), do: nil
 
-  defp unix(path), do: {:ok, %__MODULE__{address: {:unix, path}, authority: "localhost"}}
+  defp unix(name, address) when byte_size(name) <= @longest,
+    do: {:ok, %__MODULE__{address: {:unix, address}, authority: "localhost"}}
+
+  defp unix(name, _address) do
+    limit = "the path of a unix socket has at most #{@longest} bytes"
+    {:error, "#{limit}, and this has #{byte_size(name)}: #{name}"}
+  end
 
   defp endpoint("[" <> rest, target) do
     case String.split(rest, "]", parts: 2) do
