@@ -72,11 +72,12 @@ class LocalExecution:
         # Of what was written, or is being written.
         self._answers: deque[Answer] = deque()
         self._last: Answer | None = None
+        # Whether anything was sent, from which on a thread reads.
+        self._begun = False
         self._closed = False
         self._over = False
         # Whether a thread writes, and all else waits for its turn.
         self._writing = False
-        begin_thread(self._read)
 
     @property
     def closed(self) -> bool:
@@ -98,6 +99,9 @@ class LocalExecution:
         with self._lock:
             if self._closed or (alone and self._last is not None and not self._last.done()):
                 return None
+            if not self._begun:
+                self._begun = True
+                begin_thread(self._read)
             self._put(framed(message), answer)
             self._last = answer
             return answer
@@ -111,8 +115,11 @@ class LocalExecution:
         """As ``Execution.close``."""
         with self._lock:
             self._closed = True
-            # What has no bytes is the end of requests.
-            self._put(b"")
+            if self._begun:
+                # What has no bytes is the end of requests.
+                self._put(b"")
+            else:
+                self._shut()
 
     def hang_up(self) -> None:
         """Ends the connection: what was sent fails, and is withdrawn where it was not admitted."""
@@ -177,14 +184,18 @@ class LocalExecution:
 
     def _read(self) -> None:
         error: BaseException = ExecutionOver()
+        with self._lock:
+            # The first is written: a rank's refusal, which comes unasked, is the answer to it.
+            pass
         try:
             self._read_answers()
         except Exception as broken:
             error = broken
         with self._lock:
             self._closed = self._over = True
-            # One that is being written is in both.
-            unanswered = dict.fromkeys([*self._answers, *(it.answer for it in self._outgoing if it.answer)])
+            # One that is being written is in both; a refusal may have answered it.
+            unsent = [it.answer for it in self._outgoing if it.answer is not None and not it.answer.done()]
+            unanswered = dict.fromkeys([*self._answers, *unsent])
             self._outgoing.clear()
             self._shut()
             if not self._writing:
@@ -205,6 +216,9 @@ class LocalExecution:
         """Ends the connection for all who use it; with the lock held."""
         with contextlib.suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
+        if not self._begun:
+            self._over = True
+            self._sock.close()
 
 
 class _Outgoing:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -25,6 +26,8 @@ from tests.support.waiting import until
 
 import rankbridge
 from rankbridge import Gang, GangError, Ref
+from rankbridge.v1 import gang_service_pb2 as gang_pb
+from rankbridge.v1 import operation_service_pb2 as operation_pb
 
 SIZE = 4
 PATIENCE_S = 60.0
@@ -329,6 +332,36 @@ def test_a_client_on_the_ranks_host_has_streams_without_grpc(
                 gang.barrier()
                 assert streams_of(running.pids) == streams
             until(lambda: not streams_of(running.pids))
+
+
+def opened(target: str) -> socket.socket:
+    """A stream without gRPC, which has done a ping."""
+    ping = operation_pb.Operation(ping=operation_pb.PingRequest())
+    request = gang_pb.ExecuteRequest(call=gang_pb.CallRequest(operations=[ping])).SerializeToString()
+    stream = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    stream.settimeout(PATIENCE_S)
+    stream.connect(target.removeprefix("unix:") + ".stream")
+    stream.sendall(len(request).to_bytes(4, "big") + request)
+    with stream.makefile("rb") as incoming:
+        answer = gang_pb.ExecuteResponse.FromString(incoming.read(int.from_bytes(incoming.read(4), "big")))
+    assert answer.WhichOneof("outcome") == "outcomes"
+    return stream
+
+
+def test_a_rank_that_has_as_many_as_it_takes_is_called_without(tmp_path: Path) -> None:
+    with up(tmp_path, 2, "fake") as running, contextlib.ExitStack() as held:
+        for _ in range(64):
+            held.enter_context(opened(running.targets[0]))
+        with rankbridge.connect(running.description, calls="gang") as gang:
+            for _ in range(3):
+                gang.barrier()
+            with pytest.raises(rankbridge.ResourceExhaustedError), gang.stream() as stream:
+                stream.submit("barrier")
+            until(lambda: streams_of(running.pids) == 64)
+            held.close()
+            until(lambda: not streams_of(running.pids))
+            with gang.stream() as stream:
+                stream.submit("barrier")
 
 
 def test_it_goes_by_grpc_where_they_cannot_be_had(tmp_path: Path) -> None:

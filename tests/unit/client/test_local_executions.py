@@ -23,7 +23,6 @@ from rankbridge._execute import ExecutionOver, StreamLost, calling
 from rankbridge._execution import Answer
 from rankbridge._local import dial
 from rankbridge._local_execution import LocalExecution, LocalExecutions
-from rankbridge.v1 import error_pb2
 from rankbridge.v1 import gang_service_pb2 as pb
 
 INTERRUPTIONS = 200
@@ -169,13 +168,37 @@ def test_the_end_fails_what_was_not_answered_and_nothing_is_sent_any_more(
     stream.hang_up()
 
 
-def test_a_refusal_that_nothing_was_asked_for_is_every_calls(
+def test_what_comes_unasked_is_the_answer_to_the_first_and_to_no_other(
     stream: LocalExecution, connection: Connection
 ) -> None:
-    error = error_pb2.Error(code=error_pb2.ERROR_CODE_RESOURCE_EXHAUSTED, operation="execute")
-    connection.answer(pb.ExecuteResponse(error=error).SerializeToString())
+    connection.answer(b"too many streams")
+    assert sent(stream, "first").wait(WAIT) == b"too many streams"
+    connection.answer(b"nobody has asked")
     until(lambda: stream.over)
     assert stream.send(request("after")) is None
+
+
+def test_a_refusal_answers_what_could_not_be_sent_any_more(
+    stream: LocalExecution, connection: Connection
+) -> None:
+    connection.answer(b"too many streams")
+    connection.say(END)
+    connection.close()
+    answer = sent(stream, "first")
+    assert answer.wait(WAIT) == b"too many streams"
+    until(lambda: stream.over)
+    assert answer.wait(WAIT) == b"too many streams"
+
+
+@pytest.mark.parametrize("closing", [LocalExecution.close, LocalExecution.hang_up])
+def test_one_by_which_nothing_was_sent_is_closed(
+    stream: LocalExecution, connection: Connection, closing: Callable[[LocalExecution], None]
+) -> None:
+    closing(stream)
+    assert stream.over
+    assert connection.take() is None
+    assert stream.send(request("after")) is None
+    closing(stream)
 
 
 def test_who_sends_does_not_wait_for_a_rank_that_reads_nothing(
