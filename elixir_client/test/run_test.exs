@@ -239,8 +239,9 @@ defmodule RankBridge.RunTest do
       barrier.(rank)
     end)
 
-    assert [[first, inner, second], others, others] = ids(ranks)
-    assert Enum.sort(others) == Enum.sort([first, inner, second])
-    assert length(Enum.uniq(others)) == 3
+    assert [[first, inner, second] = own | others] = ids(ranks)
+    # The inner run may be quicker than what the outer one has on other ranks.
+    for ids <- others, do: assert(Enum.sort(ids) == Enum.sort(own))
+    assert length(Enum.uniq([first, inner, second])) == 3
   end
 end

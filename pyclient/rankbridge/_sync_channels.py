@@ -151,14 +151,15 @@ class SyncChannels:
             return stream, answer
 
     def _as_one(self, gang_call: Joined[T]) -> list[Outcome[T]]:
-        call = gang_call.call
+        call, sent = gang_call.call, None
         try:
             sent = self._by_stream(call, calling(call.request))
             outcomes = self._carried(call, *sent) if sent else self.run(call)
         except RankBridgeError as error:
             return gang_call.failed(error)
         except BaseException:
-            self._executions.withdraw(call.rank, call.operation_id)
+            if sent is None:
+                self._executions.withdraw(call.rank, call.operation_id)
             raise
         return self._completed(gang_call, outcomes)
 
