@@ -6,26 +6,25 @@ import random
 import signal
 import threading
 from collections.abc import Callable
+from queue import SimpleQueue
 
 import pytest
 
 MOST_DELAY_S = 0.004
 SEED = 7
 PATIENCE_S = 20.0
-# Python ignores what is raised while it collects an object: what is not noticed for so long is raised again.
-IGNORED_S = 5.0
 
 
 class Interrupter:
-    """A thread that interrupts the main thread, which makes it, some milliseconds after it was asked to."""
+    """A thread that interrupts the main thread, which makes it, some milliseconds after it was asked to, and once."""
 
     def __init__(self) -> None:
         self._random = random.Random(SEED)
-        self._asked = threading.Semaphore(0)
-        self._raised = threading.Semaphore(0)
-        self._noticed = threading.Semaphore(0)
-        # Whether a signal interrupts: one that comes late does not.
+        # True: interrupt; False: end. No semaphore, which an interruption could leave locked.
+        self._asked: SimpleQueue[bool] = SimpleQueue()
+        # Whether a signal interrupts, and whether it has.
         self._armed = False
+        self._raised = False
         self._over = False
         self._before = signal.signal(signal.SIGINT, self._handle)
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -35,35 +34,32 @@ class Interrupter:
         """Makes calls until one of them is interrupted."""
         with pytest.raises(KeyboardInterrupt):
             self._call_until_interrupted(call)
-        self._noticed.release()
 
     def close(self) -> None:
-        self._over, self._armed = True, False
-        for it in (self._asked, self._raised, self._noticed):
-            it.release()
+        self._over = True
+        self._asked.put(False)
         self._thread.join(PATIENCE_S)
         signal.signal(signal.SIGINT, self._before)
 
     def _call_until_interrupted(self, call: Callable[[], object]) -> None:
-        self._asked.release()
-        while True:
+        self._raised = False
+        self._asked.put(True)
+        while not self._raised:
             call()
+        # Python ignores what is raised while it collects an object.
+        raise KeyboardInterrupt
 
     def _handle(self, *_: object) -> None:
-        if self._armed:
+        if self._armed and not self._over:
             self._armed = False
-            self._raised.release()
+            self._raised = True
             raise KeyboardInterrupt
 
     def _run(self) -> None:
         main = threading.main_thread().ident
         assert main is not None
         pause = threading.Event()
-        while self._asked.acquire() and not self._over:
+        while self._asked.get():
             pause.wait(self._random.random() * MOST_DELAY_S)
-            noticed = False
-            while not noticed and not self._over:
-                self._armed = True
-                signal.pthread_kill(main, signal.SIGINT)
-                self._raised.acquire()
-                noticed = self._noticed.acquire(timeout=IGNORED_S)
+            self._armed = True
+            signal.pthread_kill(main, signal.SIGINT)
