@@ -22,10 +22,10 @@ class Interrupter:
         self._random = random.Random(SEED)
         # True: interrupt; False: end. No semaphore, which an interruption could leave locked.
         self._asked: SimpleQueue[bool] = SimpleQueue()
-        # Whether a signal interrupts, and whether it has.
+        # Whether a signal is to interrupt, whether calls are made that it may interrupt, and whether it has.
         self._armed = False
+        self._calling = False
         self._raised = False
-        self._over = False
         self._before = signal.signal(signal.SIGINT, self._handle)
         self._thread = threading.Thread(target=self._run, daemon=True)
         self._thread.start()
@@ -36,21 +36,23 @@ class Interrupter:
             self._call_until_interrupted(call)
 
     def close(self) -> None:
-        self._over = True
         self._asked.put(False)
         self._thread.join(PATIENCE_S)
         signal.signal(signal.SIGINT, self._before)
 
     def _call_until_interrupted(self, call: Callable[[], object]) -> None:
-        self._raised = False
+        self._raised, self._calling = False, True
         self._asked.put(True)
-        while not self._raised:
-            call()
+        try:
+            while not self._raised:
+                call()
+        finally:
+            self._calling = False
         # Python ignores what is raised while it collects an object.
         raise KeyboardInterrupt
 
     def _handle(self, *_: object) -> None:
-        if self._armed and not self._over:
+        if self._armed and self._calling:
             self._armed = False
             self._raised = True
             raise KeyboardInterrupt
