@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,8 +35,8 @@ class Ways:
         versions: Of what it is made of.
         timed: Its operations by way and name.
         missing: Why a way, or one operation of it ("gang/barrier"), is not there.
-        restless: Processes that use the CPU also while they wait. They are stopped while others are measured, and must
-            have called `end_with_parent`.
+        restless: Processes that use the CPU also while they wait. They are stopped while others are measured. If the
+            subject itself is among them, all must have called `end_with_parent`; else it lets them go on when it ends.
     """
 
     versions: Mapping[str, str]
@@ -103,6 +104,10 @@ def serve(started: Started) -> None:
                     say(**_block(ways.timed[asked["way"]][asked["operation"]], asked["calls"]))
                 except Exception as error:
                     say(failed=f"{type(error).__name__}: {error}")
+            # Who has stopped them may have ended without a word.
+            for pid in ways.restless:
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGCONT)
     except (ImportError, NotThere) as error:
         say(absent=str(error))
 

@@ -10,6 +10,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from bench import usage
 from bench.native_rank import EVERYWHERE, NativeRank, free_port
 from bench.operation import TRANSFERRED
 from bench.subject import Ways, serve, timed
@@ -71,7 +72,9 @@ def _ways(ray: Any, size: int) -> Ways:
         calls[f"fetch_{name}"] = timed(_fetching(ray, far.do, "fetch", name))
         shared[f"fetch_{name}"] = timed(_fetching(ray, far.fetch_array, name))
         shared[f"put_{name}"] = timed(_putting(ray, far, nbytes))
-    return Ways({"ray": version("ray")}, {"calls": calls, "shared_memory": shared}, {})
+    # Its daemons and idle workers wake up some 1,500 times in a second.
+    restless = usage.tree(os.getpid())[1:]
+    return Ways({"ray": version("ray")}, {"calls": calls, "shared_memory": shared}, {}, restless)
 
 
 def _fetching(ray: Any, method: Any, *args: str) -> Callable[[], Any]:

@@ -1,11 +1,18 @@
 """Subjects' processes, and what is told of those that are not there."""
 
+import json
 import os
+import signal
+import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from bench.contender import Absent, Contender
+from bench.contender import ROOT, Absent, Contender
+from tests.support.proc import thread_states
+from tests.support.waiting import until
 
 STAND_INS = "tests.unit.bench.stand_ins"
 
@@ -71,3 +78,20 @@ def test_a_restless_subject_is_stopped_while_it_is_paused(tmp_path: Path) -> Non
         contender.pause()
     # It has ended, though it was stopped.
     assert not Path(f"/proc/{pid}").exists()
+
+
+def test_a_subject_lets_its_processes_go_on_when_who_stopped_them_has_gone() -> None:
+    command = [sys.executable, "-m", f"{STAND_INS}.keeper", "2"]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as subject:
+        assert subject.stdin is not None
+        assert subject.stdout is not None
+        (kept,) = json.loads(subject.stdout.readline())["restless"]
+        os.kill(kept, signal.SIGSTOP)
+        until(lambda: thread_states(kept) == {"T"})
+        subject.stdin.close()
+        try:
+            assert subject.wait(20) == 0
+        finally:
+            subject.kill()
+            with suppress(ProcessLookupError):
+                os.kill(kept, signal.SIGCONT)
