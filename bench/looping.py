@@ -12,6 +12,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from bench.lifetime import end_with_parent
 from bench.subject import Timed
 
 
@@ -86,6 +87,11 @@ def _relay(pipes: Sequence[Connection], overheard: Callable[[list[Any]], object]
         overheard(said)
 
 
+def looping_pids() -> list[int]:
+    """The ranks that this process has started. Their Gloo looks whether there is work 100 times in a second."""
+    return [rank.pid for rank in multiprocessing.active_children() if rank.pid]
+
+
 def _timed(pipes: Sequence[Connection], name: str) -> Timed:
     def run(count: int) -> list[float]:
         for pipe in pipes:
@@ -102,6 +108,7 @@ def _rank(enter: Enter, rank: int, size: int, directory: Path, pipe: Connection)
         met: list[Any] = pipe.recv()
         return met
 
+    end_with_parent()
     # The subject has ended.
     with suppress(EOFError, BrokenPipeError, ConnectionResetError):
         operations = enter(Place(rank, size, directory, meet))

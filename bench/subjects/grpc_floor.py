@@ -11,7 +11,7 @@ from functools import cache, partial
 from importlib.metadata import version
 from typing import Any
 
-from bench.looping import Place, looping
+from bench.looping import Place, looping, looping_pids
 from bench.native_rank import EVERYWHERE, NativeRank, free_port
 from bench.operation import TRANSFERRED
 from bench.subject import Timed, Ways, serve, timed
@@ -90,7 +90,7 @@ def started(size: int) -> Iterator[Ways]:
         for name, nbytes in TRANSFERRED.items():
             operations[f"fetch_{name}"] = timed(_fetching(far, name, nbytes))
             operations[f"put_{name}"] = timed(_putting(far, nbytes))
-        yield Ways({"grpcio": version("grpcio")}, {"calls": operations}, {})
+        yield Ways({"grpcio": version("grpcio")}, {"calls": operations}, {}, looping_pids())
 
 
 def _fetching(channel: Any, name: str, nbytes: int) -> Callable[[], bytearray]:

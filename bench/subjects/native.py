@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.metadata import version
 
-from bench.looping import Place, looping
+from bench.looping import Place, looping, looping_pids
 from bench.native_rank import NativeRank, free_port
 from bench.subject import Timed, Ways, looped, serve, timed
 
@@ -28,7 +28,7 @@ def started(size: int) -> Iterator[Ways]:
     """Starts the ranks."""
     names = (*OPERATIONS, "loop_barrier", "loop_all_reduce_4B")
     with looping(size, names, enter, preload=["torch.distributed"]) as operations:
-        yield Ways({"torch": version("torch")}, {"loop": operations}, {})
+        yield Ways({"torch": version("torch")}, {"loop": operations}, {}, looping_pids())
 
 
 if __name__ == "__main__":

@@ -47,7 +47,6 @@ def _join(name: str, rank: int, size: int, port: int) -> Any:
 
 def enter(place: Place) -> Mapping[str, Timed]:
     """Becomes a worker."""
-    end_with_parent()
     port, rpc_port, _ = place.meet((free_port(), free_port(), os.getpid()))[0]
     _HERE["rank"] = NativeRank(place.rank, place.size, port)
     _join(f"rank{place.rank}", place.rank + 1, place.size, rpc_port)
