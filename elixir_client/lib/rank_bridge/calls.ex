@@ -1,6 +1,6 @@
 defmodule RankBridge.Calls do
   @moduledoc """
-  Unary calls on one rank or on several at once, in the process of the caller.
+  Calls on one rank or on several at once, in the process of the caller: unary ones, where nothing else is said.
 
   A response's `oneof outcome` becomes `{:ok, value}` or `{:error, error}`; a response without one is the value.
 
@@ -81,12 +81,20 @@ defmodule RankBridge.Calls do
 
   @doc "Calls ranks at once, and gives each one's result."
   @spec each(View.t(), [{non_neg_integer(), struct()}], t()) :: [{non_neg_integer(), result()}]
-  def each(view, requests, call) do
+  def each(view, requests, call), do: encoded(requests, call, &each_of(view, &1, call))
+
+  @doc "What a function that is given the encoded requests gives of each; or each one's error, if one is not well-formed."
+  @spec encoded(
+          [{non_neg_integer(), struct()}],
+          t(),
+          ([{non_neg_integer(), iodata()}] -> [{non_neg_integer(), result()}])
+        ) :: [{non_neg_integer(), result()}]
+  def encoded(requests, call, fun) do
     # Nothing is sent before every request is known to be well-formed.
     encoded = for {rank, request} <- requests, do: {rank, encode(request, call)}
 
     case Enum.find(encoded, &match?({_rank, {:error, _error}}, &1)) do
-      nil -> each_of(view, for({rank, {:ok, bytes}} <- encoded, do: {rank, bytes}), call)
+      nil -> fun.(for {rank, {:ok, bytes}} <- encoded, do: {rank, bytes})
       {_rank, {:error, error}} -> for {rank, _request} <- requests, do: {rank, {:error, error}}
     end
   end
@@ -94,14 +102,26 @@ defmodule RankBridge.Calls do
   @doc "As `each/3`, of requests that are encoded."
   @spec each_of(View.t(), [{non_neg_integer(), iodata()}], t()) :: [{non_neg_integer(), result()}]
   def each_of(view, encoded, call) do
-    begun = for {rank, bytes} <- encoded, do: {rank, bytes, begin(view, rank, call)}
+    start = fn -> for {rank, bytes} <- encoded, do: start(view, rank, bytes, call) end
+    next = fn rank, [pending | others] -> {await(rank, pending, call), others} end
+    in_turn(view, for({rank, _bytes} <- encoded, do: rank), call, start, next)
+  end
 
-    started =
-      ending(begun, fn ->
-        for {rank, bytes, span} <- begun, do: {rank, start(view, rank, bytes, call), span}
-      end)
-
-    await_all(started, call)
+  @doc """
+  Calls ranks at once, in whichever way: `start` sends everything, and `next` gives each rank's result in turn; what they
+  hand on is theirs.
+  """
+  @spec in_turn(
+          View.t(),
+          [non_neg_integer()],
+          t(),
+          (() -> state),
+          (non_neg_integer(), state -> {result(), state})
+        ) :: [{non_neg_integer(), result()}]
+        when state: term()
+  def in_turn(view, ranks, call, start, next) do
+    begun = for rank <- ranks, do: {rank, begin(view, rank, call)}
+    told(begun, ending(begun, start), next)
   end
 
   @doc "The bytes of a request."
@@ -114,7 +134,9 @@ defmodule RankBridge.Calls do
       {:error, Error.refusal(:invalid_argument, error.message, fields)}
   end
 
-  defp start(view, rank, bytes, call) do
+  @doc "Starts the unary call of a request that is encoded, for `await/3`."
+  @spec start(View.t(), non_neg_integer(), iodata(), t()) :: Transport.call()
+  def start(view, rank, bytes, call) do
     Transport.start_unary(Map.fetch!(view.ranks, rank), call.rpc.path, bytes,
       timeout: call.deadline,
       wait_for_ready: call.wait_for_ready?
@@ -140,12 +162,12 @@ defmodule RankBridge.Calls do
     }
   end
 
-  defp await_all([], _call), do: []
+  defp told([], _state, _next), do: []
 
-  defp await_all([{rank, pending, span} | others] = started, call) do
-    result = ending(started, fn -> await(rank, pending, call) end)
+  defp told([{rank, span} | others] = running, state, next) do
+    {result, state} = ending(running, fn -> next.(rank, state) end)
     Telemetry.stop(span, Telemetry.outcome(result))
-    [{rank, result} | await_all(others, call)]
+    [{rank, result} | told(others, state, next)]
   end
 
   # With one call all that are still running end.
@@ -153,7 +175,7 @@ defmodule RankBridge.Calls do
     fun.()
   catch
     kind, reason ->
-      for {_rank, _call, span} <- running,
+      for {_rank, span} <- running,
           do: Telemetry.exception(span, kind, reason, __STACKTRACE__)
 
       :erlang.raise(kind, reason, __STACKTRACE__)
@@ -170,7 +192,9 @@ defmodule RankBridge.Calls do
     end)
   end
 
-  defp await(rank, pending, call) do
+  @doc "The result of a unary call that was started."
+  @spec await(non_neg_integer(), Transport.call(), t()) :: result()
+  def await(rank, pending, call) do
     case Transport.await(pending) do
       {:ok, bytes} -> understand(bytes, rank, call)
       {:error, status} -> {:error, Error.from_status(status, context(rank, call))}

@@ -114,7 +114,7 @@ defmodule RankBridge.Stream do
   defp pushed(stream, view, plan, bytes) do
     span = Calls.begin(view, stream.rank, whole(plan.call))
     %{operation_id: id, deadline: deadline} = plan.call
-    request = %{bytes: bytes, id: id, deadline: deadline, wait?: true}
+    request = %{bytes: bytes, id: id, deadline: deadline, behind: :any}
     ref = Server.push(stream.server, request)
 
     %Pushed{

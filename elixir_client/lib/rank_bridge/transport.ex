@@ -121,12 +121,12 @@ defmodule RankBridge.Transport do
               | {:done, [binary()], [{String.t(), binary()}]}
               | {:error, [binary()], Status.t()}
 
-  # Without them there are no streams of gang calls.
+  # Without them all operations go by unary calls.
   @optional_callbacks room?: 1, hear: 2, arrived: 1
 
   @doc """
   The path of the unix socket that the channel's target is, and the process with which the channel ends; `:none`: it is none,
-  or has no path. Where it tells one, streams of gang calls go by the socket beside it, if there is one, and not by
+  or has no path. Where it tells one, streams of operations go by the socket beside it, if there is one, and not by
   `c:open_stream/3` (`RankBridge.Transport.Local`).
   """
   @callback unix_socket(channel()) :: {:ok, path :: binary(), pid()} | :none

@@ -24,7 +24,7 @@ defmodule RankBridge.Stream.ServerTest do
 
   defp answers(status) do
     {:ok, server} = Server.start(%Ending{status: status}, self())
-    request = %{bytes: "", id: "", deadline: 60_000, wait?: true}
+    request = %{bytes: "", id: "", deadline: 60_000, behind: :any}
     for ref <- for(_time <- 1..2, do: Server.push(server, request)), do: Server.await(ref)
   end
 

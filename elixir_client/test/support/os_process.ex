@@ -19,15 +19,38 @@ defmodule RankBridge.Test.OsProcess do
     :ok
   end
 
-  @doc "Whether it runs. One that has ended and is only not reaped yet does not."
-  @spec alive?(pos_integer()) :: boolean()
-  def alive?(pid) do
-    case File.read("/proc/#{pid}/stat") do
-      # The name in parentheses may hold anything; the state comes after it.
-      {:ok, stat} -> stat |> String.split(") ") |> List.last() |> String.first() != "Z"
-      {:error, _gone} -> false
+  @doc "Stops it, as a signal does, and waits until each of its threads has. Raises after 30 seconds."
+  @spec stop(pos_integer()) :: :ok
+  def stop(pid) do
+    signal(pid, "STOP")
+    await_stopped(pid, now())
+  end
+
+  # The signal is one thread's, which lets the others stop.
+  defp await_stopped(pid, began) do
+    running =
+      for path <- Path.wildcard("/proc/#{pid}/task/*/stat"),
+          state(path) not in ["T", nil],
+          do: path
+
+    cond do
+      running == [] -> :ok
+      now() - began > 30_000 -> raise "#{inspect(running)} still run"
+      true -> pause() && await_stopped(pid, began)
     end
   end
+
+  # The name in parentheses may hold anything; the state comes after it. nil: there is none any more.
+  defp state(path) do
+    case File.read(path) do
+      {:ok, stat} -> stat |> String.split(") ") |> List.last() |> String.first()
+      {:error, _gone} -> nil
+    end
+  end
+
+  @doc "Whether it runs. One that has ended and is only not reaped yet does not."
+  @spec alive?(pos_integer()) :: boolean()
+  def alive?(pid), do: state("/proc/#{pid}/stat") not in ["Z", nil]
 
   @doc "The process that has started it."
   @spec parent(pos_integer()) :: pos_integer()

@@ -9,7 +9,8 @@ defmodule RankBridge.Gang.View do
   * `timeout` - default for calls, in milliseconds
   * `calls` - how collectives go, where nothing else is said: to each rank, or to all of them as one gang call
   * `memory` - what the ranks share with this host, by `RankBridge.SharedMemory`; nil: nothing
-  * `streams` - public table of the streams on which its gang calls go, by `RankBridge.Stream.Shared`; nil: none
+  * `streams` - public table of the streams on which its gang calls and calls of ranks go, by `RankBridge.Stream.Shared`; nil:
+    none
   * `groups` - public table of the members of groups, by name
   * `gang` - the gang's process
   * `unready` - why the gang cannot be called now: it is being started, or formed again; nil: it can

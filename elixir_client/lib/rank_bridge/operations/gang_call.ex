@@ -25,7 +25,7 @@ defmodule RankBridge.Operations.GangCall do
   alias RankBridge.Proto.V1
   alias RankBridge.Stream.Shared
 
-  # Bytes of a member's part that goes by another rank. The ranks take a little more.
+  # The ranks take a little more.
   @max_part 60_000
 
   @type results :: [{non_neg_integer(), Calls.result()}]
@@ -67,6 +67,10 @@ defmodule RankBridge.Operations.GangCall do
       answer
     end
   end
+
+  @doc "Bytes of a part that goes by another rank, or by a stream."
+  @spec max_part() :: pos_integer()
+  def max_part, do: @max_part
 
   @doc "The ranks of requests."
   @spec ranks([{non_neg_integer(), struct()}]) :: [non_neg_integer()]

@@ -8,7 +8,7 @@ defmodule RankBridge.Operations.Plan do
 
   alias RankBridge.{Calls, Error, Groups, Id, Value}
   alias RankBridge.Gang.View
-  alias RankBridge.Operations.{Arguments, Composed, Declaration, GangCall, Given}
+  alias RankBridge.Operations.{Arguments, Composed, Declaration, GangCall, Given, Parts}
   alias RankBridge.Proto.V1
   alias RankBridge.Run.Ids
 
@@ -130,7 +130,8 @@ defmodule RankBridge.Operations.Plan do
     end
   end
 
-  defp each(view, %{calls: :ranks} = plan), do: Calls.each(view, plan.requests, plan.call)
+  defp each(view, %{calls: :ranks} = plan),
+    do: Parts.each(view, plan.name, plan.requests, plan.call)
 
   defp each(view, %{calls: :gang} = plan),
     do: GangCall.each(view, plan.name, plan.requests, plan.call)

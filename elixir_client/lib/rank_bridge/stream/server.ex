@@ -1,7 +1,7 @@
 defmodule RankBridge.Stream.Server do
   @moduledoc """
-  The process behind a stream of gang calls: it sends what is pushed, and gives each its answer, in the order in which they
-  were sent. It ends with its owner.
+  The process behind a stream of gang calls, or of one rank's parts of operations: it sends what is pushed, and gives each its
+  answer, in the order in which they were sent. It ends with its owner.
 
   The stream goes by a unix socket without gRPC (`RankBridge.Transport.Local`) where the rank has one and the channel leads to
   it, else by `GangService.Execute`.
@@ -35,12 +35,18 @@ defmodule RankBridge.Stream.Server do
   ]
 
   @typedoc """
-  A gang call: its bytes, an `ExecuteRequest`, and its operation id.
+  A gang call or a part: its bytes, an `ExecuteRequest`, and its operation id.
 
   * `deadline` - longest time until the answer, from when it is sent, in milliseconds
-  * `wait?` - false: what could be answered late, because others are answered first, is not sent, but told to be `:behind`
+  * `behind` - which others may be answered first: `:any`; `:sooner`, those of which none may take longer; or `:none`. What
+    would be behind others than these is not sent, but told to be `:behind`
   """
-  @type request :: %{bytes: iodata(), id: String.t(), deadline: pos_integer(), wait?: boolean()}
+  @type request :: %{
+          bytes: iodata(),
+          id: String.t(),
+          deadline: pos_integer(),
+          behind: :any | :sooner | :none
+        }
 
   @type answer :: {:ok, binary()} | {:error, Status.t()} | :behind
 
@@ -58,6 +64,15 @@ defmodule RankBridge.Stream.Server do
     ref = :erlang.monitor(:process, server, alias: :reply_demonitor)
     send(server, {:push, ref, self(), request})
     ref
+  end
+
+  @doc "Waits for the first answer to one of several calls, and tells to which: a key of the map."
+  @spec await_any(%{reference() => term()}) :: {reference(), answer()}
+  def await_any(refs) do
+    receive do
+      {ref, answer} when is_map_key(refs, ref) -> {ref, answer}
+      {:DOWN, ref, :process, _pid, why} when is_map_key(refs, ref) -> {ref, {:error, gone(why)}}
+    end
   end
 
   @doc "Waits for the answer, once."
@@ -118,7 +133,7 @@ defmodule RankBridge.Stream.Server do
   end
 
   def handle_info({:push, ref, pid, request}, state) do
-    if request.wait? or next?(state, request) do
+    if next?(state, request) do
       monitor = Process.monitor(pid)
       pushed = Map.merge(request, %{ref: ref, monitor: monitor})
       pushers = Map.put(state.pushers, monitor, ref)
@@ -165,11 +180,15 @@ defmodule RankBridge.Stream.Server do
 
   # --- what goes ---
 
-  # Whether it is sent at once, and nothing that is answered before it may take longer.
+  # Whether it may be behind what there is: where that is not just anything, it is sent at once, and nothing that is answered
+  # before it may take longer.
+  defp next?(_state, %{behind: :any}), do: true
+  defp next?(%{under_way: 0}, _request), do: true
+  defp next?(_state, %{behind: :none}), do: false
+
   defp next?(state, request) do
-    state.under_way == 0 or
-      (state.under_way < @under_way and Transport.room?(state.call) and
-         :queue.is_empty(state.waiting) and now() + request.deadline >= state.latest)
+    state.under_way < @under_way and Transport.room?(state.call) and
+      :queue.is_empty(state.waiting) and now() + request.deadline >= state.latest
   end
 
   # Sends what can be sent, and takes in what has come.

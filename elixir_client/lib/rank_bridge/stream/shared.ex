@@ -1,11 +1,15 @@
 defmodule RankBridge.Stream.Shared do
   @moduledoc """
-  The streams on which a gang's own gang calls go: one for each group, so that calls of one group never wait for those of
-  another.
+  The streams on which a gang's own calls go.
 
-  A stream is opened with a group's first call, by its caller, and ends when it has not been used for a minute; or with its
-  connection, and the next call opens another. What would have to wait for the answer to a call that may take longer does not
-  go on it.
+  Those of gang calls: one for each group, so that calls of one group never wait for those of another. A stream is opened with
+  a group's first call, by its caller. What would have to wait for the answer to a call that may take longer does not go on it.
+
+  Those of ranks' own parts of operations: one to each rank, for all groups, with one part at a time. What finds none does not
+  wait for it: a stream is opened beside the first call of its rank, which goes otherwise, as does what finds it busy. One that
+  was over at once, as where the rank has too many, is opened again a second later.
+
+  Both end when they have not been used for a minute; or with their connection, and the next call has another opened.
   """
 
   alias RankBridge.{Calls, Error, Transport}
@@ -14,6 +18,8 @@ defmodule RankBridge.Stream.Shared do
   alias RankBridge.Transport.Status
 
   @idle 60_000
+  # Milliseconds from one opening of a stream for parts to the next.
+  @apart 1_000
 
   @doc "A table for a gang's streams. Of the gang's process."
   @spec new() :: :ets.table()
@@ -30,7 +36,7 @@ defmodule RankBridge.Stream.Shared do
   """
   @spec ask(View.t(), non_neg_integer(), iodata(), Calls.t()) :: Calls.result() | :full
   def ask(view, rank, bytes, call) do
-    request = %{bytes: bytes, id: call.operation_id, deadline: call.deadline, wait?: false}
+    request = request(bytes, call, :sooner)
 
     case Calls.streamed(view, rank, call, fn -> result(view, rank, request, call) end) do
       # Others are before it here, or too many streams are open there.
@@ -38,6 +44,69 @@ defmodule RankBridge.Stream.Shared do
       result -> result
     end
   end
+
+  @doc """
+  Sends a part to its rank, for `RankBridge.Stream.Server.await_any/1`. `:none`: there is no stream for it now, and nothing was
+  sent.
+  """
+  @spec push(View.t(), non_neg_integer(), iodata(), Calls.t()) :: {:ok, reference()} | :none
+  def push(view, rank, bytes, call) do
+    key = {Map.fetch!(view.targets, rank), :parts}
+
+    case part_server(view, rank, key) do
+      :none -> :none
+      server -> {:ok, Server.push(server, request(bytes, call, :none))}
+    end
+  end
+
+  defp request(bytes, call, behind),
+    do: %{bytes: bytes, id: call.operation_id, deadline: call.deadline, behind: behind}
+
+  defp part_server(view, rank, key) do
+    case :ets.lookup(view.streams, key) do
+      [{^key, :opening, _since}] ->
+        :none
+
+      [{^key, server, _since} = entry] ->
+        if alive?(server), do: server, else: again(view, rank, entry)
+
+      [] ->
+        open_beside(view, rank, key)
+    end
+  rescue
+    # The table is the gang's, which has ended: so the call itself is told.
+    ArgumentError -> :none
+  end
+
+  defp alive?(server), do: server != nil and Process.alive?(server)
+
+  defp again(view, rank, {key, _server, since} = entry) do
+    if now() < since + @apart do
+      :none
+    else
+      :ets.delete_object(view.streams, entry)
+      open_beside(view, rank, key)
+    end
+  end
+
+  # Who calls does not wait for it: the connection may be one that comes late or never.
+  defp open_beside(%{streams: streams, gang: gang} = view, rank, key) do
+    channel = Map.fetch!(view.ranks, rank)
+    since = now()
+
+    _ =
+      if :ets.insert_new(streams, {key, :opening, since}),
+        do: spawn(fn -> opened(streams, key, Server.start(channel, gang, @idle), since) end)
+
+    :none
+  end
+
+  defp opened(streams, key, started, since) do
+    server = with({:ok, server} <- started, do: server, else: ({:error, _status} -> nil))
+    in_table(fn -> :ets.insert(streams, {key, server, since}) end)
+  end
+
+  defp now, do: System.monotonic_time(:millisecond)
 
   defp result(view, rank, request, call) do
     case answer(view, rank, request, call.group, :again) do
@@ -96,8 +165,11 @@ defmodule RankBridge.Stream.Shared do
     end
   end
 
-  defp forget(view, key, server) do
-    :ets.delete_object(view.streams, {key, server})
+  defp forget(view, key, server),
+    do: in_table(fn -> :ets.delete_object(view.streams, {key, server}) end)
+
+  defp in_table(fun) do
+    fun.()
   rescue
     # The table is the gang's, which may have ended.
     ArgumentError -> true

@@ -1,6 +1,6 @@
 defmodule RankBridge.Transport.Local do
   @moduledoc """
-  A stream of gang calls to a rank on this host, without gRPC: what `RankBridge.Transport` has for a process that hears of a
+  A stream of operations to a rank on this host, without gRPC: what `RankBridge.Transport` has for a process that hears of a
   call that streams both ways.
 
   A rank whose target is the unix socket PATH listens at PATH.stream, too. Each connection there is one stream, of the same
@@ -180,9 +180,12 @@ defmodule RankBridge.Transport.Local do
   # What could never be written was not begun either.
   defp lost(call, why) do
     cancel(call)
-    text = if why == :closed, do: "the rank closed the connection", else: inspect(why)
-    {:error, [], Outcome.from_reason({:lost, text}, call.asked?)}
+    {:error, [], Outcome.from_reason({:lost, told(why)}, call.asked?)}
   end
+
+  # As of a connection for gRPC: what the rank has left unread is no other end.
+  defp told(why) when why in [:closed, :econnreset], do: "the server closed the connection"
+  defp told(why), do: inspect(why)
 
   @doc "Ends the stream: what the rank has not admitted is withdrawn."
   @spec cancel(t()) :: :ok
