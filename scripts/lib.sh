@@ -21,30 +21,10 @@ fail() {
 # run COMMAND...: as COMMAND alone, but in a process group of its own, so that a signal to this shell is acted on
 # at once and ends the whole group.
 run() {
-  local child ended status
   set -m
   "$@" </dev/null &
   set +m
-  child=$!
-  # A signal that comes in the moment before `wait` waits is acted on after it: so it never waits for long.
-  while :; do
-    sleep 1 &>/dev/null &
-    TICK=$! ended='' status=0
-    wait -n -p ended "$child" "$TICK" || status=$?
-    [[ $ended == "$TICK" ]] || break
-  done
-  end_tick
-  return "$status"
-}
-
-# The child that ends soon, for which `run` waits as well.
-TICK=''
-end_tick() {
-  if [[ $TICK ]]; then
-    kill "$TICK" 2>/dev/null || true
-    wait "$TICK" 2>/dev/null || true
-  fi
-  TICK=''
+  wait $!
 }
 
 any_alive() {
@@ -62,7 +42,6 @@ GRACE_TENTHS=100
 end_children() {
   local signal=$1 groups group try
   trap '' INT TERM HUP
-  end_tick
   mapfile -t groups < <(jobs -p)
   for group in "${groups[@]}"; do
     kill -TERM -- "-$group" 2>/dev/null || true
