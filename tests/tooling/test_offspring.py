@@ -43,6 +43,8 @@ def has_ended(pidfd: int) -> bool:
 def interrupt(command: list[str], number: signal.Signals) -> tuple[int, list[bool]]:
     """Signals the program once its children run: its status, and whether each of them has ended."""
     environment = {**os.environ, "PYTHONPATH": str(SCRIPTS)}
+    # A shell cannot act on what it was started to ignore, as under nohup.
+    command = ["env", "--default-signal", *command]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as program:
         assert program.stdout is not None
         pidfds = [os.pidfd_open(int(pid)) for pid in program.stdout.readline().split()]
