@@ -59,7 +59,7 @@ defmodule RankBridge.Gang.KillsTest do
     killed = pid(gang, 2)
 
     # A rank that does not go on keeps all waiting.
-    OsProcess.signal(killed, "STOP")
+    OsProcess.stop(killed)
     pending = Task.async(fn -> RankBridge.all_reduce(gang, refs) end)
     alone = Task.async(fn -> RankBridge.call_rank(gang, 1, :barrier, nil) end)
     until(fn -> pending?(gang, 0) and pending?(gang, 1) end)

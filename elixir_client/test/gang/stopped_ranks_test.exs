@@ -25,7 +25,7 @@ defmodule RankBridge.Gang.StoppedRanksTest do
     [first, stopped] = pids(name)
     seen = Telemetry.watch(@events, name)
 
-    OsProcess.signal(stopped, "STOP")
+    OsProcess.stop(stopped)
     assert_receive {:rank_bridge, ^name, %Event{kind: :rank_lost, rank: 1} = lost}, @soon
     assert lost.generation == 1
     assert_receive {:rank_bridge, ^name, %Event{kind: :formed} = formed}, @soon

@@ -195,7 +195,7 @@ defmodule RankBridge.GangCallsTest do
   end
 
   test "the death of the caller withdraws its parts", %{gang: gang, ranks: ranks} do
-    OsProcess.signal(Enum.at(ranks.pids, 2), "STOP")
+    OsProcess.stop(Enum.at(ranks.pids, 2))
     on_exit(fn -> OsProcess.signal(Enum.at(ranks.pids, 2), "CONT") end)
     test = self()
 
@@ -225,7 +225,7 @@ defmodule RankBridge.GangCallsTest do
       %{mortal: gang, pids: pids} = context
       refs = numbered(gang)
       # Stopped first, so that its part never comes.
-      OsProcess.signal(Enum.at(pids, 2), "STOP")
+      OsProcess.stop(Enum.at(pids, 2))
       calling = Task.async(fn -> RankBridge.all_reduce(gang, refs, timeout: 60_000) end)
       assert_soon([1, 1], fn -> pending(gang) end)
       OsProcess.signal(Enum.at(pids, 2), "KILL")
@@ -237,7 +237,7 @@ defmodule RankBridge.GangCallsTest do
 
     test "the one that is asked, killed during a call, is told to its caller at once", context do
       %{mortal: gang, pids: pids} = context
-      OsProcess.signal(hd(pids), "STOP")
+      OsProcess.stop(hd(pids))
       calling = Task.async(fn -> RankBridge.barrier(gang, timeout: 60_000) end)
       # Of a call that waits, its process waits, too.
       assert_soon({:status, :waiting}, fn -> Process.info(calling.pid, :status) end)

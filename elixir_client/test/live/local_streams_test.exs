@@ -105,7 +105,7 @@ defmodule RankBridge.LocalStreamsTest do
 
   describe "while a call is under way" do
     setup %{gang: gang, ranks: ranks, view: view, socket: socket} do
-      OsProcess.signal(Enum.at(ranks.pids, 1), "STOP")
+      OsProcess.stop(Enum.at(ranks.pids, 1))
       {:ok, stream} = Stream.open(gang)
       pushed = for _time <- 1..3, do: Stream.push!(stream, :barrier, nil, timeout: 60_000)
       assert_soon(true, fn -> pending(view) > 0 end)

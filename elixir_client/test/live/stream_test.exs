@@ -261,7 +261,7 @@ defmodule RankBridge.StreamTest do
     test "a member that is killed is told to all that wait, and then the one that is asked",
          context do
       %{mortal: gang, stream: stream, pids: [first, _second, last]} = context
-      OsProcess.signal(last, "STOP")
+      OsProcess.stop(last)
       pushed = for _time <- 1..3, do: Stream.push!(stream, :barrier, nil, timeout: 60_000)
       assert_soon(true, fn -> pending(gang) > 0 end)
       OsProcess.signal(last, "KILL")
@@ -272,7 +272,7 @@ defmodule RankBridge.StreamTest do
 
       # The stream goes on, to say so.
       assert {:error, %Error{}} = stream |> Stream.push!(:barrier) |> Stream.await()
-      OsProcess.signal(first, "STOP")
+      OsProcess.stop(first)
       pushed = for _time <- 1..3, do: Stream.push!(stream, :barrier, nil, timeout: 60_000)
       OsProcess.signal(first, "KILL")
 
@@ -289,7 +289,7 @@ defmodule RankBridge.StreamTest do
 
     test "a rank that says nothing does not let its caller wait for ever", context do
       %{stream: stream, pids: [first | _others]} = context
-      OsProcess.signal(first, "STOP")
+      OsProcess.stop(first)
       pushed = for _time <- 1..2, do: Stream.push!(stream, :barrier, nil, timeout: 100)
 
       for result <- results(pushed),
