@@ -3,6 +3,8 @@ defmodule RankBridge.LocalStreamsTest do
 
   use ExUnit.Case, async: true
 
+  import RankBridge.Test.Soon
+
   alias RankBridge.{Error, Gang, Id, Ranks, Stream}
   alias RankBridge.Test.{LiveRanks, OsProcess}
 
@@ -187,20 +189,4 @@ defmodule RankBridge.LocalStreamsTest do
   end
 
   defp now, do: System.monotonic_time(:millisecond)
-
-  # Asks again until it is so.
-  defp assert_soon(expected, question, left \\ 2_000) do
-    cond do
-      left == 0 -> assert question.() == expected
-      question.() == expected -> :ok
-      true -> pause(fn -> assert_soon(expected, question, left - 1) end)
-    end
-  end
-
-  defp pause(fun) do
-    receive do
-    after
-      5 -> fun.()
-    end
-  end
 end

@@ -3,6 +3,8 @@ defmodule RankBridge.StreamTest do
 
   use ExUnit.Case, async: true
 
+  import RankBridge.Test.Soon
+
   alias RankBridge.{Error, Gang, Id, Stream, Tensor}
   alias RankBridge.Stream.Pushed
   alias RankBridge.Test.{LiveRanks, OsProcess}
@@ -339,20 +341,4 @@ defmodule RankBridge.StreamTest do
   end
 
   defp now, do: System.monotonic_time(:millisecond)
-
-  # Asks again until it is so.
-  defp assert_soon(expected, question, left \\ 2_000) do
-    cond do
-      left == 0 -> assert question.() == expected
-      question.() == expected -> :ok
-      true -> pause(fn -> assert_soon(expected, question, left - 1) end)
-    end
-  end
-
-  defp pause(fun) do
-    receive do
-    after
-      5 -> fun.()
-    end
-  end
 end

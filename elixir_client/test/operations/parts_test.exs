@@ -3,6 +3,8 @@ defmodule RankBridge.Operations.PartsTest do
 
   use ExUnit.Case, async: true
 
+  import RankBridge.Test.Soon
+
   alias RankBridge.{Calls, Error}
   alias RankBridge.Gang.View
   alias RankBridge.Operations.{Declaration, GangCall, Parts}
@@ -333,21 +335,5 @@ defmodule RankBridge.Operations.PartsTest do
     assert [{0, {:error, error}}, {1, {:error, error}}] = results
     assert {error.reason, error.indefinite} == {:invalid_argument, false}
     refute_received {:sent, _, _, _}
-  end
-
-  # Asks again until it is so.
-  defp assert_soon(expected, question, left \\ 2_000) do
-    cond do
-      left == 0 -> assert question.() == expected
-      question.() == expected -> :ok
-      true -> pause(fn -> assert_soon(expected, question, left - 1) end)
-    end
-  end
-
-  defp pause(fun) do
-    receive do
-    after
-      5 -> fun.()
-    end
   end
 end

@@ -1,14 +1,7 @@
 defmodule RankBridge.Test.LiveRanks do
-  @moduledoc """
-  Real sidecars for tests: `rankbridge up`, as a process that ends when its owner does.
+  @moduledoc "Real sidecars for tests: `rankbridge up`, as a process that ends when its owner does."
 
-  The command is `RANKBRIDGE_COMMAND`, or the one in the repository's `.venv`.
-  """
-
-  @repository Path.expand("../../..", __DIR__)
-
-  # A loaded machine is not to lose ranks by itself. One that is killed is lost at once all the same: its links are closed.
-  @patient ["--heartbeat-misses", "300"]
+  alias RankBridge.Test.OsProcess
 
   # A loaded machine is not to lose ranks by itself, nor one that a test stops. One that is killed is lost at once.
   @patient ["--heartbeat-misses", "300"]
@@ -22,11 +15,8 @@ defmodule RankBridge.Test.LiveRanks do
     File.mkdir_p!(directory)
     file = Path.join(directory, "endpoints.json")
 
-    command =
-      System.get_env("RANKBRIDGE_COMMAND") || Path.join(@repository, ".venv/bin/rankbridge")
-
     port =
-      Port.open({:spawn_executable, command}, [
+      Port.open({:spawn_executable, OsProcess.rankbridge()}, [
         :binary,
         :exit_status,
         :stderr_to_stdout,
