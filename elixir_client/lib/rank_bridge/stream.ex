@@ -38,7 +38,7 @@ defmodule RankBridge.Stream do
 
   @doc """
   Opens a stream, which ends with the calling process. Options: `:group` (default "world"), `:timeout` of asking who is in
-  it, and `:unready`.
+  it, and of opening the stream then, and `:unready`.
   """
   @spec open(Gang.gang(), keyword()) :: {:ok, t()} | {:error, Error.t()}
   def open(gang, opts \\ []) do
@@ -46,7 +46,7 @@ defmodule RankBridge.Stream do
       with {:ok, opts} <- Options.read(opts, [group: "world"], "open_stream"),
            timeout = opts.timeout || view.timeout,
            {:ok, [rank | _others]} <- Groups.members(view, opts.group, timeout, "open_stream"),
-           {:ok, server} <- start(view, rank, opts.group),
+           {:ok, server} <- start(view, rank, opts.group, timeout),
            do: {:ok, %__MODULE__{gang: gang, group: opts.group, rank: rank, server: server}}
     end)
   end
@@ -55,8 +55,8 @@ defmodule RankBridge.Stream do
   @spec open!(Gang.gang(), keyword()) :: t()
   def open!(gang, opts \\ []), do: bang(open(gang, opts))
 
-  defp start(view, rank, group) do
-    with {:error, status} <- Server.start(view.ranks[rank], self()) do
+  defp start(view, rank, group, timeout) do
+    with {:error, status} <- Server.start(view.ranks[rank], self(), :infinity, timeout) do
       context = [rank: rank, group: group, operation: "open_stream", changes?: false]
       {:error, Error.from_status(status, context)}
     end

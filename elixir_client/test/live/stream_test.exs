@@ -303,7 +303,7 @@ defmodule RankBridge.StreamTest do
 
   test "a stream that is not used can end by itself", %{gang: gang} do
     {:ok, view} = RankBridge.Gang.View.fetch(gang)
-    {:ok, server} = Stream.Server.start(view.ranks[0], self(), 20)
+    {:ok, server} = Stream.Server.start(view.ranks[0], self(), 20, 10_000)
     monitor = Process.monitor(server)
     assert_receive {:DOWN, ^monitor, :process, _pid, :normal}, 10_000
   end

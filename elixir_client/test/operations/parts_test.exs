@@ -6,69 +6,12 @@ defmodule RankBridge.Operations.PartsTest do
   import RankBridge.Test.Soon
 
   alias RankBridge.{Calls, Error}
-  alias RankBridge.Gang.View
   alias RankBridge.Operations.{Declaration, GangCall, Parts}
   alias RankBridge.Proto.V1
-  alias RankBridge.Stream.Shared
+  alias RankBridge.Test.ToldRanks
   alias RankBridge.Transport.Status
 
   @soon 10_000
-
-  defmodule Told do
-    @moduledoc "Ranks that tell the test all that they hear, and say what it tells them."
-
-    defstruct [:rank, :test, open: :ok, said: [], transport: __MODULE__]
-
-    def start_unary(channel, path, bytes, opts) do
-      send(channel.test, {:unary, channel.rank, path, IO.iodata_to_binary(bytes), opts})
-      channel
-    end
-
-    def await(call) do
-      value = %V1.Value{kind: {:int, 100 + call.rank}}
-      {:ok, V1.BarrierResponse.encode(%V1.BarrierResponse{outcome: {:value, value}})}
-    end
-
-    def open_stream(channel, _path, _opts) do
-      send(channel.test, {:opening, channel.rank, self()})
-      receive do: (:open -> opened(channel))
-    end
-
-    defp opened(%{open: %Status{} = status}), do: {:error, status}
-    defp opened(channel), do: {:ok, channel}
-
-    def room?(_call), do: true
-
-    def send_message(call, bytes) do
-      send(call.test, {:sent, call.rank, self(), IO.iodata_to_binary(bytes)})
-      {:ok, call}
-    end
-
-    def hear(call, {:say, what}), do: {:ok, %{call | said: call.said ++ [what]}}
-    def hear(_call, _message), do: :unknown
-
-    def arrived(%{said: [:over | _]}), do: {:done, [], []}
-    def arrived(%{said: [%Status{} = status | _]}), do: {:error, [], status}
-    def arrived(call), do: {:ok, call.said, %{call | said: []}}
-
-    def cancel(call) do
-      send(call.test, {:hung_up, call.rank})
-      :ok
-    end
-  end
-
-  # Ranks 0 to 2, without streams yet.
-  defp view(changed \\ %{}) do
-    ranks =
-      for rank <- 0..2, into: %{}, do: {rank, struct!(%Told{rank: rank, test: self()}, changed)}
-
-    Map.merge(View.__struct__(), %{
-      ranks: ranks,
-      targets: Map.new(0..2, &{&1, "rank #{&1}"}),
-      streams: Shared.new(),
-      gang: self()
-    })
-  end
 
   defp call(fields \\ []) do
     fields = [rpc: Declaration.of(:barrier).rpc, operation: "barrier", group: "world"] ++ fields
@@ -130,7 +73,7 @@ defmodule RankBridge.Operations.PartsTest do
     do: for({rank, {:ok, %{kind: {:int, it}}}} <- results, do: {rank, it})
 
   test "each rank is sent its part, and what it answers is its result, in whichever order" do
-    calling = begin(streams(view()))
+    calling = begin(streams(ToldRanks.view()))
 
     for rank <- 0..2 do
       assert_receive {:sent, ^rank, server, bytes}, @soon
@@ -145,7 +88,7 @@ defmodule RankBridge.Operations.PartsTest do
   end
 
   test "every operation's part is written as its own message" do
-    view = streams(view())
+    view = streams(ToldRanks.view())
 
     for name <- Declaration.names() do
       rpc = Declaration.of(name).rpc
@@ -164,7 +107,7 @@ defmodule RankBridge.Operations.PartsTest do
   end
 
   test "a rank's error is its own" do
-    calling = begin(streams(view()))
+    calling = begin(streams(ToldRanks.view()))
     told = %V1.Error{code: :ERROR_CODE_RELEASED_REF, message: "told", rank: 1, indefinite: true}
     say(0, result(integer(0)))
     say(1, result({:error, told}))
@@ -175,7 +118,7 @@ defmodule RankBridge.Operations.PartsTest do
   end
 
   test "an answer that cannot be read is an error of that rank" do
-    calling = begin(streams(view()))
+    calling = begin(streams(ToldRanks.view()))
     say(0, {:outcomes, %V1.MemberOutcomes{}})
     say(1, <<0xFF>>)
     say(2, result(integer(2)))
@@ -187,7 +130,7 @@ defmodule RankBridge.Operations.PartsTest do
 
   describe "what a stream did not begin goes by itself at once, while others wait:" do
     setup do
-      %{calling: begin(streams(view()), call(deadline: 50_000))}
+      %{calling: begin(streams(ToldRanks.view()), call(deadline: 50_000))}
     end
 
     for {why, what} <- [
@@ -212,7 +155,7 @@ defmodule RankBridge.Operations.PartsTest do
   end
 
   test "what a stream may have begun is left open, and not sent again" do
-    view = streams(view())
+    view = streams(ToldRanks.view())
     calling = begin(view)
     say(0, result(integer(0)))
     say(1, Status.new(:unavailable, "lost", true))
@@ -232,7 +175,7 @@ defmodule RankBridge.Operations.PartsTest do
   end
 
   test "a rank that does not answer in time is told as by a call of its own" do
-    results = view() |> streams() |> begin(call(deadline: 30)) |> Task.await()
+    results = ToldRanks.view() |> streams() |> begin(call(deadline: 30)) |> Task.await()
 
     for {{rank, {:error, error}}, place} <- assert(Enum.with_index(results)) do
       assert {rank, error.rank} == {place, place}
@@ -245,7 +188,7 @@ defmodule RankBridge.Operations.PartsTest do
   end
 
   test "a stream has one part at a time; what comes meanwhile goes by itself" do
-    view = streams(view())
+    view = streams(ToldRanks.view())
     first = begin(view)
     for rank <- 0..2, do: assert_receive({:sent, ^rank, _, _}, @soon)
     assert view |> begin() |> Task.await() |> integers() == [{0, 100}, {1, 101}, {2, 102}]
@@ -259,7 +202,7 @@ defmodule RankBridge.Operations.PartsTest do
   end
 
   test "the end of the caller withdraws the parts" do
-    view = streams(view())
+    view = streams(ToldRanks.view())
     requests = requests()
     {:ok, caller} = Task.start(fn -> Parts.each(view, :barrier, requests, call()) end)
     for rank <- 0..2, do: assert_receive({:sent, ^rank, _, _}, @soon)
@@ -272,7 +215,7 @@ defmodule RankBridge.Operations.PartsTest do
   end
 
   test "a stream that is long in coming keeps nobody waiting" do
-    view = streams(view(), 0..1)
+    view = streams(ToldRanks.view(), 0..1)
 
     for _time <- 1..3 do
       calling = begin(view)
@@ -286,7 +229,7 @@ defmodule RankBridge.Operations.PartsTest do
   end
 
   test "a stream that cannot be had is tried again a while later" do
-    view = view(%{open: Status.new(:unavailable, "nobody there", false)})
+    view = ToldRanks.view(%{open: Status.new(:unavailable, "nobody there", false)})
 
     for _time <- 1..3 do
       assert view |> begin() |> Task.await() |> integers() == [{0, 100}, {1, 101}, {2, 102}]
@@ -308,13 +251,13 @@ defmodule RankBridge.Operations.PartsTest do
   end
 
   test "a gang that has ended has no streams" do
-    view = streams(view())
+    view = streams(ToldRanks.view())
     :ets.delete(view.streams)
     assert view |> begin() |> Task.await() |> integers() == [{0, 100}, {1, 101}, {2, 102}]
   end
 
   test "what is too large, has no id, or is of one rank goes by itself" do
-    view = streams(view())
+    view = streams(ToldRanks.view())
     large = %V1.BarrierRequest{call: %V1.Call{group: String.duplicate("x", GangCall.max_part())}}
     calling = begin(view, call(), [{0, request(0)}, {1, large}, {2, request(2)}])
     assert_receive {:unary, 1, _, _, _}, @soon
@@ -329,7 +272,7 @@ defmodule RankBridge.Operations.PartsTest do
   end
 
   test "nothing is sent if one request cannot be" do
-    view = streams(view())
+    view = streams(ToldRanks.view())
     wrong = %V1.BarrierRequest{call: %V1.Call{timeout_ms: -1}}
     results = Parts.each(view, :barrier, [{0, request(0)}, {1, wrong}], call())
     assert [{0, {:error, error}}, {1, {:error, error}}] = results

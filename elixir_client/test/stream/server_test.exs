@@ -23,7 +23,7 @@ defmodule RankBridge.Stream.ServerTest do
   end
 
   defp answers(status) do
-    {:ok, server} = Server.start(%Ending{status: status}, self())
+    {:ok, server} = Server.start(%Ending{status: status}, self(), :infinity, 10_000)
     request = %{bytes: "", id: "", deadline: 60_000, behind: :any}
     for ref <- for(_time <- 1..2, do: Server.push(server, request)), do: Server.await(ref)
   end

@@ -50,12 +50,24 @@ defmodule RankBridge.Stream.Server do
 
   @type answer :: {:ok, binary()} | {:error, Status.t()} | :behind
 
-  @doc "Opens a stream on a channel, for a process with which it ends; and with having been `idle` for so many milliseconds."
-  @spec start(Transport.channel(), pid(), timeout()) :: {:ok, pid()} | {:error, Status.t()}
-  def start(channel, owner, idle \\ :infinity) do
-    with {:error, {:shutdown, %Status{} = status}} <-
-           GenServer.start(__MODULE__, {channel, owner, idle}),
-         do: {:error, status}
+  @doc """
+  Opens a stream on a channel, for a process with which it ends; and with having been `idle` for so many milliseconds.
+  `timeout`: longest time to open it, in milliseconds, after which there is none.
+  """
+  @spec start(Transport.channel(), pid(), timeout(), timeout()) ::
+          {:ok, pid()} | {:error, Status.t()}
+  def start(channel, owner, idle, timeout) do
+    case GenServer.start(__MODULE__, {channel, owner, idle}, timeout: timeout) do
+      {:ok, server} ->
+        {:ok, server}
+
+      {:error, {:shutdown, %Status{} = status}} ->
+        {:error, status}
+
+      {:error, :timeout} ->
+        {:error,
+         Status.new(:deadline_exceeded, "no stream could be opened in #{timeout} ms", false)}
+    end
   end
 
   @doc "Sends a call for the calling process, which awaits it."

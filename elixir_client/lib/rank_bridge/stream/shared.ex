@@ -3,7 +3,7 @@ defmodule RankBridge.Stream.Shared do
   The streams on which a gang's own calls go.
 
   Those of gang calls: one for each group, so that calls of one group never wait for those of another. A stream is opened with
-  a group's first call, by its caller. What would have to wait for the answer to a call that may take longer does not go on it.
+  a group's first call, by its caller and in its time. What would have to wait for the answer to a call that may take longer does not go on it.
 
   Those of ranks' own parts of operations: one to each rank, for all groups, with one part at a time. What finds none does not
   wait for it: a stream is opened beside the first call of its rank, which goes otherwise, as does what finds it busy. One that
@@ -96,7 +96,10 @@ defmodule RankBridge.Stream.Shared do
 
     _ =
       if :ets.insert_new(streams, {key, :opening, since}),
-        do: spawn(fn -> opened(streams, key, Server.start(channel, gang, @idle), since) end)
+        do:
+          spawn(fn ->
+            opened(streams, key, Server.start(channel, gang, @idle, :infinity), since)
+          end)
 
     :none
   end
@@ -109,7 +112,7 @@ defmodule RankBridge.Stream.Shared do
   defp now, do: System.monotonic_time(:millisecond)
 
   defp result(view, rank, request, call) do
-    case answer(view, rank, request, call.group, :again) do
+    case answer(view, rank, request, {call.group, now() + call.deadline}, :again) do
       {:ok, bytes} -> Calls.understand(bytes, rank, call)
       {:error, status} -> {:error, Error.from_status(status, Calls.context(rank, call))}
       :behind -> {:error, behind(rank, call)}
@@ -127,16 +130,17 @@ defmodule RankBridge.Stream.Shared do
     )
   end
 
-  defp answer(view, rank, request, group, if_over) do
+  # `until`: that the stream is opened first takes of the call's time.
+  defp answer(view, rank, request, {group, until} = limits, if_over) do
     key = {Map.fetch!(view.targets, rank), group}
 
-    with {:ok, server} <- server(view, rank, key) do
-      case server |> Server.push(request) |> Server.await() do
+    with {:ok, server} <- server(view, rank, key, until) do
+      case server |> Server.push(%{request | deadline: left(until)}) |> Server.await() do
         # Nothing was begun: it was at its end, as of a rank that was replaced.
         {:error, %Status{code: code, sent?: false}}
         when code in [:unavailable, :cancelled] and if_over == :again ->
           forget(view, key, server)
-          answer(view, rank, request, group, :fail)
+          answer(view, rank, request, limits, :fail)
 
         answer ->
           answer
@@ -144,23 +148,27 @@ defmodule RankBridge.Stream.Shared do
     end
   end
 
-  defp server(view, rank, key) do
+  defp left(until), do: max(1, until - now())
+
+  defp server(view, rank, key, until) do
     case :ets.lookup(view.streams, key) do
       [{^key, server}] -> {:ok, server}
-      [] -> open(view, rank, key)
+      [] -> open(view, rank, key, until)
     end
   rescue
     ArgumentError -> {:error, Status.new(:unavailable, "the gang has ended", false)}
   end
 
-  defp open(view, rank, key) do
-    with {:ok, server} <- Server.start(Map.fetch!(view.ranks, rank), view.gang, @idle) do
+  defp open(view, rank, key, until) do
+    channel = Map.fetch!(view.ranks, rank)
+
+    with {:ok, server} <- Server.start(channel, view.gang, @idle, left(until)) do
       if :ets.insert_new(view.streams, {key, server}) do
         {:ok, server}
       else
         # Another caller was first.
         :ok = Server.close(server)
-        server(view, rank, key)
+        server(view, rank, key, until)
       end
     end
   end
