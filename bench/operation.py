@@ -40,7 +40,7 @@ OPERATIONS = (
     Operation(name="broadcast_4MB", title="broadcast 4 MB", nbytes=4 * MIB, calls=10),
     Operation(name="loop_barrier", title=f"{LOOP:,} barriers, each", calls=1),
     Operation(name="loop_all_reduce_4B", title=f"{LOOP:,} all_reduce 4 B, each", nbytes=4, calls=1),
-    Operation(name="admission", title="admission"),
+    Operation(name="admission", title="admission", calls=500),
     Operation(name="copy_64MB", title="copy 64 MB", nbytes=64 * MIB, calls=3),
     Operation(name="fetch_64MB", title="fetch 64 MB", nbytes=64 * MIB, calls=3),
     Operation(name="put_64MB", title="put 64 MB", nbytes=64 * MIB, calls=3),
