@@ -47,6 +47,7 @@ defmodule RankBridge.Test.ToldRanks do
   defp opened(%{open: %Status{} = status}), do: {:error, status}
   defp opened(channel), do: {:ok, channel}
 
+  @doc false
   def room?(_call), do: true
 
   @doc false

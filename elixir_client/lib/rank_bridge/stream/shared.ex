@@ -112,7 +112,7 @@ defmodule RankBridge.Stream.Shared do
   defp now, do: System.monotonic_time(:millisecond)
 
   defp result(view, rank, request, call) do
-    case answer(view, rank, request, {call.group, now() + call.deadline}, :again) do
+    case answer(view, rank, request, call.group, :again) do
       {:ok, bytes} -> Calls.understand(bytes, rank, call)
       {:error, status} -> {:error, Error.from_status(status, Calls.context(rank, call))}
       :behind -> {:error, behind(rank, call)}
@@ -130,17 +130,18 @@ defmodule RankBridge.Stream.Shared do
     )
   end
 
-  # `until`: that the stream is opened first takes of the call's time.
-  defp answer(view, rank, request, {group, until} = limits, if_over) do
+  defp answer(view, rank, request, group, if_over) do
     key = {Map.fetch!(view.targets, rank), group}
 
-    with {:ok, server} <- server(view, rank, key, until) do
-      case server |> Server.push(%{request | deadline: left(until)}) |> Server.await() do
+    with {:ok, server, left} <- server(view, rank, key, request.deadline) do
+      request = %{request | deadline: left}
+
+      case server |> Server.push(request) |> Server.await() do
         # Nothing was begun: it was at its end, as of a rank that was replaced.
         {:error, %Status{code: code, sent?: false}}
         when code in [:unavailable, :cancelled] and if_over == :again ->
           forget(view, key, server)
-          answer(view, rank, request, limits, :fail)
+          answer(view, rank, request, group, :fail)
 
         answer ->
           answer
@@ -148,27 +149,29 @@ defmodule RankBridge.Stream.Shared do
     end
   end
 
-  defp left(until), do: max(1, until - now())
-
-  defp server(view, rank, key, until) do
+  # With what is left of the call's time: that the stream is opened first takes of it.
+  defp server(view, rank, key, deadline) do
     case :ets.lookup(view.streams, key) do
-      [{^key, server}] -> {:ok, server}
-      [] -> open(view, rank, key, until)
+      [{^key, server}] -> {:ok, server, deadline}
+      [] -> open(view, rank, key, deadline)
     end
   rescue
     ArgumentError -> {:error, Status.new(:unavailable, "the gang has ended", false)}
   end
 
-  defp open(view, rank, key, until) do
+  defp open(view, rank, key, deadline) do
     channel = Map.fetch!(view.ranks, rank)
+    began = now()
 
-    with {:ok, server} <- Server.start(channel, view.gang, @idle, left(until)) do
+    with {:ok, server} <- Server.start(channel, view.gang, @idle, deadline) do
+      left = max(1, deadline - (now() - began))
+
       if :ets.insert_new(view.streams, {key, server}) do
-        {:ok, server}
+        {:ok, server, left}
       else
         # Another caller was first.
         :ok = Server.close(server)
-        server(view, rank, key, until)
+        server(view, rank, key, left)
       end
     end
   end
