@@ -16,7 +16,7 @@ from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 
-from rankbridge_server.core.admission import Arrival, Ruling
+from rankbridge_server.core.admission.admission import Arrival, Ruling
 from rankbridge_server.links.heartbeat import Heartbeat
 from rankbridge_server.links.link import dial, listen
 from rankbridge_server.links.sockets import SocketLinks

@@ -15,8 +15,8 @@ from rankbridge_server.backends.nccl import NcclBackend
 from rankbridge_server.backends.nccl.channel import Channel
 from rankbridge_server.backends.nccl.cuda_graph import CudaGraph, can_capture
 from rankbridge_server.core.dtype import Dtype
-from rankbridge_server.core.operations import BARRIER, Barrier
-from rankbridge_server.core.tensors import Full, TensorSpec
+from rankbridge_server.core.operations.table import BARRIER, Barrier
+from rankbridge_server.core.refs.tensors import Full, TensorSpec
 
 pytestmark = pytest.mark.gpu
 

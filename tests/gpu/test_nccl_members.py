@@ -32,7 +32,7 @@ from rankbridge_server.backends.torch_tensors import TorchTensors
 from rankbridge_server.core.coordinator import GroupDescription, ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode
-from rankbridge_server.core.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
+from rankbridge_server.core.refs.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
 
 # What every backend must give, asked of this one.
 __all__ = [

@@ -15,7 +15,7 @@ from tests.support.waiting import until
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, RankState
 from rankbridge_server.core.links import Ended, LinkMaker
-from rankbridge_server.core.operations import (
+from rankbridge_server.core.operations.table import (
     ALL_REDUCE,
     BARRIER,
     NEW_GROUP,
@@ -23,7 +23,7 @@ from rankbridge_server.core.operations import (
     Barrier,
     NewGroup,
 )
-from rankbridge_server.core.refs import Ref
+from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.links import wire
 from rankbridge_server.links.heartbeat import Heartbeat
 from rankbridge_server.links.link import dial

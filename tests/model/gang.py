@@ -15,13 +15,13 @@ from rankbridge_server.backends.fake import FakeBackend, FakeHub
 from rankbridge_server.core.coordinator import GroupDescription
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode
-from rankbridge_server.core.forming import Formed, form
+from rankbridge_server.core.groups.forming import Formed, form
+from rankbridge_server.core.groups.preparation import RankAddress
+from rankbridge_server.core.groups.regrouping import PeerState
 from rankbridge_server.core.limits import Limits
-from rankbridge_server.core.preparation import RankAddress
 from rankbridge_server.core.rank import Description, Identity, Rank, State
-from rankbridge_server.core.refs import Ref
-from rankbridge_server.core.regrouping import PeerState
-from rankbridge_server.core.tensors import Full, TensorSpec
+from rankbridge_server.core.refs.refs import Ref
+from rankbridge_server.core.refs.tensors import Full, TensorSpec
 
 DATA_TIMEOUT = 3.0
 FORM_TIMEOUT = 4.0

@@ -16,10 +16,10 @@ from tests.model.gang import Member
 
 from rankbridge_server.core.coordinator import Coordinator, ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase
-from rankbridge_server.core.operation import Entry, Errand, Plan, Site, Transfer
-from rankbridge_server.core.operations import ALL_REDUCE, AllReduce, Operation
-from rankbridge_server.core.outcome import Outcome
-from rankbridge_server.core.refs import Ref
+from rankbridge_server.core.operations.operation import Entry, Errand, Plan, Site, Transfer
+from rankbridge_server.core.operations.outcome import Outcome
+from rankbridge_server.core.operations.table import ALL_REDUCE, AllReduce, Operation
+from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.task import VERDICT_GRACE, Task
 
 DEFINITE = {ErrorCode.MISMATCH, ErrorCode.PEER_MISSING, ErrorCode.CANCELLED}

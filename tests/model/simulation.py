@@ -21,17 +21,10 @@ from typing import Any, ClassVar
 
 from rankbridge_server.backends.fake import backend as fake_backend
 from rankbridge_server.backends.fake import meeting
-from rankbridge_server.core import (
-    forming,
-    generation,
-    lane,
-    outcomes,
-    preparation,
-    rank,
-    reaper,
-    refs,
-    task,
-)
+from rankbridge_server.core import generation, lane, rank, task
+from rankbridge_server.core.groups import forming, preparation
+from rankbridge_server.core.operations import outcomes
+from rankbridge_server.core.refs import reaper, refs
 from rankbridge_server.links import desk, waiting
 
 # Whether a thread that takes a lock lets another go first.

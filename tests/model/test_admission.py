@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.model.settings import PURE
 
-from rankbridge_server.core.admission import (
+from rankbridge_server.core.admission.admission import (
     REMEMBERED_FAILURES,
     Admission,
     Arrival,

@@ -15,8 +15,8 @@ from tests.support.simulated_links import Network
 from rankbridge_server.backends.fake import FakeHub
 from rankbridge_server.core.coordinator import GroupDescription, ReduceOp
 from rankbridge_server.core.errors import BridgeError
-from rankbridge_server.core.operations import AllReduce
-from rankbridge_server.core.refs import Ref
+from rankbridge_server.core.operations.table import AllReduce
+from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.task import Call as TaskCall
 
 SESSION = "s"

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 from tests.model.settings import PURE
 
-from rankbridge_server.core.admission import Ruling
-from rankbridge_server.core.matching import Answer, Matching, Post, Side
+from rankbridge_server.core.admission.admission import Ruling
+from rankbridge_server.core.admission.matching import Answer, Matching, Post, Side
 
 SIZE = 3
 PLACES = st.integers(0, SIZE - 1)

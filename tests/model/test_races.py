@@ -13,7 +13,7 @@ from tests.support.simulated_links import Network
 from rankbridge_server.backends.fake import FakeHub
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase
-from rankbridge_server.core.operations import ALL_REDUCE, AllReduce
+from rankbridge_server.core.operations.table import ALL_REDUCE, AllReduce
 from rankbridge_server.core.task import Call, Task
 
 ORDERS = range(1, 401)

@@ -9,17 +9,17 @@ from typing import Any, TypeVar
 from rankbridge_server.backends.fake import FakeBackend, FakeHub
 from rankbridge_server.core.coordinator import Backend, GroupDescription
 from rankbridge_server.core.dtype import Dtype
-from rankbridge_server.core.forming import Formed, form
+from rankbridge_server.core.groups.forming import Formed, form
+from rankbridge_server.core.groups.preparation import RankAddress
+from rankbridge_server.core.groups.regrouping import PeerState
 from rankbridge_server.core.limits import Limits
 from rankbridge_server.core.links import LinkMaker
-from rankbridge_server.core.operations import Operation
-from rankbridge_server.core.outcome import Outcome
-from rankbridge_server.core.preparation import RankAddress
+from rankbridge_server.core.operations.outcome import Outcome
+from rankbridge_server.core.operations.table import Operation
 from rankbridge_server.core.rank import Identity, Rank, State
-from rankbridge_server.core.refs import Ref
-from rankbridge_server.core.regrouping import PeerState
+from rankbridge_server.core.refs.refs import Ref
+from rankbridge_server.core.refs.tensors import Arange, Full, Init, TensorSpec
 from rankbridge_server.core.task import Call
-from rankbridge_server.core.tensors import Arange, Full, Init, TensorSpec
 from rankbridge_server.links.local import LocalHub
 
 Args = TypeVar("Args")

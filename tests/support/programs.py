@@ -9,7 +9,7 @@ from tests.support.local_gang import LocalGang, a_call
 
 from rankbridge_server.core.coordinator import Coordinator, ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode
-from rankbridge_server.core.operations import (
+from rankbridge_server.core.operations.table import (
     ALL_GATHER,
     ALL_REDUCE,
     BARRIER,
@@ -24,7 +24,7 @@ from rankbridge_server.core.operations import (
     RunProgram,
 )
 from rankbridge_server.core.rank import Rank
-from rankbridge_server.core.refs import Ref
+from rankbridge_server.core.refs.refs import Ref
 
 SIZE = 3
 """Ranks of a gang."""

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field
 
 from tests.model.simulation import Process, SimulatedCondition, Simulation
 
-from rankbridge_server.core.admission import Arrival, Reply, Verdict
-from rankbridge_server.core.letters import Command, Letter, Relay, Report
+from rankbridge_server.core.admission.admission import Arrival, Reply, Verdict
+from rankbridge_server.core.admission.matching import Answer, Match, Post
+from rankbridge_server.core.gang_calls.messages import Command, Letter, Relay, Report
 from rankbridge_server.core.links import Ended, LinkMaker, Links, Rest
-from rankbridge_server.core.matching import Answer, Match, Post
 from rankbridge_server.links.desk import Desk
 from rankbridge_server.links.waiting import Waiting
 

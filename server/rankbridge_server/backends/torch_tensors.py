@@ -12,7 +12,7 @@ import torch
 
 from ..core.dtype import Dtype
 from ..core.errors import BridgeError, ErrorCode, invalid
-from ..core.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
+from ..core.refs.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
 from .dtypes import TORCH
 from .pieces import as_bytes
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ..agent.messages import Failed, Form, Formed, Line, Ping, Pong, Ready
-from ..core import forming
 from ..core.coordinator import Backend
 from ..core.errors import BridgeError
+from ..core.groups import forming
 from ..core.links import LinkMaker
 from ..core.queues import host
 from ..core.rank import Identity, Rank

@@ -8,7 +8,7 @@ from enum import Enum
 from typing import Protocol, runtime_checkable
 
 from .dtype import Dtype
-from .tensors import Tensors
+from .refs.tensors import Tensors
 
 
 class ReduceOp(Enum):

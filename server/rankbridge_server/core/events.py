@@ -12,7 +12,7 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from .errors import BridgeError, ErrorCode, Failure
-from .group import GroupView
+from .groups.group import GroupView
 
 KEPT = 1024
 MAX_WATCHES = 64

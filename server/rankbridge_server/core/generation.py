@@ -6,17 +6,17 @@ import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .admission import Arrival, Notice, Ruling, Verdict
+from .admission.admission import Arrival, Notice, Ruling, Verdict
+from .admission.matching import Match, Post
+from .admission.verdicts import disagreement, told, unmatched
 from .coordinator import Backend
 from .errors import BridgeError, ErrorCode, Phase, Place, RankDetail, RankState, unknown_group
 from .events import EventLog, Formed, Kind
-from .group import Group, GroupView, Membership
+from .groups.group import Group, GroupView, Membership
 from .links import Ended, Links
-from .matching import Match, Post
-from .operation import Entry, Errand, Meeting, Plan, Transfer
+from .operations.operation import Entry, Errand, Meeting, Plan, Transfer
 from .queues.view import QueueView
 from .task import VERDICT_GRACE, Task, cancelled
-from .verdicts import disagreement, told, unmatched
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from .admission import Arrival, Notice, Verdict
-from .letters import Letter, Relay, Report
-from .matching import Match, Post
+from .admission.admission import Arrival, Notice, Verdict
+from .admission.matching import Match, Post
+from .gang_calls.messages import Letter, Relay, Report
 
 
 @dataclass(frozen=True, slots=True)

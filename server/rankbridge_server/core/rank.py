@@ -11,20 +11,20 @@ from typing import TypeVar
 from .coordinator import Backend, GroupDescription
 from .errors import BridgeError, ErrorCode, Phase, Place, invalid, unknown_group
 from .events import EventLog
-from .gang_calls import GangCalls
+from .gang_calls.gang_calls import GangCalls
+from .gang_calls.route import Route
 from .generation import Generation
-from .graphs import GraphStore
-from .group import WORLD, GroupView
+from .groups.group import WORLD, GroupView
+from .groups.preparation import Preparation, RankAddress
 from .limits import Limits
 from .links import Ended, LinkMaker
-from .operation import Errand, Operation, Site, Transfer
-from .outcomes import Outcomes
-from .preparation import Preparation, RankAddress
+from .operations.operation import Errand, Operation, Site, Transfer
+from .operations.outcomes import Outcomes
+from .programs.graphs import GraphStore
 from .queues.host import host_id as this_host
 from .queues.view import QueueView
-from .reaper import Reaper
-from .refs import MAX_ID_BYTES, RefStore
-from .route import Route
+from .refs.reaper import Reaper
+from .refs.refs import MAX_ID_BYTES, RefStore
 from .shared_memory.directory import SharedDirectory
 from .shared_memory.segments import Segments
 from .task import Call, Task

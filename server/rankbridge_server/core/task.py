@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from .errors import BridgeError, ErrorCode, Failure, Phase, Place
-from .outcome import Outcome
+from .operations.outcome import Outcome
 
 # How much longer than its timeout a call waits for a verdict that is on its way from the leader.
 VERDICT_GRACE = 1.0

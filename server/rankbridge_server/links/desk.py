@@ -8,8 +8,8 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..core.admission import Admission, Arrival, Notice, Reply, Verdict
-from ..core.matching import Answer, Matching, Post
+from ..core.admission.admission import Admission, Arrival, Notice, Reply, Verdict
+from ..core.admission.matching import Answer, Matching, Post
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,9 @@ import time
 
 from rankbridge.link.v1 import link_pb2 as pb
 
-from ..core.admission import Arrival
-from ..core.letters import Relay, Report
-from ..core.matching import Post
+from ..core.admission.admission import Arrival
+from ..core.admission.matching import Post
+from ..core.gang_calls.messages import Relay, Report
 from . import wire
 from .link import Link
 from .party import Party, Switch

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from rankbridge.link.v1 import link_pb2 as pb
 
-from ..core.admission import GO, Admission, Arrival, Notice, Reply, Verdict
-from ..core.letters import Relay, Report
-from ..core.matching import Answer, Matching, Post
+from ..core.admission.admission import GO, Admission, Arrival, Notice, Reply, Verdict
+from ..core.admission.matching import Answer, Matching, Post
+from ..core.gang_calls.messages import Relay, Report
 from . import wire
 from .link import Link
 from .party import Party, Switch

@@ -9,10 +9,10 @@ from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
-from ..core.admission import Arrival, Notice, Reply, Verdict
-from ..core.letters import Command, Letter, Relay, Report
+from ..core.admission.admission import Arrival, Notice, Reply, Verdict
+from ..core.admission.matching import Answer, Match, Post
+from ..core.gang_calls.messages import Command, Letter, Relay, Report
 from ..core.links import Ended, Links, Rest
-from ..core.matching import Answer, Match, Post
 from .desk import Desk
 from .waiting import Waiting
 

@@ -13,10 +13,10 @@ from typing import Protocol
 
 from rankbridge.link.v1 import link_pb2 as pb
 
-from ..core.admission import Arrival, Notice, Verdict
-from ..core.letters import Letter, Relay, Report
+from ..core.admission.admission import Arrival, Notice, Verdict
+from ..core.admission.matching import Match, Post
+from ..core.gang_calls.messages import Letter, Relay, Report
 from ..core.links import Ended
-from ..core.matching import Match, Post
 from . import wire
 from .link import Link
 from .readers import Readers, Turn

@@ -14,11 +14,11 @@ from pathlib import Path
 
 from rankbridge.link.v1 import link_pb2 as pb
 
-from ..core.admission import Arrival, Notice, Verdict
-from ..core.group import WORLD
-from ..core.letters import Letter, Relay, Report
+from ..core.admission.admission import Arrival, Notice, Verdict
+from ..core.admission.matching import Match, Post
+from ..core.gang_calls.messages import Letter, Relay, Report
+from ..core.groups.group import WORLD
 from ..core.links import Ended, Links, Rest
-from ..core.matching import Match, Post
 from . import wire
 from .follower import Follower
 from .heartbeat import Heartbeat

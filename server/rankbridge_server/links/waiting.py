@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from concurrent.futures import Future, InvalidStateError
 
-from ..core.admission import Arrival, Verdict
+from ..core.admission.admission import Arrival, Verdict
 
 
 class Waiting:

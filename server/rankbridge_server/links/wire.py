@@ -8,10 +8,10 @@ from google.protobuf.message import DecodeError
 
 from rankbridge.link.v1 import link_pb2 as pb
 
-from ..core.admission import GO, Arrival, Member, Reply, Ruling, Verdict
-from ..core.letters import Command, Errand, Relay, Report
+from ..core.admission.admission import GO, Arrival, Member, Reply, Ruling, Verdict
+from ..core.admission.matching import Match, Post, Side
+from ..core.gang_calls.messages import Command, Errand, Relay, Report
 from ..core.links import Ended
-from ..core.matching import Match, Post, Side
 
 MAX_FRAME = 16 * 1024 * 1024
 _LENGTH = 4

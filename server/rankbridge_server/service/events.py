@@ -12,7 +12,7 @@ from rankbridge.v1 import rank_service_pb2 as pb
 from ..core.errors import BridgeError, Failure, Place, invalid
 from ..core.events import Event, Formed, Kind, Straggler
 from ..core.rank import Rank
-from . import wire
+from .wire import wire
 
 _FAILURES = {Kind.OVER: "over", Kind.MISMATCH: "mismatch", Kind.PEER_MISSING: "peer_missing"}
 

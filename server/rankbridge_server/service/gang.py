@@ -15,16 +15,16 @@ from rankbridge.v1.rank_service_pb2_grpc import RankServiceStub
 
 from ..core.coordinator import GroupDescription
 from ..core.errors import BridgeError, ErrorCode, Phase, invalid
-from ..core.forming import Formed, form
-from ..core.preparation import RankAddress
+from ..core.groups.forming import Formed, form
+from ..core.groups.preparation import RankAddress
+from ..core.groups.regrouping import PeerState
 from ..core.rank import Rank
-from ..core.regrouping import PeerState
-from . import wire
-from .executing import Streams
 from .gang_calls import WireParts, respond
 from .rank import DEFAULT_FORMING_TIMEOUT_MS
 from .running import answered
+from .streams.executing import Streams
 from .targets import is_unix
+from .wire import wire
 
 Reply = TypeVar("Reply")
 

@@ -12,15 +12,15 @@ from rankbridge.v1 import gang_service_pb2 as pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
 
 from ..core.errors import BridgeError, Failure, Phase, Place, invalid
-from ..core.group import WORLD
-from ..core.outcome import Outcome
+from ..core.gang_calls.route import Route
+from ..core.groups.group import WORLD
+from ..core.operations.outcome import Outcome
 from ..core.rank import Rank
-from ..core.refs import Ref
-from ..core.route import Route
+from ..core.refs.refs import Ref
 from ..core.task import Task, failure_of
-from . import values, wire
-from .operations import GANG_OPERATIONS, OPERATIONS
+from .operations.table import GANG_OPERATIONS, OPERATIONS
 from .running import answered
+from .wire import values, wire
 
 Leave = Callable[[Callable[[], None]], None]
 """Takes what is to be called when the caller of a gang call has gone."""

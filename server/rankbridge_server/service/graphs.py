@@ -10,13 +10,13 @@ from rankbridge.v1 import call_pb2
 from rankbridge.v1 import graph_service_pb2 as pb
 from rankbridge.v1 import graph_service_pb2_grpc as stub
 
-from ..core import operations as core
-from ..core.group import WORLD
-from ..core.operation import Graph
+from ..core.groups.group import WORLD
+from ..core.operations import table as core
+from ..core.operations.operation import Graph
 from ..core.rank import Rank
-from . import typed
+from .operations import typed
+from .operations.wire_operation import WireOperation
 from .running import answered
-from .wire_operation import WireOperation
 
 REPLAY: WireOperation[pb.ReplayRequest, core.Replay] = WireOperation(
     core.REPLAY, lambda r: core.Replay(r.graph)

@@ -9,12 +9,12 @@ import grpc
 from rankbridge.v1 import group_service_pb2 as pb
 from rankbridge.v1 import group_service_pb2_grpc as stub
 
-from ..core.group import GroupView
+from ..core.groups.group import GroupView
 from ..core.rank import Rank
-from . import wire
-from .operations import DESTROY_GROUP, NEW_GROUP
+from .operations.table import DESTROY_GROUP, NEW_GROUP
+from .operations.wire_operation import WireOperation
 from .running import answered, run
-from .wire_operation import WireOperation
+from .wire import wire
 
 
 class GroupServicer(stub.GroupServiceServicer):

@@ -10,10 +10,11 @@ from rankbridge.v1 import operation_service_pb2_grpc as stub
 from ..core.errors import BridgeError, Phase, invalid
 from ..core.rank import Rank
 from ..core.task import Task
-from . import typed, values, wire
-from .operations import COALESCE, OPERATIONS
-from .programs import RUN_PROGRAM
+from .operations import typed
+from .operations.programs import RUN_PROGRAM
+from .operations.table import COALESCE, OPERATIONS
 from .running import answered, submit
+from .wire import values, wire
 
 _STATES = {
     Phase.CHECK: pb.OPERATION_STATE_QUEUED,

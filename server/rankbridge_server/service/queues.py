@@ -9,12 +9,13 @@ import grpc
 from rankbridge.v1 import queue_service_pb2 as pb
 from rankbridge.v1 import queue_service_pb2_grpc as stub
 
-from ..core import operations as core
+from ..core.operations import table as core
 from ..core.queues.view import QueueView
 from ..core.rank import Rank
-from . import typed, values
+from .operations import typed
+from .operations.wire_operation import WireOperation
 from .running import answered, run
-from .wire_operation import WireOperation
+from .wire import values
 
 NEW_QUEUE: WireOperation[pb.NewQueueRequest, core.NewQueue] = WireOperation(
     core.NEW_QUEUE,

@@ -13,9 +13,10 @@ from rankbridge.v1 import rank_service_pb2 as pb
 from rankbridge.v1 import rank_service_pb2_grpc as stub
 
 from ..core.rank import Rank
-from . import events, wire
-from .operations import OPERATIONS
+from . import events
+from .operations.table import OPERATIONS
 from .running import answered
+from .wire import wire
 
 DEFAULT_FORMING_TIMEOUT_MS = 10_000
 

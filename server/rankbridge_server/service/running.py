@@ -10,11 +10,11 @@ import grpc
 from rankbridge.v1 import error_pb2
 
 from ..core.errors import BridgeError, Place
-from ..core.outcome import Outcome
+from ..core.operations.outcome import Outcome
 from ..core.rank import Rank
 from ..core.task import Task, failure_of
-from . import wire
-from .wire_operation import R, WireOperation
+from .operations.wire_operation import R, WireOperation
+from .wire import wire
 
 Response = TypeVar("Response")
 

@@ -36,21 +36,21 @@ from rankbridge.v1 import (
 
 from ..core.events import MAX_WATCHES
 from ..core.rank import Rank
-from . import refs
-from .collectives import COLLECTIVES
-from .executing import MAX_STREAMS
 from .gang import GangServicer
 from .graphs import GraphServicer
 from .group import GroupServicer
-from .local_streams import SUFFIX, LocalStreams
-from .objects import OBJECTS
 from .operation import OperationServicer
-from .point_to_point import POINT_TO_POINT
+from .operations.collectives import COLLECTIVES
+from .operations.objects import OBJECTS
+from .operations.point_to_point import POINT_TO_POINT
+from .operations.typed import servicer
+from .operations.wire_operation import WireOperation
 from .queues import QueueServicer
 from .rank import RankServicer
+from .refs import service as refs
+from .streams.executing import MAX_STREAMS
+from .streams.local_streams import SUFFIX, LocalStreams
 from .targets import is_unix, socket_path
-from .typed import servicer
-from .wire_operation import WireOperation
 
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 # Every pending operation and every watcher holds a thread, made when it is needed. Above the operations that a rank

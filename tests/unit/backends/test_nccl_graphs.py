@@ -17,7 +17,7 @@ from tests.support.waiting import until
 from rankbridge_server.backends.nccl import NcclBackend, cuda_graph
 from rankbridge_server.core.coordinator import Captured, Capturing, Coordinator, ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode
-from rankbridge_server.core.operations import (
+from rankbridge_server.core.operations.table import (
     ALL_GATHER,
     ALL_REDUCE,
     ALL_TO_ALL,
@@ -40,8 +40,8 @@ from rankbridge_server.core.operations import (
     Replay,
     Scatter,
 )
-from rankbridge_server.core.refs import Ref
-from rankbridge_server.core.tensors import Arange
+from rankbridge_server.core.refs.refs import Ref
+from rankbridge_server.core.refs.tensors import Arange
 
 TIMEOUT_S = 60.0
 SIZE = 3

@@ -10,10 +10,10 @@ import torch
 from rankbridge_server.backends.dtypes import TORCH
 from rankbridge_server.backends.nccl.tensors import DeviceTensors
 from rankbridge_server.backends.torch_tensors import TorchTensors
-from rankbridge_server.core.cargo import as_bytes, as_tensor
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure
-from rankbridge_server.core.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
+from rankbridge_server.core.operations.payloads import as_bytes, as_tensor
+from rankbridge_server.core.refs.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
 
 
 class Device:

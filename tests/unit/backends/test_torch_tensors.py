@@ -12,7 +12,7 @@ from rankbridge_server.backends.dtypes import TORCH
 from rankbridge_server.backends.torch_tensors import TorchTensors
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode
-from rankbridge_server.core.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
+from rankbridge_server.core.refs.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
 
 
 def make(dtype: Dtype, init: Init, shape: tuple[int, ...] = (6,), device: str = "") -> torch.Tensor:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rankbridge_server.core.admission import (
+from rankbridge_server.core.admission.admission import (
     REMEMBERED_FAILURES,
     Admission,
     Arrival,

@@ -12,7 +12,8 @@ from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase, RankState
 from rankbridge_server.core.limits import Limits
-from rankbridge_server.core.operations import (
+from rankbridge_server.core.operations.outcome import Outcome
+from rankbridge_server.core.operations.table import (
     ALL_GATHER,
     ALL_REDUCE,
     ALL_TO_ALL,
@@ -33,8 +34,7 @@ from rankbridge_server.core.operations import (
     ReduceScatter,
     Scatter,
 )
-from rankbridge_server.core.outcome import Outcome
-from rankbridge_server.core.refs import Ref
+from rankbridge_server.core.refs.refs import Ref
 
 SIZE = 3
 SHORT_S = 0.2

@@ -9,7 +9,7 @@ from tests.support.local_gang import LocalGang
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure
 from rankbridge_server.core.events import MAX_WATCHES, EventLog, Formed, Kind, Seen, Watch
-from rankbridge_server.core.operations import BARRIER, Barrier
+from rankbridge_server.core.operations.table import BARRIER, Barrier
 
 FORMED = Formed(2, ())
 OVER = Failure(code=ErrorCode.PEER_LOST, message="rank 1 is lost")

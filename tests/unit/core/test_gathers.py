@@ -10,7 +10,8 @@ from tests.support.local_gang import LocalGang
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, RankState
 from rankbridge_server.core.limits import Limits
-from rankbridge_server.core.operations import (
+from rankbridge_server.core.operations.outcome import Packed
+from rankbridge_server.core.operations.table import (
     ALL_GATHER,
     ALL_REDUCE,
     ALL_TO_ALL,
@@ -29,8 +30,7 @@ from rankbridge_server.core.operations import (
     Scan,
     SendObject,
 )
-from rankbridge_server.core.outcome import Packed
-from rankbridge_server.core.refs import Ref
+from rankbridge_server.core.refs.refs import Ref
 
 SIZE = 3
 STACKED, LIST = GatherLayout.STACKED, GatherLayout.LIST

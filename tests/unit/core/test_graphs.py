@@ -9,7 +9,8 @@ from tests.support.local_gang import LocalGang
 
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode
-from rankbridge_server.core.operations import (
+from rankbridge_server.core.operations.outcome import Packed
+from rankbridge_server.core.operations.table import (
     ALL_GATHER,
     ALL_GATHER_OBJECT,
     ALL_REDUCE,
@@ -24,9 +25,8 @@ from rankbridge_server.core.operations import (
     GatherLayout,
     Replay,
 )
-from rankbridge_server.core.outcome import Packed
-from rankbridge_server.core.refs import Ref
-from rankbridge_server.core.tensors import Full
+from rankbridge_server.core.refs.refs import Ref
+from rankbridge_server.core.refs.tensors import Full
 
 SIZE = 3
 

@@ -8,8 +8,9 @@ import pytest
 from tests.support.local_gang import LocalGang, a_call
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Phase
-from rankbridge_server.core.group import GroupView
-from rankbridge_server.core.operations import (
+from rankbridge_server.core.groups.group import GroupView
+from rankbridge_server.core.operations.outcome import Outcome
+from rankbridge_server.core.operations.table import (
     ALL_GATHER,
     BARRIER,
     DESTROY_GROUP,
@@ -19,8 +20,7 @@ from rankbridge_server.core.operations import (
     DestroyGroup,
     NewGroup,
 )
-from rankbridge_server.core.outcome import Outcome
-from rankbridge_server.core.refs import Ref
+from rankbridge_server.core.refs.refs import Ref
 
 SIZE = 4
 

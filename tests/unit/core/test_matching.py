@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rankbridge_server.core.admission import Ruling
-from rankbridge_server.core.matching import Answer, Match, Matching, Post, Side
+from rankbridge_server.core.admission.admission import Ruling
+from rankbridge_server.core.admission.matching import Answer, Match, Matching, Post, Side
 
 
 def send(number: int, dst: int, tag: int = 0, spec: str = "float32[2]", timeout: float = 10.0) -> Post:

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from tests.support.local_gang import LocalGang
 
-from rankbridge_server.core.cargo import MAX_OBJECT_BYTES, MAX_SKELETON_BYTES
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, RankState
 from rankbridge_server.core.limits import Limits
-from rankbridge_server.core.operations import (
+from rankbridge_server.core.operations.outcome import Packed, TensorDict
+from rankbridge_server.core.operations.payloads import MAX_OBJECT_BYTES, MAX_SKELETON_BYTES
+from rankbridge_server.core.operations.table import (
     ALL_GATHER_OBJECT,
     ALL_REDUCE_VALUE,
     BARRIER,
@@ -29,8 +30,7 @@ from rankbridge_server.core.operations import (
     GivenDict,
     ScatterObject,
 )
-from rankbridge_server.core.outcome import Packed, TensorDict
-from rankbridge_server.core.values import MAX_BITS
+from rankbridge_server.core.operations.values import MAX_BITS
 
 SIZE = 3
 DATA = [Packed(b"one"), Packed(b""), Packed(b"three" * 100)]

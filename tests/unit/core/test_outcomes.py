@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Place
-from rankbridge_server.core.operations import SendObject
-from rankbridge_server.core.outcome import Packed
-from rankbridge_server.core.outcomes import Outcomes
+from rankbridge_server.core.operations.outcome import Packed
+from rankbridge_server.core.operations.outcomes import Outcomes
+from rankbridge_server.core.operations.table import SendObject
 from rankbridge_server.core.task import Task
 
 HALF = Packed(bytes(6000))

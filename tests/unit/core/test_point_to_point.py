@@ -14,9 +14,10 @@ from tests.support.waiting import until
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, RankState
-from rankbridge_server.core.group import WORLD
+from rankbridge_server.core.groups.group import WORLD
 from rankbridge_server.core.limits import Limits
-from rankbridge_server.core.operations import (
+from rankbridge_server.core.operations.outcome import Packed, Received, TensorDict
+from rankbridge_server.core.operations.table import (
     ALL_REDUCE_VALUE,
     BARRIER,
     DESTROY_GROUP,
@@ -40,10 +41,9 @@ from rankbridge_server.core.operations import (
     SendObject,
     SendTensorDict,
 )
-from rankbridge_server.core.outcome import Packed, Received, TensorDict
-from rankbridge_server.core.refs import Ref
+from rankbridge_server.core.refs.refs import Ref
+from rankbridge_server.core.refs.tensors import TensorSpec
 from rankbridge_server.core.task import Task
-from rankbridge_server.core.tensors import TensorSpec
 from rankbridge_server.links.sockets import SocketLinkMaker
 
 PATIENCE_S = 30.0

@@ -9,7 +9,8 @@ from tests.support.programs import SIZE, add, barrier, codes, errors, held, loop
 
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import ErrorCode
-from rankbridge_server.core.operations import (
+from rankbridge_server.core.operations.outcome import weight_of
+from rankbridge_server.core.operations.table import (
     ALL_GATHER,
     ALL_REDUCE,
     ALL_TO_ALL,
@@ -26,7 +27,6 @@ from rankbridge_server.core.operations import (
     ReduceScatter,
     RunProgram,
 )
-from rankbridge_server.core.outcome import weight_of
 
 
 def test_a_step_takes_what_another_has_given(gang: LocalGang) -> None:

@@ -11,14 +11,10 @@ from tests.support.waiting import until
 
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode
-from rankbridge_server.core.operations import (
-    RUN_PROGRAM,
-    ProgramStep,
-    RunProgram,
-)
+from rankbridge_server.core.operations.table import RUN_PROGRAM, ProgramStep, RunProgram
 from rankbridge_server.core.rank import Rank
-from rankbridge_server.core.refs import Ref
-from rankbridge_server.core.tensors import Full, TensorSpec
+from rankbridge_server.core.refs.refs import Ref
+from rankbridge_server.core.refs.tensors import Full, TensorSpec
 
 
 @pytest.fixture

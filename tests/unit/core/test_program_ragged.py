@@ -20,7 +20,7 @@ from tests.support.programs import (
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import ErrorCode
 from rankbridge_server.core.limits import Limits
-from rankbridge_server.core.operations import (
+from rankbridge_server.core.operations.table import (
     ALL_GATHER,
     AllGather,
     GatherLayout,

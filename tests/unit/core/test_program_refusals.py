@@ -12,7 +12,7 @@ from tests.support.programs import SIZE, add, barrier, codes, errors, held, loop
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.limits import Limits
-from rankbridge_server.core.operations import (
+from rankbridge_server.core.operations.table import (
     ALL_GATHER,
     BARRIER,
     BROADCAST,
@@ -27,7 +27,7 @@ from rankbridge_server.core.operations import (
     ProgramStep,
     RunProgram,
 )
-from rankbridge_server.core.program import MAX_DEPTH, MAX_STEPS
+from rankbridge_server.core.programs.program import MAX_DEPTH, MAX_STEPS
 
 
 def too_deep() -> ProgramStep:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rankbridge_server.core.admission import Arrival
-from rankbridge_server.core.program_terms import MAX_HASHES, MAX_TEXT, difference, terms_of
+from rankbridge_server.core.admission.admission import Arrival
+from rankbridge_server.core.programs.terms import MAX_HASHES, MAX_TEXT, difference, terms_of
 
 SHORT = ["0 barrier", "1 loop 3", "1.0 'a' = all_reduce dtype=float32 shape=[1] op=sum"]
 LONG = [f"{number} all_reduce dtype=float32 shape=[{number}] op=sum" for number in range(1000)]

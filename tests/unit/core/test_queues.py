@@ -14,7 +14,8 @@ from tests.support.proc import open_files
 from tests.support.waiting import until
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase, RankState
-from rankbridge_server.core.operations import (
+from rankbridge_server.core.operations.outcome import Packed
+from rankbridge_server.core.operations.table import (
     BARRIER,
     COALESCE,
     DEQUEUE,
@@ -31,7 +32,6 @@ from rankbridge_server.core.operations import (
     NewQueue,
     Operation,
 )
-from rankbridge_server.core.outcome import Packed
 from rankbridge_server.core.queues import line, meeting, operations, reading, writing
 from rankbridge_server.core.queues.line import Line
 from rankbridge_server.core.queues.loop import Bell

@@ -17,7 +17,7 @@ from tests.support.proc import open_files
 from tests.support.waiting import until
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Place
-from rankbridge_server.core.outcome import Packed
+from rankbridge_server.core.operations.outcome import Packed
 from rankbridge_server.core.queues.loop import Bell
 from rankbridge_server.core.queues.meeting import Neighbours, Shape
 from rankbridge_server.core.queues.posts import Posts

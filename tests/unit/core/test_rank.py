@@ -14,11 +14,13 @@ from rankbridge_server.core import generation as generation_module
 from rankbridge_server.core.coordinator import GroupDescription, Joining, ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase, RankState
-from rankbridge_server.core.forming import form
-from rankbridge_server.core.group import GroupView
+from rankbridge_server.core.groups.forming import form
+from rankbridge_server.core.groups.group import GroupView
+from rankbridge_server.core.groups.preparation import RankAddress
 from rankbridge_server.core.limits import Limits
 from rankbridge_server.core.links import Ended
-from rankbridge_server.core.operations import (
+from rankbridge_server.core.operations.outcome import Outcome
+from rankbridge_server.core.operations.table import (
     ALL_GATHER,
     ALL_REDUCE,
     BARRIER,
@@ -34,10 +36,8 @@ from rankbridge_server.core.operations import (
     Gather,
     NewGroup,
 )
-from rankbridge_server.core.outcome import Outcome
-from rankbridge_server.core.preparation import RankAddress
 from rankbridge_server.core.rank import State
-from rankbridge_server.core.refs import Ref
+from rankbridge_server.core.refs.refs import Ref
 
 
 @pytest.fixture

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from rankbridge_server.core import refs as core_refs
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.limits import Limits
-from rankbridge_server.core.refs import Ref, RefStore
-from rankbridge_server.core.tensors import TensorSpec
+from rankbridge_server.core.refs import refs as core_refs
+from rankbridge_server.core.refs.refs import Ref, RefStore
+from rankbridge_server.core.refs.tensors import TensorSpec
 
 SPEC = TensorSpec(Dtype.FLOAT32, (4,), "cpu")
 

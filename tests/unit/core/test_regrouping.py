@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from rankbridge_server.core.coordinator import GroupDescription
-from rankbridge_server.core.regrouping import PeerState, regroup
+from rankbridge_server.core.groups.regrouping import PeerState, regroup
 
 WORLD = GroupDescription("world", (0, 1, 2, 3))
 TP = GroupDescription("tp", (3, 1))

@@ -14,7 +14,7 @@ import pytest
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.limits import Limits
-from rankbridge_server.core.refs import RefStore
+from rankbridge_server.core.refs.refs import RefStore
 from rankbridge_server.core.shared_memory.copying import copy
 from rankbridge_server.core.shared_memory.directory import SharedDirectory, sweep
 from rankbridge_server.core.shared_memory.segments import MAX_ADOPTED, MAX_SEGMENTS, Segments

@@ -14,8 +14,8 @@ from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Phase
 from rankbridge_server.core.limits import Limits
 from rankbridge_server.core.links import LinkMaker
-from rankbridge_server.core.operations import ALL_REDUCE, BARRIER, AllReduce, Barrier
-from rankbridge_server.core.refs import Ref
+from rankbridge_server.core.operations.table import ALL_REDUCE, BARRIER, AllReduce, Barrier
+from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.task import Task
 from rankbridge_server.links.sockets import SocketLinkMaker
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rankbridge_server.core.admission import Arrival, Notice, Reply, Ruling, Straggling
+from rankbridge_server.core.admission.admission import Arrival, Notice, Reply, Ruling, Straggling
 from rankbridge_server.links.desk import Desk
 
 BARRIER = Arrival(0, "", "barrier", 10.0)

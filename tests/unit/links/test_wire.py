@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankbridge.link.v1 import link_pb2 as pb
-from rankbridge_server.core.admission import Arrival, Member, Reply, Ruling, Verdict
-from rankbridge_server.core.letters import Command, Errand, Relay, Report
+from rankbridge_server.core.admission.admission import Arrival, Member, Reply, Ruling, Verdict
+from rankbridge_server.core.gang_calls.messages import Command, Errand, Relay, Report
 from rankbridge_server.core.links import Ended
 from rankbridge_server.links import wire
 

@@ -17,9 +17,9 @@ from rankbridge.v1 import call_pb2, error_pb2, gang_service_pb2_grpc
 from rankbridge.v1 import collective_service_pb2 as collectives
 from rankbridge.v1 import gang_service_pb2 as pb
 from rankbridge.v1 import operation_service_pb2 as operations
-from rankbridge_server.core.operations import BARRIER, Barrier
-from rankbridge_server.service.local_streams import SUFFIX
+from rankbridge_server.core.operations.table import BARRIER, Barrier
 from rankbridge_server.service.server import Server
+from rankbridge_server.service.streams.local_streams import SUFFIX
 
 SIZE = 3
 PATIENCE_S = 60.0

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankbridge.v1 import ref_service_pb2 as pb
-from rankbridge_server.service.chunks import CHUNK_BYTES, encoded_chunks, parse_put, serialize_get
+from rankbridge_server.service.refs.chunks import CHUNK_BYTES, encoded_chunks, parse_put, serialize_get
 
 
 @pytest.mark.parametrize("length", [1, 127, 128, 16383, 16384, CHUNK_BYTES - 1, CHUNK_BYTES])

@@ -20,10 +20,10 @@ from rankbridge.v1 import object_service_pb2 as objects
 from rankbridge.v1 import operation_service_pb2 as operations
 from rankbridge.v1 import point_to_point_service_pb2 as point_to_point
 from rankbridge_server.core.errors import BridgeError, ErrorCode
-from rankbridge_server.core.letters import MAX_PART, MAX_RESULT
+from rankbridge_server.core.gang_calls.messages import MAX_PART, MAX_RESULT
 from rankbridge_server.core.links import LinkMaker
-from rankbridge_server.core.operations import BARRIER, NEW_GROUP, Barrier, NewGroup
-from rankbridge_server.core.refs import Ref
+from rankbridge_server.core.operations.table import BARRIER, NEW_GROUP, Barrier, NewGroup
+from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.links.sockets import SocketLinkMaker
 from rankbridge_server.service.gang_calls import WireParts, respond
 

@@ -28,8 +28,8 @@ from rankbridge.v1 import gang_service_pb2 as pb
 from rankbridge.v1 import object_service_pb2 as objects
 from rankbridge.v1 import operation_service_pb2 as operations
 from rankbridge.v1 import value_pb2
-from rankbridge_server.service.local_streams import SUFFIX
 from rankbridge_server.service.server import Server
+from rankbridge_server.service.streams.local_streams import SUFFIX
 
 VALUES = ["value"] * SIZE
 LARGE = 3_000

@@ -12,12 +12,12 @@ from rankbridge.v1 import collective_service_pb2 as collectives
 from rankbridge.v1 import gang_service_pb2 as gangs
 from rankbridge.v1 import object_service_pb2 as objects
 from rankbridge.v1 import operation_service_pb2 as pb
-from rankbridge_server.core import operations as core
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode
+from rankbridge_server.core.operations import table as core
 from rankbridge_server.service.gang_calls import WireParts, respond
-from rankbridge_server.service.operations import COALESCE, GANG_OPERATIONS, OPERATIONS
-from rankbridge_server.service.programs import RUN_PROGRAM
+from rankbridge_server.service.operations.programs import RUN_PROGRAM
+from rankbridge_server.service.operations.table import COALESCE, GANG_OPERATIONS, OPERATIONS
 
 SIZE = 3
 

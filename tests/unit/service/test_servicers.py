@@ -27,15 +27,15 @@ from rankbridge_server.backends.reductions import reduces
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.limits import Limits
-from rankbridge_server.core.refs import MAX_ID_BYTES, Ref
-from rankbridge_server.core.tensors import MAX_DIMENSIONS, TensorSpec
-from rankbridge_server.service import wire
-from rankbridge_server.service.collectives import COLLECTIVES
+from rankbridge_server.core.refs.refs import MAX_ID_BYTES, Ref
+from rankbridge_server.core.refs.tensors import MAX_DIMENSIONS, TensorSpec
 from rankbridge_server.service.gang import GangServicer
 from rankbridge_server.service.group import GroupServicer
+from rankbridge_server.service.operations.collectives import COLLECTIVES
+from rankbridge_server.service.operations.typed import servicer
 from rankbridge_server.service.rank import RankServicer
-from rankbridge_server.service.refs import MAX_PAGE, RefServicer
-from rankbridge_server.service.typed import servicer
+from rankbridge_server.service.refs.service import MAX_PAGE, RefServicer
+from rankbridge_server.service.wire import wire
 
 FLOAT = tensor_pb2.TensorSpec(dtype=dtype_pb2.DTYPE_FLOAT32, shape=[2])
 FILES = [

@@ -9,7 +9,7 @@ from typing import cast
 import torch
 
 from ...core.errors import BridgeError, ErrorCode
-from ...core.tensors import Init, TensorSpec
+from ...core.refs.tensors import Init, TensorSpec
 from ..pieces import as_bytes
 from ..torch_tensors import TorchTensors, check_bools, memory_of
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
-from ..cargo import MAX_OBJECT_BYTES, check_total
 from ..errors import BridgeError, ErrorCode, Phase, Place, failed_ranks, invalid
-from ..operation import Entry, Errand, Plan, Site, Transfer
-from ..outcome import Packed
-from ..refs import MAX_ID_BYTES
+from ..operations.operation import Entry, Errand, Plan, Site, Transfer
+from ..operations.outcome import Packed
+from ..operations.payloads import MAX_OBJECT_BYTES, check_total
+from ..refs.refs import MAX_ID_BYTES
 from ..task import Task
 from .loop import Bell
 from .meeting import Neighbours, Shape

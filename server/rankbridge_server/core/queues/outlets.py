@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..errors import BridgeError, ErrorCode
-from ..operation import Transfer
+from ..operations.operation import Transfer
 from ..task import Task
 from .line import Kind, Line, Note
 from .memory import Parcel

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from .. import matching
-from ..cargo import as_bytes, as_tensor, bytes_spec
+from ..admission import matching
+from ..admission.matching import Side
 from ..errors import BridgeError, ErrorCode, Place
-from ..matching import Side
-from ..operation import Meeting, Transfer
-from ..outcome import Outcome, Packed
+from ..operations.operation import Meeting, Transfer
+from ..operations.outcome import Outcome, Packed
+from ..operations.payloads import as_bytes, as_tensor, bytes_spec
+from ..refs.tensors import Tensors
 from ..task import Task
-from ..tensors import Tensors
 
 STANDING_S = 24 * 3600.0
 """How long a post waits that is posted again when it is over."""

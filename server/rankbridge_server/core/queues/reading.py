@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
 from ..errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
-from ..outcome import Packed
+from ..operations.outcome import Packed
 from ..task import Task
 from .line import STALL_S, Kind, Line, Note
 from .loop import Bell, Loop

@@ -1,0 +1,130 @@
+"""What a leader's word means to the caller: the errors that are made of verdicts and matches."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ..errors import BridgeError, ErrorCode, Failure, Phase, Place, RankDetail, RankState
+from ..events import Kind, Straggler
+from ..groups.group import Group
+from ..programs.terms import difference
+from ..task import cancelled
+from .admission import Arrival, Notice, Ruling, Straggling, Verdict
+from .matching import Match, Post
+
+
+def told(
+    notice: Notice, group: str, ranks: Sequence[int], generation: int
+) -> tuple[Kind, Failure | Straggler]:
+    """What is told of a group's admissions, as an event. `ranks`: of the group, in the gang."""
+    operation = notice.arrival.contract.partition(" ")[0]
+    if isinstance(notice, Straggling):
+        after = list(enumerate(zip(ranks, notice.after, strict=True)))
+        arrived = tuple((rank, place, at) for place, (rank, at) in after if at is not None)
+        missing = tuple((rank, place) for place, (rank, at) in after if at is None)
+        it = Straggler(group, operation, notice.operation_id, arrived, missing, notice.waited)
+        return Kind.STRAGGLER, it
+    place = Place(
+        rank=ranks[notice.rank_in_group],
+        group=group,
+        operation=operation,
+        operation_id=notice.operation_id,
+        generation=generation,
+    )
+    error = disagreement(notice.verdict, notice.arrival, ranks).at(place, Phase.ADMISSION)
+    kind = Kind.MISMATCH if notice.verdict.ruling is Ruling.MISMATCH else Kind.PEER_MISSING
+    return kind, error.failure
+
+
+def disagreement(verdict: Verdict, arrival: Arrival, ranks: Sequence[int]) -> BridgeError:
+    """What a verdict that is not GO means to who came with `arrival`. `ranks`: of the group, in the gang."""
+    if verdict.ruling is Ruling.REFUSED:
+        return _refused(verdict, ranks)
+    details: list[RankDetail] = []
+    for member in verdict.members:
+        if member.arrival is None:
+            state = RankState.MISSING
+        else:
+            state = RankState.ARRIVED if member.arrival == str(arrival) else RankState.DISAGREES
+        details.append(
+            RankDetail(
+                rank=ranks[member.rank_in_group],
+                rank_in_group=member.rank_in_group,
+                state=state,
+                detail=member.arrival or "",
+            )
+        )
+    if verdict.ruling is Ruling.PEER_MISSING:
+        missing = [detail.rank for detail in details if detail.state is RankState.MISSING]
+        return BridgeError.of(
+            ErrorCode.PEER_MISSING,
+            f"{len(ranks) - len(missing)} of {len(ranks)} ranks came, missing: {_names(missing)}",
+            expected=str(arrival),
+            got="no call",
+            ranks=tuple(details),
+        )
+    others = [detail for detail in details if detail.state is RankState.DISAGREES]
+    where = next(filter(None, (difference(str(arrival), detail.detail) for detail in others)), "")
+    return BridgeError.of(
+        ErrorCode.MISMATCH,
+        f"the members asked for different things, other than this rank: {_names([d.rank for d in others])}"
+        + (f"; the programs differ first in {where}" if where else ""),
+        expected=str(arrival),
+        got="; ".join(sorted({detail.detail for detail in others})) or "no call",
+        ranks=tuple(details),
+    )
+
+
+def _refused(verdict: Verdict, ranks: Sequence[int]) -> BridgeError:
+    (member,) = verdict.members
+    detail = RankDetail(
+        rank=ranks[member.rank_in_group],
+        rank_in_group=member.rank_in_group,
+        state=RankState.FAILED,
+        detail=member.arrival or "",
+    )
+    known = verdict.refusal in ErrorCode.__members__
+    code = ErrorCode[verdict.refusal] if known else ErrorCode.INTERNAL
+    return BridgeError.of(
+        code, f"rank {detail.rank} refused its part: {detail.detail}", phase=Phase.CHECK, ranks=(detail,)
+    )
+
+
+def unmatched(match: Match | None, post: Post, group: Group) -> BridgeError:
+    """A send or a receive that found nobody to meet, or another than it expected; None: its group has ended."""
+    ranks = group.description.ranks
+    if match is None:
+        return BridgeError.of(ErrorCode.ABORTED, f"group {group.name!r} has ended", got=str(post))
+    if match.ruling is Ruling.WITHDRAWN:
+        return cancelled("the controller asked for it")
+    if match.ruling is Ruling.PEER_MISSING:
+        missing = () if post.peer is None else (post.peer,)
+        who = "nobody came" if post.peer is None else f"rank {ranks[post.peer]} did not come"
+        return BridgeError.of(
+            ErrorCode.PEER_MISSING,
+            f"{who} for the {post}",
+            expected=f"the other end of the {post}",
+            got="no call",
+            ranks=tuple(
+                RankDetail(rank=ranks[place], rank_in_group=place, state=RankState.MISSING, detail="")
+                for place in missing
+            ),
+        )
+    return BridgeError.of(
+        ErrorCode.MISMATCH,
+        f"rank {ranks[match.peer]} has another end than this rank's",
+        expected=f"the other end of the {post}",
+        got=match.theirs,
+        ranks=(
+            RankDetail(
+                rank=ranks[match.peer],
+                rank_in_group=match.peer,
+                state=RankState.DISAGREES,
+                detail=match.theirs,
+            ),
+        ),
+    )
+
+
+def _names(ranks: Sequence[int]) -> str:
+    return "rank" + ("s " if len(ranks) != 1 else " ") + (", ".join(map(str, ranks)) or "none")

@@ -1,0 +1,1 @@
+"""One call to one rank that drives every member of a group."""

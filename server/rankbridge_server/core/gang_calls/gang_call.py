@@ -1,0 +1,69 @@
+"""One gang call, as the leader of its group sees it: every member's outcome, as they come."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+
+from ..task import Task
+
+
+class GangCall:
+    """What the members tell, by rank in group. Thread-safe.
+
+    `number` names it among those of this leader; `parts` are what the members are asked. `own` is the leader's part,
+    once that was begun. `future` gets every member's result, in group order, when all have told.
+    """
+
+    def __init__(self, number: int, operation_id: str, parts: Sequence[bytes]) -> None:
+        self.number = number
+        self.operation_id = operation_id
+        self.parts = parts
+        self.own: Task | None = None
+        self.future: Future[Sequence[bytes]] = Future()
+        size = len(parts)
+        self._lock = threading.Lock()
+        self._results: list[bytes | None] = [None] * size
+        self._left = size
+        self._open: bool | None = None
+
+    @property
+    def done(self) -> bool:
+        """Whether all have told."""
+        return not self._left
+
+    @property
+    def results(self) -> Sequence[bytes | None]:
+        """What the members have told so far; None for one that has not."""
+        return tuple(self._results)
+
+    def begin(self) -> bool:
+        """The members are about to be asked; False when it was given up before."""
+        with self._lock:
+            if self._open is None:
+                self._open = True
+            return self._open
+
+    def give_up(self) -> bool:
+        """Tells whether no member was asked, and will not be."""
+        with self._lock:
+            if self._open is None:
+                self._open = False
+            return not self._open
+
+    def tell(self, rank_in_group: int, result: bytes) -> None:
+        """A member's outcome; only its first counts. Raises IndexError when there is no such member."""
+        with self._lock:
+            if self._results[rank_in_group] is not None:
+                return
+            self._results[rank_in_group] = result
+            self._left -= 1
+            if self._left:
+                return
+        self.future.set_result([it or b"" for it in self._results])
+
+    def tell_all(self, result: bytes) -> None:
+        """The outcome of every member that has not told."""
+        for place in range(len(self._results)):
+            self.tell(place, result)

@@ -1,0 +1,303 @@
+"""Gang calls, as one rank sees them: those that it leads, and its parts of others'."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import replace
+from functools import partial
+from typing import Protocol
+
+from ..admission.admission import Ruling, Verdict
+from ..alarms import Alarms
+from ..errors import BridgeError, ErrorCode, Failure, Place, RankDetail, RankState, invalid
+from ..generation import Generation
+from ..operations.outcome import Outcome
+from ..task import VERDICT_GRACE, Task, cancelled, failure_of
+from .gang_call import GangCall
+from .messages import MAX_PART, MAX_RESULT, Command, Letter, Report
+from .relayed_calls import Asked, RelayedCalls
+from .route import Route
+
+_MAX_SHOWN = 500
+
+Results = Future[Sequence[bytes]]
+"""Every member's result, in group order, to come."""
+
+
+class Parts(Protocol):
+    """What only the wire's side knows: how parts, their outcomes, and whole calls are written."""
+
+    def begin(self, part: bytes, first: bool) -> Task:
+        """Submit this rank's part; `first`: on its lane, which does it next.
+
+        Raises BridgeError when it is refused: nothing has happened then.
+        """
+        ...
+
+    def result(self, outcome: Outcome) -> bytes:
+        """What an operation gave, as an outcome."""
+        ...
+
+    def failure(self, failure: Failure) -> bytes:
+        """A failure as an outcome."""
+        ...
+
+    def same(self, one: bytes, other: bytes) -> bool:
+        """Whether two parts under one operation id ask for the same, whatever their timeouts."""
+        ...
+
+    def call(self, request: bytes) -> Asked:
+        """Begin a gang call that another rank was asked for and this one leads."""
+        ...
+
+
+class GangCalls:
+    """Safe to call from any thread. `parts` is given by whoever serves the rank, before the first generation."""
+
+    def __init__(self) -> None:
+        self.parts: Parts | None = None
+        self._alarms = Alarms("gang-calls")
+        self.relayed = RelayedCalls(lambda request: self._parts().call(request), self._alarms)
+        self._lock = threading.Lock()
+        self._numbers = itertools.count(1)
+        self._led: dict[int, GangCall] = {}
+        self._by_id: dict[tuple[str, str], GangCall] = {}
+
+    def lead(
+        self, route: Route, operation_id: str, timeout: float, parts: Sequence[bytes]
+    ) -> tuple[Results, Callable[[], None]]:
+        """Begin a gang call in a group that this rank leads; gives the results to come, and what withdraws it.
+
+        They are there after at most `timeout` seconds, and a second more when members do not tell. Raises BridgeError
+        when no member was asked.
+        """
+        end = time.monotonic() + timeout
+        for place, part in enumerate(parts):
+            if len(part) > MAX_PART:
+                raise invalid(
+                    f"the part of rank_in_group {place} is too large for a gang call",
+                    expected=f"at most {MAX_PART} bytes",
+                    got=str(len(part)),
+                )
+        key = (route.group.name, operation_id)
+        with self._lock:
+            known = self._by_id.get(key)
+            if known is None:
+                it = GangCall(next(self._numbers), operation_id, parts)
+                self._led[it.number] = self._by_id[key] = it
+        if known is not None:
+            return self._again(known, parts, end), _nothing
+        it.future.add_done_callback(lambda _: self._forget(route, it))
+        self._begin_here(route, it, end)
+        return it.future, lambda: self._withdraw(route, it)
+
+    def heard(self, generation: Generation, letter: Letter) -> None:
+        """A letter has come. Called by whoever reads the links."""
+        if isinstance(letter, Command):
+            self._commanded(generation, letter)
+        elif isinstance(letter, Report):
+            it = self._led.get(letter.number)
+            if it is not None:
+                it.tell(letter.rank_in_group, letter.result)
+        else:
+            self.relayed.heard(generation, letter)
+
+    def _begin_here(self, route: Route, it: GangCall, end: float) -> None:
+        membership = route.group.membership
+        try:
+            if membership is None:
+                raise BridgeError.of(ErrorCode.INTERNAL, "the leader is no member of its group")
+            route.generation.await_end(it, lambda error: self._fill(route, it, error.failure))
+        except BridgeError:
+            self._forget(route, it)
+            raise
+        self._alarms.set(it, end, lambda: self._late(route, it, end))
+        # The lane asks the members in the group's order, and does its own part next.
+        membership.lane.add(lambda: self._begin_all(route, it))
+
+    def _forget(self, route: Route, it: GangCall) -> None:
+        self._alarms.cancel(it)
+        route.generation.forget_end(it)
+        with self._lock:
+            self._led.pop(it.number, None)
+            self._by_id.pop((route.group.name, it.operation_id), None)
+
+    def _begin_all(self, route: Route, it: GangCall) -> None:
+        """On the lane."""
+        if it.done or not it.begin():
+            return
+        generation, group = route.generation, route.group.name
+        # Links that are closed end the generation, and the call with it.
+        with suppress(OSError):
+            generation.links.command(group, it.number, it.parts)
+        try:
+            it.own = self._begin(generation, Command(group, it.number, it.parts[0]), 0)
+        except Exception as error:
+            # A fault of rankbridge: the lane goes on, and whoever waits is told.
+            self._fill(route, it, failure_of(error))
+
+    def _late(self, route: Route, it: GangCall, end: float) -> None:
+        """The time is over, and not all have told."""
+        if it.give_up():
+            message = "the timeout passed: it was queued behind others, and no member was asked"
+            self._fill(route, it, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
+        elif not it.done:
+            # Those who came are told what the leader rules.
+            self._alarms.set(it, end + VERDICT_GRACE, lambda: self._too_late(route, it))
+            if it.future.done():
+                self._alarms.cancel(it)
+
+    def _too_late(self, route: Route, it: GangCall) -> None:
+        self._withdraw(route, it)
+        message = "the timeout passed: it has not told what became of its part"
+        self._fill(route, it, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
+
+    def _again(self, it: GangCall, parts: Sequence[bytes], end: float) -> Results:
+        """The same call once more, while the first is under way. That this one's time is over ends only it."""
+        if not all(map(self._parts().same, it.parts, parts)):
+            raise invalid(
+                f"operation id {it.operation_id!r} is that of another gang call, which is under way",
+                expected="an id of its own",
+                got="another operation",
+            )
+        shared: Results = Future()
+
+        def late() -> None:
+            message = "the timeout passed: the operation goes on and may yet complete"
+            error = BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, message, indefinite=True)
+            with suppress(InvalidStateError):
+                shared.set_exception(error)
+
+        def told(first: Results) -> None:
+            self._alarms.cancel(shared)
+            with suppress(InvalidStateError):
+                shared.set_result(first.result())
+
+        self._alarms.set(shared, end, late)
+        it.future.add_done_callback(told)
+        return shared
+
+    def _begin(self, generation: Generation, command: Command, place: int) -> Task | None:
+        """Begin this rank's part; its outcome is told to the leader when it is there. None: it was refused."""
+        parts = self._parts()
+        try:
+            task = parts.begin(command.part, first=not place)
+        except BridgeError as error:
+            self._refuse(generation, command, place, error.failure)
+            return None
+        task.then(partial(self._told, generation, command, place))
+        return task
+
+    def _commanded(self, generation: Generation, command: Command) -> None:
+        group = generation.get(command.group)
+        # A group that has ended here refuses; its links know the place.
+        place = group.membership.rank_in_group if group and group.membership else -1
+        self._begin(generation, command, place)
+
+    def _refuse(self, generation: Generation, command: Command, place: int, failure: Failure) -> None:
+        operation_id = failure.place.operation_id if failure.place else ""
+        report = Report(
+            command.group,
+            place,
+            command.number,
+            operation_id,
+            self._fitting(failure),
+            failure.code.name,
+            _shown(str(failure)),
+        )
+        self._report(generation, report)
+
+    def _told(self, generation: Generation, command: Command, place: int, task: Task) -> None:
+        if task.error is not None:
+            result = self._fitting(task.error.failure)
+        elif task.agreement:
+            # The leader knows from its own part that all have agreed.
+            if place == 0 and (it := self._led.get(command.number)) is not None:
+                it.tell_all(self._parts().result(task.outcome()))
+            return
+        else:
+            result = self._parts().result(task.outcome())
+            if len(result) > MAX_RESULT:
+                result = b""
+        operation_id = task.place.operation_id
+        self._report(generation, Report(command.group, place, command.number, operation_id, result))
+
+    def _report(self, generation: Generation, report: Report) -> None:
+        if report.rank_in_group == 0:
+            if report.refusal:
+                generation.links.report(report)
+            it = self._led.get(report.number)
+            if it is not None:
+                it.tell(0, report.result)
+        else:
+            generation.links.report(report)
+
+    def _fill(self, route: Route, it: GangCall, failure: Failure) -> None:
+        """Those who have not told are given a failure: indefinite, unless all are known to have done nothing."""
+        nothing = it.give_up() or self._came_to_nothing(it)
+        for place, result in enumerate(it.results):
+            if result is None:
+                rank = route.group.description.ranks[place]
+                its = replace(failure, indefinite=not nothing, place=self._place(route, it, rank))
+                if not its.ranks:
+                    state = RankDetail(rank=rank, rank_in_group=place, state=RankState.MISSING)
+                    its = replace(its, ranks=(state,))
+                it.tell(place, self._fitting(its))
+
+    @staticmethod
+    def _came_to_nothing(it: GangCall) -> bool:
+        """Whether the leader's own part, and with it everyone's, is known not to have been admitted."""
+        if it.own is None:
+            # It was refused, once it has told.
+            return it.results[0] is not None
+        error = it.own.error
+        return error is not None and not error.failure.indefinite
+
+    def _place(self, route: Route, it: GangCall, rank: int) -> Place:
+        return Place(
+            rank=rank,
+            group=route.group.name,
+            operation="call",
+            operation_id=it.operation_id,
+            generation=route.generation.number,
+        )
+
+    def _withdraw(self, route: Route, it: GangCall) -> None:
+        """Nobody who was not admitted shall be."""
+        if it.done:
+            return
+        if it.give_up():
+            self._fill(route, it, cancelled("its caller has gone").failure)
+        else:
+            route.generation.links.refuse(route.group.name, it.operation_id, Verdict(Ruling.WITHDRAWN))
+
+    def _fitting(self, failure: Failure) -> bytes:
+        result = self._parts().failure(failure)
+        if len(result) > MAX_RESULT:
+            short = replace(
+                failure,
+                message=_shown(failure.message),
+                expected=_shown(failure.expected),
+                got=_shown(failure.got),
+                ranks=(),
+            )
+            result = self._parts().failure(short)
+        return result
+
+    def _parts(self) -> Parts:
+        if self.parts is None:
+            raise BridgeError.of(ErrorCode.INTERNAL, "this rank is not served, and takes no gang calls")
+        return self.parts
+
+
+def _nothing() -> None:
+    """Withdraws nothing: the call is another's."""
+
+
+def _shown(text: str) -> str:
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"

@@ -1,0 +1,157 @@
+"""Gang calls that one rank is asked for and another leads, as both see them."""
+
+from __future__ import annotations
+
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import Future, InvalidStateError
+from contextlib import suppress
+from dataclasses import replace
+from typing import Protocol
+
+from ..alarms import Alarms
+from ..errors import BridgeError, ErrorCode
+from ..generation import Generation
+from ..lane import Courier
+from ..task import VERDICT_GRACE
+from .messages import Errand, Relay
+from .route import Route
+
+
+class Asked(Protocol):
+    """A gang call that another rank has asked for, under way."""
+
+    @property
+    def withdraw(self) -> Callable[[], None]:
+        """What withdraws it."""
+        ...
+
+    def then(self, told: Callable[[], None]) -> None:
+        """Have `told` called when its response is there; it must be quick."""
+        ...
+
+    def packed(self) -> bytes:
+        """The response, once it is there. Raises nothing."""
+        ...
+
+
+class _Caller:
+    """Who made a call that another rank was asked for: it may have gone before the call has begun. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._gone = False
+        self._withdraw: Callable[[], None] | None = None
+
+    def leave(self, withdraw: Callable[[], None]) -> None:
+        """Say what is to be done when it has gone."""
+        with self._lock:
+            self._withdraw = withdraw
+            gone = self._gone
+        if gone:
+            withdraw()
+
+    def go(self) -> None:
+        """It has gone."""
+        with self._lock:
+            self._gone = True
+            withdraw = self._withdraw
+        if withdraw is not None:
+            withdraw()
+
+
+class RelayedCalls:
+    """What was asked of other ranks, and what they have asked. Safe to call from any thread."""
+
+    def __init__(self, begin: Callable[[bytes], Asked], alarms: Alarms) -> None:
+        """`begin` begins a gang call that another rank was asked for."""
+        self._begin = begin
+        self._alarms = alarms
+        # It begins them in the order in which they came, and answers; who reads the links has no time for either.
+        self._courier = Courier("gang-calls")
+        self._numbers = itertools.count(1)
+        self._asked: dict[int, Future[bytes]] = {}
+        # Callers of calls that were asked of other ranks, by generation, that rank, and its number.
+        self._callers: dict[tuple[int, int, int], _Caller] = {}
+
+    def ask(self, route: Route, body: bytes, timeout: float) -> tuple[Future[bytes], Callable[[], None]]:
+        """Have the group's leader do a gang call; gives its response to come, and what withdraws it.
+
+        The future ends at the latest some seconds after `timeout`. Raises BridgeError when nobody was asked.
+        """
+        generation = route.generation
+        number, answer = next(self._numbers), Future[bytes]()
+        relay = Relay(generation.rank, route.leader, number, Errand.CALL, body)
+        generation.await_end(answer, lambda error: _fail(answer, _indefinite(error)))
+        self._asked[number] = answer
+        answer.add_done_callback(lambda _: self._forget(generation, number, answer))
+        self._alarms.set(
+            answer, time.monotonic() + timeout + 2 * VERDICT_GRACE, lambda: _fail(answer, _late(route))
+        )
+        if answer.done():
+            self._alarms.cancel(answer)
+        try:
+            generation.links.relay(relay)
+        except OSError as error:
+            over = generation.error or BridgeError.of(ErrorCode.PEER_LOST, str(error))
+            _fail(answer, _indefinite(over))
+        return answer, lambda: self._withdraw(generation, relay, answer)
+
+    def heard(self, generation: Generation, relay: Relay) -> None:
+        """A relay for this rank has come. Called by whoever reads the links."""
+        key = generation.number, relay.source, relay.number
+        if relay.errand is Errand.CALL:
+            caller = self._callers[key] = _Caller()
+            self._courier.add(lambda: self._begin_here(generation, relay, caller))
+        elif relay.errand is Errand.ANSWER:
+            answer = self._asked.get(relay.number)
+            if answer is not None:
+                with suppress(InvalidStateError):
+                    answer.set_result(relay.body)
+        else:
+            known = self._callers.get(key)
+            if known is not None:
+                known.go()
+
+    def _forget(self, generation: Generation, number: int, answer: Future[bytes]) -> None:
+        del self._asked[number]
+        self._alarms.cancel(answer)
+        generation.forget_end(answer)
+
+    @staticmethod
+    def _withdraw(generation: Generation, relay: Relay, answer: Future[bytes]) -> None:
+        if not answer.done():
+            with suppress(OSError):
+                generation.links.relay(relay._replace(errand=Errand.WITHDRAW, body=b""))
+
+    def _begin_here(self, generation: Generation, relay: Relay, caller: _Caller) -> None:
+        asked = self._begin(relay.body)
+        caller.leave(asked.withdraw)
+
+        def told() -> None:
+            self._courier.add(lambda: self._answer(generation, relay, asked))
+
+        asked.then(told)
+
+    def _answer(self, generation: Generation, relay: Relay, asked: Asked) -> None:
+        del self._callers[generation.number, relay.source, relay.number]
+        answer = Relay(relay.target, relay.source, relay.number, Errand.ANSWER, asked.packed())
+        # Who is gone needs no answer.
+        with suppress(OSError):
+            generation.links.relay(answer)
+
+
+def _late(route: Route) -> BridgeError:
+    message = f"the timeout passed: rank {route.leader} has not told what became of the call"
+    return BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, message, indefinite=True)
+
+
+def _indefinite(error: BridgeError) -> BridgeError:
+    return BridgeError(replace(error.failure, indefinite=True))
+
+
+def _fail(answer: Future[bytes], error: BridgeError) -> None:
+    with suppress(InvalidStateError):
+        answer.set_exception(error)

@@ -1,0 +1,1 @@
+"""Groups of ranks, and forming the generation that they belong to."""

@@ -1,0 +1,67 @@
+"""A formed group, as one rank sees it."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+from ..coordinator import Coordinator, GroupDescription
+from ..lane import Courier, Lane
+from ..programs.captures import Captures
+from ..queues.table import QueueTable
+
+WORLD = "world"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """A group as it is told to controllers. `rank_in_group` is None on a rank that is not a member."""
+
+    name: str
+    ranks: tuple[int, ...]
+    rank_in_group: int | None
+    backend: str
+    generation: int
+    sequence: int
+
+
+class Membership:
+    """This rank's part in a group: its coordinator, lane, courier, queues, captures. `sequence` counts GO verdicts."""
+
+    def __init__(self, name: str, rank_in_group: int, coordinator: Coordinator) -> None:
+        self.rank_in_group = rank_in_group
+        self.coordinator = coordinator
+        self.lane = Lane(name)
+        self.courier = Courier(name)
+        self.queues = QueueTable()
+        self.captures = Captures()
+        self.sequence = 0
+        self._posts = itertools.count(1)
+
+    def next_post(self) -> int:
+        """A number for a send or a receive, unlike all others of this rank in the group. Thread-safe."""
+        return next(self._posts)
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of a generation; `membership` is None on a rank that does not belong to it."""
+
+    description: GroupDescription
+    membership: Membership | None
+
+    @property
+    def name(self) -> str:
+        """Name, unique in the gang."""
+        return self.description.name
+
+    def view(self, backend: str, generation: int) -> GroupView:
+        """What controllers are told of it."""
+        return GroupView(
+            name=self.name,
+            ranks=self.description.ranks,
+            rank_in_group=self.membership.rank_in_group if self.membership else None,
+            backend=backend,
+            generation=generation,
+            sequence=self.membership.sequence if self.membership else 0,
+        )

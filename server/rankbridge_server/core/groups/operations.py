@@ -1,0 +1,187 @@
+"""The operations that make and end groups."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from ..coordinator import Coordinator, GroupDescription, Joining
+from ..errors import BridgeError, ErrorCode, Phase, RankDetail, failed_ranks, invalid
+from ..operations.operation import Entry, Plan, Site
+from ..refs.refs import MAX_ID_BYTES
+from .group import WORLD, Group, GroupView, Membership
+
+_TAKEN = b"!"
+_ADDRESS = b"@"
+
+
+@dataclass(frozen=True, slots=True)
+class NewGroup:
+    """Make a group of some ranks of the gang, in group order."""
+
+    name: str
+    ranks: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DestroyGroup:
+    """End the group in which it is called."""
+
+
+def check_description(description: GroupDescription, world_size: int) -> None:
+    """Raise INVALID_ARGUMENT or RANK_OUT_OF_RANGE unless such a group can be formed in the gang."""
+    name, ranks = description.name, description.ranks
+    if not 0 < len(name.encode()) <= MAX_ID_BYTES:
+        raise invalid(
+            "bad group name", expected=f"1 to {MAX_ID_BYTES} bytes", got=f"{len(name.encode())} bytes"
+        )
+    if not ranks:
+        raise invalid(f"group {name!r} has no ranks", expected="1 rank or more", got="0")
+    if len(set(ranks)) != len(ranks):
+        raise invalid(f"group {name!r} names a rank twice", expected="each rank once", got=str(list(ranks)))
+    for rank in ranks:
+        if not 0 <= rank < world_size:
+            raise BridgeError.of(
+                ErrorCode.RANK_OUT_OF_RANGE,
+                f"group {name!r} names a rank outside the gang",
+                expected=f"0 to {world_size - 1}",
+                got=str(rank),
+            )
+
+
+def plan_new_group(site: Site, args: NewGroup) -> Plan:
+    """Check that the group can be made here."""
+    description = GroupDescription(args.name, args.ranks)
+    check_description(description, site.world_size)
+    if args.name == WORLD:
+        raise _taken(args.name)
+    outsiders = sorted(set(args.ranks) - set(site.group.description.ranks))
+    if outsiders:
+        raise invalid(
+            f"group {args.name!r} names ranks outside the group that makes it",
+            expected=f"some of {list(site.group.description.ranks)}",
+            got=str(outsiders),
+        )
+    return _NewGroupPlan(site, description)
+
+
+def plan_destroy_group(site: Site, args: DestroyGroup) -> Plan:
+    """Check that the group can be ended."""
+    if site.group.name == WORLD:
+        raise invalid("group 'world' ends with its generation", expected="another group", got=repr(WORLD))
+    return _DestroyGroupPlan(site)
+
+
+def _taken(name: str, phase: Phase = Phase.UNSPECIFIED, ranks: tuple[RankDetail, ...] = ()) -> BridgeError:
+    return BridgeError.of(
+        ErrorCode.GROUP_EXISTS, f"there is a group {name!r} already", phase=phase, ranks=ranks
+    )
+
+
+class _NewGroupPlan:
+    """Two rounds: all give their addresses with their arrival and connect, then all say whether they could.
+
+    Who knows that the name is taken says so with its arrival, and all refuse: a rank that is no member of that group
+    need not have heard of its end, and cannot tell by itself.
+    """
+
+    def __init__(self, site: Site, description: GroupDescription) -> None:
+        self._site = site
+        self._description = description
+        self._joining: Joining | None = None
+        self._coordinator: Coordinator | None = None
+        self._linked = False
+        self.terms = f"name={description.name} ranks={list(description.ranks)}"
+
+    def payload(self) -> bytes:
+        """That the name is taken; or this rank's address, where it will be a member."""
+        if self._is_taken():
+            return _TAKEN
+        if self._site.rank not in self._description.ranks:
+            return b""
+        rank_in_group = self._description.ranks.index(self._site.rank)
+        self._joining = self._site.backend.join(self._description, rank_in_group, self._site.generation)
+        return _ADDRESS + self._joining.address
+
+    def run(self, entry: Entry) -> Callable[[], GroupView]:
+        """Connect, and agree that all are connected. Raises GROUP_EXISTS on every rank when the name is taken."""
+        ranks = self._site.group.description.ranks
+        refusals = ["the name is taken" if payload == _TAKEN else "" for payload in entry.payloads]
+        if refused := failed_ranks(ranks, refusals):
+            raise _taken(self._description.name, Phase.ADMISSION, refused)
+        trouble = self._connect(entry)
+        reports = entry.agree(f"new_group connected {self.terms}", trouble.encode())
+        if failed := failed_ranks(ranks, [report.decode() for report in reports]):
+            raise BridgeError.of(
+                ErrorCode.FORMING_FAILED,
+                f"group {self._description.name!r} could not be formed",
+                phase=Phase.FORMING,
+                ranks=failed,
+            )
+        return self._install
+
+    def abandon(self) -> None:
+        """Let go of what was not installed."""
+        if self._joining is not None:
+            self._joining.abandon()
+        if self._linked:
+            self._site.groups.unlink(self._description.name)
+        if self._coordinator is not None:
+            self._coordinator.close()
+
+    def _is_taken(self) -> bool:
+        known = self._site.groups.get(self._description.name)
+        if known is None or known.membership is not None:
+            return known is not None
+        # One of its members is asked, too, and knows better; unless none is among those who make this group.
+        return set(known.description.ranks).isdisjoint(self._site.group.description.ranks)
+
+    def _connect(self, entry: Entry) -> str:
+        if self._joining is None:
+            return ""
+        name, ranks = self._description.name, self._description.ranks
+        makers = self._site.group.description.ranks
+        addresses = [entry.payloads[makers.index(rank)].removeprefix(_ADDRESS) for rank in ranks]
+        try:
+            self._site.groups.link(name, ranks, entry.timeout)
+            self._linked = True
+            self._coordinator = self._joining.connect(addresses, entry.timeout)
+        except (BridgeError, OSError) as error:
+            return str(error) or type(error).__name__
+        self._joining = None
+        return ""
+
+    def _install(self) -> GroupView:
+        membership = None
+        if self._coordinator is not None:
+            name, ranks = self._description.name, self._description.ranks
+            membership = Membership(name, ranks.index(self._site.rank), self._coordinator)
+        group = Group(self._description, membership)
+        self._site.groups.install(group)
+        self._coordinator, self._linked = None, False
+        return group.view(self._site.backend.name, self._site.generation)
+
+
+class _DestroyGroupPlan:
+    """All members agree, then each forgets the group."""
+
+    terms = ""
+
+    def __init__(self, site: Site) -> None:
+        self._site = site
+
+    def payload(self) -> bytes:
+        """Nothing."""
+        return b""
+
+    def run(self, entry: Entry) -> Callable[[], GroupView]:
+        """Nothing but the agreement is needed."""
+        return self._remove
+
+    def _remove(self) -> GroupView:
+        view = self._site.group.view(self._site.backend.name, self._site.generation)
+        self._site.groups.remove(self._site.group.name)
+        return view
+
+    def abandon(self) -> None:
+        """Nothing was set aside."""

@@ -1,0 +1,139 @@
+"""A generation between prepare and commit: addresses are out, nobody is connected yet."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..coordinator import Backend, Coordinator, GroupDescription, Joining
+from ..errors import BridgeError, ErrorCode, Phase, Place, invalid
+from ..events import EventLog
+from ..gang_calls.messages import Letter
+from ..generation import Generation
+from ..links import Ended, LinkMaker, Links
+from .group import WORLD, Group, Membership
+from .operations import check_description
+
+
+@dataclass(frozen=True, slots=True)
+class RankAddress:
+    """What the others need to connect to one rank: its link address, and the backend's address by group."""
+
+    rank: int
+    link: str
+    groups: dict[str, bytes]
+
+
+class Preparation:
+    """One rank's half-formed generation. Use it once: connect, or abandon."""
+
+    def __init__(
+        self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription], backend: Backend
+    ) -> None:
+        """Raises INVALID_ARGUMENT or RANK_OUT_OF_RANGE when such a gang cannot be."""
+        if not 0 <= rank < world_size:
+            raise BridgeError.of(
+                ErrorCode.RANK_OUT_OF_RANGE,
+                "rank is not in the gang",
+                phase=Phase.FORMING,
+                expected=f"0 to {world_size - 1}",
+                got=str(rank),
+            ).at(Place(rank=rank, generation=number))
+        self.number = number
+        self.rank = rank
+        self.world_size = world_size
+        self._backend = backend
+        self._groups = [GroupDescription(WORLD, tuple(range(world_size))), *groups]
+        if len({group.name for group in self._groups}) != len(self._groups):
+            raise invalid("two groups have one name", got=str([group.name for group in self._groups]))
+        for group in self._groups:
+            check_description(group, world_size)
+        self._joining: dict[str, Joining] = {}
+        self._links: Links | None = None
+
+    def begin(self, make_links: LinkMaker) -> RankAddress:
+        """Listen, and make an address for every group of this rank. Raises FORMING_FAILED."""
+        try:
+            self._links = make_links(self.number, self.rank)
+            for group in self._groups:
+                if self.rank in group.ranks:
+                    rank_in_group = group.ranks.index(self.rank)
+                    self._joining[group.name] = self._backend.join(group, rank_in_group, self.number)
+        except (BridgeError, OSError) as error:
+            self.abandon()
+            raise self._failed(error) from error
+        blobs = {name: joining.address for name, joining in self._joining.items()}
+        return RankAddress(self.rank, self._links.address, blobs)
+
+    def connect(
+        self,
+        addresses: Sequence[RankAddress],
+        secret: bytes,
+        timeout: float,
+        *,
+        data_timeout: float,
+        lost: Callable[[], None],
+        events: EventLog,
+        heard: Callable[[Generation, Letter], None],
+    ) -> Generation:
+        """Connect to everyone and verify every group. `timeout` in seconds for all of it. Raises FORMING_FAILED."""
+        links, deadline = self._links, time.monotonic() + timeout
+        if links is None:
+            raise RuntimeError("begin was not called")
+        if [address.rank for address in addresses] != list(range(self.world_size)):
+            self.abandon()
+            got = [address.rank for address in addresses]
+            raise self._failed(invalid("addresses must be of all ranks, in order", got=str(got)))
+        generation = Generation(
+            self.number, self.rank, self.world_size, self._backend, links, data_timeout, lost, events
+        )
+        try:
+            links.notice(generation.noticed)
+            links.attend(lambda letter: heard(generation, letter))
+            links.start({a.rank: a.link for a in addresses}, secret, generation.lost)
+            for group in self._groups:
+                membership = None
+                if group.name in self._joining:
+                    links.add_group(group.name, group.ranks, max(0.001, deadline - time.monotonic()))
+                    membership = self._membership(group, addresses, deadline)
+                generation.install(Group(group, membership))
+        except (BridgeError, OSError) as error:
+            ended = Ended(self.rank, False, f"forming failed: {error}")
+            generation.end(BridgeError.of(ErrorCode.FORMING_FAILED, ended.reason), ended)
+            self.abandon()
+            raise self._failed(error) from error
+        return generation
+
+    def abandon(self) -> None:
+        """Let go of everything."""
+        for joining in self._joining.values():
+            joining.abandon()
+        self._joining.clear()
+        if self._links is not None:
+            self._links.end(Ended(self.rank, False, f"forming of generation {self.number} was given up"))
+            self._links = None
+
+    def _membership(
+        self, group: GroupDescription, addresses: Sequence[RankAddress], deadline: float
+    ) -> Membership:
+        try:
+            blobs = [addresses[rank].groups[group.name] for rank in group.ranks]
+        except KeyError as missing:
+            raise invalid(f"an address for group {missing} is missing") from None
+        joining = self._joining.pop(group.name)
+        coordinator = joining.connect(blobs, max(0.001, deadline - time.monotonic()))
+        _verify(coordinator, max(0.001, deadline - time.monotonic()))
+        return Membership(group.name, group.ranks.index(self.rank), coordinator)
+
+    def _failed(self, error: BridgeError | OSError) -> BridgeError:
+        return BridgeError.of(
+            ErrorCode.FORMING_FAILED,
+            f"generation {self.number} could not be formed: {error}",
+            phase=Phase.FORMING,
+        ).at(Place(rank=self.rank, generation=self.number))
+
+
+def _verify(coordinator: Coordinator, timeout: float) -> None:
+    """A new group must carry one collective before anyone relies on it."""
+    coordinator.barrier(timeout)

@@ -1,0 +1,48 @@
+"""Which groups the next generation makes again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ..coordinator import GroupDescription
+from .group import WORLD
+
+
+@dataclass(frozen=True, slots=True)
+class PeerState:
+    """A rank before the next forming: the highest generation that it was asked to prepare, and its last one, `formed`.
+
+    `rank`: its place in that one; None when it was in none. `groups`: those that it knew.
+    """
+
+    seen: int
+    formed: int
+    rank: int | None
+    groups: tuple[GroupDescription, ...]
+
+
+def regroup(peers: Sequence[PeerState], wanted: Sequence[GroupDescription]) -> list[GroupDescription]:
+    """The groups to form beside world for `peers`, which become ranks 0, 1, ...: the old ones, and those wanted.
+
+    An old group keeps its order. A member that is gone is replaced by the new rank at its place, if that was in no
+    generation before, and left out otherwise; a group without members is not made.
+
+    Its members tell of a group, because others need not have heard of its end. Others are believed of a group whose
+    members are all gone, so that one is made again whose every member was replaced.
+    """
+    latest = max((peer.formed for peer in peers if peer.rank is not None), default=0)
+    members = [peer if peer.rank is not None and peer.formed == latest else None for peer in peers]
+    places = {peer.rank: place for place, peer in enumerate(members) if peer is not None}
+    fresh = {place for place, peer in enumerate(peers) if peer.rank is None}
+    told = [(peer.rank, group) for peer in members if peer is not None for group in peer.groups]
+    others = {group.name: group for _, group in told if places.keys().isdisjoint(group.ranks)}
+    old = others | {group.name: group for rank, group in told if rank in group.ranks}
+    new = {group.name: group for group in wanted}
+    for name, group in old.items():
+        if name == WORLD or name in new:
+            continue
+        ranks = [places.get(rank, rank if rank in fresh else None) for rank in group.ranks]
+        if any(rank is not None for rank in ranks):
+            new[name] = GroupDescription(name, tuple(rank for rank in ranks if rank is not None))
+    return sorted(new.values(), key=lambda group: group.name)

@@ -1,0 +1,245 @@
+"""The collectives that put all members' tensors together."""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+from ..errors import BridgeError, ErrorCode, Phase, RankDetail, RankState, invalid
+from ..refs.refs import Cell, Refill, Slot
+from ..refs.tensors import MAX_DIMENSIONS, TensorSpec
+from .operation import Entry, Plan, Site
+from .outcome import Outcome
+from .reserving import give_back, reserve, reserve_on_all
+from .sizes import Sizes, sizes_around_part
+
+Shape = tuple[int, ...]
+
+
+class GatherLayout(Enum):
+    """How tensors are put together. Names are those of `rankbridge.v1.GatherLayout`."""
+
+    CONCATENATED = "concatenated"
+    STACKED = "stacked"
+    LIST = "list"
+
+
+@dataclass(frozen=True, slots=True)
+class Gather:
+    """Give the destination all members' tensors, put together along `dim`; None: the layout's own.
+
+    `sizes` of the members' tensors along `dim`, by rank in group; empty: all are alike, unless they are `ragged`: then
+    they tell each other.
+    """
+
+    ref_id: str
+    dst_rank_in_group: int
+    dim: int | None = None
+    sizes: Sizes = ()
+    layout: GatherLayout = GatherLayout.CONCATENATED
+    ragged: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AllGather:
+    """Give every member all members' tensors, put together along `dim`; all as of `Gather`."""
+
+    ref_id: str
+    dim: int | None = None
+    sizes: Sizes = ()
+    layout: GatherLayout = GatherLayout.CONCATENATED
+    ragged: bool = False
+
+
+def plan_gather(site: Site, args: Gather) -> Plan:
+    """Equal dtypes, shapes but for what is told, dims, sizes, layouts and destinations."""
+    dst = site.member("dst_rank_in_group", args.dst_rank_in_group)
+
+    def move(entry: Entry, tensor: object, dim: int, sizes: Sizes) -> object | None:
+        return entry.coordinator.gather(tensor, dst, dim, sizes, entry.timeout)
+
+    receives = site.membership.rank_in_group == dst
+    return _plan(site, site.cell(args.ref_id), args, f" dst_rank_in_group={dst}", move, receives=receives)
+
+
+def plan_all_gather(site: Site, args: AllGather) -> Plan:
+    """Equal dtypes, shapes but for what is told, dims, sizes and layouts."""
+
+    def move(entry: Entry, tensor: object, dim: int, sizes: Sizes) -> object | None:
+        return entry.coordinator.all_gather(tensor, dim, sizes, entry.timeout)
+
+    return _plan(site, site.cell(args.ref_id), args, "", move, receives=True)
+
+
+Move = Callable[[Entry, object, int, Sizes], object | None]
+"""Enter the backend with a tensor, to be concatenated along a dim with the others, of these sizes."""
+
+
+def _plan(
+    site: Site, cell: Cell, args: Gather | AllGather, more: str, move: Move, *, receives: bool
+) -> GatherPlan:
+    spec = cell.ref.spec
+    dim = _dim(spec, args)
+    if args.sizes:
+        if args.ragged or args.layout is GatherLayout.STACKED:
+            raise invalid(
+                "sizes are of tensors that are concatenated or listed and not ragged",
+                got=str(list(args.sizes)),
+            )
+        sizes = sizes_around_part("sizes", args.sizes, spec, dim, site.size, site.membership.rank_in_group)
+        terms = f"dtype={spec.dtype} shape={spec.shape_without(dim)} dim={dim} sizes={list(sizes)}"
+        shapes: tuple[Shape, ...] | None = tuple(spec.resized(dim, size).shape for size in sizes)
+    elif args.ragged:
+        terms, shapes = f"dtype={spec.dtype} dim={dim} ragged", None
+    else:
+        terms, shapes = f"dtype={spec.dtype} shape={list(spec.shape)} dim={dim}", (spec.shape,) * site.size
+    if args.layout is not GatherLayout.CONCATENATED:
+        terms += f" layout={args.layout.value}"
+    return GatherPlan(site, cell, args.layout, dim, terms + more, shapes, move, receives=receives)
+
+
+def _dim(spec: TensorSpec, args: Gather | AllGather) -> int:
+    """The dimension along which tensors are laid out, counted from the first."""
+    if args.layout is GatherLayout.CONCATENATED or args.sizes:
+        return spec.dimension(-1 if args.dim is None else args.dim)
+    if args.layout is GatherLayout.STACKED:
+        if len(spec.shape) == MAX_DIMENSIONS:
+            raise invalid("too many dimensions to stack", expected=f"at most {MAX_DIMENSIONS - 1}")
+        # The new dimension may come behind all others as well.
+        return TensorSpec(spec.dtype, (*spec.shape, 1), spec.device).dimension(args.dim or 0)
+    return 0
+
+
+class GatherPlan:
+    """Puts tensors together. `shapes` of all members', if known before the arrivals: then room is set aside at once."""
+
+    def __init__(
+        self,
+        site: Site,
+        cell: Cell,
+        layout: GatherLayout,
+        dim: int,
+        terms: str,
+        shapes: tuple[Shape, ...] | None,
+        move: Move,
+        *,
+        receives: bool,
+    ) -> None:
+        self.terms = terms
+        self._site = site
+        self._cell = cell
+        self._spec = cell.ref.spec
+        self._layout = layout
+        self._dim = dim
+        self._shapes = shapes
+        self._move = move
+        self._receives = receives
+        self._slots: list[Slot | Refill] = reserve(site, self._results(shapes)) if shapes is not None else []
+
+    def payload(self) -> bytes:
+        """This rank's shape, where they may differ."""
+        return _packed(self._spec.shape) if self._shapes is None else b""
+
+    def run(self, entry: Entry) -> Callable[[], Outcome]:
+        """Run the collective on flat tensors, or along the dimension if there is one."""
+        shapes = self._shapes
+        if shapes is None:
+            shapes = self._learned(entry.payloads)
+            self._slots = reserve_on_all(self._site, entry, self._results(shapes))
+        results = self._gathered(entry, shapes)
+        return lambda: self._commit(results)
+
+    @property
+    def settled(self) -> bool:
+        """Whether all members' shapes are known, so that `run` has nothing to ask them."""
+        return self._shapes is not None
+
+    def settle(self, payloads: Sequence[bytes]) -> None:
+        """Learn all members' shapes, and set room aside on this rank alone.
+
+        Raises MISMATCH, the same on every member, or RESOURCE_EXHAUSTED.
+        """
+        self._shapes = self._learned(payloads)
+        self._slots = reserve(self._site, self._results(self._shapes))
+
+    def abandon(self) -> None:
+        """Give the results' room back, unless it was used."""
+        give_back(self._slots)
+
+    def _results(self, shapes: tuple[Shape, ...]) -> list[TensorSpec]:
+        if not self._receives:
+            return []
+        spec, dim = self._spec, self._dim
+        if self._layout is GatherLayout.LIST:
+            return [TensorSpec(spec.dtype, shape, spec.device) for shape in shapes]
+        if self._layout is GatherLayout.STACKED:
+            shape = (*spec.shape[:dim], len(shapes), *spec.shape[dim:])
+            return [TensorSpec(spec.dtype, shape, spec.device)]
+        return [spec.resized(dim, sum(shape[dim] for shape in shapes))]
+
+    def _gathered(self, entry: Entry, shapes: tuple[Shape, ...]) -> Sequence[object]:
+        tensors, tensor, spec, dim = self._site.backend.tensors, self._cell.tensor, self._spec, self._dim
+        if self._layout is GatherLayout.LIST:
+            counts = tuple(TensorSpec(spec.dtype, shape, spec.device).elements for shape in shapes)
+            flat = self._move(entry, tensors.reshaped(tensor, (spec.elements,)), 0, counts)
+            return [] if flat is None else tensors.cut(flat, shapes)
+        if self._layout is GatherLayout.STACKED:
+            unit = tensors.reshaped(tensor, (*spec.shape[:dim], 1, *spec.shape[dim:]))
+            whole = self._move(entry, unit, dim, (1,) * len(shapes))
+        else:
+            whole = self._move(entry, tensor, dim, tuple(shape[dim] for shape in shapes))
+        return [] if whole is None else [whole]
+
+    def _commit(self, results: Sequence[object]) -> Outcome:
+        refs: list[Outcome] = [slot.fill(it) for slot, it in zip(self._slots, results, strict=True)]
+        if not self._receives:
+            return None
+        return refs if self._layout is GatherLayout.LIST else refs[0]
+
+    def _learned(self, payloads: Sequence[bytes]) -> tuple[Shape, ...]:
+        shapes = tuple(map(_unpacked, payloads))
+        self._check(shapes)
+        return shapes
+
+    def _check(self, shapes: tuple[Shape, ...]) -> None:
+        """Raise the same MISMATCH on every member when the shapes do not go together."""
+        if self._layout is GatherLayout.LIST:
+            return
+        bare = [_bare(shape, self._dim, self._layout) for shape in shapes]
+        odd = [place for place, shape in enumerate(bare) if shape != bare[0]]
+        if not odd:
+            return
+        ranks = self._site.group.description.ranks
+        raise BridgeError.of(
+            ErrorCode.MISMATCH,
+            f"the members' tensors cannot be {self._layout.value} along dim {self._dim}",
+            phase=Phase.ADMISSION,
+            expected=f"shapes that go with rank {ranks[0]}'s {list(shapes[0])}",
+            got="; ".join(f"{list(shapes[place])} of rank {ranks[place]}" for place in odd[:8]),
+            ranks=tuple(
+                RankDetail(
+                    rank=rank,
+                    rank_in_group=place,
+                    state=RankState.DISAGREES if place in odd else RankState.ARRIVED,
+                    detail=f"shape={list(shapes[place])}",
+                )
+                for place, rank in enumerate(ranks)
+            ),
+        )
+
+
+def _bare(shape: Shape, dim: int, layout: GatherLayout) -> tuple[int | None, ...]:
+    if layout is GatherLayout.STACKED:
+        return shape
+    return tuple(None if at == dim else size for at, size in enumerate(shape))
+
+
+def _packed(shape: Shape) -> bytes:
+    # With its length, lest the shape of a 0-dimensional tensor looks like no payload.
+    return struct.pack(f"<{len(shape) + 1}Q", len(shape), *shape)
+
+
+def _unpacked(payload: bytes) -> Shape:
+    return struct.unpack(f"<{len(payload) // 8}Q", payload)[1:]

@@ -1,0 +1,260 @@
+"""What every operation is made of: a plan that was checked, and the entry into the backend."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, Protocol, TypeVar
+
+from ..admission.matching import Post
+from ..coordinator import Backend, Coordinator
+from ..errors import BridgeError, ErrorCode, invalid
+from ..groups.group import Group, Membership
+from ..refs.refs import Cell, Ref, Refill, Slot
+from ..refs.tensors import TensorSpec
+from ..task import Task
+from .outcome import Outcome
+
+Args = TypeVar("Args")
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """An operation that all members agreed on. `timeout`: seconds for the backend. `payloads`: by rank in group."""
+
+    coordinator: Coordinator
+    timeout: float
+    payloads: Sequence[bytes]
+    agree: Callable[[str, bytes], Sequence[bytes]]
+    """Agree once more with all members, on a contract and with a payload; gives all payloads."""
+
+
+class Plan(Protocol):
+    """An operation that passed the checks of its own rank. `payload` and `run` are called on the lane."""
+
+    @property
+    def terms(self) -> str:
+        """What all members must agree on, the operation's name apart: "dtype=float32 shape=[4] op=sum"."""
+        ...
+
+    def payload(self) -> bytes:
+        """What this rank gives all others with its arrival."""
+        ...
+
+    def run(self, entry: Entry) -> Callable[[], Outcome]:
+        """Do it, in scratch memory; what is returned commits the result, and is quick.
+
+        It is not called when the caller has been told meanwhile that the operation failed.
+        """
+        ...
+
+    def abandon(self) -> None:
+        """Let go of what was set aside; called exactly once, also after `run`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Meeting:
+    """A send and a receive that have found each other, as one of the two members sees it.
+
+    `number`: the same for both, unlike that of any other meeting under way. `peer`: the other's rank in the group.
+    `payload`: the sender's. `timeout`: seconds for the backend.
+    """
+
+    coordinator: Coordinator
+    timeout: float
+    number: int
+    peer: int
+    payload: bytes
+
+
+class Transfer(ABC):
+    """One side of a point-to-point operation that passed the checks of its own rank. `post`: whom it is for, and what.
+
+    `run` is called by the courier.
+    """
+
+    post: Post
+
+    @abstractmethod
+    def run(self, meeting: Meeting) -> Callable[[], Outcome]:
+        """Move the data, in scratch memory; what is returned commits the result, and is quick."""
+
+    @abstractmethod
+    def abandon(self) -> None:
+        """Let go of what was set aside; called exactly once, also after `run`."""
+
+
+class Errand(ABC):
+    """An operation that needs nobody's consent, and passed the checks of its own rank."""
+
+    @abstractmethod
+    def begin(self, task: Task) -> None:
+        """Hand it to whoever does it, and answers the task. Never waits. Raises BridgeError; then it was not begun."""
+
+
+@dataclass(frozen=True, slots=True)
+class Operation(Generic[Args]):
+    """One operation. `plan` raises BridgeError when the arguments are wrong; then nothing has happened.
+
+    `recorded`: graphs have it. `agreement`: whoever has been admitted has done it, and gives none.
+    """
+
+    name: str
+    plan: Callable[[Site, Args], Plan | Transfer | Errand]
+    recorded: bool = False
+    agreement: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """Where an operation is planned: one group of one rank, on behalf of one session."""
+
+    rank: int
+    world_size: int
+    generation: int
+    group: Group
+    membership: Membership
+    groups: GroupTable
+    backend: Backend
+    refs: Refs
+    session_id: str
+    reserve: Callable[[TensorSpec], Slot | Refill]
+    """Where a result goes: room for a new ref, or the ref that it had before. Raises RESOURCE_EXHAUSTED."""
+    graphs: Graphs
+    host_id: str
+    """Ranks of one host id can share memory."""
+
+    @property
+    def size(self) -> int:
+        """Number of members."""
+        return len(self.group.description.ranks)
+
+    def cell(self, ref_id: str) -> Cell:
+        """The cell of an input."""
+        if not ref_id:
+            raise invalid("ref_id is missing", expected="the id of a ref on this rank", got="''")
+        return self.refs.find(self.session_id, ref_id)
+
+    def member(self, name: str, rank_in_group: int) -> int:
+        """`rank_in_group` if the group has it, else RANK_OUT_OF_RANGE with the argument's name."""
+        if not 0 <= rank_in_group < self.size:
+            raise BridgeError.of(
+                ErrorCode.RANK_OUT_OF_RANGE,
+                f"{name} is not in the group",
+                expected=f"0 to {self.size - 1}",
+                got=str(rank_in_group),
+            )
+        return rank_in_group
+
+
+class Refs(Protocol):
+    """The refs of a rank, as an operation finds them."""
+
+    def find(self, session_id: str, ref_id: str) -> Cell:
+        """The cell of a ref. Raises UNKNOWN_REF, RELEASED_REF, WRONG_SESSION or UNKNOWN_SESSION."""
+        ...
+
+
+class Graphs(Protocol):
+    """The graphs of a rank, as a replay finds them."""
+
+    def find(self, session_id: str, name: str) -> Graph:
+        """A graph that was recorded. Raises UNKNOWN_GRAPH."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One collective of a graph, and the refs that its results were given; they get those of every replay."""
+
+    operation: Operation[Any]
+    args: Any
+    outputs: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Graph:
+    """Collectives that a session has run in a group on this rank, in order. Equal only to itself."""
+
+    name: str
+    group: str
+    steps: tuple[Step, ...]
+
+
+class GroupTable(Protocol):
+    """The groups of a generation, as operations that make and end groups change them."""
+
+    def get(self, name: str) -> Group | None:
+        """The group of that name, if this rank knows one: of others it may have ended."""
+        ...
+
+    def install(self, group: Group) -> None:
+        """Add a formed group, in the place of one that has ended unheard of here. Its links exist."""
+        ...
+
+    def remove(self, name: str) -> None:
+        """Forget a group and close it in the background."""
+        ...
+
+    def link(self, name: str, ranks: Sequence[int], timeout: float) -> None:
+        """Make the control links of a group that is being formed."""
+        ...
+
+    def exchange(
+        self, group: Group, membership: Membership, operation: str, transfer: Transfer, task: Task
+    ) -> None:
+        """Tell the group's leader of a transfer. Raises the generation's error when it is over.
+
+        When that ends later, the task is not answered.
+        """
+        ...
+
+    def unlink(self, name: str) -> None:
+        """Take the control links of a group away again."""
+        ...
+
+
+class TensorPlan:
+    """A collective on one tensor of this rank, whose result is one tensor or none.
+
+    `enter` calls the coordinator. The result goes to `in_place`'s cell, or to a new ref of the `result` spec;
+    with neither it must be None. `payload`: what this rank gives all others with its arrival.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        terms: str,
+        enter: Callable[[Entry], object | None],
+        *,
+        result: TensorSpec | None = None,
+        in_place: Cell | None = None,
+        payload: bytes = b"",
+    ) -> None:
+        self.terms = terms
+        self._payload = payload
+        self._enter = enter
+        self._in_place = in_place
+        self._slot = site.reserve(result) if result else None
+
+    def payload(self) -> bytes:
+        """Nothing, but for those that must compare more than a contract."""
+        return self._payload
+
+    def run(self, entry: Entry) -> Callable[[], Outcome]:
+        """Run the collective."""
+        tensor = self._enter(entry)
+        return lambda: self._commit(tensor)
+
+    def _commit(self, tensor: object | None) -> Ref | None:
+        if self._in_place is not None:
+            self._in_place.tensor = tensor
+            return self._in_place.ref
+        return self._slot.fill(tensor) if self._slot is not None else None
+
+    def abandon(self) -> None:
+        """Give the result's room back, unless it was used."""
+        if self._slot is not None:
+            self._slot.give_back()

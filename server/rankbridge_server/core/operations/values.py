@@ -1,0 +1,127 @@
+"""The reduction of numbers by value.
+
+They go with the arrivals and come back with GO: no tensor moves, and one admission is all it takes. Ints never
+overflow, floats are combined in float64, in group order, so that every member computes the same.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from ..coordinator import ReduceOp
+from ..errors import BridgeError, ErrorCode, invalid
+from .objects import ObjectPlan
+from .operation import Entry, Plan, Site
+from .outcome import Outcome
+
+Number = bool | int | float
+
+MAX_BITS = 65536
+"""Of an int: it goes over the control links."""
+
+_BITWISE = frozenset({ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR})
+_KINDS: dict[str, frozenset[ReduceOp]] = {
+    "bool": frozenset(ReduceOp) - {ReduceOp.AVG},
+    "int": frozenset(ReduceOp),
+    "float": frozenset(ReduceOp) - _BITWISE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AllReduceValue:
+    """Give every member the reduction of all members' numbers."""
+
+    number: Number
+    op: ReduceOp
+
+
+def plan_all_reduce_value(site: Site, args: AllReduceValue) -> Plan:
+    """Equal kinds of number, and ops."""
+    kind = type(args.number).__name__
+    if args.op not in _KINDS[kind]:
+        raise BridgeError.of(
+            ErrorCode.UNSUPPORTED_DTYPE,
+            f"no all_reduce_value with op {str(args.op)!r} for a {kind}",
+            expected=", ".join(str(op) for op in ReduceOp if op in _KINDS[kind]),
+            got=str(args.op),
+        )
+
+    if isinstance(args.number, int) and args.number.bit_length() > MAX_BITS:
+        got = f"{args.number.bit_length()} bits"
+        raise invalid("the number is too long", expected=f"at most {MAX_BITS} bits", got=got)
+
+    def run(entry: Entry) -> Outcome:
+        return _reduced([_read(kind, payload) for payload in entry.payloads], args.op)
+
+    return ObjectPlan(f"{kind} op={args.op}", _written(args.number), run)
+
+
+def _written(number: Number) -> bytes:
+    return (number.hex() if isinstance(number, float) else f"{int(number):x}").encode()
+
+
+def _read(kind: str, payload: bytes) -> Number:
+    text = payload.decode()
+    if kind == "float":
+        return float.fromhex(text)
+    return bool(int(text)) if kind == "bool" else int(text, 16)
+
+
+def _reduced(numbers: Sequence[Number], op: ReduceOp) -> Number:
+    if isinstance(numbers[0], bool):
+        return _COMBINE_BOOLS[op](numbers)
+    if op is ReduceOp.AVG:
+        try:
+            return float(_added(numbers) / len(numbers))
+        except OverflowError:
+            raise invalid("the average is too large for a float", got="ints beyond float64") from None
+    return _COMBINE[op](numbers)
+
+
+def _added(numbers: Sequence[Number]) -> Number:
+    total = numbers[0]
+    for number in numbers[1:]:
+        total = total + number
+    return total
+
+
+def _folded(combine: Callable[[int, int], int]) -> Callable[[Sequence[Number]], Number]:
+    def fold(numbers: Sequence[Number]) -> Number:
+        result = int(numbers[0])
+        for number in numbers[1:]:
+            result = combine(result, int(number))
+        return result
+
+    return fold
+
+
+def _extreme(pick: Callable[[Sequence[Number]], Number]) -> Callable[[Sequence[Number]], Number]:
+    def of(numbers: Sequence[Number]) -> Number:
+        # As torch does: what cannot be compared is told.
+        return next((it for it in numbers if isinstance(it, float) and math.isnan(it)), pick(numbers))
+
+    return of
+
+
+_COMBINE: dict[ReduceOp, Callable[[Sequence[Number]], Number]] = {
+    ReduceOp.SUM: _added,
+    ReduceOp.PRODUCT: math.prod,
+    ReduceOp.MIN: _extreme(min),
+    ReduceOp.MAX: _extreme(max),
+    ReduceOp.BAND: _folded(lambda a, b: a & b),
+    ReduceOp.BOR: _folded(lambda a, b: a | b),
+    ReduceOp.BXOR: _folded(lambda a, b: a ^ b),
+}
+
+_COMBINE_BOOLS: dict[ReduceOp, Callable[[Sequence[Number]], Number]] = {
+    ReduceOp.SUM: any,
+    ReduceOp.PRODUCT: all,
+    ReduceOp.MIN: all,
+    ReduceOp.MAX: any,
+    ReduceOp.BAND: all,
+    ReduceOp.BOR: any,
+    ReduceOp.BXOR: lambda numbers: sum(map(int, numbers)) % 2 == 1,
+}
+"""As on tensors of bool."""

@@ -1,0 +1,1 @@
+"""Several collectives as one operation: coalesced, recorded as graphs, or written as programs."""

@@ -1,0 +1,115 @@
+"""Collectives that were run and recorded, to be run again."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import BridgeError, ErrorCode, invalid
+from ..operations.operation import Graph, Operation, Step
+from ..operations.outcome import Outcome
+from ..refs.refs import MAX_ID_BYTES, Ref
+
+MAX_STEPS = 100_000
+"""Of one graph."""
+
+
+@dataclass(slots=True)
+class _Recording:
+    name: str
+    steps: list[Step] = field(default_factory=list)
+    too_long: bool = False
+
+
+class GraphStore:
+    """The graphs of one rank, and what is being recorded, by session. Thread-safe."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._graphs: dict[tuple[str, str], Graph] = {}
+        self._recordings: dict[tuple[str, str], _Recording] = {}
+
+    def begin(self, session_id: str, group: str, name: str) -> Graph:
+        """Record what the session does in the group from now on. Raises NAME_EXISTS or INVALID_ARGUMENT."""
+        if not 0 < len(name.encode()) <= MAX_ID_BYTES:
+            raise invalid("the graph's name is not 1 to 128 bytes", expected="1 to 128 bytes", got=repr(name))
+        with self._lock:
+            under_way = self._recordings.get((session_id, group))
+            if under_way is not None:
+                raise invalid(
+                    "the session records in this group already",
+                    expected="no recording",
+                    got=repr(under_way.name),
+                )
+            names = {it.name for (session, _), it in self._recordings.items() if session == session_id}
+            if (session_id, name) in self._graphs or name in names:
+                raise BridgeError.of(ErrorCode.NAME_EXISTS, f"the session has a graph {name!r}")
+            self._recordings[(session_id, group)] = _Recording(name)
+        return Graph(name, group, ())
+
+    def end(self, session_id: str, group: str) -> Graph:
+        """Keep what was recorded. Raises UNKNOWN_GRAPH, or RESOURCE_EXHAUSTED when it was too much."""
+        with self._lock:
+            recording = self._recordings.pop((session_id, group), None)
+            if recording is None:
+                what = f"the session records nothing in group {group!r}"
+                raise BridgeError.of(ErrorCode.UNKNOWN_GRAPH, what)
+            if recording.too_long:
+                raise BridgeError.of(
+                    ErrorCode.RESOURCE_EXHAUSTED,
+                    f"graph {recording.name!r} is too long, and was not kept",
+                    expected=f"at most {MAX_STEPS} collectives",
+                    got="more",
+                )
+            graph = Graph(recording.name, group, tuple(recording.steps))
+            self._graphs[(session_id, graph.name)] = graph
+        return graph
+
+    def recording(self, session_id: str, group: str) -> bool:
+        """Whether the session records in the group."""
+        return bool(self._recordings) and (session_id, group) in self._recordings
+
+    def record(
+        self, session_id: str, group: str, operation: Operation[Any], args: Any, outcome: Outcome
+    ) -> None:
+        """A collective of the session has succeeded."""
+        with self._lock:
+            recording = self._recordings.get((session_id, group))
+            if recording is None:
+                return
+            if len(recording.steps) == MAX_STEPS:
+                recording.too_long = True
+                return
+            outputs = () if getattr(args, "in_place", False) else tuple(_ref_ids(outcome))
+            recording.steps.append(Step(operation, args, outputs))
+
+    def find(self, session_id: str, name: str) -> Graph:
+        """A graph of the session. Raises UNKNOWN_GRAPH."""
+        graph = self._graphs.get((session_id, name))
+        if graph is None:
+            raise BridgeError.of(ErrorCode.UNKNOWN_GRAPH, f"no graph {name!r} in the session on this rank")
+        return graph
+
+    def release(self, session_id: str, name: str) -> Graph:
+        """Forget a graph. Raises UNKNOWN_GRAPH."""
+        with self._lock:
+            graph = self.find(session_id, name)
+            del self._graphs[(session_id, name)]
+        return graph
+
+    def forget(self, session_id: str) -> None:
+        """Forget all that a session had."""
+        with self._lock:
+            for kept in (self._graphs, self._recordings):
+                for key in [key for key in kept if key[0] == session_id]:
+                    del kept[key]
+
+
+def _ref_ids(outcome: Outcome) -> Iterator[str]:
+    if isinstance(outcome, Ref):
+        yield outcome.id
+    elif isinstance(outcome, list):
+        for it in outcome:
+            yield from _ref_ids(it)

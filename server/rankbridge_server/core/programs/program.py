@@ -1,0 +1,119 @@
+"""A list of collectives of one group, in which one takes what another has given."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..errors import invalid
+from ..operations.operation import Operation
+from ..refs.refs import MAX_ID_BYTES
+
+MAX_STEPS = 1_000
+"""As they are written, loops and what is in them included."""
+MAX_DEPTH = 32
+"""Of loops within loops."""
+MAX_OPERATIONS = 1_000_000
+"""As they are run."""
+
+SIGN = "%"
+"""Where a ref id is asked for, this and a name take what an earlier step has given under that name."""
+
+_STEP_BYTES = 512
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramOperation:
+    """A collective. `name`: of what it gives, for the steps that follow; empty: it is dropped."""
+
+    operation: Operation[Any]
+    args: Any
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramLoop:
+    """Steps that are repeated `count` times."""
+
+    count: int
+    steps: tuple[ProgramStep, ...]
+
+
+ProgramStep = ProgramOperation | ProgramLoop
+
+
+@dataclass(frozen=True, slots=True)
+class RunProgram:
+    """Do the steps in order, admitted at once. `results`: names of what is kept."""
+
+    steps: tuple[ProgramStep, ...]
+    results: tuple[str, ...] = ()
+
+    @property
+    def weight(self) -> int:
+        """About how many bytes it takes."""
+        return _STEP_BYTES * _written(self.steps)
+
+
+def check(program: RunProgram) -> None:
+    """Raise INVALID_ARGUMENT for what can be seen without refs. Steps are counted from 0: "2.1" is in the loop 2."""
+    if not program.steps:
+        raise invalid("the program is empty", expected="one step or more", got="none")
+    written = _written(program.steps)
+    if written > MAX_STEPS:
+        raise invalid("the program is too long", expected=f"at most {MAX_STEPS} steps", got=str(written))
+    _check_steps(program.steps, "", 1)
+    run = _run(program.steps)
+    if run > MAX_OPERATIONS:
+        raise invalid(
+            "the program runs too many operations", expected=f"at most {MAX_OPERATIONS}", got=str(run)
+        )
+    for number, name in enumerate(program.results):
+        _check_name(f"result {number}", name)
+        if name in program.results[:number]:
+            raise invalid(f"result {number} is there twice", expected="each name once", got=repr(name))
+
+
+def number_of(place: int, within: str) -> str:
+    """The number of a step. `within`: that of its loop; empty: none."""
+    return f"{within}.{place}" if within else str(place)
+
+
+def _check_steps(steps: Sequence[ProgramStep], within: str, depth: int) -> None:
+    for place, step in enumerate(steps):
+        number = number_of(place, within)
+        if isinstance(step, ProgramLoop):
+            if step.count < 1:
+                raise invalid(
+                    f"step {number}: the loop has no count", expected="1 or more", got=str(step.count)
+                )
+            if not step.steps:
+                raise invalid(f"step {number}: the loop is empty", expected="one step or more", got="none")
+            if depth > MAX_DEPTH:
+                what = f"step {number}: too many loops within loops"
+                raise invalid(what, expected=f"at most {MAX_DEPTH}", got=f"{depth} or more")
+            _check_steps(step.steps, number, depth + 1)
+            continue
+        if step.name:
+            _check_name(f"step {number}", step.name)
+        if not step.operation.recorded:
+            raise invalid(
+                f"step {number}: this cannot be in a program",
+                expected="a collective",
+                got=step.operation.name,
+            )
+
+
+def _check_name(where: str, name: str) -> None:
+    if SIGN in name or not 0 < len(name.encode()) <= MAX_ID_BYTES:
+        expected = f"1 to {MAX_ID_BYTES} bytes without {SIGN!r}"
+        raise invalid(f"{where}: this cannot be a name", expected=expected, got=repr(name))
+
+
+def _written(steps: Sequence[ProgramStep]) -> int:
+    return sum(1 + (_written(it.steps) if isinstance(it, ProgramLoop) else 0) for it in steps)
+
+
+def _run(steps: Sequence[ProgramStep]) -> int:
+    return sum(it.count * _run(it.steps) if isinstance(it, ProgramLoop) else 1 for it in steps)

@@ -1,0 +1,1 @@
+"""Values that stay on a rank, and the sessions that own them."""

@@ -1,0 +1,318 @@
+"""Values that stay on a rank, and the sessions that own them."""
+
+from __future__ import annotations
+
+import secrets
+import threading
+import time
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from itertools import islice
+
+from ..errors import BridgeError, ErrorCode, invalid
+from ..limits import Limits
+from .tensors import TensorSpec
+
+SHARED_SESSION = ""
+MAX_ID_BYTES = 128
+# So many released ids are not worth a new list.
+_FEW = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """A handle on a tensor, as the controller sees it."""
+
+    id: str
+    rank: int
+    session_id: str
+    spec: TensorSpec
+
+
+@dataclass(slots=True)
+class Cell:
+    """Where a ref's tensor is kept. An operation in place puts another tensor of equal spec into it.
+
+    A queued operation holds the cell, so that it runs even when its ref is released meanwhile.
+    """
+
+    ref: Ref
+    tensor: object
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What one session owns."""
+
+    session_id: str
+    refs: int
+    bytes: int
+
+
+@dataclass(slots=True)
+class _Session:
+    """`refs` and `bytes` count what is set aside as well. `lease` in seconds; 0: none.
+
+    `made`: ids in the order in which they were made, with those of some released refs among them, never many more
+    than there are others.
+    """
+
+    id: str
+    cells: dict[str, Cell] = field(default_factory=dict)
+    made: list[str] = field(default_factory=list)
+    refs: int = 0
+    bytes: int = 0
+    lease: float = 0.0
+    renewed: float = 0.0
+    open: bool = True
+
+    @property
+    def due(self) -> float | None:
+        return self.renewed + self.lease if self.lease else None
+
+    def keep(self, cell: Cell) -> None:
+        self.cells[cell.ref.id] = cell
+        self.made.append(cell.ref.id)
+
+    def forget(self, ref_ids: Iterable[str]) -> None:
+        for ref_id in ref_ids:
+            del self.cells[ref_id]
+        if len(self.made) > 2 * len(self.cells) + _FEW:
+            self.made = list(self.cells)
+
+    def after(self, number: int) -> Iterator[Ref]:
+        """Refs that were made later, oldest first. The first is found without a look at those before it."""
+        start = bisect_right(self.made, number, key=_number)
+        for at in range(start, len(self.made)):
+            cell = self.cells.get(self.made[at])
+            if cell is not None:
+                yield cell.ref
+
+
+class Slot:
+    """Room that was set aside for one tensor. Fill it, or give it back."""
+
+    def __init__(self, store: RefStore, session: _Session, spec: TensorSpec) -> None:
+        self._store = store
+        self._session = session
+        self._spec = spec
+        self._open = True
+
+    def fill(self, tensor: object) -> Ref:
+        """Keep `tensor` and give its ref. Raises UNKNOWN_SESSION if the session was closed meanwhile."""
+        self._open = False
+        return self._store._keep(self._session, self._spec, tensor)
+
+    def give_back(self) -> None:
+        """Free the room, unless it was filled."""
+        if self._open:
+            self._open = False
+            self._store._give_back(self._session, self._spec)
+
+
+class Refill:
+    """A ref that takes the next result of the collective that made it."""
+
+    def __init__(self, cell: Cell) -> None:
+        self._cell = cell
+
+    def fill(self, tensor: object) -> Ref:
+        """Put `tensor` where the last result is, and give the same ref."""
+        self._cell.tensor = tensor
+        return self._cell.ref
+
+    def give_back(self) -> None:
+        """Nothing was set aside."""
+
+
+class RefStore:
+    """All refs of one rank. Safe to call from any thread."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits = limits
+        self._lock = threading.Lock()
+        self._sessions: dict[str, _Session] = {SHARED_SESSION: _Session(SHARED_SESSION)}
+        self._owners: dict[str, _Session] = {}
+        self._made = 0
+        self._refs = 0
+        self._bytes = 0
+        # In every id, so that a rank that replaces this one never answers for its refs.
+        self._nonce = secrets.token_hex(4)
+        self.rank = 0
+
+    def open_session(self, session_id: str, lease: float = 0.0) -> str:
+        """Open a session, or leave it open; `lease` in seconds, 0 for none. An empty id: one is made up.
+
+        Returns the id.
+        """
+        if len(session_id.encode()) > MAX_ID_BYTES:
+            raise invalid("the session id is too long", expected=f"at most {MAX_ID_BYTES} bytes")
+        if session_id == SHARED_SESSION:
+            session_id = secrets.token_hex(8)
+        with self._lock:
+            session = self._sessions.setdefault(session_id, _Session(session_id))
+            session.lease = lease
+            session.renewed = time.monotonic()
+            return session_id
+
+    def renew_session(self, session_id: str) -> float:
+        """Keep a session for another lease, as every call that names it does; returns the lease, 0 for none."""
+        with self._lock:
+            return self._session(session_id).lease
+
+    def close_session(self, session_id: str) -> int:
+        """Close a session and free its refs; returns how many they were."""
+        if session_id == SHARED_SESSION:
+            raise invalid(
+                "the shared session cannot be closed", expected="the id of an open session", got="''"
+            )
+        with self._lock:
+            freed = self._close(self._session(session_id))
+        # To give much memory back takes a while, in which nobody is to wait for the lock.
+        return len(freed)
+
+    def expire(self) -> tuple[list[str], float | None]:
+        """Close sessions whose lease is over; returns them, and when the next lease is over, if one is."""
+        now = time.monotonic()
+        with self._lock:
+            over = [it for it in self._sessions.values() if it.due is not None and it.due <= now]
+            freed = [self._close(session) for session in over]
+            due = min((it.due for it in self._sessions.values() if it.due is not None), default=None)
+        del freed
+        return [session.id for session in over], due
+
+    def reserve(self, session_id: str, spec: TensorSpec) -> Slot:
+        """Set room aside for one tensor. Raises UNKNOWN_SESSION or RESOURCE_EXHAUSTED."""
+        limits = self._limits
+        with self._lock:
+            session = self._session(session_id)
+            _room("refs on this rank", limits.max_refs, self._refs, 1, spec)
+            _room("bytes of tensors on this rank", limits.max_bytes, self._bytes, spec.nbytes, spec)
+            _room("refs in this session", limits.max_session_refs, session.refs, 1, spec)
+            _room(
+                "bytes of tensors in this session", limits.max_session_bytes, session.bytes, spec.nbytes, spec
+            )
+            self._count(session, 1, spec.nbytes)
+        return Slot(self, session, spec)
+
+    @contextmanager
+    def reserved(self, session_id: str, spec: TensorSpec) -> Iterator[Slot]:
+        """A slot that is given back unless it was filled."""
+        slot = self.reserve(session_id, spec)
+        try:
+            yield slot
+        finally:
+            slot.give_back()
+
+    def find(self, session_id: str, ref_id: str) -> Cell:
+        """The cell of a ref. Raises UNKNOWN_REF, RELEASED_REF, WRONG_SESSION or UNKNOWN_SESSION."""
+        with self._lock:
+            return self._find(session_id, ref_id)
+
+    def release(self, session_id: str, ref_ids: Iterable[str]) -> int:
+        """Free refs, all or none; returns how many they were. Raises as `find` does."""
+        with self._lock:
+            session = self._session(session_id)
+            cells = {ref_id: self._find(session_id, ref_id) for ref_id in ref_ids}
+            for ref_id in cells:
+                del self._owners[ref_id]
+            session.forget(cells)
+            self._count(session, -len(cells), -sum(cell.ref.spec.nbytes for cell in cells.values()))
+            return len(cells)
+
+    def page(self, session_id: str, after: str, size: int) -> Sequence[Ref]:
+        """At most `size` refs of a session, oldest first, those made after the ref `after` (empty: all)."""
+        with self._lock:
+            session = self._session(session_id)
+            return list(islice(session.after(self._checked_number(after) if after else 0), size))
+
+    def usage(self) -> Sequence[Usage]:
+        """What each session owns, the shared session first."""
+        with self._lock:
+            return [Usage(it.id, it.refs, it.bytes) for it in self._sessions.values()]
+
+    def _keep(self, session: _Session, spec: TensorSpec, tensor: object) -> Ref:
+        with self._lock:
+            if not session.open:
+                raise self._unknown_session(session.id)
+            self._made += 1
+            ref = Ref(f"{self.rank}.{self._nonce}.{self._made}", self.rank, session.id, spec)
+            session.keep(Cell(ref, tensor))
+            self._owners[ref.id] = session
+            return ref
+
+    def _give_back(self, session: _Session, spec: TensorSpec) -> None:
+        with self._lock:
+            if session.open:
+                self._count(session, -1, -spec.nbytes)
+
+    def _count(self, session: _Session, refs: int, nbytes: int) -> None:
+        session.refs += refs
+        session.bytes += nbytes
+        self._refs += refs
+        self._bytes += nbytes
+
+    def _close(self, session: _Session) -> dict[str, Cell]:
+        for ref_id in session.cells:
+            del self._owners[ref_id]
+        # Room that is set aside goes with its session: whoever holds a slot finds the session closed.
+        self._count(session, -session.refs, -session.bytes)
+        cells, session.cells, session.made = session.cells, {}, []
+        session.open = False
+        del self._sessions[session.id]
+        return cells
+
+    def _session(self, session_id: str) -> _Session:
+        session = self._sessions.get(session_id)
+        if session is None:
+            raise self._unknown_session(session_id)
+        session.renewed = time.monotonic()
+        return session
+
+    def _find(self, session_id: str, ref_id: str) -> Cell:
+        cell = self._session(session_id).cells.get(ref_id)
+        if cell is not None:
+            return cell
+        owner = self._owners.get(ref_id)
+        if owner is not None:
+            raise BridgeError.of(
+                ErrorCode.WRONG_SESSION,
+                f"ref {ref_id!r} belongs to another session",
+                expected=f"session {owner.id!r}",
+                got=f"session {session_id!r}",
+            )
+        if self._was_made_here(ref_id):
+            raise BridgeError.of(ErrorCode.RELEASED_REF, f"ref {ref_id!r} was released")
+        raise BridgeError.of(ErrorCode.UNKNOWN_REF, f"no ref {ref_id!r} on this rank")
+
+    def _was_made_here(self, ref_id: str) -> bool:
+        parts = ref_id.split(".")
+        if len(parts) != 3 or parts[1] != self._nonce or not parts[2].isdecimal():
+            return False
+        return 0 < int(parts[2]) <= self._made
+
+    def _checked_number(self, ref_id: str) -> int:
+        if not self._was_made_here(ref_id):
+            raise BridgeError.of(ErrorCode.UNKNOWN_REF, f"no ref {ref_id!r} on this rank")
+        return _number(ref_id)
+
+    @staticmethod
+    def _unknown_session(session_id: str) -> BridgeError:
+        return BridgeError.of(ErrorCode.UNKNOWN_SESSION, f"no open session {session_id!r} on this rank")
+
+
+def _number(ref_id: str) -> int:
+    """How many refs its rank had made with it."""
+    return int(ref_id.rsplit(".", 1)[1])
+
+
+def _room(what: str, limit: int, held: int, more: int, spec: TensorSpec) -> None:
+    if limit and held + more > limit:
+        raise BridgeError.of(
+            ErrorCode.RESOURCE_EXHAUSTED,
+            f"no room for {spec}: too many {what}",
+            expected=f"at most {limit} {what}",
+            got=f"{held} held and {more} more",
+        )

@@ -1,0 +1,1 @@
+"""Every operation as it comes over the wire."""

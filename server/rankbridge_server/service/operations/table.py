@@ -1,0 +1,54 @@
+"""Every operation as it comes over the wire, by its field in the `Operation` message.
+
+Tables with a line for each: `collectives.py`, `objects.py`, `point_to_point.py`, `queues.py`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rankbridge.v1 import group_service_pb2 as group
+from rankbridge.v1 import operation_service_pb2 as pb
+
+from ...core.operations import table as core
+from ..graphs import REPLAY
+from ..queues import QUEUES
+from .collectives import COLLECTIVES
+from .objects import OBJECTS
+from .parts import part
+from .point_to_point import POINT_TO_POINT
+from .programs import RUN_PROGRAM
+from .wire_operation import WireOperation
+
+NEW_GROUP: WireOperation[group.NewGroupRequest, core.NewGroup] = WireOperation(
+    core.NEW_GROUP, lambda r: core.NewGroup(r.name, tuple(r.ranks))
+)
+DESTROY_GROUP: WireOperation[group.DestroyGroupRequest, core.DestroyGroup] = WireOperation(
+    core.DESTROY_GROUP, lambda _: core.DestroyGroup()
+)
+
+
+def _coalesce(request: pb.CoalesceRequest) -> core.Coalesce:
+    return core.Coalesce(
+        tuple(part(f"operation {number}", it) for number, it in enumerate(request.operations))
+    )
+
+
+PING: WireOperation[pb.PingRequest, core.Ping] = WireOperation(core.PING, lambda _: core.Ping())
+
+COALESCE: WireOperation[pb.CoalesceRequest, core.Coalesce] = WireOperation(core.COALESCE, _coalesce)
+
+OPERATIONS: dict[str, WireOperation[Any, Any]] = {
+    **COLLECTIVES,
+    **OBJECTS,
+    **POINT_TO_POINT,
+    **QUEUES,
+    "coalesce": COALESCE,
+    "run_program": RUN_PROGRAM,
+    "replay": REPLAY,
+    "ping": PING,
+}
+"""All that can be submitted."""
+
+GANG_OPERATIONS = [kind for kind in OPERATIONS if kind not in POINT_TO_POINT and kind not in QUEUES]
+"""Those in which all members of a group take part: what a gang call can be."""

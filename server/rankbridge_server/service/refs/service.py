@@ -1,0 +1,221 @@
+"""RefService."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any, cast
+
+import grpc
+
+from rankbridge.v1 import ref_service_pb2 as pb
+from rankbridge.v1 import ref_service_pb2_grpc as stub
+
+from ...core.errors import invalid
+from ...core.rank import Rank
+from ...core.refs.refs import Ref
+from ..running import answered
+from ..wire import wire
+from .chunks import encoded_chunks, parse_put, serialize_get
+from .shared_memory import SharedMemoryServicer
+
+MAX_PAGE = 1000
+
+
+class RefServicer(SharedMemoryServicer):
+    """Refs and sessions of one rank."""
+
+    def OpenSession(
+        self, request: pb.OpenSessionRequest, context: grpc.ServicerContext
+    ) -> pb.OpenSessionResponse:
+        """Begin a session."""
+        return answered(
+            self._rank,
+            "open_session",
+            lambda: pb.OpenSessionResponse(
+                session_id=self._rank.open_session(request.session_id, request.lease_ms / 1000)
+            ),
+            lambda error: pb.OpenSessionResponse(error=error),
+        )
+
+    def CloseSession(
+        self, request: pb.CloseSessionRequest, context: grpc.ServicerContext
+    ) -> pb.CloseSessionResponse:
+        """End a session."""
+        return answered(
+            self._rank,
+            "close_session",
+            lambda: pb.CloseSessionResponse(released=self._rank.close_session(request.session_id)),
+            lambda error: pb.CloseSessionResponse(error=error),
+        )
+
+    def RenewSession(
+        self, request: pb.RenewSessionRequest, context: grpc.ServicerContext
+    ) -> pb.RenewSessionResponse:
+        """Keep a session alive."""
+        return answered(
+            self._rank,
+            "renew_session",
+            lambda: pb.RenewSessionResponse(
+                lease_ms=round(self._refs.renew_session(request.session_id) * 1000)
+            ),
+            lambda error: pb.RenewSessionResponse(error=error),
+        )
+
+    def CreateTensor(
+        self, request: pb.CreateTensorRequest, context: grpc.ServicerContext
+    ) -> pb.CreateTensorResponse:
+        """Make a tensor from a description."""
+        return answered(
+            self._rank,
+            "create",
+            lambda: pb.CreateTensorResponse(ref=wire.pack_ref(self._create(request))),
+            lambda error: pb.CreateTensorResponse(error=error),
+        )
+
+    def PutTensor(
+        self, request_iterator: Iterator[pb.PutTensorRequest | memoryview], context: grpc.ServicerContext
+    ) -> pb.PutTensorResponse:
+        """Receive a tensor."""
+        return answered(
+            self._rank,
+            "put",
+            lambda: pb.PutTensorResponse(ref=wire.pack_ref(self._put(request_iterator))),
+            lambda error: pb.PutTensorResponse(error=error),
+        )
+
+    def GetTensor(  # type: ignore[override]
+        self, request: pb.GetTensorRequest, context: grpc.ServicerContext
+    ) -> Iterator[pb.GetTensorResponse | bytes]:
+        """Send a tensor; chunks are encoded already."""
+        refused: list[pb.GetTensorResponse] = []
+        cell = answered(
+            self._rank,
+            "get",
+            lambda: self._refs.find(request.session_id, request.ref_id),
+            lambda error: refused.append(pb.GetTensorResponse(error=error)),
+        )
+        if cell is None:
+            yield from refused
+            return
+        yield pb.GetTensorResponse(tensor=wire.pack_tensor_spec(cell.ref.spec))
+        yield from encoded_chunks(self._tensors.read(cell.tensor))
+
+    def DescribeRef(
+        self, request: pb.DescribeRefRequest, context: grpc.ServicerContext
+    ) -> pb.DescribeRefResponse:
+        """Tell what a ref is."""
+        return answered(
+            self._rank,
+            "describe",
+            lambda: pb.DescribeRefResponse(
+                ref=wire.pack_ref(self._refs.find(request.session_id, request.ref_id).ref)
+            ),
+            lambda error: pb.DescribeRefResponse(error=error),
+        )
+
+    def ListRefs(self, request: pb.ListRefsRequest, context: grpc.ServicerContext) -> pb.ListRefsResponse:
+        """Tell of a session's refs."""
+        return answered(
+            self._rank,
+            "list",
+            lambda: pb.ListRefsResponse(page=self._page(request)),
+            lambda error: pb.ListRefsResponse(error=error),
+        )
+
+    def ReleaseRefs(
+        self, request: pb.ReleaseRefsRequest, context: grpc.ServicerContext
+    ) -> pb.ReleaseRefsResponse:
+        """Free refs."""
+        return answered(
+            self._rank,
+            "release",
+            lambda: pb.ReleaseRefsResponse(released=self._refs.release(request.session_id, request.ref_ids)),
+            lambda error: pb.ReleaseRefsResponse(error=error),
+        )
+
+    def _create(self, request: pb.CreateTensorRequest) -> Ref:
+        spec = wire.tensor_spec(request.tensor, self._tensors.device)
+        with self._refs.reserved(request.session_id, spec) as slot:
+            return slot.fill(self._tensors.create(spec, wire.init(request)))
+
+    def _put(self, parts: Iterator[pb.PutTensorRequest | memoryview]) -> Ref:
+        first = next(parts, None)
+        if not isinstance(first, pb.PutTensorRequest) or first.WhichOneof("part") != "header":
+            raise invalid(
+                "a put begins with its header", expected="header", got="chunk" if first else "nothing"
+            )
+        spec = wire.tensor_spec(first.header.tensor, self._tensors.device)
+        with self._refs.reserved(first.header.session_id, spec) as slot:
+            tensor = self._tensors.empty(spec)
+            memory, at = self._tensors.write(tensor), 0
+            for part in parts:
+                chunk = _chunk(part)
+                if at + len(chunk) > spec.nbytes:
+                    raise _wrong_length(spec.nbytes, f"{at + len(chunk)} bytes or more")
+                memory[at : at + len(chunk)] = chunk
+                at += len(chunk)
+            if at != spec.nbytes:
+                raise _wrong_length(spec.nbytes, f"{at} bytes")
+            self._tensors.written(tensor)
+            return slot.fill(tensor)
+
+    def _page(self, request: pb.ListRefsRequest) -> pb.RefPage:
+        if request.page_size > MAX_PAGE:
+            raise invalid(
+                "page_size is too large", expected=f"at most {MAX_PAGE}", got=str(request.page_size)
+            )
+        size = request.page_size or MAX_PAGE
+        refs = self._refs.page(request.session_id, request.page_token, size + 1)
+        more = refs[size - 1].id if len(refs) > size else ""
+        return pb.RefPage(refs=[wire.pack_ref(ref) for ref in refs[:size]], next_page_token=more)
+
+
+def add_to_server(rank: Rank, server: grpc.Server) -> None:
+    """Serve RefService on `server`, with tensor chunks encoded and decoded by `chunks`."""
+    servicer = RefServicer(rank)
+    stub.add_RefServiceServicer_to_server(servicer, cast(grpc.Server, _Chunked(server, servicer)))
+
+
+class _Chunked:
+    """Stands in for a server while generated code registers the service, and swaps the two streams' codecs."""
+
+    def __init__(self, server: grpc.Server, servicer: RefServicer) -> None:
+        self._server = server
+        self._servicer = servicer
+
+    def add_generic_rpc_handlers(self, handlers: Any) -> None:
+        """Not used: method handlers below say all."""
+
+    def add_registered_method_handlers(
+        self, service: str, handlers: dict[str, grpc.RpcMethodHandler[Any, Any]]
+    ) -> None:
+        """Register the service with codecs of our own for the two streams."""
+        chunked = {
+            **handlers,
+            "PutTensor": grpc.stream_unary_rpc_method_handler(
+                self._servicer.PutTensor,
+                request_deserializer=parse_put,
+                response_serializer=pb.PutTensorResponse.SerializeToString,
+            ),
+            "GetTensor": grpc.unary_stream_rpc_method_handler(
+                self._servicer.GetTensor,
+                request_deserializer=pb.GetTensorRequest.FromString,
+                response_serializer=serialize_get,
+            ),
+        }
+        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, chunked),))
+        self._server.add_registered_method_handlers(service, chunked)
+
+
+def _chunk(part: pb.PutTensorRequest | memoryview) -> memoryview:
+    if isinstance(part, memoryview):
+        return part
+    if part.WhichOneof("part") != "chunk":
+        raise invalid(
+            "a put has one header and then chunks", expected="chunk", got=str(part.WhichOneof("part"))
+        )
+    return memoryview(part.chunk)
+
+
+def _wrong_length(expected: int, got: str) -> Exception:
+    return invalid("the chunks do not add up to the tensor's size", expected=f"{expected} bytes", got=got)

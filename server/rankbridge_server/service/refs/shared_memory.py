@@ -1,0 +1,107 @@
+"""Tensors by shared memory: the part of RefService for callers on the rank's host."""
+
+from __future__ import annotations
+
+import grpc
+
+from rankbridge.v1 import ref_service_pb2 as pb
+from rankbridge.v1 import ref_service_pb2_grpc as stub
+
+from ...core.rank import Rank
+from ...core.refs.tensors import TensorSpec
+from ...core.shared_memory.copying import copy
+from ...core.shared_memory.segments import Use
+from ..running import answered
+from ..wire import wire
+
+
+class SharedMemoryServicer(stub.RefServiceServicer):
+    """Segments of one rank, and tensors that come and go in them."""
+
+    def __init__(self, rank: Rank) -> None:
+        self._rank = rank
+        self._refs = rank.refs
+        self._tensors = rank.backend.tensors
+        self._segments = rank.segments
+
+    def OpenSharedMemory(
+        self, request: pb.OpenSharedMemoryRequest, context: grpc.ServicerContext
+    ) -> pb.OpenSharedMemoryResponse:
+        """Make a segment."""
+        return answered(
+            self._rank,
+            "open_shared_memory",
+            lambda: pb.OpenSharedMemoryResponse(memory=self._open(request, context)),
+            lambda error: pb.OpenSharedMemoryResponse(error=error),
+        )
+
+    def CloseSharedMemory(
+        self, request: pb.CloseSharedMemoryRequest, context: grpc.ServicerContext
+    ) -> pb.CloseSharedMemoryResponse:
+        """Give segments up."""
+        return answered(
+            self._rank,
+            "close_shared_memory",
+            lambda: pb.CloseSharedMemoryResponse(
+                closed=self._segments.close(request.session_id, request.memory_ids)
+            ),
+            lambda error: pb.CloseSharedMemoryResponse(error=error),
+        )
+
+    def PutSharedTensor(
+        self, request: pb.PutSharedTensorRequest, context: grpc.ServicerContext
+    ) -> pb.PutSharedTensorResponse:
+        """Make a tensor of what lies in a segment."""
+        return answered(
+            self._rank,
+            "put",
+            lambda: pb.PutSharedTensorResponse(put=self._put_shared(request)),
+            lambda error: pb.PutSharedTensorResponse(error=error),
+        )
+
+    def GetSharedTensor(
+        self, request: pb.GetSharedTensorRequest, context: grpc.ServicerContext
+    ) -> pb.GetSharedTensorResponse:
+        """Write a tensor's elements into a segment."""
+        return answered(
+            self._rank,
+            "get",
+            lambda: pb.GetSharedTensorResponse(tensor=wire.pack_tensor_spec(self._get_shared(request))),
+            lambda error: pb.GetSharedTensorResponse(error=error),
+        )
+
+    def _open(self, request: pb.OpenSharedMemoryRequest, context: grpc.ServicerContext) -> pb.SharedMemory:
+        it = self._segments.open(request.session_id, request.bytes)
+        if not context.is_active():
+            # Nobody will hear of it.
+            self._segments.close(request.session_id, [it.id])
+        return pb.SharedMemory(id=it.id, path=str(it.file.path), bytes=it.nbytes, nonce=it.file.nonce)
+
+    def _put_shared(self, request: pb.PutSharedTensorRequest) -> pb.SharedPut:
+        spec = wire.tensor_spec(request.tensor, self._tensors.device)
+        with (
+            self._refs.reserved(request.session_id, spec) as slot,
+            self._segments.using(request.memory_session_id, request.memory_id, spec.nbytes) as use,
+        ):
+            tensor = self._adopted(spec, use)
+            adopted = tensor is not None
+            if tensor is None:
+                tensor = self._tensors.empty(spec)
+                copy(self._tensors.write(tensor), use.memory)
+            self._tensors.written(tensor)
+            ref = slot.fill(tensor)
+            if adopted:
+                use.keep()
+            return pb.SharedPut(ref=wire.pack_ref(ref), adopted=adopted)
+
+    def _adopted(self, spec: TensorSpec, use: Use) -> object | None:
+        if not use.may_lend or not spec.nbytes:
+            return None
+        return self._tensors.adopted(spec, use.lend())
+
+    def _get_shared(self, request: pb.GetSharedTensorRequest) -> TensorSpec:
+        cell = self._refs.find(request.session_id, request.ref_id)
+        spec = cell.ref.spec
+        with self._segments.using(request.memory_session_id, request.memory_id, spec.nbytes) as use:
+            copy(use.memory, self._tensors.read(cell.tensor))
+        return spec

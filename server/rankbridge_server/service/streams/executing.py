@@ -1,0 +1,98 @@
+"""The streams of gang calls and parts that a rank has, and those that come by gRPC."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from queue import SimpleQueue
+
+import grpc
+
+from rankbridge.v1 import gang_service_pb2 as pb
+
+from ...core.alarms import Alarms
+from ...core.errors import BridgeError, ErrorCode, Place
+from ...core.rank import Rank
+from ..wire import wire
+from .stream import Stream, UnderWay
+
+MAX_STREAMS = 64
+"""At once, however they come. Each keeps one or two threads."""
+
+
+class Streams:
+    """The streams of one rank. Thread-safe."""
+
+    def __init__(self, rank: Rank) -> None:
+        self._rank = rank
+        self._alarms = Alarms("streams")
+        self._lock = threading.Lock()
+        self._open: set[Stream] = set()
+        self._ended = False
+
+    def __len__(self) -> int:
+        """How many there are now."""
+        return len(self._open)
+
+    def begin(self, ready: Callable[[UnderWay | None], None]) -> Stream | pb.ExecuteResponse:
+        """A new stream, which is to be given to `discard` when it is over; or why there is none, as its only answer."""
+        stream = Stream(self._rank, self._alarms, ready)
+        with self._lock:
+            free = len(self._open) < MAX_STREAMS
+            if free:
+                self._open.add(stream)
+            ended = self._ended
+        if free:
+            if ended:
+                stream.end()
+            return stream
+        error = BridgeError.of(
+            ErrorCode.RESOURCE_EXHAUSTED,
+            "too many streams of gang calls on this rank",
+            expected=f"at most {MAX_STREAMS}",
+            got=str(MAX_STREAMS + 1),
+        )
+        place = Place(rank=self._rank.describe().rank, operation="execute")
+        return pb.ExecuteResponse(error=wire.pack_error(error.at(place).failure))
+
+    def discard(self, stream: Stream) -> None:
+        """It is over."""
+        with self._lock:
+            self._open.discard(stream)
+
+    def end(self) -> None:
+        """The rank stops: every stream ends when it has answered what it has begun, and none begins."""
+        with self._lock:
+            self._ended = True
+            streams = list(self._open)
+        for stream in streams:
+            stream.end()
+
+    def answer(
+        self, requests: Iterable[pb.ExecuteRequest], context: grpc.ServicerContext
+    ) -> Iterator[pb.ExecuteResponse]:
+        """Do what is asked by gRPC, and answer, from this thread, until the caller has ended or gone or the rank stops.
+
+        Whatever was begun is answered before a stream ends: what is not, was not begun.
+        """
+        ready: SimpleQueue[UnderWay | None] = SimpleQueue()
+        stream = self.begin(ready.put)
+        if isinstance(stream, pb.ExecuteResponse):
+            yield stream
+            return
+        try:
+            if context.add_callback(stream.leave):
+                reader = threading.Thread(target=_read, args=(stream, requests), name="execute", daemon=True)
+                reader.start()
+                while (begun := ready.get()) is not None:
+                    yield begun.response(pb.ExecuteResponse)
+                    stream.answered()
+        finally:
+            self.discard(stream)
+
+
+def _read(stream: Stream, requests: Iterable[pb.ExecuteRequest]) -> None:
+    # The caller has gone, as `leave` has been told.
+    with suppress(grpc.RpcError):
+        stream.read(requests)

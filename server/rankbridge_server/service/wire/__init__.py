@@ -1,0 +1,1 @@
+"""Between the core's types and protobuf's."""

@@ -1,0 +1,242 @@
+"""Between the core's types and protobuf's, errors included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from rankbridge.v1 import (
+    call_pb2,
+    collective_service_pb2,
+    dtype_pb2,
+    error_pb2,
+    group_service_pb2,
+    rank_service_pb2,
+    ref_pb2,
+    ref_service_pb2,
+    tensor_pb2,
+)
+
+from ...core.coordinator import Backend, GroupDescription, ReduceOp
+from ...core.dtype import Dtype
+from ...core.errors import ErrorCode, Failure, Phase, Place, RankDetail, RankState, invalid
+from ...core.groups.group import GroupView
+from ...core.groups.preparation import RankAddress
+from ...core.groups.regrouping import PeerState
+from ...core.operations.gathers import GatherLayout
+from ...core.refs.refs import Ref
+from ...core.refs.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
+from ...core.task import Call
+
+MAX_TIMEOUT_MS = 24 * 3600 * 1000
+
+
+def call(message: call_pb2.Call, default_timeout: float, *, first: bool = False) -> Call:
+    """The call of an operation; `first` as in `Call`. Raises INVALID_ARGUMENT for a timeout of more than a day."""
+    if message.timeout_ms > MAX_TIMEOUT_MS:
+        raise invalid(
+            "timeout_ms is too long", expected=f"at most {MAX_TIMEOUT_MS}", got=str(message.timeout_ms)
+        )
+    return Call(
+        group=message.group,
+        operation_id=message.operation_id,
+        timeout=message.timeout_ms / 1000 or default_timeout,
+        session_id=message.session_id,
+        generation=message.generation,
+        first=first,
+    )
+
+
+def reduce_op(value: collective_service_pb2.ReduceOp.ValueType) -> ReduceOp:
+    """A reduce op; unspecified is sum."""
+    if value == collective_service_pb2.REDUCE_OP_UNSPECIFIED:
+        return ReduceOp.SUM
+    try:
+        return ReduceOp[collective_service_pb2.ReduceOp.Name(value).removeprefix("REDUCE_OP_")]
+    except ValueError:
+        known = ", ".join(str(op) for op in ReduceOp)
+        raise invalid("unknown reduce op", expected=known, got=f"number {value}") from None
+
+
+def gather_layout(value: collective_service_pb2.GatherLayout.ValueType) -> GatherLayout:
+    """How gathered tensors are put together; unspecified is concatenated."""
+    if value == collective_service_pb2.GATHER_LAYOUT_UNSPECIFIED:
+        return GatherLayout.CONCATENATED
+    try:
+        name = collective_service_pb2.GatherLayout.Name(value)
+    except ValueError:
+        known = ", ".join(layout.value for layout in GatherLayout)
+        raise invalid("unknown layout", expected=known, got=f"number {value}") from None
+    return GatherLayout[name.removeprefix("GATHER_LAYOUT_")]
+
+
+def dtype(value: dtype_pb2.Dtype.ValueType) -> Dtype:
+    """A dtype. Raises INVALID_ARGUMENT for one that is missing or not known."""
+    try:
+        return Dtype[dtype_pb2.Dtype.Name(value).removeprefix("DTYPE_")]
+    except (ValueError, KeyError):
+        raise invalid(
+            "dtype is missing or unknown", expected="a dtype of torch", got=f"number {value}"
+        ) from None
+
+
+def tensor_spec(message: tensor_pb2.TensorSpec, device: str) -> TensorSpec:
+    """A spec, on the rank's own device when it names none. Raises INVALID_ARGUMENT."""
+    spec = TensorSpec(dtype(message.dtype), tuple(message.shape), message.device or device)
+    spec.check()
+    return spec
+
+
+def pack_dtype(it: Dtype) -> dtype_pb2.Dtype.ValueType:
+    """A dtype for the wire."""
+    return dtype_pb2.Dtype.Value(f"DTYPE_{it.name}")
+
+
+def pack_tensor_spec(spec: TensorSpec) -> tensor_pb2.TensorSpec:
+    """A spec for the wire."""
+    return tensor_pb2.TensorSpec(dtype=pack_dtype(spec.dtype), shape=spec.shape, device=spec.device)
+
+
+def init(message: ref_service_pb2.CreateTensorRequest) -> Init:
+    """What the elements of a new tensor are."""
+    match message.WhichOneof("init"):
+        case "full":
+            return Full(_element(message.full))
+        case "arange":
+            return Arange(message.arange.start, message.arange.step or 1.0)
+        case "uniform":
+            it = message.uniform
+            high = 1.0 if it.low == it.high == 0 else it.high
+            return Uniform(it.seed, it.low, high)
+        case "normal":
+            std = message.normal.std if message.normal.HasField("std") else 1.0
+            return Normal(message.normal.seed, message.normal.mean, std)
+        case _:
+            return Full(0)
+
+
+def _element(message: ref_service_pb2.Full) -> bool | int | float:
+    match message.WhichOneof("element"):
+        case "float":
+            return message.float
+        case "int":
+            return message.int
+        case "bool":
+            return message.bool
+        case _:
+            raise invalid("full names no element", expected="float, int or bool", got="nothing")
+
+
+def pack_ref(ref: Ref) -> ref_pb2.Ref:
+    """A ref for the wire."""
+    return ref_pb2.Ref(id=ref.id, rank=ref.rank, session_id=ref.session_id, tensor=pack_tensor_spec(ref.spec))
+
+
+def pack_group(group: GroupView) -> group_service_pb2.Group:
+    """A group for the wire."""
+    return group_service_pb2.Group(
+        name=group.name,
+        ranks=group.ranks,
+        rank_in_group=group.rank_in_group,
+        backend=group.backend,
+        generation=group.generation,
+        sequence=group.sequence,
+    )
+
+
+def groups(messages: Sequence[rank_service_pb2.GroupDescription]) -> list[GroupDescription]:
+    """Groups that are to be formed."""
+    return [GroupDescription(message.name, tuple(message.ranks)) for message in messages]
+
+
+def pack_groups(descriptions: Sequence[GroupDescription]) -> list[rank_service_pb2.GroupDescription]:
+    """Groups that are to be formed, for the wire."""
+    return [rank_service_pb2.GroupDescription(name=it.name, ranks=it.ranks) for it in descriptions]
+
+
+def peer_state(message: rank_service_pb2.DescribeRankResponse) -> PeerState:
+    """What a rank is before it is formed."""
+    state = message.generation_state
+    was_formed = state in (rank_service_pb2.GENERATION_STATE_FORMED, rank_service_pb2.GENERATION_STATE_OVER)
+    return PeerState(
+        seen=max(message.generation, message.highest_generation),
+        formed=message.generation,
+        rank=message.rank if was_formed else None,
+        groups=tuple(GroupDescription(it.name, tuple(it.ranks)) for it in message.groups),
+    )
+
+
+def address(message: rank_service_pb2.RankAddress) -> RankAddress:
+    """How to connect to a rank."""
+    return RankAddress(message.rank, message.link, {it.group: it.address for it in message.groups})
+
+
+def pack_address(it: RankAddress) -> rank_service_pb2.RankAddress:
+    """How to connect to a rank, for the wire."""
+    return rank_service_pb2.RankAddress(
+        rank=it.rank,
+        link=it.link,
+        groups=[rank_service_pb2.GroupAddress(group=name, address=blob) for name, blob in it.groups.items()],
+    )
+
+
+def pack_abilities(operations: Iterable[str], backend: Backend) -> rank_service_pb2.Abilities:
+    """What a backend can do, for the wire. `operations`: those that are served."""
+    dtypes = backend.tensors.dtypes
+    reductions = {op: [pack_dtype(it) for it in dtypes if backend.reduces(op, it)] for op in ReduceOp}
+    return rank_service_pb2.Abilities(
+        collectives=[it for it in operations if backend.scans or it != "scan"],
+        dtypes=map(pack_dtype, dtypes),
+        reductions=[
+            rank_service_pb2.Reduction(
+                op=collective_service_pb2.ReduceOp.Value(f"REDUCE_OP_{op.name}"), dtypes=those
+            )
+            for op, those in reductions.items()
+            if those
+        ],
+    )
+
+
+def pack_error(failure: Failure) -> error_pb2.Error:
+    """A failure for the wire."""
+    place = failure.place or Place()
+    return error_pb2.Error(
+        code=error_pb2.ErrorCode.Value(f"ERROR_CODE_{failure.code.name}"),
+        message=str(failure),
+        indefinite=failure.indefinite,
+        phase=error_pb2.Phase.Value(f"PHASE_{failure.phase.name}"),
+        rank=place.rank,
+        group=place.group,
+        operation=place.operation,
+        operation_id=place.operation_id,
+        generation=place.generation,
+        expected=failure.expected,
+        got=failure.got,
+        ranks=[
+            error_pb2.RankDetail(
+                rank=it.rank,
+                rank_in_group=it.rank_in_group,
+                state=error_pb2.RankState.Value(f"RANK_STATE_{it.state.name}"),
+                detail=it.detail,
+            )
+            for it in failure.ranks
+        ],
+    )
+
+
+def failure(message: error_pb2.Error) -> Failure:
+    """A failure that another sidecar reported."""
+    return Failure(
+        code=ErrorCode[error_pb2.ErrorCode.Name(message.code).removeprefix("ERROR_CODE_")],
+        message=message.message,
+        indefinite=message.indefinite,
+        phase=Phase[error_pb2.Phase.Name(message.phase).removeprefix("PHASE_")],
+        ranks=tuple(
+            RankDetail(
+                rank=it.rank,
+                rank_in_group=it.rank_in_group,
+                state=RankState[error_pb2.RankState.Name(it.state).removeprefix("RANK_STATE_")],
+                detail=it.detail,
+            )
+            for it in message.ranks
+        ),
+    )
