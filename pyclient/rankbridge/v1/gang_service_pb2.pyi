@@ -235,9 +235,15 @@ class ExecuteRequest(google.protobuf.message.Message):
     CALL_FIELD_NUMBER: builtins.int
     WITHDRAW_FIELD_NUMBER: builtins.int
     PART_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
     withdraw: builtins.str
     """Operation id of what was sent by this stream and is to be withdrawn from every member that it was not admitted on,
     as hanging up withdraws a single call. Is not answered; what is withdrawn is.
+    """
+    number: builtins.int
+    """Names this request on its stream, so that its answer need not wait for those before it: the answer has the same
+    number and comes as soon as it is there. Of those under way on a stream, no two have the same. 0: none; the answer comes
+    after the answers of all requests without a number that were sent before it.
     """
     @property
     def call(self) -> Global___CallRequest:
@@ -255,9 +261,10 @@ class ExecuteRequest(google.protobuf.message.Message):
         call: Global___CallRequest | None = ...,
         withdraw: builtins.str = ...,
         part: rankbridge.v1.operation_service_pb2.Operation | None = ...,
+        number: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["call", b"call", "kind", b"kind", "part", b"part", "withdraw", b"withdraw"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["call", b"call", "kind", b"kind", "part", b"part", "withdraw", b"withdraw"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["call", b"call", "kind", b"kind", "number", b"number", "part", b"part", "withdraw", b"withdraw"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["kind", b"kind"]) -> typing.Literal["call", "withdraw", "part"] | None: ...
 
 Global___ExecuteRequest: typing_extensions.TypeAlias = ExecuteRequest
@@ -271,6 +278,9 @@ class ExecuteResponse(google.protobuf.message.Message):
     OUTCOMES_FIELD_NUMBER: builtins.int
     ERROR_FIELD_NUMBER: builtins.int
     RESULT_FIELD_NUMBER: builtins.int
+    NUMBER_FIELD_NUMBER: builtins.int
+    number: builtins.int
+    """The request's. 0: it had none."""
     @property
     def outcomes(self) -> Global___MemberOutcomes:
         """Every member's outcome: whether any of them failed, only these tell."""
@@ -289,9 +299,10 @@ class ExecuteResponse(google.protobuf.message.Message):
         outcomes: Global___MemberOutcomes | None = ...,
         error: rankbridge.v1.error_pb2.Error | None = ...,
         result: rankbridge.v1.operation_service_pb2.OperationResult | None = ...,
+        number: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "outcomes", b"outcomes", "result", b"result"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "outcomes", b"outcomes", "result", b"result"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "number", b"number", "outcome", b"outcome", "outcomes", b"outcomes", "result", b"result"]) -> None: ...
     def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["outcomes", "error", "result"] | None: ...
 
 Global___ExecuteResponse: typing_extensions.TypeAlias = ExecuteResponse

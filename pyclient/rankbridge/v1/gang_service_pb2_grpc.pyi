@@ -121,7 +121,7 @@ class GangServiceStub(typing.Generic[_GangServiceFormType, _GangServiceCallType,
 
     Execute: _GangServiceExecuteType
     """Does one gang call after another, or this rank's parts of operations: the next may be sent while one is under way.
-    Answers each, in the order in which they were sent. The end of requests is no hanging up: what was sent is done and
+    Answers each: what has a number as soon as it is done, what has none in the order in which it was sent. The end of requests is no hanging up: what was sent is done and
     answered. On the rank's own host the same messages go without gRPC, each behind its length of 4 bytes in network
     order: of a rank that serves at "unix:PATH", at the unix socket PATH.stream. See docs/streams.md.
     """
@@ -172,7 +172,7 @@ class GangServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[rankbridge.v1.gang_service_pb2.ExecuteResponse], collections.abc.AsyncIterator[rankbridge.v1.gang_service_pb2.ExecuteResponse]]:
         """Does one gang call after another, or this rank's parts of operations: the next may be sent while one is under way.
-        Answers each, in the order in which they were sent. The end of requests is no hanging up: what was sent is done and
+        Answers each: what has a number as soon as it is done, what has none in the order in which it was sent. The end of requests is no hanging up: what was sent is done and
         answered. On the rank's own host the same messages go without gRPC, each behind its length of 4 bytes in network
         order: of a rank that serves at "unix:PATH", at the unix socket PATH.stream. See docs/streams.md.
         """

@@ -651,6 +651,9 @@ defmodule RankBridge.Proto.V1.ExecuteRequest do
       as hanging up withdraws a single call. Is not answered; what is withdrawn is.
     * `part` - Does the asked rank's own part of an operation, as that operation's RPC does: the other members are asked by their
       own ranks. With a `call` of its own. Is answered.
+    * `number` - Names this request on its stream, so that its answer need not wait for those before it: the answer has the same
+      number and comes as soon as it is there. Of those under way on a stream, no two have the same. 0: none; the answer comes
+      after the answers of all requests without a number that were sent before it.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -662,10 +665,12 @@ defmodule RankBridge.Proto.V1.ExecuteRequest do
 
   @type t :: %__MODULE__{
           kind: kind() | nil,
+          number: non_neg_integer(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
   defstruct kind: nil,
+            number: 0,
             __unknown_fields__: []
 
   @impl true
@@ -679,6 +684,7 @@ defmodule RankBridge.Proto.V1.ExecuteRequest do
   def encode_to_iodata(%__MODULE__{} = message) do
     [
       encode_kind(message.kind),
+      Encode.implicit(0x20, :uint64, message.number),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -720,6 +726,10 @@ defmodule RankBridge.Proto.V1.ExecuteRequest do
     %{message | kind: {:part, Decode.message(V1.Operation, held, raw, depth)}}
   end
 
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | number: Decode.value(:uint64, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -741,7 +751,8 @@ defmodule RankBridge.Proto.V1.ExecuteRequest do
     [
       {1, :call, {:message, V1.CallRequest}, {:oneof, :kind}},
       {2, :withdraw, :string, {:oneof, :kind}},
-      {3, :part, {:message, V1.Operation}, {:oneof, :kind}}
+      {3, :part, {:message, V1.Operation}, {:oneof, :kind}},
+      {4, :number, :uint64, :implicit}
     ]
   end
 end
@@ -755,6 +766,7 @@ defmodule RankBridge.Proto.V1.ExecuteResponse do
     * `outcomes` - Every member's outcome: whether any of them failed, only these tell.
     * `error` - What is wrong with the call as a whole, or with the stream. No member was asked.
     * `result` - What the asked rank's part came to.
+    * `number` - The request's. 0: it had none.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -769,10 +781,12 @@ defmodule RankBridge.Proto.V1.ExecuteResponse do
 
   @type t :: %__MODULE__{
           outcome: outcome() | nil,
+          number: non_neg_integer(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
   defstruct outcome: nil,
+            number: 0,
             __unknown_fields__: []
 
   @impl true
@@ -786,6 +800,7 @@ defmodule RankBridge.Proto.V1.ExecuteResponse do
   def encode_to_iodata(%__MODULE__{} = message) do
     [
       encode_outcome(message.outcome),
+      Encode.implicit(0x20, :uint64, message.number),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -828,6 +843,10 @@ defmodule RankBridge.Proto.V1.ExecuteResponse do
     %{message | outcome: {:result, Decode.message(V1.OperationResult, held, raw, depth)}}
   end
 
+  def __put__(message, 4, 0, raw, _depth) do
+    %{message | number: Decode.value(:uint64, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -849,7 +868,8 @@ defmodule RankBridge.Proto.V1.ExecuteResponse do
     [
       {1, :outcomes, {:message, V1.MemberOutcomes}, {:oneof, :outcome}},
       {2, :error, {:message, V1.Error}, {:oneof, :outcome}},
-      {3, :result, {:message, V1.OperationResult}, {:oneof, :outcome}}
+      {3, :result, {:message, V1.OperationResult}, {:oneof, :outcome}},
+      {4, :number, :uint64, :implicit}
     ]
   end
 end
@@ -905,7 +925,7 @@ defmodule RankBridge.Proto.V1.GangService do
 
   @doc """
   Does one gang call after another, or this rank's parts of operations: the next may be sent while one is under way.
-  Answers each, in the order in which they were sent. The end of requests is no hanging up: what was sent is done and
+  Answers each: what has a number as soon as it is done, what has none in the order in which it was sent. The end of requests is no hanging up: what was sent is done and
   answered. On the rank's own host the same messages go without gRPC, each behind its length of 4 bytes in network
   order: of a rank that serves at "unix:PATH", at the unix socket PATH.stream. See docs/streams.md.
   """
