@@ -11,7 +11,7 @@ from typing import Any
 import rankbridge
 from bench.gang import ARGUMENTS, gang
 from bench.sizes.memory import resident_bytes
-from rankbridge._operations import Calls
+from rankbridge._plan.operations import Calls
 
 _TIMEOUT_S = 120.0
 _BACKEND = (*ARGUMENTS, "--backend", "fake")

@@ -12,15 +12,17 @@ Everything raised on purpose is a ``RankBridgeError``; the tree is in ``rankbrid
 needs no torch; it takes and gives torch tensors where torch is installed and asked for.
 """
 
-from rankbridge._async_channels import AsyncPending
 from rankbridge._async_gang import AsyncGang, aconnect
 from rankbridge._async_gang_stream import AsyncGangStream, AsyncStreamed
 from rankbridge._async_group_coordinator import AsyncGroupCoordinator
 from rankbridge._async_queues import AsyncQueue
 from rankbridge._async_rank import AsyncRank
 from rankbridge._async_watching import AsyncEvents
-from rankbridge._dividing import get_reduce_divide_factor
-from rankbridge._events import (
+from rankbridge._gang import Gang, connect
+from rankbridge._gang_stream import GangStream, Streamed
+from rankbridge._group_coordinator import GroupCoordinator
+from rankbridge._plan.dividing import get_reduce_divide_factor
+from rankbridge._plan.events import (
     Event,
     EventKind,
     FormedEvent,
@@ -33,23 +35,24 @@ from rankbridge._events import (
     WatchEnded,
     Watching,
 )
-from rankbridge._gang import Gang, connect
-from rankbridge._gang_stream import GangStream, Streamed
-from rankbridge._graph import Graph
-from rankbridge._group_coordinator import GroupCoordinator
-from rankbridge._groups import Group, Member, Place
-from rankbridge._inits import Init, arange, full, normal, uniform, zeros
-from rankbridge._layout import Layout
-from rankbridge._mesh import Mesh
-from rankbridge._operations import CallOptions, Collective, Expected, GatherLayout, MemberOptions, ReduceOp
-from rankbridge._pending import Pending
-from rankbridge._program_builder import Program
-from rankbridge._program_steps import Named
-from rankbridge._queue import NamedQueue, QueueDescription
-from rankbridge._queues import Queue
-from rankbridge._rank import Rank
-from rankbridge._ref import Ref
-from rankbridge._reports import (
+from rankbridge._plan.graph import Graph
+from rankbridge._plan.groups import Group, Member, Place
+from rankbridge._plan.inits import Init, arange, full, normal, uniform, zeros
+from rankbridge._plan.layout import Layout
+from rankbridge._plan.mesh import Mesh
+from rankbridge._plan.operations import (
+    CallOptions,
+    Collective,
+    Expected,
+    GatherLayout,
+    MemberOptions,
+    ReduceOp,
+)
+from rankbridge._plan.program import Program
+from rankbridge._plan.program_steps import Named
+from rankbridge._plan.queue import NamedQueue, QueueDescription
+from rankbridge._plan.ref import Ref
+from rankbridge._plan.reports import (
     ImbalanceReport,
     StepImbalance,
     StepTime,
@@ -57,13 +60,24 @@ from rankbridge._reports import (
     report_load_imbalance,
     report_time_info,
 )
-from rankbridge._rounds import Round, Turn, rounds_of
-from rankbridge._shared_memory import Transfers
-from rankbridge._status import Abilities, Formed, OperationState, OperationStatus, RankStatus, SessionUsage
+from rankbridge._plan.rounds import Round, Turn, rounds_of
+from rankbridge._plan.status import (
+    Abilities,
+    Formed,
+    OperationState,
+    OperationStatus,
+    RankStatus,
+    SessionUsage,
+)
+from rankbridge._plan.tensor import Array, Tensor, TensorLike
+from rankbridge._plan.values import PyValue, from_value, to_value
+from rankbridge._queues import Queue
+from rankbridge._rank import Rank
 from rankbridge._submitted import AsyncSubmitted, Submitted
-from rankbridge._targets import Target
-from rankbridge._tensor import Array, Tensor, TensorLike
-from rankbridge._values import PyValue, from_value, to_value
+from rankbridge._transport.aio import AsyncPending
+from rankbridge._transport.pending import Pending
+from rankbridge._transport.shared_memory import Transfers
+from rankbridge._transport.targets import Target
 from rankbridge._watching import Events
 from rankbridge._work import AsyncWork, Work
 from rankbridge.errors import *  # noqa: F403

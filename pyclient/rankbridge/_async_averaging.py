@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Unpack, overload
 
-from rankbridge import _compositions as compositions
 from rankbridge._async_front import AsyncGangFront
-from rankbridge._operations import CallOptions
-from rankbridge._ref import Ref
+from rankbridge._plan import compositions as compositions
+from rankbridge._plan.operations import CallOptions
+from rankbridge._plan.ref import Ref
 
 __all__ = ["AsyncGangAveraging"]
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack, overload
 
-from rankbridge import _compositions as compositions
-from rankbridge import _operations as ops
 from rankbridge._async_front import AsyncGangFront
-from rankbridge._gang_core import of_gang
-from rankbridge._groups import Group
-from rankbridge._operations import CallOptions, MemberOptions
-from rankbridge._ref import Ref
+from rankbridge._plan import compositions as compositions
+from rankbridge._plan import operations as ops
+from rankbridge._plan.gang_core import of_gang
+from rankbridge._plan.groups import Group
+from rankbridge._plan.operations import CallOptions, MemberOptions
+from rankbridge._plan.ref import Ref
 
 __all__ = ["AsyncGangCoordinator"]
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rankbridge import _operations as ops
-from rankbridge._async_channels import AsyncChannels
-from rankbridge._calls import Call
-from rankbridge._gang_core import GangCore
-from rankbridge._groups import Group
-from rankbridge._procedures import Procedure, calling, members_of
-from rankbridge._shared_memory import Transfers
+from rankbridge._plan import operations as ops
+from rankbridge._plan.calls import Call
+from rankbridge._plan.gang_core import GangCore
+from rankbridge._plan.groups import Group
+from rankbridge._plan.procedures import Procedure, calling, members_of
+from rankbridge._transport.aio import AsyncChannels
+from rankbridge._transport.shared_memory import Transfers
 
 if TYPE_CHECKING:
     from rankbridge._async_rank import AsyncRank

@@ -10,9 +10,7 @@ from typing import Any, Self, TypeVar, Unpack
 
 import grpc
 
-from rankbridge import _operations as ops
 from rankbridge._async_averaging import AsyncGangAveraging
-from rankbridge._async_channels import AsyncChannels
 from rankbridge._async_coalesced import AsyncGangCoalesced
 from rankbridge._async_coordinator import AsyncGangCoordinator
 from rankbridge._async_gang_collectives import AsyncGangCollectives
@@ -27,15 +25,17 @@ from rankbridge._async_queues import AsyncGangQueues
 from rankbridge._async_rank import AsyncRank
 from rankbridge._async_synchronizing import AsyncGangSynchronizing
 from rankbridge._async_watching import AsyncGangEvents
-from rankbridge._calls import Call
-from rankbridge._gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
-from rankbridge._operations import CallOptions, Calls, MemberOptions
-from rankbridge._procedures import anything, finishing, member_calls, members_for
-from rankbridge._renewing import RenewingTask
-from rankbridge._shared_memory import SharedMemory
-from rankbridge._status import Formed, Group, RankStatus
+from rankbridge._plan import operations as ops
+from rankbridge._plan.calls import Call
+from rankbridge._plan.gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
+from rankbridge._plan.operations import CallOptions, Calls, MemberOptions
+from rankbridge._plan.procedures import anything, finishing, member_calls, members_for
+from rankbridge._plan.status import Formed, Group, RankStatus
 from rankbridge._submitted import AsyncSubmitted
-from rankbridge._targets import Target, resolve
+from rankbridge._transport.aio import AsyncChannels
+from rankbridge._transport.renewing import RenewingTask
+from rankbridge._transport.shared_memory import SharedMemory
+from rankbridge._transport.targets import Target, resolve
 from rankbridge.errors import RankBridgeError, UnavailableError
 
 T = TypeVar("T")

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
-from rankbridge import _group_procedures as procedures
 from rankbridge._async_front import AsyncGangFront
-from rankbridge._group_procedures import GroupLike
-from rankbridge._groups import Group
-from rankbridge._layout import Layout
-from rankbridge._mesh import Mesh
+from rankbridge._plan import group_procedures as procedures
+from rankbridge._plan.group_procedures import GroupLike
+from rankbridge._plan.groups import Group
+from rankbridge._plan.layout import Layout
+from rankbridge._plan.mesh import Mesh
 
 __all__ = ["AsyncGangGroups"]
 

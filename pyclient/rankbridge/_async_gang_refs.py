@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from rankbridge import _operations as ops
 from rankbridge._async_front import AsyncGangFront
-from rankbridge._groups import Group
-from rankbridge._inits import Init
-from rankbridge._operations import Form
-from rankbridge._ref import Ref
-from rankbridge._tensor import Array, Tensor, TensorLike, as_tensor
+from rankbridge._plan import operations as ops
+from rankbridge._plan.groups import Group
+from rankbridge._plan.inits import Init
+from rankbridge._plan.operations import Form
+from rankbridge._plan.ref import Ref
+from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
 
 if TYPE_CHECKING:
     import torch

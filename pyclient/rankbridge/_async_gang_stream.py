@@ -9,15 +9,15 @@ from typing import Any, Self
 
 import grpc
 
-from rankbridge._async_channels import AsyncChannels
-from rankbridge._async_execution import AsyncAnswer, AsyncExecution
 from rankbridge._async_front import AsyncGangFront
-from rankbridge._execute import ExecutionOver, StreamLost
-from rankbridge._gang_calls import Joined
-from rankbridge._gang_core import all_values
-from rankbridge._procedures import Finish
-from rankbridge._status import Group
-from rankbridge._streaming import StreamedCore, Untold, streaming
+from rankbridge._plan.gang_calls import Joined
+from rankbridge._plan.gang_core import all_values
+from rankbridge._plan.procedures import Finish
+from rankbridge._plan.status import Group
+from rankbridge._plan.streaming import StreamedCore, Untold, streaming
+from rankbridge._transport.aio import AsyncChannels
+from rankbridge._transport.aio_stream import AsyncAnswer, AsyncExecution
+from rankbridge._transport.framing import ExecutionOver, StreamLost
 from rankbridge.errors import GangError, InvalidArgumentError, Outcome, RankBridgeError
 
 __all__ = ["AsyncGangStream", "AsyncGangStreams", "AsyncStreamed"]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Unpack
 
-from rankbridge import _operations as ops
-from rankbridge import _procedures as procedures
 from rankbridge._async_front import AsyncGangFront, AsyncRankFront
-from rankbridge._groups import Group
-from rankbridge._operations import CallOptions, ReduceOp
+from rankbridge._plan import operations as ops
+from rankbridge._plan import procedures as procedures
+from rankbridge._plan.groups import Group
+from rankbridge._plan.operations import CallOptions, ReduceOp
 
 __all__ = ["AsyncGangObjects", "AsyncRankObjects"]
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Unpack
 
-from rankbridge import _operations as ops
 from rankbridge._async_front import AsyncRankFront
-from rankbridge._gang_core import with_id
-from rankbridge._operations import CallOptions, Expected
-from rankbridge._ref import Ref
+from rankbridge._plan import operations as ops
+from rankbridge._plan.gang_core import with_id
+from rankbridge._plan.operations import CallOptions, Expected
+from rankbridge._plan.ref import Ref
 from rankbridge._work import AsyncWork
 from rankbridge.errors import RankBridgeError
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-from rankbridge import _operations as ops
-from rankbridge import _procedures as procedures
 from rankbridge._async_front import AsyncGangFront, AsyncRankFront
-from rankbridge._operations import CallOptions
-from rankbridge._program_builder import Program
-from rankbridge._program_steps import Named
+from rankbridge._plan import operations as ops
+from rankbridge._plan import procedures as procedures
+from rankbridge._plan.operations import CallOptions
+from rankbridge._plan.program import Program
+from rankbridge._plan.program_steps import Named
 
 __all__ = ["AsyncGangRuns", "AsyncRankRuns"]
 

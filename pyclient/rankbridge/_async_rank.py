@@ -7,8 +7,6 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy.typing as npt
 
-from rankbridge import _operations as ops
-from rankbridge._async_channels import AsyncPending
 from rankbridge._async_coalesced import AsyncRankCoalesced
 from rankbridge._async_gathers import AsyncRankGathers
 from rankbridge._async_graphs import AsyncRankGraphs
@@ -18,11 +16,13 @@ from rankbridge._async_program_runs import AsyncRankRuns
 from rankbridge._async_queues import AsyncRankQueues
 from rankbridge._async_rank_collectives import AsyncRankCollectives
 from rankbridge._async_watching import AsyncRankEvents
-from rankbridge._inits import Init
-from rankbridge._operations import CallOptions, Form, MemberOptions
-from rankbridge._ref import Ref
-from rankbridge._status import Group, OperationStatus, RankStatus
-from rankbridge._tensor import Array, Tensor, TensorLike
+from rankbridge._plan import operations as ops
+from rankbridge._plan.inits import Init
+from rankbridge._plan.operations import CallOptions, Form, MemberOptions
+from rankbridge._plan.ref import Ref
+from rankbridge._plan.status import Group, OperationStatus, RankStatus
+from rankbridge._plan.tensor import Array, Tensor, TensorLike
+from rankbridge._transport.aio import AsyncPending
 
 if TYPE_CHECKING:
     import torch

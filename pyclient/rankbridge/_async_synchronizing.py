@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any, Unpack
 
-from rankbridge import _group_procedures as procedures
-from rankbridge import _rounds as rounds
 from rankbridge._async_front import AsyncGangFront
 from rankbridge._async_rank import AsyncRank
-from rankbridge._groups import Group
-from rankbridge._operations import CallOptions
-from rankbridge._rounds import Round
+from rankbridge._plan import group_procedures as procedures
+from rankbridge._plan import rounds as rounds
+from rankbridge._plan.groups import Group
+from rankbridge._plan.operations import CallOptions
+from rankbridge._plan.rounds import Round
 from rankbridge._synchronizing import checked_flag
 from rankbridge.errors import GangError
 

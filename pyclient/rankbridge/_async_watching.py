@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from rankbridge._async_channels import AsyncChannels
 from rankbridge._async_front import AsyncGangFront, AsyncRankFront
-from rankbridge._calls import Call
-from rankbridge._events import Event, EventKind, Position, WatchEnded, Watching, watch
-from rankbridge._watched import AHEAD, Said, Watched, starts_at
+from rankbridge._plan.calls import Call
+from rankbridge._plan.events import Event, EventKind, Position, WatchEnded, Watching, watch
+from rankbridge._plan.watched import AHEAD, Said, Watched, starts_at
+from rankbridge._transport.aio import AsyncChannels
 from rankbridge.errors import RankBridgeError
 
 __all__ = ["AsyncEvents", "AsyncGangEvents", "AsyncRankEvents"]

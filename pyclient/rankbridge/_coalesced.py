@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Unpack
 
-from rankbridge import _operations as ops
-from rankbridge import _procedures as procedures
 from rankbridge._front import GangFront, RankFront
-from rankbridge._operations import CallOptions, Collective
+from rankbridge._plan import operations as ops
+from rankbridge._plan import procedures as procedures
+from rankbridge._plan.operations import CallOptions, Collective
 
 __all__ = ["GangCoalesced", "RankCoalesced"]
 

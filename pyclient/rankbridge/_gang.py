@@ -10,31 +10,31 @@ from typing import Any, Self, TypeVar, Unpack
 
 import grpc
 
-from rankbridge import _operations as ops
 from rankbridge._averaging import GangAveraging
-from rankbridge._calls import Call
 from rankbridge._coalesced import GangCoalesced
 from rankbridge._coordinator import GangCoordinator
 from rankbridge._gang_collectives import GangCollectives
-from rankbridge._gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
 from rankbridge._gang_groups import GangGroups
 from rankbridge._gang_refs import GangRefs
 from rankbridge._gang_stream import GangStreams
 from rankbridge._gathers import GangGathers
 from rankbridge._graphs import GangGraphs
 from rankbridge._objects import GangObjects
-from rankbridge._operations import CallOptions, Calls, MemberOptions
-from rankbridge._procedures import anything, finishing, member_calls, members_for
+from rankbridge._plan import operations as ops
+from rankbridge._plan.calls import Call
+from rankbridge._plan.gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
+from rankbridge._plan.operations import CallOptions, Calls, MemberOptions
+from rankbridge._plan.procedures import anything, finishing, member_calls, members_for
+from rankbridge._plan.status import Formed, Group, RankStatus
 from rankbridge._program_runs import GangRuns
 from rankbridge._queues import GangQueues
 from rankbridge._rank import Rank
-from rankbridge._renewing import RenewingThread
-from rankbridge._shared_memory import SharedMemory
-from rankbridge._status import Formed, Group, RankStatus
 from rankbridge._submitted import Submitted
-from rankbridge._sync_channels import SyncChannels
 from rankbridge._synchronizing import GangSynchronizing
-from rankbridge._targets import Target, resolve
+from rankbridge._transport.renewing import RenewingThread
+from rankbridge._transport.shared_memory import SharedMemory
+from rankbridge._transport.targets import Target, resolve
+from rankbridge._transport.threads import SyncChannels
 from rankbridge._watching import GangEvents
 from rankbridge.errors import RankBridgeError, UnavailableError
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal, Unpack, overload
 
-from rankbridge import _operations as ops
 from rankbridge._front import GangFront, RankFront
-from rankbridge._operations import CallOptions, GatherLayout
-from rankbridge._ref import Ref
+from rankbridge._plan import operations as ops
+from rankbridge._plan.operations import CallOptions, GatherLayout
+from rankbridge._plan.ref import Ref
 
 __all__ = ["GangGathers", "RankGathers"]
 

@@ -6,13 +6,13 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any, Unpack
 
-from rankbridge import _graph_procedures as procedures
-from rankbridge import _operations as ops
 from rankbridge._front import GangFront, RankFront
-from rankbridge._graph import Graph
-from rankbridge._groups import Group
-from rankbridge._operations import CallOptions
-from rankbridge._procedures import replaying
+from rankbridge._plan import graph_procedures as procedures
+from rankbridge._plan import operations as ops
+from rankbridge._plan.graph import Graph
+from rankbridge._plan.groups import Group
+from rankbridge._plan.operations import CallOptions
+from rankbridge._plan.procedures import replaying
 
 __all__ = ["GangGraphs", "RankGraphs"]
 

@@ -6,15 +6,15 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, Unpack
 
-from rankbridge import _coordinated as coordinated
-from rankbridge._coordinated import Coordinated, CoordinatorCore
 from rankbridge._gang import Gang
-from rankbridge._graph import Graph
-from rankbridge._groups import Group
-from rankbridge._operations import MemberOptions
-from rankbridge._queue import MadeQueue
+from rankbridge._plan import coordinated as coordinated
+from rankbridge._plan.coordinated import Coordinated, CoordinatorCore
+from rankbridge._plan.graph import Graph
+from rankbridge._plan.groups import Group
+from rankbridge._plan.operations import MemberOptions
+from rankbridge._plan.queue import MadeQueue
+from rankbridge._plan.ref import Ref
 from rankbridge._queues import Queue
-from rankbridge._ref import Ref
 from rankbridge._work import Work
 from rankbridge.errors import RankBridgeError
 

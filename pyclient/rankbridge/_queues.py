@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, Unpack
 
-from rankbridge import _operations as ops
-from rankbridge import _queue_procedures as procedures
 from rankbridge._front import GangFront, RankFront
-from rankbridge._groups import Group
-from rankbridge._operations import CallOptions, MemberOptions
-from rankbridge._queue import MadeQueue, NamedQueue, QueueCore, QueueDescription
+from rankbridge._plan import operations as ops
+from rankbridge._plan import queue_procedures as procedures
+from rankbridge._plan.groups import Group
+from rankbridge._plan.operations import CallOptions, MemberOptions
+from rankbridge._plan.queue import MadeQueue, NamedQueue, QueueCore, QueueDescription
 
 __all__ = ["GangQueues", "Queue", "RankQueues"]
 

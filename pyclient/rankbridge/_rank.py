@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy.typing as npt
 
-from rankbridge import _operations as ops
 from rankbridge._coalesced import RankCoalesced
 from rankbridge._gathers import RankGathers
 from rankbridge._graphs import RankGraphs
-from rankbridge._inits import Init
 from rankbridge._objects import RankObjects
-from rankbridge._operations import CallOptions, Form, MemberOptions
-from rankbridge._pending import Pending
+from rankbridge._plan import operations as ops
+from rankbridge._plan.inits import Init
+from rankbridge._plan.operations import CallOptions, Form, MemberOptions
+from rankbridge._plan.ref import Ref
+from rankbridge._plan.status import Group, OperationStatus, RankStatus
+from rankbridge._plan.tensor import Array, Tensor, TensorLike
 from rankbridge._point_to_point import RankPointToPoint
 from rankbridge._program_runs import RankRuns
 from rankbridge._queues import RankQueues
 from rankbridge._rank_collectives import RankCollectives
-from rankbridge._ref import Ref
-from rankbridge._status import Group, OperationStatus, RankStatus
-from rankbridge._tensor import Array, Tensor, TensorLike
+from rankbridge._transport.pending import Pending
 from rankbridge._watching import RankEvents
 
 if TYPE_CHECKING:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from rankbridge import _operations as ops
-from rankbridge._async_channels import AsyncChannels
-from rankbridge._calls import MARGIN, Call
-from rankbridge._procedures import Finish
-from rankbridge._status import OperationStatus
-from rankbridge._sync_channels import SyncChannels
+from rankbridge._plan import operations as ops
+from rankbridge._plan.calls import MARGIN, Call
+from rankbridge._plan.procedures import Finish
+from rankbridge._plan.status import OperationStatus
+from rankbridge._transport.aio import AsyncChannels
+from rankbridge._transport.threads import SyncChannels
 
 T = TypeVar("T")
 

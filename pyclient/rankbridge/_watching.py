@@ -9,11 +9,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
 from typing import Any, Self
 
-from rankbridge._calls import Call
-from rankbridge._events import Event, EventKind, Position, WatchEnded, Watching, watch
 from rankbridge._front import GangFront, RankFront
-from rankbridge._sync_channels import SyncChannels
-from rankbridge._watched import AHEAD, Said, Watched, starts_at
+from rankbridge._plan.calls import Call
+from rankbridge._plan.events import Event, EventKind, Position, WatchEnded, Watching, watch
+from rankbridge._plan.watched import AHEAD, Said, Watched, starts_at
+from rankbridge._transport.threads import SyncChannels
 from rankbridge.errors import RankBridgeError
 
 __all__ = ["Events", "GangEvents", "RankEvents"]

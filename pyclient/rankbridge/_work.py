@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
-from rankbridge import _operations as ops
-from rankbridge._async_channels import AsyncChannels
-from rankbridge._calls import Call
-from rankbridge._status import OperationStatus
+from rankbridge._plan import operations as ops
+from rankbridge._plan.calls import Call
+from rankbridge._plan.status import OperationStatus
 from rankbridge._submitted import SubmittedCore
-from rankbridge._sync_channels import SyncChannels
+from rankbridge._transport.aio import AsyncChannels
+from rankbridge._transport.threads import SyncChannels
 from rankbridge.errors import (
     CallCancelledError,
     DeadlineExceededError,

@@ -10,7 +10,8 @@ from tests.contract.test_cases import CASES, check_case
 from tests.support.gangs import RunningGang
 
 import rankbridge
-from rankbridge import Gang, _shared_memory
+from rankbridge import Gang
+from rankbridge._transport import shared_memory as _shared_memory
 
 
 @pytest.fixture(scope="module")

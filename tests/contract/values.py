@@ -10,7 +10,7 @@ from tests.contract.cases import Json, tensor, told
 
 from rankbridge import Gang, Ref
 from rankbridge import Rank as Member
-from rankbridge._tensor import as_tensor
+from rankbridge._plan.tensor import as_tensor
 
 
 def given(value: Json, rank: Member | None = None) -> Any:

@@ -12,7 +12,7 @@ from tests.support.gangs import RunningGang
 from tests.unit.client.fronts import connected
 
 import rankbridge
-from rankbridge._values import MAX_DEPTH
+from rankbridge._plan.values import MAX_DEPTH
 
 
 @pytest.fixture(params=["sync", "async"])

@@ -17,7 +17,7 @@ from tests.unit.client.fronts import connected
 
 import rankbridge
 from rankbridge import Program
-from rankbridge._operations import Calls
+from rankbridge._plan.operations import Calls
 
 SIZE = 4
 LONG = {"fake": 5_000, "gloo": 300}

@@ -24,7 +24,7 @@ from tests.support.waiting import until
 
 import rankbridge
 from rankbridge import Gang, Tensor
-from rankbridge._dtypes import DTYPES
+from rankbridge._plan.dtypes import DTYPES
 from rankbridge.v1 import dtype_pb2, error_pb2, ref_service_pb2_grpc, tensor_pb2
 from rankbridge.v1 import ref_service_pb2 as ref_pb
 

@@ -15,7 +15,7 @@ from tests.conformance.systems.calls import Replay, one_each
 from tests.conformance.values import Json
 
 from rankbridge import Group, Layout
-from rankbridge._layout import split_evenly
+from rankbridge._plan.layout import split_evenly
 
 NUMBERS = {
     "buffers": "num_remote_buffers",

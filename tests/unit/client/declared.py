@@ -8,10 +8,10 @@ from typing import Any
 from google.protobuf.message import Message
 
 from rankbridge import Ref, to_value
-from rankbridge import _operations as ops
-from rankbridge._calls import Call
-from rankbridge._gang_core import GangCore
-from rankbridge._procedures import member_calls
+from rankbridge._plan import operations as ops
+from rankbridge._plan.calls import Call
+from rankbridge._plan.gang_core import GangCore
+from rankbridge._plan.procedures import member_calls
 from rankbridge.v1 import value_pb2
 
 SCOPE = ops.Scope(rank=2, session_id="mine", timeout=30.0)

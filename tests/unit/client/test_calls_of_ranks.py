@@ -14,7 +14,7 @@ import pytest
 from tests.unit.client.sidecars import WAIT, SidecarGang
 
 import rankbridge
-from rankbridge import _operations as ops
+from rankbridge._plan import operations as ops
 from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import gang_service_pb2 as gang_pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb

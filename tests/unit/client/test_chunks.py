@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankbridge import ProtocolError, Tensor, UnknownRefError
-from rankbridge._chunks import CHUNK_BYTES, TensorReader, chunk_message, chunk_of, put_messages
+from rankbridge._plan.chunks import CHUNK_BYTES, TensorReader, chunk_message, chunk_of, put_messages
 from rankbridge.v1 import dtype_pb2, error_pb2, tensor_pb2
 from rankbridge.v1 import ref_service_pb2 as pb
 

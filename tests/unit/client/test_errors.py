@@ -7,7 +7,7 @@ import pytest
 
 import rankbridge
 from rankbridge import ErrorCode, Outcome, RankBridgeError, RankDetail, errors
-from rankbridge._failures import error_from_rpc, error_from_wire
+from rankbridge._plan.failures import error_from_rpc, error_from_wire
 from rankbridge.errors import gang_error
 from rankbridge.v1 import error_pb2
 

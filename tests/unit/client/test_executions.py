@@ -21,9 +21,9 @@ from tests.unit.client.sidecars import WAIT, SidecarGang, executed
 
 import rankbridge
 from rankbridge import errors
-from rankbridge._execute import ExecutionOver, calling
-from rankbridge._execution import Answer
-from rankbridge._grpc_execution import GrpcExecution
+from rankbridge._transport.framing import ExecutionOver, calling
+from rankbridge._transport.grpc_stream import GrpcExecution
+from rankbridge._transport.stream import Answer
 from rankbridge.v1 import error_pb2, value_pb2
 from rankbridge.v1 import gang_service_pb2 as pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rankbridge
-from rankbridge._operations import OPERATIONS
+from rankbridge._plan.operations import OPERATIONS
 
 
 def _methods(cls: type) -> dict[str, Callable[..., Any]]:

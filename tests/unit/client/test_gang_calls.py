@@ -10,9 +10,9 @@ from tests.unit.client import declared
 from tests.unit.client.sidecars import SidecarGang
 
 import rankbridge
-from rankbridge import _operations as ops
-from rankbridge._gang_calls import MAX_PART, joined
-from rankbridge._procedures import member_calls
+from rankbridge._plan import operations as ops
+from rankbridge._plan.gang_calls import MAX_PART, joined
+from rankbridge._plan.procedures import member_calls
 from rankbridge.v1 import error_pb2, gang_service_pb2, operation_service_pb2, value_pb2
 
 NONE = operation_service_pb2.OperationResult(value=value_pb2.Value(none=value_pb2.NoneValue()))

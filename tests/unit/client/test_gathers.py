@@ -6,7 +6,7 @@ import pytest
 from tests.unit.client.declared import SCOPE, answer, asked, calls_of, ref, refs
 
 from rankbridge import InvalidArgumentError, ProtocolError
-from rankbridge import _operations as ops
+from rankbridge._plan import operations as ops
 from rankbridge.v1 import collective_service_pb2 as pb
 
 

@@ -9,9 +9,9 @@ from tests.unit.client import declared
 from tests.unit.client.declared import SCOPE, answer, asked, calls_of, of_members, refs
 
 from rankbridge import GangError, Graph, NameExistsError, ProtocolError, UnavailableError
-from rankbridge import _operations as ops
-from rankbridge._graph_procedures import beginning, ending
-from rankbridge._procedures import finishing
+from rankbridge._plan import operations as ops
+from rankbridge._plan.graph_procedures import beginning, ending
+from rankbridge._plan.procedures import finishing
 from rankbridge.errors import Outcome
 from rankbridge.v1 import error_pb2, value_pb2
 from rankbridge.v1 import graph_service_pb2 as pb

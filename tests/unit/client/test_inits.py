@@ -6,7 +6,7 @@ import pytest
 
 import rankbridge
 from rankbridge import Init
-from rankbridge._inits import fill
+from rankbridge._plan.inits import fill
 from rankbridge.v1 import ref_service_pb2 as pb
 
 

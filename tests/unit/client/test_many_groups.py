@@ -13,8 +13,8 @@ from tests.unit.client.sidecars import WAIT, Sidecar, SidecarGang
 
 import rankbridge
 from rankbridge import GroupExistsError, InvalidArgumentError, Layout, Mesh, RankOutOfRangeError
-from rankbridge._gang_core import GangCore
-from rankbridge._group_procedures import making
+from rankbridge._plan.gang_core import GangCore
+from rankbridge._plan.group_procedures import making
 from rankbridge.errors import Outcome
 from rankbridge.v1 import group_service_pb2 as group_pb
 from rankbridge.v1 import rank_service_pb2 as rank_pb

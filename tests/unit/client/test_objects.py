@@ -10,7 +10,7 @@ from tests.unit.client.declared import SCOPE, answer, asked, calls_of, of_member
 
 import rankbridge
 from rankbridge import InvalidArgumentError, from_value
-from rankbridge import _operations as ops
+from rankbridge._plan import operations as ops
 from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import object_service_pb2 as pb
 

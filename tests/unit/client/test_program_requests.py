@@ -10,10 +10,10 @@ import pytest
 from tests.unit.client.declared import SCOPE, answer, asked, calls_of, of_members, ref, refs
 
 from rankbridge import InvalidArgumentError, Named, Program, ProtocolError, RankOutOfRangeError, Ref
-from rankbridge import _operations as ops
-from rankbridge._calls import Together
-from rankbridge._gang_calls import joined
-from rankbridge._procedures import finishing
+from rankbridge._plan import operations as ops
+from rankbridge._plan.calls import Together
+from rankbridge._plan.gang_calls import joined
+from rankbridge._plan.procedures import finishing
 from rankbridge.v1 import call_pb2
 from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import gang_service_pb2 as gang_pb

@@ -15,9 +15,9 @@ from rankbridge import (
     UnavailableError,
     from_value,
 )
-from rankbridge import _operations as ops
-from rankbridge._queue import MadeQueue
-from rankbridge._queue_procedures import dequeuing, making, shutting_down
+from rankbridge._plan import operations as ops
+from rankbridge._plan.queue import MadeQueue
+from rankbridge._plan.queue_procedures import dequeuing, making, shutting_down
 from rankbridge.errors import Outcome
 from rankbridge.v1 import queue_service_pb2 as pb
 

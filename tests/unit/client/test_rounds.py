@@ -10,7 +10,7 @@ from tests.unit.client.sidecars import SidecarGang
 
 import rankbridge
 from rankbridge import GangError, InvalidArgumentError, rounds_of
-from rankbridge._rounds import rounds_on_hosts
+from rankbridge._plan.rounds import rounds_on_hosts
 from rankbridge.v1 import collective_service_pb2, rank_service_pb2
 
 

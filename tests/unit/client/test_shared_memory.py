@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from rankbridge._copying import copy
-from rankbridge._segments import MAX_VIEWS, NotShared, Pool, Segment, fitting
+from rankbridge._transport.copying import copy
+from rankbridge._transport.segments import MAX_VIEWS, NotShared, Pool, Segment, fitting
 from rankbridge.v1 import ref_service_pb2 as ref_pb
 
 MIB = 1 << 20
@@ -155,7 +155,7 @@ def test_of_a_rank_that_knows_none_nothing_is_kept(pool: Pool, files: Files) -> 
 
 FORKING = """
 import os, pathlib, sys
-from rankbridge._segments import Pool
+from rankbridge._transport.segments import Pool
 from rankbridge.v1 import ref_service_pb2 as ref_pb
 path = pathlib.Path(sys.argv[1])
 path.write_bytes(bytes(4096) + b"nonce")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rankbridge import InvalidArgumentError
-from rankbridge._targets import resolve
+from rankbridge._transport.targets import resolve
 
 
 @pytest.fixture

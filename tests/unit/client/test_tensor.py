@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankbridge import InvalidArgumentError, Tensor, UnsupportedDtypeError
-from rankbridge._dtypes import DTYPES, dtype_from_wire, dtype_of
-from rankbridge._tensor import as_tensor
+from rankbridge._plan.dtypes import DTYPES, dtype_from_wire, dtype_of
+from rankbridge._plan.tensor import as_tensor
 from rankbridge.errors import ProtocolError
 from rankbridge.v1 import dtype_pb2
 

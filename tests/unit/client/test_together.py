@@ -8,10 +8,10 @@ import pytest
 from tests.unit.client.declared import SCOPE
 
 from rankbridge import GangError, InvalidArgumentError, MismatchError, PeerMissingError, RankBridgeError
-from rankbridge import _operations as ops
-from rankbridge._gang_core import all_values
-from rankbridge._procedures import Procedure
-from rankbridge._together import at_once, together
+from rankbridge._plan import operations as ops
+from rankbridge._plan.gang_core import all_values
+from rankbridge._plan.procedures import Procedure
+from rankbridge._plan.together import at_once, together
 from rankbridge.errors import Outcome
 
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from rankbridge import InvalidArgumentError, Tensor, UnsupportedDtypeError
-from rankbridge._dtypes import DTYPES, dtype_of
-from rankbridge._tensor import as_tensor
+from rankbridge._plan.dtypes import DTYPES, dtype_of
+from rankbridge._plan.tensor import as_tensor
 
 torch: Any = pytest.importorskip("torch")
 

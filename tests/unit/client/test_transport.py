@@ -85,7 +85,7 @@ def test_a_rank_that_dies_during_a_call_leaves_it_indefinite(
 def test_a_rank_that_never_answers_ends_in_an_indefinite_deadline(
     front: str, sidecars: SidecarGang, held: Held, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("rankbridge._operations.declare.MARGIN", 0.1)
+    monkeypatch.setattr("rankbridge._plan.operations.declare.MARGIN", 0.1)
     with connected(front, sidecars.unix) as gang:
         begun = time.monotonic()
         with pytest.raises(rankbridge.DeadlineExceededError) as caught:

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rankbridge import InvalidArgumentError, ProtocolError, PyValue, Ref, Tensor, from_value, to_value
-from rankbridge._dtypes import DTYPES
-from rankbridge._values import MAX_DEPTH
+from rankbridge._plan.dtypes import DTYPES
+from rankbridge._plan.values import MAX_DEPTH
 from rankbridge.v1 import dtype_pb2, tensor_pb2, value_pb2
 
 refs = st.builds(

@@ -9,7 +9,7 @@ from tests.unit.client.declared import gang
 
 import rankbridge
 from rankbridge import RankBridgeError, Work
-from rankbridge._calls import Call
+from rankbridge._plan.calls import Call
 
 
 class Answers:

@@ -1,0 +1,263 @@
+"""One call on one rank, before it is sent: bytes out, bytes in, no I/O."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, Protocol, TypeVar, overload
+
+import grpc
+from google.protobuf.message import DecodeError
+
+from rankbridge._plan.failures import error_from_rpc
+from rankbridge.errors import CallCancelledError, ProtocolError, RankBridgeError, UnavailableError
+
+T = TypeVar("T")
+T_co = TypeVar("T_co", covariant=True)
+
+__all__ = ["MARGIN", "Call", "Reader", "Shape", "Together", "Transfer"]
+
+MARGIN = 2.0
+"""Seconds that the RPC's deadline leaves the rank beyond the timeout that it was told, so that the rank's own
+verdict arrives first."""
+
+
+class Shape(enum.Enum):
+    """Which sides of a call are streams."""
+
+    UNARY = enum.auto()
+    UPLOAD = enum.auto()
+    DOWNLOAD = enum.auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transfer(Generic[T]):
+    """How a tensor goes by memory that the rank shares with this process, in place of a stream.
+
+    Attributes:
+        nbytes: Its size.
+        fill: For a put: writes its elements into memory of that size.
+        make: Makes the unary call, of the session and the id of the memory.
+        answered: Tells of the call's result whether the memory is the rank's from now on, and the tensor's size.
+        result: Makes the result of the call's result, and for a get of the memory with the elements.
+    """
+
+    nbytes: int
+    fill: Callable[[memoryview], None] | None = None
+    make: Callable[[str, str], Call[Any]]
+    answered: Callable[[Any], tuple[bool, int]]
+    result: Callable[[Any, memoryview | None], T]
+
+
+class Reader(Protocol[T_co]):
+    """Collects the messages of a download."""
+
+    def feed(self, message: bytes) -> None:
+        """Takes the next message."""
+
+    def finish(self) -> T_co:
+        """Gives the result, after the last message."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Call(Generic[T]):
+    """One call on one rank. Whoever sends it needs to know no protobuf.
+
+    Attributes:
+        operation: Kind of operation, for example "all_reduce".
+        path: The RPC's path, for example "/rankbridge.v1.CollectiveService/AllReduce".
+        rank: Rank in the gang that is called.
+        group: Name of the group, or empty.
+        operation_id: Id of the operation, or empty.
+        deadline: Longest time until the answer, in seconds.
+        wait_for_ready: True: waits for a rank that cannot be reached yet, as long as the deadline allows. False:
+            fails as soon as an attempt to connect has failed.
+        begun: True: the operation was begun by an earlier call. That this one is not delivered leaves open what
+            became of it.
+        shape: Which sides are streams.
+        request: The request, serialized. Unused for an upload.
+        messages: For an upload: makes the request's messages.
+        read: For all but a download: makes the result of the response's bytes, or raises its error.
+        reader: For a download: makes a collector of the response's messages.
+        transfer: How it may be done by shared memory instead.
+    """
+
+    operation: str
+    path: str
+    rank: int
+    group: str = ""
+    operation_id: str = ""
+    deadline: float
+    wait_for_ready: bool = False
+    begun: bool = False
+    shape: Shape = Shape.UNARY
+    request: bytes = b""
+    messages: Callable[[], Iterator[bytes]] = lambda: iter(())
+    read: Callable[[bytes], T] | None = None
+    reader: Callable[[], Reader[T]] | None = None
+    transfer: Transfer[T] | None = None
+
+    @property
+    def rpc_options(self) -> dict[str, Any]:
+        """What either front of grpcio is told beside the request."""
+        return {"timeout": self.deadline, "wait_for_ready": self.wait_for_ready}
+
+    def result(self, response: bytes) -> T:
+        """Makes the result of a unary response.
+
+        Raises:
+            RankBridgeError: The response says so, or cannot be understood (``ProtocolError``).
+        """
+        assert self.read is not None, "a download has a reader"
+        result: T = self._understood(self.read, response)
+        return result
+
+    def collector(self) -> Reader[T]:
+        """Makes a collector of a download's messages, which raises as `result` does."""
+        assert self.reader is not None, "only a download has a reader"
+        return _Guarded(self, self.reader())
+
+    def failure(self, error: grpc.RpcError, target: str) -> RankBridgeError:
+        """Makes the exception of a call that gRPC did not bring to an end.
+
+        Args:
+            error: What gRPC raised.
+            target: Where the call went.
+        """
+        # Both of grpcio's fronts raise errors with these two methods; its base class does not declare them.
+        status: grpc.StatusCode = error.code()
+        return self._status(status, error.details() or "", target)
+
+    def _status(self, status: grpc.StatusCode, details: str, target: str) -> RankBridgeError:
+        return error_from_rpc(
+            status,
+            details,
+            rank=self.rank,
+            target=target,
+            group=self.group,
+            operation=self.operation,
+            operation_id=self.operation_id,
+            begun=self.begun,
+        )
+
+    def late(self, target: str) -> RankBridgeError:
+        """Makes the exception of a call that was not answered before its deadline, where gRPC keeps none."""
+        return self._status(grpc.StatusCode.DEADLINE_EXCEEDED, "no answer before the deadline", target)
+
+    def not_begun(self, target: str) -> UnavailableError:
+        """Makes the exception of a call that the rank has not taken from its stream any more."""
+        return UnavailableError(
+            f"{target} has ended the stream before it has begun the call",
+            indefinite=self.begun,
+            rank=self.rank,
+            group=self.group,
+            operation=self.operation,
+            operation_id=self.operation_id,
+        )
+
+    def lost(self, target: str, why: Exception) -> UnavailableError:
+        """Makes the exception of a call whose stream without gRPC has broken."""
+        return UnavailableError(
+            f"{target} has not answered: {why}",
+            indefinite=True,
+            rank=self.rank,
+            group=self.group,
+            operation=self.operation,
+            operation_id=self.operation_id,
+        )
+
+    def cancelled(self) -> CallCancelledError:
+        """Makes the exception of a call whose end the caller did not wait for."""
+        return CallCancelledError(
+            "the caller cancelled",
+            indefinite=True,
+            rank=self.rank,
+            group=self.group,
+            operation=self.operation,
+            operation_id=self.operation_id,
+        )
+
+    def refused(self) -> CallCancelledError:
+        """Makes the exception of a call that was made on a closed gang."""
+        return CallCancelledError(
+            "the gang is closed",
+            indefinite=self.begun,
+            rank=self.rank,
+            group=self.group,
+            operation=self.operation,
+            operation_id=self.operation_id,
+        )
+
+    def _understood(self, function: Callable[..., Any], *args: object) -> Any:
+        try:
+            return function(*args)
+        except DecodeError as error:
+            raise self._misunderstood(ProtocolError(f"the answer is no message: {error}")) from error
+        except ProtocolError as error:
+            raise self._misunderstood(error) from error
+
+    def _misunderstood(self, error: ProtocolError) -> ProtocolError:
+        return ProtocolError(
+            error.message,
+            indefinite=True,
+            rank=self.rank,
+            group=self.group,
+            operation=self.operation,
+            operation_id=self.operation_id,
+            expected=error.expected,
+            got=error.got,
+        )
+
+
+class Together(Sequence[Call[T]]):
+    """The calls of an operation on all members of a group, in group order, which may go as one gang call.
+
+    Attributes:
+        first: The first member's.
+        ranks: Whom they are for.
+        alike: Whether all are like the first, their ranks apart.
+    """
+
+    def __init__(self, each: Sequence[Call[T]]) -> None:
+        """Holds the calls of members, one at least."""
+        self.first = each[0]
+        self.ranks = [call.rank for call in each]
+        self.alike = False
+        self._each = each
+
+    @classmethod
+    def of(cls, first: Call[T], ranks: Sequence[int]) -> Together[T]:
+        """Makes them of the first, which is the same for every member: no other is made before it is asked for."""
+        it = cls((first,))
+        it.ranks, it.alike = list(ranks), True
+        return it
+
+    @overload
+    def __getitem__(self, place: int) -> Call[T]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Call[T]]: ...
+
+    def __getitem__(self, place: int | slice) -> Call[T] | Sequence[Call[T]]:
+        """Gives the call of one member, or those of some."""
+        if len(self._each) < len(self.ranks):
+            self._each = [self.first, *(replace(self.first, rank=rank) for rank in self.ranks[1:])]
+        return self._each[place]
+
+    def __len__(self) -> int:
+        """Number of members."""
+        return len(self.ranks)
+
+
+class _Guarded(Reader[T]):
+    def __init__(self, call: Call[T], reader: Reader[T]) -> None:
+        self._call = call
+        self._reader = reader
+
+    def feed(self, message: bytes) -> None:
+        self._call._understood(self._reader.feed, message)
+
+    def finish(self) -> T:
+        result: T = self._call._understood(self._reader.finish)
+        return result

@@ -1,0 +1,271 @@
+"""What happens on ranks, as watchers are told it; and how it is asked for and read from the wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from rankbridge._plan.calls import Call, Shape
+from rankbridge._plan.failures import error_from_wire
+from rankbridge._plan.groups import Group
+from rankbridge._plan.operations import Scope
+from rankbridge._plan.operations.declare import path_of, timeout_of
+from rankbridge._plan.status import group_from_wire
+from rankbridge.errors import InvalidArgumentError, ProtocolError, RankBridgeError
+from rankbridge.v1 import event_pb2, rank_service_pb2
+
+__all__ = [
+    "Event",
+    "EventKind",
+    "FormedEvent",
+    "MismatchEvent",
+    "OverEvent",
+    "PeerMissingEvent",
+    "Position",
+    "StragglerEvent",
+    "UnknownEvent",
+    "WatchEnded",
+    "Watching",
+    "watch",
+]
+
+EventKind = Literal["formed", "over", "mismatch", "peer_missing", "straggler"]
+"""What kinds of events there are."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Event:
+    """Something that happened on a rank.
+
+    Attributes:
+        number: Ascending by one on the rank, from 1; begins again with a new process.
+        time: When it happened, by the clock of the rank's host: seconds since 1970 in UTC.
+        rank: Rank in the gang that tells it.
+        generation: Generation in which it happened.
+        missed: Events before it that the rank dropped before this watcher could be told of them. 0: none.
+    """
+
+    number: int
+    time: float
+    rank: int
+    generation: int
+    missed: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FormedEvent(Event):
+    """A generation was formed; every rank tells it.
+
+    Attributes:
+        world_size: Ranks in the gang.
+        groups: Groups that were formed with it, by name, as the rank sees them.
+    """
+
+    world_size: int
+    groups: tuple[Group, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverEvent(Event):
+    """A generation is over; every rank tells it.
+
+    Attributes:
+        error: Why. Lost ranks are in its `ranks`.
+    """
+
+    error: RankBridgeError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MismatchEvent(Event):
+    """The members of a group asked for different things; the group's first rank tells it.
+
+    Attributes:
+        error: A ``MismatchError`` that shows every side.
+    """
+
+    error: RankBridgeError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PeerMissingEvent(Event):
+    """Some members of a group did not call before the timeout; the group's first rank tells it.
+
+    Attributes:
+        error: A ``PeerMissingError`` that names them.
+    """
+
+    error: RankBridgeError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StragglerEvent(Event):
+    """Some members of a group keep the others waiting; the group's first rank tells it, while they do.
+
+    Once all have come it is told again, with nobody in `missing`.
+
+    Attributes:
+        group: Name of the group.
+        operation: Kind of operation that the first member asked for.
+        operation_id: Its id. Empty: no member has named one.
+        arrived: Ranks that have come, with how many seconds after the first.
+        missing: Ranks that have not come.
+        waited: How long the first has been waiting, or had when the last one came, in seconds.
+    """
+
+    group: str
+    operation: str
+    operation_id: str
+    arrived: Mapping[int, float]
+    missing: tuple[int, ...]
+    waited: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownEvent(Event):
+    """Something that this version of the client does not know."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchEnded:
+    """One rank of a gang tells nothing more; the others do.
+
+    Attributes:
+        rank: Rank in the gang.
+        error: Why. None: it has stopped in good order.
+    """
+
+    rank: int
+    error: RankBridgeError | None
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """How far a rank's events were read.
+
+    Attributes:
+        number: Number of the newest that was read. 0: none.
+        log: Log in which it counts; another process of the rank has another. 0: whichever the rank has.
+    """
+
+    number: int
+    log: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watching:
+    """What a rank tells a watcher first.
+
+    Attributes:
+        rank: Rank in the gang.
+        log: Names the log in which this process of the rank numbers its events.
+        last: Number of its newest event, whatever its kind. 0: nothing has happened yet.
+        state: The newest event of kind formed or over. None: no generation was formed yet.
+    """
+
+    rank: int
+    log: int
+    last: int
+    state: Event | None
+
+
+def watch(
+    scope: Scope, kinds: Iterable[EventKind], after: Position | None, timeout: float | None
+) -> Call[Watching | Event]:
+    """Asks a rank for its events; the call's deadline is that of the first response.
+
+    Raises:
+        InvalidArgumentError: There is no such kind.
+    """
+    request = rank_service_pb2.WatchEventsRequest(
+        kinds=[_number(kind) for kind in kinds],
+        after=after.number if after else None,
+        log=after.log if after else 0,
+    )
+    return Call(
+        operation="events",
+        path=path_of("RankService/WatchEvents"),
+        rank=scope.rank,
+        deadline=timeout_of(scope, timeout),
+        shape=Shape.DOWNLOAD,
+        request=request.SerializeToString(),
+        read=_told,
+    )
+
+
+def _told(message: bytes) -> Watching | Event:
+    response = rank_service_pb2.WatchEventsResponse.FromString(message)
+    match response.WhichOneof("outcome"):
+        case "watching":
+            it = response.watching
+            state = _event(it.state, 0) if it.HasField("state") else None
+            return Watching(rank=it.rank, log=it.log, last=it.last, state=state)
+        case "event":
+            return _event(response.event, response.missed)
+        case "error":
+            raise error_from_wire(response.error)
+        case _:
+            raise ProtocolError(
+                "a response tells nothing", expected="watching, event or error", got="neither"
+            )
+
+
+def _event(it: event_pb2.Event, missed: int) -> Event:
+    number, time, rank, generation = it.number, it.time_us / 1e6, it.rank, it.generation
+    match it.WhichOneof("kind"):
+        case "formed":
+            return FormedEvent(
+                number=number,
+                time=time,
+                rank=rank,
+                generation=generation,
+                missed=missed,
+                world_size=it.formed.world_size,
+                groups=tuple(group_from_wire(group) for group in it.formed.groups),
+            )
+        case "straggler":
+            return StragglerEvent(
+                number=number,
+                time=time,
+                rank=rank,
+                generation=generation,
+                missed=missed,
+                group=it.straggler.group,
+                operation=it.straggler.operation,
+                operation_id=it.straggler.operation_id,
+                arrived={member.rank: member.after_us / 1e6 for member in it.straggler.arrived},
+                missing=tuple(member.rank for member in it.straggler.missing),
+                waited=it.straggler.waited_us / 1e6,
+            )
+        case None:
+            return UnknownEvent(number=number, time=time, rank=rank, generation=generation, missed=missed)
+        case kind:
+            return _ERRORS[kind](
+                number=number,
+                time=time,
+                rank=rank,
+                generation=generation,
+                missed=missed,
+                error=error_from_wire(getattr(it, kind)),
+            )
+
+
+_ERRORS: dict[str, type[OverEvent | MismatchEvent | PeerMissingEvent]] = {
+    "over": OverEvent,
+    "mismatch": MismatchEvent,
+    "peer_missing": PeerMissingEvent,
+}
+
+
+def _number(kind: str) -> event_pb2.EventKind.ValueType:
+    names = {
+        name.removeprefix("EVENT_KIND_").lower(): number
+        for name, number in event_pb2.EventKind.items()
+        if number
+    }
+    if kind not in names:
+        raise InvalidArgumentError(
+            "there is no such kind of event", operation="events", expected=", ".join(names), got=str(kind)
+        )
+    return names[kind]

@@ -1,0 +1,166 @@
+"""Gang calls: the calls of all members as one call of one rank. Bytes out, bytes in, no I/O."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from rankbridge._plan.calls import Call, Together
+from rankbridge._plan.failures import error_from_wire
+from rankbridge._plan.operations.declare import path_of
+from rankbridge.errors import InvalidArgumentError, Outcome, ProtocolError, RankBridgeError
+from rankbridge.v1 import gang_service_pb2 as gang_pb
+from rankbridge.v1 import operation_service_pb2 as operation_pb
+
+T = TypeVar("T")
+
+__all__ = ["KINDS", "MAX_PART", "Joined", "joined"]
+
+MAX_PART = 60_000
+"""Bytes of a member's part that goes by another rank. The ranks take a little more."""
+
+_NEVER = {
+    *("send", "recv", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict"),
+    *("enqueue", "dequeue"),
+}
+KINDS = frozenset(operation_pb.Operation.DESCRIPTOR.fields_by_name)
+"""Operations that have parts."""
+_GANG_KINDS = KINDS - _NEVER
+_AWAIT = path_of("OperationService/Await")
+_CALL = path_of("GangService/Call")
+
+
+@dataclass(frozen=True, slots=True)
+class Joined(Generic[T]):
+    """A gang call, and the calls that it stands for.
+
+    Attributes:
+        call: It, to the group's first rank.
+        each: What it stands for, in group order.
+    """
+
+    call: Call[list[Outcome[T] | None]]
+    each: Together[T]
+
+    def failed(self, error: RankBridgeError) -> list[Outcome[T]]:
+        """Gives what each member's outcome is when the gang call itself failed."""
+        return [Outcome(rank=call.rank, error=error) for call in self.each]
+
+    def kept(self, outcomes: Sequence[Outcome[T] | None]) -> list[Call[T]]:
+        """Makes the calls for outcomes that are too large to be passed on; each is on its rank."""
+        # Asking for what each is makes it.
+        return [self._await(self.each[place]) for place, it in enumerate(outcomes) if it is None]
+
+    def _await(self, call: Call[T]) -> Call[T]:
+        request = operation_pb.AwaitRequest(operation_id=call.operation_id)
+        # The response of `Await` is written as that of any operation.
+        return replace(call, path=_AWAIT, request=request.SerializeToString(), begun=True)
+
+
+def joined(calls: Sequence[Call[T]]) -> Joined[T] | None:
+    """Makes one gang call of the calls of all members, if they can go as one.
+
+    Args:
+        calls: What is to be sent, all at once.
+
+    Returns:
+        The gang call; None for calls that go each on their own.
+
+    Raises:
+        InvalidArgumentError: They can only go as one, and cannot.
+    """
+    if not isinstance(calls, Together) or calls.first.operation not in _GANG_KINDS:
+        return None
+    first = calls.first
+    request = gang_pb.CallRequest()
+    for call in (first,) if calls.alike else calls:
+        if call is not first and call.request == first.request:
+            continue
+        operation = request.operations.add()
+        part: Any = getattr(operation, first.operation)
+        part.MergeFromString(call.request)
+        if call is first:
+            request.call.CopyFrom(part.call)
+        if len(call.request) > MAX_PART or part.call != request.call:
+            _check_each_may_go_alone(first.operation)
+            return None
+        part.ClearField("call")
+        part.SetInParent()
+    if len(request.operations) not in (1, len(calls)):
+        request = _spelled_out(request, calls)
+    whole: Call[list[Outcome[T] | None]] = Call(
+        operation=first.operation,
+        path=_CALL,
+        rank=first.rank,
+        group=first.group,
+        operation_id=first.operation_id,
+        deadline=first.deadline,
+        request=request.SerializeToString(),
+        read=lambda response: _read(response, calls),
+    )
+    return Joined(whole, calls)
+
+
+def _check_each_may_go_alone(kind: str) -> None:
+    if kind == "ping":
+        raise InvalidArgumentError(
+            "a ping is a gang call", operation=kind, expected="one session", got="several"
+        )
+
+
+def _spelled_out(request: gang_pb.CallRequest, calls: Sequence[Call[Any]]) -> gang_pb.CallRequest:
+    """Gives a request in which parts that are like the first have their places, too."""
+    made = iter(request.operations)
+    first = next(made)
+    whole = gang_pb.CallRequest(call=request.call, operations=[first])
+    for call in calls[1:]:
+        whole.operations.append(first if call.request == calls[0].request else next(made))
+    return whole
+
+
+def _read(response: bytes, calls: Together[T]) -> list[Outcome[T] | None]:
+    # What a stream answers is written alike.
+    message = gang_pb.CallResponse.FromString(response)
+    match message.WhichOneof("outcome"):
+        case "error":
+            raise error_from_wire(message.error)
+        case None:
+            raise ProtocolError("CallResponse with nothing set", expected="an outcome")
+    members = message.outcomes.members
+    ranks = [member.rank for member in members]
+    if ranks != calls.ranks:
+        raise ProtocolError(
+            "the outcomes are not those of the members", expected=str(calls.ranks), got=str(ranks)
+        )
+    outcomes: list[Outcome[T] | None] = []
+    # How none is written, and who has read it: what is alike is not read again.
+    none: tuple[bytes, object] | None = None
+    for place, member in enumerate(members):
+        if not member.HasField("result"):
+            outcomes.append(None)
+            continue
+        result = member.result.SerializeToString()
+        call = calls.first if calls.alike else calls[place]
+        if none is not None and none[0] == result and none[1] is call.read:
+            outcomes.append(_nothing(ranks[place]))
+            continue
+        outcome = _outcome(result, call, ranks[place])
+        if outcome.error is None and outcome.value is None:
+            none = result, call.read
+        outcomes.append(outcome)
+    return outcomes
+
+
+@functools.lru_cache(maxsize=1024)
+def _nothing(rank: int) -> Outcome[Any]:
+    return Outcome(rank=rank)
+
+
+def _outcome(result: bytes, call: Call[T], rank: int) -> Outcome[T]:
+    try:
+        # The response of any operation is written as its result here.
+        return Outcome(rank=rank, value=call.result(result))
+    except RankBridgeError as error:
+        return Outcome(rank=rank, error=error)

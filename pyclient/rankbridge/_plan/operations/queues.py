@@ -1,0 +1,124 @@
+"""Making, using and ending message queues."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Unpack
+
+from rankbridge._plan.calls import Call
+from rankbridge._plan.operations.declare import (
+    CallOptions,
+    Scope,
+    checked_rank,
+    group_call,
+    operation,
+    options_of,
+    outcome_of,
+    plain_call,
+)
+from rankbridge._plan.operations.readers import none_reader, value_reader
+from rankbridge._plan.operations.shares import Given, given_to
+from rankbridge._plan.queue import NamedQueue, QueueDescription, queue_from_wire
+from rankbridge._plan.values import to_value
+from rankbridge.errors import InvalidArgumentError
+from rankbridge.v1 import queue_service_pb2 as pb
+
+__all__ = ["dequeue", "enqueue", "new_queue", "queues", "shut_down_queue"]
+
+
+@operation
+def new_queue(
+    scope: Scope,
+    name: str,
+    *,
+    writer_rank_in_group: int = 0,
+    reader_ranks_in_group: Iterable[int] | None = None,
+    max_chunk_bytes: int | None = None,
+    max_chunks: int | None = None,
+    **options: Unpack[CallOptions],
+) -> Call[QueueDescription]:
+    """Makes a queue."""
+    request = pb.NewQueueRequest(
+        call=options_of(scope, scope.session_id, **options),
+        name=name,
+        writer_rank_in_group=checked_rank("writer_rank_in_group", writer_rank_in_group),
+        reader_ranks_in_group=_readers(reader_ranks_in_group),
+        max_chunk_bytes=_size("max_chunk_bytes", max_chunk_bytes, 64),
+        max_chunks=_size("max_chunks", max_chunks, 32),
+    )
+    read = outcome_of(pb.NewQueueResponse, queue_from_wire)
+    return group_call(scope, "new_queue", "QueueService/NewQueue", request, read)
+
+
+@given_to(Given.NEVER)
+@operation
+def enqueue(
+    scope: Scope, queue: str | NamedQueue, value: object, **options: Unpack[CallOptions]
+) -> Call[None]:
+    """Writes a value."""
+    name, options = _of(queue, options)
+    call = options_of(scope, scope.session_id, **options)
+    request = pb.EnqueueRequest(call=call, queue=name, value=to_value(value))
+    return group_call(scope, "enqueue", "QueueService/Enqueue", request, none_reader(pb.EnqueueResponse))
+
+
+@given_to(Given.NEVER)
+@operation
+def dequeue(scope: Scope, queue: str | NamedQueue, **options: Unpack[CallOptions]) -> Call[Any]:
+    """Reads the next value."""
+    name, options = _of(queue, options)
+    request = pb.DequeueRequest(call=options_of(scope, scope.session_id, **options), queue=name)
+    return group_call(scope, "dequeue", "QueueService/Dequeue", request, value_reader(pb.DequeueResponse))
+
+
+@operation
+def shut_down_queue(
+    scope: Scope, queue: str | NamedQueue, **options: Unpack[CallOptions]
+) -> Call[QueueDescription]:
+    """Ends a queue on one rank."""
+    name, options = _of(queue, options)
+    request = pb.ShutDownQueueRequest(call=options_of(scope, scope.session_id, **options), queue=name)
+    read = outcome_of(pb.ShutDownQueueResponse, queue_from_wire)
+    return group_call(scope, "shut_down_queue", "QueueService/ShutDownQueue", request, read)
+
+
+@operation
+def queues(scope: Scope) -> Call[list[QueueDescription]]:
+    """Describes every queue of one rank."""
+
+    def read(data: bytes) -> list[QueueDescription]:
+        return [queue_from_wire(queue) for queue in pb.ListQueuesResponse.FromString(data).queues]
+
+    return plain_call(scope, "queues", "QueueService/ListQueues", pb.ListQueuesRequest(), read)
+
+
+def _of(queue: str | NamedQueue, options: CallOptions) -> tuple[str, CallOptions]:
+    if isinstance(queue, str):
+        return queue, options
+    in_its_group: CallOptions = {"group": queue.group, **options}
+    return queue.name, in_its_group
+
+
+def _readers(ranks: Iterable[int] | None) -> list[int]:
+    if ranks is None:
+        return []
+    listed = [checked_rank("a reader", rank) for rank in ranks]
+    if not listed:
+        # On the wire that would be all but the writer.
+        raise InvalidArgumentError(
+            "a queue needs a reader",
+            operation="new_queue",
+            expected="one reader or more, or None: all but the writer",
+            got="none",
+        )
+    return listed
+
+
+def _size(name: str, size: int | None, bits: int) -> int:
+    if size is None:
+        return 0
+    if not 0 < size < 2**bits:
+        raise InvalidArgumentError(
+            f"{name} does not fit", operation="new_queue", expected=f"1 to 2**{bits} - 1", got=str(size)
+        )
+    return size

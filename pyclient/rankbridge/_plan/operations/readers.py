@@ -1,0 +1,106 @@
+"""How the outcomes of operations are read: what a value must be, and what it then is in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from google.protobuf.message import Message
+
+from rankbridge._plan.operations.declare import outcome_of
+from rankbridge._plan.ref import Ref
+from rankbridge._plan.values import from_value
+from rankbridge.errors import ProtocolError
+from rankbridge.v1 import value_pb2
+
+__all__ = [
+    "none_reader",
+    "one_of_each",
+    "ref_or_none",
+    "ref_reader",
+    "refs_or_none",
+    "value_reader",
+    "value_with_source",
+]
+
+
+def ref_reader(response: type[Message]) -> Callable[[bytes], Ref]:
+    """Makes the reader of a response that gives a ref."""
+    return outcome_of(response, _ref)
+
+
+def none_reader(response: type[Message]) -> Callable[[bytes], None]:
+    """Makes the reader of a response that gives none."""
+    return outcome_of(response, _nothing)
+
+
+def value_reader(response: type[Message]) -> Callable[[bytes], Any]:
+    """Makes the reader of a response that gives any value."""
+    return outcome_of(response, from_value)
+
+
+def one_of_each(what: str, count: int) -> Callable[[value_pb2.Value], list[Any]]:
+    """Makes the reader of a list with one value of each of so many.
+
+    The reader raises ``ProtocolError`` for anything else.
+    """
+
+    def read(value: value_pb2.Value) -> list[Any]:
+        results = from_value(value)
+        if not (isinstance(results, list) and len(results) == count):
+            raise ProtocolError(
+                f"the outcome is not one of each {what}",
+                expected=f"a list of {count}",
+                got=str(value.WhichOneof("kind")),
+            )
+        return results
+
+    return read
+
+
+def ref_or_none(value: value_pb2.Value) -> Ref | None:
+    """Reads what a collective gives that gives one member a tensor and the others none.
+
+    Raises:
+        ProtocolError: It is neither a ref nor none.
+    """
+    return None if value.WhichOneof("kind") == "none" else _ref(value)
+
+
+def refs_or_none(value: value_pb2.Value) -> Ref | list[Ref] | None:
+    """Reads what a gather gives in any layout.
+
+    Raises:
+        ProtocolError: It is neither a ref, nor a list of refs, nor none.
+    """
+    if value.WhichOneof("kind") == "list":
+        return [_ref(item) for item in value.list.items]
+    return ref_or_none(value)
+
+
+def value_with_source(value: value_pb2.Value) -> tuple[Any, int]:
+    """Reads what a receive gives: what came, and the rank in group that it came from.
+
+    Raises:
+        ProtocolError: It is no pair with a rank.
+    """
+    result = from_value(value)
+    if not (isinstance(result, tuple) and len(result) == 2 and type(result[1]) is int):
+        raise ProtocolError(
+            "the outcome is not what came and from where",
+            expected="a tuple of two, the second an int",
+            got=str(value.WhichOneof("kind")),
+        )
+    return result[0], result[1]
+
+
+def _ref(value: value_pb2.Value) -> Ref:
+    result = from_value(value)
+    if not isinstance(result, Ref):
+        raise ProtocolError("the outcome is no ref", expected="a ref", got=str(value.WhichOneof("kind")))
+    return result
+
+
+def _nothing(value: value_pb2.Value) -> None:
+    if value.WhichOneof("kind") != "none":
+        raise ProtocolError("the outcome is a value", expected="none", got=str(value.WhichOneof("kind")))

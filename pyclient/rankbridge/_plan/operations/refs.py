@@ -1,0 +1,177 @@
+"""Tensors that stay on a rank, and the sessions that own them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rankbridge._plan.calls import Call, Shape
+from rankbridge._plan.chunks import TensorReader, put_messages
+from rankbridge._plan.dtypes import dtype_of
+from rankbridge._plan.inits import Init, fill
+from rankbridge._plan.operations.declare import (
+    Scope,
+    milliseconds,
+    operation,
+    outcome_of,
+    path_of,
+    plain_call,
+    timeout_of,
+)
+from rankbridge._plan.operations.shared_memory import shared_get, shared_put
+from rankbridge._plan.ref import Ref, ref_from_wire, spec_to_wire
+from rankbridge._plan.tensor import Tensor, TensorLike, as_tensor, checked_shape
+from rankbridge.errors import InvalidArgumentError
+from rankbridge.v1 import ref_service_pb2 as ref_pb
+
+__all__ = [
+    "Form",
+    "RefPage",
+    "close_session",
+    "create",
+    "describe",
+    "get",
+    "list_refs",
+    "open_session",
+    "put",
+    "release",
+    "renew_session",
+]
+
+Form = Literal["numpy", "torch", "tensor"]
+"""What a fetched tensor is handed out as."""
+
+_HAND_OUT: dict[str, Callable[[Tensor], object]] = {
+    "numpy": lambda tensor: tensor if tensor._kind.numpy is None else tensor.numpy(),
+    "torch": lambda tensor: tensor.torch(),
+    "tensor": lambda tensor: tensor,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RefPage:
+    """One page of a list of refs, and the token that continues it (empty: it was the last)."""
+
+    refs: tuple[Ref, ...]
+    next_page_token: str
+
+
+@operation
+def create(
+    scope: Scope, dtype: object, shape: Iterable[int] | int, *, init: Init | None = None, device: str = ""
+) -> Call[Ref]:
+    """Makes a tensor on the rank from a description."""
+    spec = spec_to_wire(dtype_of(dtype).name, checked_shape(shape), device)
+    request = ref_pb.CreateTensorRequest(session_id=scope.session_id, tensor=spec)
+    if init is not None:
+        fill(request, init)
+    read = outcome_of(ref_pb.CreateTensorResponse, ref_from_wire)
+    return plain_call(scope, "create", "RefService/CreateTensor", request, read)
+
+
+@operation
+def put(scope: Scope, value: TensorLike, *, device: str = "", timeout: float | None = None) -> Call[Ref]:
+    """Brings a tensor to the rank."""
+    tensor = as_tensor(value)
+    spec = spec_to_wire(tensor.dtype, tensor.shape, device)
+    header = ref_pb.PutTensorHeader(session_id=scope.session_id, tensor=spec)
+    return Call(
+        operation="put",
+        path=path_of("RefService/PutTensor"),
+        rank=scope.rank,
+        deadline=timeout_of(scope, timeout),
+        shape=Shape.UPLOAD,
+        messages=lambda: put_messages(header, tensor),
+        read=outcome_of(ref_pb.PutTensorResponse, ref_from_wire),
+        transfer=shared_put(scope, header, tensor),
+    )
+
+
+@operation
+def get(scope: Scope, ref: Ref, *, to: Form = "numpy", timeout: float | None = None) -> Call[Any]:
+    """Fetches a tensor."""
+    if to not in _HAND_OUT:
+        raise InvalidArgumentError(
+            "no such form of a tensor", expected=f"one of {', '.join(_HAND_OUT)}", got=to
+        )
+    request = ref_pb.GetTensorRequest(session_id=ref.session_id, ref_id=ref.id)
+    hand_out = _HAND_OUT[to]
+    return Call(
+        operation="get",
+        path=path_of("RefService/GetTensor"),
+        rank=scope.rank,
+        deadline=timeout_of(scope, timeout),
+        shape=Shape.DOWNLOAD,
+        request=request.SerializeToString(),
+        reader=lambda: TensorReader(hand_out),
+        transfer=shared_get(scope, ref, hand_out),
+    )
+
+
+@operation
+def describe(scope: Scope, ref: Ref) -> Call[Ref]:
+    """Tells dtype, shape and device of one ref."""
+    request = ref_pb.DescribeRefRequest(session_id=ref.session_id, ref_id=ref.id)
+    read = outcome_of(ref_pb.DescribeRefResponse, ref_from_wire)
+    return plain_call(scope, "describe", "RefService/DescribeRef", request, read)
+
+
+@operation
+def list_refs(scope: Scope, *, page_token: str = "") -> Call[RefPage]:
+    """Lists one page of the refs of a session."""
+
+    def read(page: ref_pb.RefPage) -> RefPage:
+        return RefPage(refs=tuple(map(ref_from_wire, page.refs)), next_page_token=page.next_page_token)
+
+    request = ref_pb.ListRefsRequest(session_id=scope.session_id, page_token=page_token)
+    read_outcome = outcome_of(ref_pb.ListRefsResponse, read)
+    return plain_call(scope, "list_refs", "RefService/ListRefs", request, read_outcome)
+
+
+@operation
+def release(scope: Scope, refs: Ref | Iterable[Ref]) -> Call[int]:
+    """Frees refs of one session, all or none."""
+    refs = [refs] if isinstance(refs, Ref) else list(refs)
+    sessions = {ref.session_id for ref in refs} or {scope.session_id}
+    if len(sessions) > 1:
+        raise InvalidArgumentError(
+            "refs of several sessions cannot be released together", got=str(sorted(sessions))
+        )
+    request = ref_pb.ReleaseRefsRequest(session_id=sessions.pop(), ref_ids=[ref.id for ref in refs])
+    read = outcome_of(ref_pb.ReleaseRefsResponse, int)
+    return plain_call(scope, "release", "RefService/ReleaseRefs", request, read)
+
+
+@operation
+def open_session(scope: Scope, session_id: str, *, lease: float | None = None) -> Call[str]:
+    """Begins a session."""
+    request = ref_pb.OpenSessionRequest(session_id=session_id, lease_ms=_lease_ms(scope, lease))
+    read = outcome_of(ref_pb.OpenSessionResponse, str)
+    return plain_call(scope, "open_session", "RefService/OpenSession", request, read)
+
+
+@operation
+def renew_session(scope: Scope, session_id: str, *, timeout: float | None = None) -> Call[float]:
+    """Keeps a session alive for another lease."""
+
+    def read(lease_ms: int) -> float:
+        return lease_ms / 1000
+
+    request = ref_pb.RenewSessionRequest(session_id=session_id)
+    read_outcome = outcome_of(ref_pb.RenewSessionResponse, read)
+    path = "RefService/RenewSession"
+    return plain_call(scope, "renew_session", path, request, read_outcome, timeout=timeout)
+
+
+@operation
+def close_session(scope: Scope, session_id: str, *, timeout: float | None = None) -> Call[int]:
+    """Ends a session and frees its refs."""
+    request = ref_pb.CloseSessionRequest(session_id=session_id)
+    read = outcome_of(ref_pb.CloseSessionResponse, int)
+    path = "RefService/CloseSession"
+    return plain_call(scope, "close_session", path, request, read, timeout=timeout)
+
+
+def _lease_ms(scope: Scope, lease: float | None) -> int:
+    return milliseconds(timeout_of(scope, lease)) if lease else 0

@@ -1,0 +1,94 @@
+"""Puts and gets by shared memory, and the memory itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from rankbridge._plan.calls import Call, Transfer
+from rankbridge._plan.dtypes import dtype_from_wire
+from rankbridge._plan.operations.declare import Scope, outcome_of, plain_call
+from rankbridge._plan.ref import Ref, ref_from_wire
+from rankbridge._plan.tensor import Tensor
+from rankbridge._transport.copying import copy
+from rankbridge._transport.shared_memory import SharedCalls
+from rankbridge.errors import ProtocolError
+from rankbridge.v1 import ref_service_pb2 as ref_pb
+from rankbridge.v1 import tensor_pb2
+
+T = TypeVar("T")
+
+__all__ = ["SHARED_CALLS", "shared_get", "shared_put"]
+
+
+def shared_put(scope: Scope, header: ref_pb.PutTensorHeader, tensor: Tensor) -> Transfer[Ref]:
+    """Brings a tensor to the rank."""
+
+    def fill(memory: memoryview) -> None:
+        copy(memory, tensor.data)
+
+    def make(session_id: str, memory_id: str) -> Call[ref_pb.SharedPut]:
+        request = ref_pb.PutSharedTensorRequest(
+            session_id=header.session_id,
+            tensor=header.tensor,
+            memory_session_id=session_id,
+            memory_id=memory_id,
+        )
+        read = outcome_of(ref_pb.PutSharedTensorResponse, _as_it_is)
+        return plain_call(scope, "put", "RefService/PutSharedTensor", request, read)
+
+    def answered(put: ref_pb.SharedPut) -> tuple[bool, int]:
+        return put.adopted, tensor.nbytes
+
+    def result(put: ref_pb.SharedPut, memory: memoryview | None) -> Ref:
+        return ref_from_wire(put.ref)
+
+    return Transfer(nbytes=tensor.nbytes, fill=fill, make=make, answered=answered, result=result)
+
+
+def shared_get(scope: Scope, ref: Ref, hand_out: Callable[[Tensor], T]) -> Transfer[T]:
+    """Fetches a tensor."""
+
+    def make(session_id: str, memory_id: str) -> Call[tensor_pb2.TensorSpec]:
+        request = ref_pb.GetSharedTensorRequest(
+            session_id=ref.session_id,
+            ref_id=ref.id,
+            memory_session_id=session_id,
+            memory_id=memory_id,
+        )
+        read = outcome_of(ref_pb.GetSharedTensorResponse, _as_it_is)
+        return plain_call(scope, "get", "RefService/GetSharedTensor", request, read)
+
+    def answered(spec: tensor_pb2.TensorSpec) -> tuple[bool, int]:
+        if any(size < 0 for size in spec.shape):
+            raise ProtocolError("a tensor has a negative size", got=str(list(spec.shape)))
+        return False, math.prod(spec.shape) * dtype_from_wire(spec.dtype).itemsize
+
+    def result(spec: tensor_pb2.TensorSpec, memory: memoryview | None) -> T:
+        elements = b"" if memory is None else memory
+        return hand_out(Tensor(dtype_from_wire(spec.dtype).name, tuple(spec.shape), elements))
+
+    return Transfer(nbytes=ref.nbytes, make=make, answered=answered, result=result)
+
+
+def _open(rank: int, session_id: str, nbytes: int, timeout: float) -> Call[ref_pb.SharedMemory]:
+    request = ref_pb.OpenSharedMemoryRequest(session_id=session_id, bytes=nbytes)
+    read = outcome_of(ref_pb.OpenSharedMemoryResponse, _as_it_is)
+    scope = Scope(rank=rank, session_id=session_id, timeout=timeout)
+    return plain_call(scope, "open_shared_memory", "RefService/OpenSharedMemory", request, read)
+
+
+def _close(rank: int, session_id: str, memory_ids: Sequence[str], timeout: float) -> Call[int]:
+    request = ref_pb.CloseSharedMemoryRequest(session_id=session_id, memory_ids=memory_ids)
+    read = outcome_of(ref_pb.CloseSharedMemoryResponse, int)
+    scope = Scope(rank=rank, session_id=session_id, timeout=timeout)
+    return plain_call(scope, "close_shared_memory", "RefService/CloseSharedMemory", request, read)
+
+
+def _as_it_is(value: Any) -> Any:
+    return value
+
+
+SHARED_CALLS = SharedCalls(open=_open, close=_close)
+"""How memory is opened and closed."""

@@ -1,0 +1,177 @@
+"""The procedures of message queues: what all members of a group do together."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rankbridge._plan import operations as ops
+from rankbridge._plan.calls import Call
+from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, all_values, new_id
+from rankbridge._plan.groups import Group
+from rankbridge._plan.operations import group_name
+from rankbridge._plan.procedures import Procedure, members_of
+from rankbridge._plan.queue import MadeQueue, QueueDescription
+from rankbridge.errors import (
+    InvalidArgumentError,
+    Outcome,
+    RankBridgeError,
+    RankOutOfRangeError,
+    UnknownQueueError,
+    gang_error,
+)
+
+__all__ = [
+    "broadcasting",
+    "dequeuing",
+    "finding",
+    "making",
+    "making_for_one_reader",
+    "queue_name",
+    "shutting_down",
+]
+
+
+def queue_name(name: str | None) -> str:
+    """Gives the name of a queue: the one given, else one that nothing else has."""
+    return f"mq-{new_id()}" if name is None else name
+
+
+def making(gang: GangCore[Any], name: str, options: dict[str, Any]) -> Procedure[MadeQueue]:
+    """Makes a queue on every member of a group. If one fails, those that have it end it again."""
+    members = yield from members_of(gang, options.get("group", "world"))
+    group = group_name(options.get("group", "world"))
+    calls = gang._on_members(members, ops.new_queue, name, **options)
+    half: Sequence[int] = members
+    try:
+        outcomes: list[Outcome[QueueDescription]] = yield list(calls)
+        half = [it.rank for it in outcomes if it.error is None or it.error.indefinite]
+        told = all_values(outcomes)
+    except GeneratorExit:
+        raise
+    except BaseException:
+        yield list(_ends(gang, half, name, group, min(gang.timeout, CLOSE_TIMEOUT)))
+        raise
+    return MadeQueue(told[0], tuple(members))
+
+
+def making_for_one_reader(
+    gang: GangCore[Any], reader: int, name: str, options: dict[str, Any]
+) -> Procedure[list[MadeQueue | None]]:
+    """Makes a queue from each member to one reader: all of them, or none. By rank in group, none at the reader's."""
+    group: str | Group = options.get("group", "world")
+    members = yield from members_of(gang, group)
+    if not 0 <= reader < len(members):
+        raise _no_member("reader_rank_in_group", reader, len(members), group)
+    made: list[MadeQueue | None] = []
+    try:
+        for place in range(len(members)):
+            if place == reader:
+                made.append(None)
+                continue
+            own = {**options, "writer_rank_in_group": place, "reader_ranks_in_group": [reader]}
+            if own.get("operation_id"):
+                # Each queue is an operation of its own.
+                own["operation_id"] = f"{own['operation_id']}/{place}"
+            made.append((yield from making(gang, f"{name}/{place}", own)))
+    except GeneratorExit:
+        raise
+    except BaseException:
+        for queue in made:
+            if queue is not None:
+                timeout = min(gang.timeout, CLOSE_TIMEOUT)
+                yield list(_ends(gang, members, queue.told.name, queue.told.group, timeout))
+        raise
+    return made
+
+
+def finding(gang: GangCore[Any], name: str, group: str | Group) -> Procedure[MadeQueue]:
+    """Asks the members of a group for a queue."""
+    members = yield from members_of(gang, group)
+    outcomes: list[Outcome[list[QueueDescription]]] = yield list(gang._on(members, ops.queues))
+    within = group_name(group) or "world"
+    for listed in all_values(outcomes):
+        for queue in listed:
+            if (queue.group, queue.name) == (within, name):
+                return MadeQueue(queue, tuple(members))
+    raise UnknownQueueError(
+        f"no member of group {within!r} knows a queue {name!r}",
+        group=within,
+        operation="queue",
+        got=repr(name),
+    )
+
+
+def broadcasting(
+    gang: GangCore[Any], queue: MadeQueue, value: object, options: dict[str, Any]
+) -> Procedure[list[Any]]:
+    """Writes a value, and reads one on every reader."""
+    (written,) = yield [ops.enqueue(gang._scope(queue.writer), queue.told, value, **options)]
+    if written.error is not None:
+        raise written.error
+    outcomes: list[Outcome[Any]] = yield [
+        ops.dequeue(gang._scope(rank), queue.told, **options) for rank in queue.readers
+    ]
+    return all_values(outcomes)
+
+
+def dequeuing(
+    gang: GangCore[Any], queue: MadeQueue, rank_in_group: int | None, options: dict[str, Any]
+) -> Call[Any]:
+    """Reads the next value, on the reader named or the only one.
+
+    Raises:
+        InvalidArgumentError: None is named, and there are several, or none.
+    """
+    readers = queue.told.reader_ranks_in_group
+    if rank_in_group is None and len(readers) != 1:
+        raise InvalidArgumentError(
+            f"which reader of queue {queue.told.name!r} is meant?",
+            group=queue.told.group,
+            operation="dequeue",
+            expected=f"rank_in_group, one of {list(readers)}",
+            got="None",
+        )
+    place = readers[0] if rank_in_group is None else rank_in_group
+    return ops.dequeue(_scope_at(gang, queue, place, "dequeue"), queue.told, **options)
+
+
+def shutting_down(
+    gang: GangCore[Any], queue: MadeQueue, rank_in_group: int | None, timeout: float | None
+) -> Procedure[None]:
+    """Ends a queue on one member, or on all that still have it."""
+    told = queue.told
+    if rank_in_group is not None:
+        scope = _scope_at(gang, queue, rank_in_group, "shut_down")
+        (outcome,) = yield [ops.shut_down_queue(scope, told, timeout=timeout)]
+        if outcome.error is not None:
+            raise outcome.error
+        return
+    outcomes: list[Outcome[Any]] = yield list(_ends(gang, queue.ranks, told.name, told.group, timeout))
+    errors: list[RankBridgeError] = [it.error for it in outcomes if it.error is not None]
+    if not all(isinstance(error, UnknownQueueError) for error in errors):
+        raise gang_error(outcomes)
+
+
+def _ends(
+    gang: GangCore[Any], ranks: Iterable[int], name: str, group: str, timeout: float | None
+) -> list[Call[QueueDescription]]:
+    return gang._on(ranks, ops.shut_down_queue, name, group=group, timeout=timeout)
+
+
+def _scope_at(gang: GangCore[Any], queue: MadeQueue, place: int, operation: str) -> ops.Scope:
+    if not 0 <= place < len(queue.ranks):
+        raise _no_member("rank_in_group", place, len(queue.ranks), queue.told.group, operation)
+    return gang._scope(queue.ranks[place])
+
+
+def _no_member(
+    what: str, place: int, size: int, group: str | Group, operation: str = "new_queue"
+) -> RankOutOfRangeError:
+    return RankOutOfRangeError(
+        f"{what} is not in the group",
+        group=group_name(group),
+        operation=operation,
+        expected=f"0 to {size - 1}",
+        got=str(place),
+    )

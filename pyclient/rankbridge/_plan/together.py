@@ -1,0 +1,65 @@
+"""Procedures side by side: the calls of all of them go out at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeVar
+
+from rankbridge._plan.calls import Call
+from rankbridge._plan.procedures import Procedure
+from rankbridge.errors import Outcome, RankBridgeError, gang_error
+
+T = TypeVar("T")
+
+__all__ = ["at_once", "together"]
+
+
+def at_once(value: T) -> Procedure[T]:
+    """Gives a value without a call."""
+    yield from ()
+    return value
+
+
+def together(procedures: Sequence[Procedure[T]]) -> Procedure[list[T]]:
+    """Carries out procedures side by side, and gives their results in order.
+
+    One that refuses before any call keeps all from being called. What fails later fails when the others have come to
+    their ends, with the outcomes of all. What interrupts ends all of them where they are.
+    """
+    try:
+        return (yield from _side_by_side(procedures))
+    finally:
+        for procedure in procedures:
+            procedure.close()
+
+
+def _side_by_side(procedures: Sequence[Procedure[T]]) -> Procedure[list[T]]:
+    results: dict[int, T] = {}
+    failures: dict[int, RankBridgeError] = {}
+    told: dict[int, list[Outcome[Any]]] = {}
+    waiting: dict[int, Sequence[Call[Any]]] = {}
+    for place, procedure in enumerate(procedures):
+        try:
+            waiting[place] = next(procedure)
+        except StopIteration as end:
+            results[place] = end.value
+    while waiting:
+        outcomes = iter((yield [call for calls in waiting.values() for call in calls]))
+        asked, waiting = waiting, {}
+        for place, calls in asked.items():
+            told[place] = [next(outcomes) for _ in calls]
+            try:
+                waiting[place] = procedures[place].send(told[place])
+            except StopIteration as end:
+                results[place] = end.value
+            except RankBridgeError as error:
+                failures[place] = error
+    if failures:
+        raise _of_all(list(failures.values()), [it for place in sorted(told) for it in told[place]])
+    return [results[place] for place in range(len(procedures))]
+
+
+def _of_all(failures: list[RankBridgeError], outcomes: list[Outcome[Any]]) -> RankBridgeError:
+    if any(outcome.error is not None for outcome in outcomes):
+        return gang_error(outcomes)
+    return failures[0]

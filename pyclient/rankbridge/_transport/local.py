@@ -1,0 +1,59 @@
+"""Streams without gRPC, to ranks on this host: where they are, and how messages follow one another on them.
+
+A message is its length, 4 bytes in network order, and an ``ExecuteRequest`` or ``ExecuteResponse``. A rank ends a
+stream with a message of no bytes.
+"""
+
+from __future__ import annotations
+
+import socket
+
+from rankbridge._transport.framing import StreamLost
+from rankbridge._transport.targets import socket_path
+
+__all__ = ["LENGTH", "dial", "framed", "length_of"]
+
+LENGTH = 4
+"""Bytes before a message that tell its own."""
+_SUFFIX = ".stream"
+_MAX_MESSAGE_BYTES = 256 << 20
+
+
+def dial(target: str) -> socket.socket | None:
+    """Connects to where a rank has its streams without gRPC. None: it has none, or none that this process reaches.
+
+    Args:
+        target: The rank's gRPC target.
+
+    Returns:
+        A socket that does not block.
+    """
+    path = socket_path(target)
+    if not path:
+        return None
+    sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        # One that has as many callers waiting as it takes, as when its rank is stopped, is no reason to wait.
+        sock.setblocking(False)
+        sock.connect(path + _SUFFIX)
+    except (OSError, ValueError):
+        sock.close()
+        return None
+    return sock
+
+
+def framed(body: bytes) -> bytes:
+    """Makes a message as it goes over the connection."""
+    return len(body).to_bytes(LENGTH, "big") + body
+
+
+def length_of(head: bytes | bytearray) -> int:
+    """Reads a message's length.
+
+    Raises:
+        StreamLost: That is none.
+    """
+    length = int.from_bytes(head, "big")
+    if length > _MAX_MESSAGE_BYTES:
+        raise StreamLost(f"a message of {length} bytes is none of a rank's")
+    return length
