@@ -12,15 +12,12 @@ Everything raised on purpose is a ``RankBridgeError``; the tree is in ``rankbrid
 needs no torch; it takes and gives torch tensors where torch is installed and asked for.
 """
 
-from rankbridge._async_gang import AsyncGang, aconnect
-from rankbridge._async_gang_stream import AsyncGangStream, AsyncStreamed
-from rankbridge._async_group_coordinator import AsyncGroupCoordinator
-from rankbridge._async_queues import AsyncQueue
-from rankbridge._async_rank import AsyncRank
-from rankbridge._async_watching import AsyncEvents
-from rankbridge._gang import Gang, connect
-from rankbridge._gang_stream import GangStream, Streamed
-from rankbridge._group_coordinator import GroupCoordinator
+from rankbridge._async.compat.vllm import AsyncGroupCoordinator
+from rankbridge._async.events import AsyncEvents
+from rankbridge._async.gang import AsyncGang, aconnect
+from rankbridge._async.queue import AsyncQueue
+from rankbridge._async.rank import AsyncRank
+from rankbridge._async.stream import AsyncGangStream, AsyncStreamed
 from rankbridge._plan.dividing import get_reduce_divide_factor
 from rankbridge._plan.events import (
     Event,
@@ -71,14 +68,17 @@ from rankbridge._plan.status import (
 )
 from rankbridge._plan.tensor import Array, Tensor, TensorLike
 from rankbridge._plan.values import PyValue, from_value, to_value
-from rankbridge._queues import Queue
-from rankbridge._rank import Rank
 from rankbridge._submitted import AsyncSubmitted, Submitted
-from rankbridge._transport.aio import AsyncPending
-from rankbridge._transport.pending import Pending
+from rankbridge._sync.compat.vllm import GroupCoordinator
+from rankbridge._sync.events import Events
+from rankbridge._sync.gang import Gang, connect
+from rankbridge._sync.queue import Queue
+from rankbridge._sync.rank import Rank
+from rankbridge._sync.stream import GangStream, Streamed
+from rankbridge._transport.aio.channels import AsyncPending
 from rankbridge._transport.shared_memory import Transfers
 from rankbridge._transport.targets import Target
-from rankbridge._watching import Events
+from rankbridge._transport.threads.pending import Pending
 from rankbridge._work import AsyncWork, Work
 from rankbridge.errors import *  # noqa: F403
 from rankbridge.errors import __all__ as _errors

@@ -9,8 +9,8 @@ from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import MARGIN, Call
 from rankbridge._plan.procedures import Finish
 from rankbridge._plan.status import OperationStatus
-from rankbridge._transport.aio import AsyncChannels
-from rankbridge._transport.threads import SyncChannels
+from rankbridge._transport.aio.channels import AsyncChannels
+from rankbridge._transport.threads.channels import SyncChannels
 
 T = TypeVar("T")
 

@@ -8,8 +8,8 @@ from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
 from rankbridge._plan.status import OperationStatus
 from rankbridge._submitted import SubmittedCore
-from rankbridge._transport.aio import AsyncChannels
-from rankbridge._transport.threads import SyncChannels
+from rankbridge._transport.aio.channels import AsyncChannels
+from rankbridge._transport.threads.channels import SyncChannels
 from rankbridge.errors import (
     CallCancelledError,
     DeadlineExceededError,

@@ -22,8 +22,8 @@ from tests.unit.client.sidecars import WAIT, SidecarGang, executed
 import rankbridge
 from rankbridge import errors
 from rankbridge._transport.framing import ExecutionOver, calling
-from rankbridge._transport.grpc_stream import GrpcExecution
-from rankbridge._transport.stream import Answer
+from rankbridge._transport.threads.grpc_stream import GrpcExecution
+from rankbridge._transport.threads.stream import Answer
 from rankbridge.v1 import error_pb2, value_pb2
 from rankbridge.v1 import gang_service_pb2 as pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb

@@ -16,7 +16,7 @@ from tests.support.waiting import until
 from tests.unit.client.sidecars import WAIT, SidecarGang
 
 import rankbridge
-from rankbridge._transport.aside import Aside, Result
+from rankbridge._transport.threads.aside import Aside, Result
 from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import value_pb2
 

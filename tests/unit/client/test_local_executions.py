@@ -17,12 +17,12 @@ from tests.support.waiting import until
 from tests.unit.client.local_rank import END, Connection, LocalRank
 from tests.unit.client.sidecars import WAIT
 
-from rankbridge._transport.aio_local_stream import AsyncLocalExecution, AsyncLocalExecutions
-from rankbridge._transport.aio_stream import AsyncAnswer
+from rankbridge._transport.aio.local_stream import AsyncLocalExecution, AsyncLocalExecutions
+from rankbridge._transport.aio.stream import AsyncAnswer
 from rankbridge._transport.framing import ExecutionOver, StreamLost, calling
 from rankbridge._transport.local import dial
-from rankbridge._transport.local_stream import LocalExecution, LocalExecutions
-from rankbridge._transport.stream import Answer
+from rankbridge._transport.threads.local_stream import LocalExecution, LocalExecutions
+from rankbridge._transport.threads.stream import Answer
 from rankbridge.v1 import gang_service_pb2 as pb
 
 INTERRUPTIONS = 200

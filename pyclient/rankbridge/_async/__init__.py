@@ -1,0 +1,1 @@
+"""The asyncio client: the source of the blocking one."""

@@ -1,0 +1,601 @@
+"""vLLM's ``GroupCoordinator`` over a gang, blocking."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Self, Unpack
+
+from rankbridge._plan import coordinated as coordinated
+from rankbridge._plan.coordinated import Coordinated, CoordinatorCore
+from rankbridge._plan.graph import Graph
+from rankbridge._plan.groups import Group
+from rankbridge._plan.operations import MemberOptions
+from rankbridge._plan.queue import MadeQueue
+from rankbridge._plan.ref import Ref
+from rankbridge._sync.gang import Gang
+from rankbridge._sync.queue import Queue
+from rankbridge._work import Work
+from rankbridge.errors import RankBridgeError
+
+__all__ = ["GroupCoordinator"]
+
+
+class GroupCoordinator(CoordinatorCore):
+    """Some groups of a gang, by the names, argument orders and defaults of vLLM's ``GroupCoordinator``.
+
+    There, each rank has an object that speaks for itself. Here, one object speaks for all ranks at once: of what
+    differs from rank to rank - tensors, values, sizes, results - there is a list by rank of the gang, of ``len(gang)``
+    entries. Entry r is what rank r would give to vLLM's method, or get from it; None for ranks in none of the groups.
+    A tensor is a ``Ref``. What vLLM's ranks must agree on - `dim`, `src`, `dst` - is given once, for all groups. `src`
+    and `dst` are ranks in the group, as there. All groups are called at once.
+
+    Who is alone in its group gets back what it gave, without a call, as in vLLM. Otherwise results are new refs, but
+    for `broadcast`, which overwrites the refs that it is given, as vLLM's does.
+
+    ``**options`` are ``MemberOptions``: `timeout` in seconds, `operation_id`, `generation`. What fails raises one
+    ``GangError`` with the outcomes of all groups. ``Gang`` has the same operations with more options.
+    """
+
+    def __init__(self, gang: Gang, groups: Iterable[Group], *, _queues: Sequence[MadeQueue] = ()) -> None:
+        """Takes groups that are there; `new` makes them.
+
+        Args:
+            gang: The gang.
+            groups: Groups of it, as from `new_group` or ``mesh.groups()``. No rank may be in two of them.
+            _queues: Of `new`.
+
+        Raises:
+            InvalidArgumentError: A rank is in two of them.
+        """
+        self._gang = gang
+        self._procedures = Coordinated(gang, groups, _queues)
+
+    @classmethod
+    def new(
+        cls,
+        gang: Gang,
+        group_ranks: Iterable[Iterable[int]],
+        local_rank: object = None,
+        backend: str | None = None,
+        use_device_communicator: bool = True,
+        use_message_queue_broadcaster: bool = False,
+        group_name: str | None = None,
+        *,
+        timeout: float | None = None,
+    ) -> Self:
+        """Makes the groups: all of them, or none.
+
+        Args:
+            gang: The gang.
+            group_ranks: Ranks of each group, in group order. No rank may be in two groups; it may be in none.
+            local_rank: Taken and not looked at: each rank knows its own.
+            backend: None, or the gang's own.
+            use_device_communicator: Taken and not looked at: tensors are moved by the backend in either case.
+            use_message_queue_broadcaster: Whether `broadcast_object` goes through message queues, one for each group of
+                two or more, written by rank_in_group 0.
+            group_name: What the names of the groups begin with: "tp/0", "tp/1". None: what nothing else has.
+            timeout: Longest time for each group, in seconds. None: the gang's default.
+
+        Raises:
+            InvalidArgumentError: The gang has another backend, which is told; a rank is named twice.
+            RankOutOfRangeError: A rank is not in the gang.
+            GroupExistsError: There are groups of such names. None was made.
+            GangError: One could not be made.
+        """
+        procedure = coordinated.forming(
+            gang,
+            group_ranks,
+            backend=backend,
+            group_name=group_name,
+            with_queues=use_message_queue_broadcaster,
+            timeout=timeout,
+        )
+        groups, queues = gang._carried_out(procedure)
+        return cls(gang, groups, _queues=queues)
+
+    # --- tensors -------------------------------------------------------------------------------------------
+
+    def all_reduce(self, input_: Sequence[Ref | None], **options: Unpack[MemberOptions]) -> list[Ref | None]:
+        """Gives every member the sum of all its group's tensors."""
+        return self._collective("all_reduce", input_, options)
+
+    def all_gather(
+        self, input_: Sequence[Ref | None], dim: int = -1, **options: Unpack[MemberOptions]
+    ) -> list[Ref | None]:
+        """Gives every member all its group's tensors, concatenated along `dim`."""
+        return self._collective("all_gather", input_, options, dim=dim)
+
+    def all_gatherv(
+        self,
+        input_: Sequence[Any],
+        dim: int = 0,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Any]:
+        """Gives every member all its group's tensors, concatenated along `dim`, of one input or of several at once.
+
+        Args:
+            input_: Refs by rank, or by rank a list of refs.
+            dim: Dimension along which to concatenate.
+            sizes: By rank, the size of its tensors along `dim`. None: all are alike.
+            **options: See the class.
+
+        Returns:
+            By rank a ref, or a list of refs.
+        """
+        procedure = self._procedures.all_gatherv(input_, dim, sizes, dict(options))
+        return self._gang._carried_out(procedure)
+
+    def reduce_scatter(
+        self, input_: Sequence[Ref | None], dim: int = -1, **options: Unpack[MemberOptions]
+    ) -> list[Ref | None]:
+        """Gives every member its part, along `dim`, of the sum of all its group's tensors."""
+        return self._collective("reduce_scatter", input_, options, dim=dim)
+
+    def reduce_scatterv(
+        self,
+        input_: Sequence[Ref | None],
+        dim: int = -1,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Ref | None]:
+        """Gives every member its part of the sum; `sizes` are, by rank, those of the parts. None: equal parts."""
+        return self._collective("reduce_scatter", input_, options, sizes=sizes, dim=dim)
+
+    def gather(
+        self, input_: Sequence[Ref | None], dst: int = 0, dim: int = -1, **options: Unpack[MemberOptions]
+    ) -> list[Ref | None]:
+        """Gives one member of each group all its tensors, concatenated along `dim`; None to the others."""
+        return self._gang._carried_out(self._procedures.gather(input_, dst, dim, dict(options)))
+
+    def broadcast(
+        self, input_: Sequence[Ref | None], src: int = 0, **options: Unpack[MemberOptions]
+    ) -> list[Ref | None]:
+        """Overwrites every member's tensor with its source's, and gives the same refs."""
+        return self._gang._carried_out(self._procedures.broadcast(input_, src, dict(options)))
+
+    def _all_reduce_out_place(
+        self, input_: Sequence[Ref | None], **options: Unpack[MemberOptions]
+    ) -> list[Ref | None]:
+        """As `all_reduce`."""
+        return self._collective("all_reduce", input_, options)
+
+    def _all_gather_out_place(
+        self, input_: Sequence[Ref | None], dim: int, **options: Unpack[MemberOptions]
+    ) -> list[Ref | None]:
+        """As `all_gather`."""
+        return self._collective("all_gather", input_, options, dim=dim)
+
+    def _reduce_scatter_out_place(
+        self, input_: Sequence[Ref | None], dim: int, **options: Unpack[MemberOptions]
+    ) -> list[Ref | None]:
+        """As `reduce_scatter`."""
+        return self._collective("reduce_scatter", input_, options, dim=dim)
+
+    def dispatch(
+        self,
+        hidden_states: Sequence[Ref | None],
+        router_logits: Sequence[Ref | None],
+        is_sequence_parallel: bool = False,
+        extra_tensors: Sequence[Sequence[Ref] | None] | None = None,
+        *,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Any]:
+        """Gives every member all its group's tokens, and what goes with them: one call, along dimension 0.
+
+        Args:
+            hidden_states: By rank its tokens, a row each.
+            router_logits: By rank a row for each of its tokens.
+            is_sequence_parallel: Taken and not looked at: vLLM chooses between its groups by it, this has its own.
+            extra_tensors: By rank a list of more tensors, with a row for each of its tokens.
+            sizes: By rank the number of its tokens, which vLLM has from its model runner. None: all have equally many.
+            **options: See the class.
+
+        Returns:
+            By rank a tuple of all tokens and all logits, and a list of the extra tensors if there are any.
+        """
+        procedure = self._procedures.dispatch(
+            hidden_states, router_logits, extra_tensors, sizes, dict(options)
+        )
+        return self._gang._carried_out(procedure)
+
+    def combine(
+        self,
+        hidden_states: Sequence[Ref | None],
+        is_sequence_parallel: bool = False,
+        *,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Ref | None]:
+        """Gives every member the sum of all its group's results for its own tokens.
+
+        Args:
+            hidden_states: By rank its results for all tokens of the group, a row each.
+            is_sequence_parallel: Taken and not looked at.
+            sizes: As of `dispatch`.
+            **options: See the class.
+        """
+        return self._collective("reduce_scatter", hidden_states, options, sizes=sizes, dim=0)
+
+    def prepare_communication_buffer_for_model(
+        self, model: Sequence[Mapping[str, Any]], *, device: str = ""
+    ) -> list[Any]:
+        """Makes buffers on each member: as ``Gang.prepare_communication_buffer_for_model``, which tells of `model`."""
+        return self._gang._carried_out(self._procedures.buffers(model, device))
+
+    # --- values --------------------------------------------------------------------------------------------
+
+    def broadcast_object(
+        self, obj: Sequence[object] | None = None, src: int = 0, **options: Unpack[MemberOptions]
+    ) -> list[Any]:
+        """Gives every member its source's value; what the others give does not count.
+
+        Args:
+            obj: Values by rank.
+            src: Who sends. With message queues it is 0.
+            **options: See the class.
+        """
+        return self._gang._carried_out(self._procedures.broadcast_object(obj, src, dict(options)))
+
+    def broadcast_object_list(
+        self,
+        obj_list: Sequence[Sequence[object] | None],
+        src: int = 0,
+        group: None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Any]:
+        """Gives every member its source's list of values; what the others give does not count.
+
+        Args:
+            obj_list: By rank a list.
+            src: Who sends.
+            group: None: it is the coordinator's.
+            **options: See the class.
+        """
+        coordinated.check_own("broadcast_object_list", group=group)
+        return self._gang._carried_out(self._procedures.broadcast_object_list(obj_list, src, dict(options)))
+
+    def broadcast_tensor_dict(
+        self,
+        tensor_dict: Sequence[Mapping[Any, Any] | None] | None = None,
+        src: int = 0,
+        group: None = None,
+        metadata_group: None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Any]:
+        """Gives every member its source's map, with tensors of its own; what the others give does not count.
+
+        Args:
+            tensor_dict: By rank a map.
+            src: Who sends.
+            group: None: it is the coordinator's.
+            metadata_group: None: there is no other way for what is no tensor.
+            **options: See the class.
+        """
+        coordinated.check_own("broadcast_tensor_dict", group=group, metadata_group=metadata_group)
+        procedure = self._procedures.broadcast_tensor_dict(tensor_dict, src, dict(options))
+        return self._gang._carried_out(procedure)
+
+    def barrier(self, **options: Unpack[MemberOptions]) -> None:
+        """Waits until the members of each group have been reached."""
+        return self._gang._carried_out(self._procedures.barrier(dict(options)))
+
+    # --- point to point ------------------------------------------------------------------------------------
+
+    def send(
+        self,
+        tensor: Sequence[Ref | None],
+        dst: int | None = None,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[None]:
+        """Sends tensors, and waits until they were received: begin one of the two sides with `isend` or `irecv`.
+
+        Args:
+            tensor: By rank what it sends.
+            dst: Who receives, in each group. None: of each the next rank.
+            ranks: Which ranks of the gang send. None: those that give a tensor.
+            **options: See the class.
+
+        Returns:
+            None, by rank.
+        """
+        return self._send("send", tensor, dst, ranks, options)
+
+    def recv(
+        self,
+        size: Iterable[int] | int,
+        dtype: object,
+        src: int | None = None,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Ref | None]:
+        """Receives tensors, all of one shape and dtype.
+
+        Args:
+            size: Shape of what comes.
+            dtype: Dtype of what comes.
+            src: Who sends, in each group. None: of each the rank before it.
+            ranks: Which ranks of the gang receive. None: all members but the sender; without `src`, all members.
+            **options: See the class.
+
+        Returns:
+            By rank what came, None for those that did not receive.
+
+        Raises:
+            GangError: ``MismatchError``: another shape or dtype came; ``PeerMissingError``: nothing came.
+        """
+        return self._receive("recv", src, ranks, options, expected=(dtype, size))
+
+    def isend(
+        self,
+        tensor: Sequence[Ref | None],
+        dst: int | None = None,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Work[None] | None]:
+        """Begins `send`, and gives by rank what to wait for: None for those that do not send."""
+        return self._begin_send("send", tensor, dst, ranks, options)
+
+    def irecv(
+        self,
+        size: Iterable[int] | int,
+        dtype: object,
+        src: int | None = None,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Work[tuple[Ref, int]] | None]:
+        """Begins `recv`; what is waited for gives a ref, and the rank in the group that it came from."""
+        return self._begin_receive("recv", src, ranks, options, expected=(dtype, size))
+
+    def send_object(
+        self,
+        obj: Sequence[object],
+        dst: int,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[None]:
+        """Sends values, and waits until they were received.
+
+        Args:
+            obj: By rank what it sends.
+            dst: Who receives, in each group.
+            ranks: Which ranks of the gang send. None: all members but the receiver; None is a value.
+            **options: See the class.
+        """
+        return self._send("send_object", obj, dst, ranks, options)
+
+    def recv_object(
+        self, src: int, *, ranks: Iterable[int] | None = None, **options: Unpack[MemberOptions]
+    ) -> list[Any]:
+        """Receives values, and gives them by rank; `ranks` as of `recv`."""
+        return self._receive("recv_object", src, ranks, options)
+
+    def isend_object(
+        self,
+        obj: Sequence[object],
+        dst: int,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Work[None] | None]:
+        """Begins `send_object`, and gives by rank what to wait for: None for those that do not send."""
+        return self._begin_send("send_object", obj, dst, ranks, options)
+
+    def irecv_object(
+        self, src: int, *, ranks: Iterable[int] | None = None, **options: Unpack[MemberOptions]
+    ) -> list[Work[tuple[Any, int]] | None]:
+        """Begins `recv_object`; what is waited for gives the value, and the rank in the group that it came from."""
+        return self._begin_receive("recv_object", src, ranks, options)
+
+    def send_tensor_dict(
+        self,
+        tensor_dict: Sequence[Mapping[Any, Any] | None],
+        dst: int | None = None,
+        all_gather_group: object = None,
+        all_gather_tensors: object = None,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Any]:
+        """Sends maps of tensors, and waits until they were received.
+
+        Args:
+            tensor_dict: By rank what it sends.
+            dst: Who receives, in each group. None: of each the next rank.
+            all_gather_group: Taken and not looked at: vLLM sends a slice of each tensor and gathers the rest in this
+                group; here the whole tensor is sent, with the same result.
+            all_gather_tensors: Taken and not looked at.
+            ranks: Which ranks of the gang send. None: those that give a map.
+            **options: See the class.
+
+        Returns:
+            None, by rank; its own map of who is alone in its group.
+        """
+        sent = self._send("send_tensor_dict", tensor_dict, dst, ranks, options)
+        return self._procedures.alone_with(tensor_dict, sent)
+
+    def recv_tensor_dict(
+        self,
+        src: int | None = None,
+        all_gather_group: object = None,
+        all_gather_tensors: object = None,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Any]:
+        """Receives maps of tensors, and gives them by rank; arguments as of `recv` and `send_tensor_dict`."""
+        return self._receive("recv_tensor_dict", src, ranks, options)
+
+    def isend_tensor_dict(
+        self,
+        tensor_dict: Sequence[Mapping[Any, Any] | None],
+        dst: int | None = None,
+        all_gather_group: object = None,
+        all_gather_tensors: object = None,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Work[None] | None]:
+        """Begins `send_tensor_dict`, and gives by rank what to wait for: None for those that do not send."""
+        return self._begin_send("send_tensor_dict", tensor_dict, dst, ranks, options)
+
+    def irecv_tensor_dict(
+        self,
+        src: int | None = None,
+        all_gather_group: object = None,
+        all_gather_tensors: object = None,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Work[tuple[dict[Any, Any], int]] | None]:
+        """Begins `recv_tensor_dict`; what is waited for gives the map, and the rank in the group it came from."""
+        return self._begin_receive("recv_tensor_dict", src, ranks, options)
+
+    # --- queues, graphs and the end ------------------------------------------------------------------------
+
+    def create_mq_broadcaster(
+        self,
+        writer_rank: int = 0,
+        external_writer_handle: None = None,
+        blocking: bool = True,
+        *,
+        max_chunk_bytes: int = 1 << 22,
+        max_chunks: int = 6,
+        **options: Unpack[MemberOptions],
+    ) -> list[Queue | None]:
+        """Makes in each group a queue from one member to all others: in all groups, or in none.
+
+        Args:
+            writer_rank: Rank in the group that writes.
+            external_writer_handle: None: there are no writers outside the gang.
+            blocking: Taken and not looked at: a queue that is made is ready.
+            max_chunk_bytes: As of ``Gang.new_queue``.
+            max_chunks: As of ``Gang.new_queue``.
+            **options: See the class.
+
+        Returns:
+            By rank the queue of its group.
+        """
+        coordinated.check_own("create_mq_broadcaster", external_writer_handle=external_writer_handle)
+        procedure = self._procedures.queue_in_each(writer_rank, max_chunk_bytes, max_chunks, dict(options))
+        made = [Queue(self._gang, queue) for queue in self._gang._carried_out(procedure)]
+        return self._procedures.by_rank([[queue] * len(queue.ranks) for queue in made])
+
+    def create_single_reader_mq_broadcasters(
+        self,
+        reader_rank_in_group: int = 0,
+        blocking: bool = False,
+        *,
+        max_chunk_bytes: int = 1 << 22,
+        max_chunks: int = 6,
+        **options: Unpack[MemberOptions],
+    ) -> list[Queue | None]:
+        """Makes in each group a queue from each other member to one reader: in all groups, or in none.
+
+        Args:
+            reader_rank_in_group: Who reads.
+            blocking: Taken and not looked at: a queue that is made is ready.
+            max_chunk_bytes: As of ``Gang.new_queue``.
+            max_chunks: As of ``Gang.new_queue``.
+            **options: See the class.
+
+        Returns:
+            By rank the queue that it writes, None for readers.
+        """
+        procedure = self._procedures.queues_to_one_reader(
+            reader_rank_in_group, max_chunk_bytes, max_chunks, dict(options)
+        )
+        of_groups = self._gang._carried_out(procedure)
+        return self._procedures.by_rank(
+            [[None if made is None else Queue(self._gang, made) for made in own] for own in of_groups]
+        )
+
+    @contextlib.contextmanager
+    def graph_capture(self, graph_capture_context: None = None) -> Iterator[list[Graph | None]]:
+        """Records what is done in each group inside a ``with`` statement: see ``Gang.graph_capture``.
+
+        Args:
+            graph_capture_context: None: it has no CUDA stream.
+
+        Gives:
+            By rank the graph of its group, for ``Gang.replay``.
+        """
+        coordinated.check_own("graph_capture", graph_capture_context=graph_capture_context)
+        with contextlib.ExitStack() as stack:
+            graphs = [stack.enter_context(self._gang.graph_capture(group=group)) for group in self.groups]
+            yield self._procedures.by_rank([[graph] * len(graph.ranks) for graph in graphs])
+
+    def destroy(self, *, timeout: float | None = None) -> None:
+        """Ends the groups and their queues, after the calls queued on them."""
+        return self._gang._carried_out(self._procedures.destroy(timeout))
+
+    # --- inside --------------------------------------------------------------------------------------------
+
+    def _collective(
+        self, operation: str, input_: Sequence[Ref | None], options: MemberOptions, **own: Any
+    ) -> list[Any]:
+        return self._gang._carried_out(self._procedures.collective(operation, input_, dict(options), **own))
+
+    def _send(
+        self,
+        operation: str,
+        given: Sequence[Any],
+        dst: int | None,
+        ranks: Iterable[int] | None,
+        options: MemberOptions,
+    ) -> list[None]:
+        callers = self._procedures.senders(operation, given, dst, ranks)
+        return self._gang._carried_out(self._procedures.sending(operation, given, callers, dict(options)))
+
+    def _receive(
+        self, operation: str, src: int | None, ranks: Iterable[int] | None, options: MemberOptions, **own: Any
+    ) -> list[Any]:
+        callers = self._procedures.receivers(operation, src, ranks)
+        return self._gang._carried_out(self._procedures.receiving(operation, callers, dict(options), **own))
+
+    def _begin_send(
+        self,
+        operation: str,
+        given: Sequence[Any],
+        dst: int | None,
+        ranks: Iterable[int] | None,
+        options: MemberOptions,
+    ) -> list[Any]:
+        begun: list[Any] = [None] * len(self._gang)
+        with _cancelled_unless_all(begun):
+            for rank, group, place in self._procedures.senders(operation, given, dst, ranks):
+                begun[rank] = self._gang[rank]._begin(
+                    operation, given[rank], dst_rank_in_group=place, group=group, **options
+                )
+        return begun
+
+    def _begin_receive(
+        self, operation: str, src: int | None, ranks: Iterable[int] | None, options: MemberOptions, **own: Any
+    ) -> list[Any]:
+        begun: list[Any] = [None] * len(self._gang)
+        with _cancelled_unless_all(begun):
+            for rank, group, place in self._procedures.receivers(operation, src, ranks):
+                begun[rank] = self._gang[rank]._begin(
+                    operation, src_rank_in_group=place, group=group, **own, **options
+                )
+        return begun
+
+
+@contextlib.contextmanager
+def _cancelled_unless_all(begun: Sequence[Work[Any] | None]) -> Iterator[None]:
+    try:
+        yield
+    except BaseException:
+        for work in begun:
+            if work is not None:
+                with contextlib.suppress(RankBridgeError):
+                    work.cancel()
+        raise

@@ -1,0 +1,201 @@
+"""A stream of a gang's operations: the next is on its way while one runs."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from types import TracebackType
+from typing import Any, Self
+
+import grpc
+
+from rankbridge._plan.gang_calls import Joined
+from rankbridge._plan.gang_core import all_values
+from rankbridge._plan.procedures import Finish
+from rankbridge._plan.status import Group
+from rankbridge._plan.streaming import StreamedCore, Untold, streaming
+from rankbridge._sync.front import GangFront
+from rankbridge._transport.framing import ExecutionOver, StreamLost
+from rankbridge._transport.threads.channels import SyncChannels
+from rankbridge._transport.threads.stream import Answer, Execution
+from rankbridge.errors import GangError, InvalidArgumentError, Outcome, RankBridgeError
+
+__all__ = ["GangStream", "GangStreams", "Streamed"]
+
+
+class Streamed(StreamedCore):
+    """An operation that was begun with ``GangStream.submit``.
+
+    Attributes:
+        operation: Kind of operation.
+        operation_id: Its id, the same on every member.
+        ranks: Ranks of the members, in group order.
+    """
+
+    def __init__(
+        self, channels: SyncChannels, gang_call: Joined[Any], sent: tuple[Execution, Answer], finish: Finish
+    ) -> None:
+        """Made by ``GangStream``."""
+        super().__init__(gang_call, finish)
+        self._channels = channels
+        self._stream, self._answer = sent
+
+    def done(self) -> bool:
+        """Says whether it is answered: whether `result` would wait."""
+        return self._answer.done()
+
+    def result(self) -> Any:
+        """Waits until it is answered, at most until its deadline. May be called again.
+
+        What interrupts the waiting, as Ctrl-C does, withdraws it.
+
+        Returns:
+            What the direct call gives.
+
+        Raises:
+            GangError: It failed, as the direct call would.
+        """
+        return self._finish(all_values(self.outcomes()))
+
+    def outcomes(self) -> list[Outcome[Any]]:
+        """Waits likewise, and gives every member's outcome, in group order."""
+        if self._told is None:
+            self._told = self._channels.answered(self._gang_call, self._stream, self._answer)
+        return self._told
+
+    def cancel(self) -> None:
+        """Withdraws it wherever it was not admitted yet. It is answered all the same."""
+        if not self.done():
+            self._stream.withdraw(self.operation_id)
+
+    def _response(self) -> bytes:
+        return self._answer.wait(0)
+
+    def _await(self) -> None:
+        with contextlib.suppress(TimeoutError, RankBridgeError, grpc.RpcError, StreamLost, ExecutionOver):
+            self._answer.wait(self._gang_call.call.deadline)
+
+
+class GangStream:
+    """Operations of one group that are sent one after another, and answered in that order, each as soon as it is done.
+
+    To be used as a context manager. At its end it waits for all that was begun, and raises the first failure that
+    nobody has been told by `Streamed.result` or `Streamed.outcomes`. If its block fails, what was not admitted is
+    withdrawn. Thread-safe.
+
+    Attributes:
+        group: The group, or its name.
+    """
+
+    def __init__(self, gang: GangFront, group: str | Group) -> None:
+        """Made by ``Gang.stream``."""
+        self.group = group
+        self._gang = gang
+        self._lock = threading.Lock()
+        self._execution: Execution | None = None
+        self._untold: Untold[Streamed] = Untold()
+        self._closed = False
+
+    def submit(self, operation: str, given: Any = None, **options: Any) -> Streamed:
+        """Sends a collective, and returns at once; while very many are not answered, as soon as one more is.
+
+        Args:
+            operation: Name of the gang's method: "all_reduce", "broadcast_object", "ping".
+            given: What the method takes first: refs, a value, values; None for one that takes nothing.
+            **options: What else the method takes, but `group` and `calls`.
+
+        Returns:
+            The operation: its `result` waits.
+
+        Raises:
+            InvalidArgumentError: There is no such collective, it is too large for a gang call, or the stream is closed.
+            CallCancelledError: The gang is closed.
+        """
+        gang = self._gang
+        gang_call, finish = gang._carried_out(streaming(gang, self.group, operation, given, options))
+        with self._lock:
+            if self._closed:
+                raise InvalidArgumentError("the stream is closed", operation=operation)
+            sent = gang._channels.send_by(self._execution, gang_call.call)
+            self._execution = sent[0]
+            streamed = Streamed(gang._channels, gang_call, sent, finish)
+            oldest = self._untold.add(streamed)
+        if oldest is not None:
+            oldest._await()
+        return streamed
+
+    def close(self) -> None:
+        """Waits for all that was begun; raises as leaving the block does. Nothing can be submitted any more.
+
+        What interrupts the waiting withdraws all that was not admitted.
+
+        Raises:
+            GangError: The first failure that nobody was told.
+        """
+        with self._lock:
+            self._closed = True
+            begun = self._untold.take()
+            execution, self._execution = self._execution, None
+        try:
+            failures = [error for it in begun if (error := _untold(it)) is not None]
+        except BaseException:
+            _withdraw(begun)
+            raise
+        finally:
+            if execution is not None:
+                execution.close()
+        if failures:
+            raise failures[0]
+
+    def __enter__(self) -> Self:
+        """Gives the stream."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """Closes it; if the block failed, withdraws first what was begun, and raises that failure alone."""
+        if kind is None:
+            self.close()
+            return
+        with self._lock:
+            begun = list(self._untold)
+        _withdraw(begun)
+        with contextlib.suppress(GangError):
+            self.close()
+
+
+def _untold(streamed: Streamed) -> GangError | None:
+    """Waits for it; gives its failure, if nobody was told."""
+    if streamed._told is None:
+        try:
+            all_values(streamed.outcomes())
+        except GangError as error:
+            return error
+    return None
+
+
+def _withdraw(begun: list[Streamed]) -> None:
+    """The last first: none is begun because one before it is not any more."""
+    for streamed in reversed(begun):
+        streamed.cancel()
+
+
+class GangStreams(GangFront):
+    """How a ``Gang`` is driven by streams."""
+
+    def stream(self, group: str | Group = "world") -> GangStream:
+        """Opens a stream of operations of one group: gang calls, of which the next is sent while one runs.
+
+        For example::
+
+            with gang.stream() as stream:
+                for batch in batches:
+                    stream.submit("all_reduce", batch, in_place=True)
+                total = stream.submit("all_gather", parts)
+            rows = total.result()
+
+        Args:
+            group: The group, or its name. A name other than "world" is looked up with each operation.
+        """
+        return GangStream(self, group)

@@ -1,0 +1,1 @@
+"""Sending calls with asyncio."""

@@ -1,0 +1,164 @@
+"""A stream to one rank of this host, without gRPC, for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from collections import deque
+from collections.abc import Sequence
+
+from rankbridge._transport.aio.stream import AsyncAnswer
+from rankbridge._transport.framing import ExecutionOver, StreamLost, unasked, withdrawing
+from rankbridge._transport.local import LENGTH, dial, framed, length_of
+
+__all__ = ["AsyncLocalExecution", "AsyncLocalExecutions"]
+
+_CHUNK_BYTES = 64 * 1024
+
+
+class AsyncLocalExecutions:
+    """As ``LocalExecutions``, in one event loop."""
+
+    def __init__(self, targets: Sequence[str]) -> None:
+        """As ``LocalExecutions``."""
+        self._targets = targets
+        self._opened: list[AsyncLocalExecution] = []
+
+    def open(self, rank: int) -> AsyncLocalExecution | None:
+        """Opens one to a rank. None: that cannot be."""
+        sock = dial(self._targets[rank]) if self._targets else None
+        if sock is None:
+            return None
+        opened = AsyncLocalExecution(sock)
+        self._opened = [*(it for it in self._opened if not it.over), opened]
+        return opened
+
+    def close(self) -> None:
+        """Hangs up."""
+        for it in self._opened:
+            it.hang_up()
+
+
+class AsyncLocalExecution:
+    """An ``AsyncExecution`` that is a connection of its own."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        """Takes a connection that ``dial`` has made."""
+        self._sock = sock
+        self._loop = asyncio.get_running_loop()
+        self._answers: deque[AsyncAnswer] = deque()
+        self._received = bytearray()
+        # What cannot be written yet.
+        self._unsent = bytearray()
+        self._closed = False
+        self.over = False
+        self._loop.add_reader(sock, self._read)
+
+    @property
+    def closed(self) -> bool:
+        """Whether it takes no more calls."""
+        return self._closed
+
+    def send_alone(self, message: bytes) -> AsyncAnswer | None:
+        """As ``Execution.send_alone``."""
+        return self.send(message, alone=True)
+
+    def send(self, message: bytes, *, alone: bool = False) -> AsyncAnswer | None:
+        """As ``Execution.send``."""
+        if self._closed or (alone and self._answers):
+            return None
+        answer = AsyncAnswer()
+        self._answers.append(answer)
+        self._put(framed(message))
+        return answer
+
+    def withdraw(self, operation_id: str) -> None:
+        """As ``Execution.withdraw``."""
+        self._put(framed(withdrawing(operation_id)))
+
+    def close(self) -> None:
+        """As ``Execution.close``."""
+        self._closed = True
+        if not self._unsent:
+            self._end_requests()
+
+    def hang_up(self) -> None:
+        """As ``LocalExecution.hang_up``."""
+        self._end(StreamLost("it was closed"))
+
+    def _put(self, data: bytes) -> None:
+        if self.over:
+            return
+        if not self._unsent:
+            data = data[self._written(data) :]
+            if data:
+                self._loop.add_writer(self._sock, self._write)
+        self._unsent += data
+
+    def _write(self) -> None:
+        del self._unsent[: self._written(bytes(self._unsent))]
+        if not self._unsent:
+            self._loop.remove_writer(self._sock)
+            if self._closed:
+                self._end_requests()
+
+    def _written(self, data: bytes) -> int:
+        try:
+            return self._sock.send(data)
+        except BlockingIOError:
+            return 0
+        except OSError:
+            # The connection has ended, as who reads it is told.
+            return len(data)
+
+    def _end_requests(self) -> None:
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_WR)
+
+    def _read(self) -> None:
+        try:
+            received = self._sock.recv(_CHUNK_BYTES)
+        except BlockingIOError:
+            return
+        except OSError as error:
+            self._end(StreamLost(str(error)))
+            return
+        self._received += received
+        try:
+            ended = self._answer()
+        except Exception as error:
+            self._end(error)
+            return
+        if ended:
+            self._end(ExecutionOver())
+        elif not received:
+            self._end(StreamLost("the connection has ended"))
+
+    def _answer(self) -> bool:
+        """Gives what has come to who waits for it. Tells whether the rank has ended the stream."""
+        start = 0
+        while len(self._received) - start >= LENGTH:
+            begin = start + LENGTH
+            end = begin + length_of(self._received[start:begin])
+            if end > len(self._received):
+                break
+            if begin == end:
+                return True
+            response = bytes(self._received[begin:end])
+            if not self._answers:
+                raise unasked(response)
+            self._answers.popleft()._come(response)
+            start = end
+        del self._received[:start]
+        return False
+
+    def _end(self, error: Exception) -> None:
+        if self.over:
+            return
+        self._closed = self.over = True
+        self._loop.remove_reader(self._sock)
+        self._loop.remove_writer(self._sock)
+        self._sock.close()
+        while self._answers:
+            self._answers.popleft()._fail(error)

@@ -1,0 +1,1 @@
+"""Sending calls from threads that block."""

@@ -1,0 +1,265 @@
+"""A stream to one rank of this host, without gRPC, for callers that block."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import select
+import socket
+import threading
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from rankbridge._transport.framing import ExecutionOver, StreamLost, unasked, withdrawing
+from rankbridge._transport.local import LENGTH, dial, framed, length_of
+from rankbridge._transport.threads.aside import begin_thread
+from rankbridge._transport.threads.stream import Answer
+
+if TYPE_CHECKING:
+    from _typeshed import WriteableBuffer
+
+__all__ = ["LocalExecution", "LocalExecutions"]
+
+_BUFFER_BYTES = 64 * 1024
+_NOT_WAITING = (socket.MSG_DONTWAIT,)
+
+
+class LocalExecutions:
+    """The streams without gRPC that a gang's client has opened. Thread-safe."""
+
+    def __init__(self, targets: Sequence[str]) -> None:
+        """None yet. `targets`: gRPC target of each rank; none of those that are asked by gRPC alone."""
+        self._targets = targets
+        self._lock = threading.Lock()
+        self._opened: list[LocalExecution] = []
+        self._closed = False
+
+    def open(self, rank: int) -> LocalExecution | None:
+        """Opens one to a rank. None: that cannot be."""
+        sock = dial(self._targets[rank]) if self._targets else None
+        if sock is None:
+            return None
+        opened = LocalExecution(sock)
+        with self._lock:
+            self._opened = [*(it for it in self._opened if not it.over), opened]
+            closed = self._closed
+        if closed:
+            opened.hang_up()
+        return opened
+
+    def close(self) -> None:
+        """Hangs up."""
+        with self._lock:
+            self._closed = True
+            opened, self._opened = self._opened, []
+        for it in opened:
+            it.hang_up()
+
+
+class LocalExecution:
+    """An ``Execution`` that is a connection of its own.
+
+    Who sends writes, as far as nobody has to wait for the rank; a thread reads. An interruption may come between any
+    two steps of writing: each leaves a state from which whoever comes next goes on.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        """Takes a connection that ``dial`` has made."""
+        self._sock = sock
+        self._lock = threading.Lock()
+        self._outgoing: deque[_Outgoing] = deque()
+        # Of what was written, or is being written.
+        self._answers: deque[Answer] = deque()
+        self._last: Answer | None = None
+        # Whether anything was sent, from which on a thread reads.
+        self._begun = False
+        self._closed = False
+        self._over = False
+        # Whether a thread writes, and all else waits for its turn.
+        self._writing = False
+
+    @property
+    def closed(self) -> bool:
+        """Whether it takes no more calls."""
+        return self._closed
+
+    @property
+    def over(self) -> bool:
+        """Whether the connection has ended."""
+        return self._over
+
+    def send_alone(self, message: bytes) -> Answer | None:
+        """As ``Execution.send_alone``."""
+        return self.send(message, alone=True)
+
+    def send(self, message: bytes, *, alone: bool = False) -> Answer | None:
+        """As ``Execution.send``."""
+        answer = Answer()
+        with self._lock:
+            if self._closed or (alone and self._last is not None and not self._last.done()):
+                return None
+            if not self._begun:
+                self._begun = True
+                begin_thread(self._read)
+            self._put(framed(message), answer)
+            self._last = answer
+            return answer
+
+    def withdraw(self, operation_id: str) -> None:
+        """As ``Execution.withdraw``."""
+        with self._lock:
+            self._put(framed(withdrawing(operation_id)))
+
+    def close(self) -> None:
+        """As ``Execution.close``."""
+        with self._lock:
+            self._closed = True
+            if self._begun:
+                # What has no bytes is the end of requests.
+                self._put(b"")
+            else:
+                self._shut()
+
+    def hang_up(self) -> None:
+        """Ends the connection: what was sent fails, and is withdrawn where it was not admitted."""
+        with self._lock:
+            self._closed = True
+            self._shut()
+
+    def _put(self, data: bytes, answer: Answer | None = None) -> None:
+        """Writes, or has a thread write what cannot be written yet; with the lock held."""
+        if self._over:
+            return
+        try:
+            self._outgoing.append(_Outgoing(data, answer))
+            if self._writing or self._write():
+                return
+        except BaseException:
+            # It was interrupted.
+            begin_thread(self._write_all)
+            raise
+        begin_thread(self._write_all)
+
+    def _write(self) -> bool:
+        """Writes what can be written without waiting; False: not all could. With the lock held."""
+        while self._outgoing:
+            it = self._outgoing[0]
+            # Its answer is waited for, behind all others, from before its first byte on.
+            waits = bool(self._answers) and self._answers[-1] is it.answer
+            if it.answer is not None and not it.written and not waits:
+                self._answers.append(it.answer)
+            try:
+                while rest := it.rest:
+                    # One step, as signals see it: what was written is known.
+                    it.written.extend(map(self._sock.send, (rest,), _NOT_WAITING))
+                if not it.data:
+                    self._sock.shutdown(socket.SHUT_WR)
+            except BlockingIOError:
+                return False
+            except OSError:
+                # The connection has ended, as who reads it sees, too.
+                return True
+            self._outgoing.popleft()
+        return True
+
+    def _write_all(self) -> None:
+        poll = select.poll()
+        with self._lock:
+            if self._writing or self._over:
+                return
+            self._writing = True
+            poll.register(self._sock, select.POLLOUT)
+        while not self._has_written():
+            poll.poll()
+
+    def _has_written(self) -> bool:
+        with self._lock:
+            if not self._over and not self._write():
+                return False
+            self._writing = False
+            if self._over:
+                self._sock.close()
+            return True
+
+    def _read(self) -> None:
+        error: BaseException = ExecutionOver()
+        with self._lock:
+            # The first is written: a rank's refusal, which comes unasked, is the answer to it.
+            pass
+        try:
+            self._read_answers()
+        except Exception as broken:
+            error = broken
+        with self._lock:
+            self._closed = self._over = True
+            # One that is being written is in both; a refusal may have answered it.
+            unsent = [it.answer for it in self._outgoing if it.answer is not None and not it.answer.done()]
+            unanswered = dict.fromkeys([*self._answers, *unsent])
+            self._outgoing.clear()
+            self._shut()
+            if not self._writing:
+                self._sock.close()
+        for answer in unanswered:
+            answer._come(b"", error)
+
+    def _read_answers(self) -> None:
+        """Until the rank has ended the stream."""
+        incoming = io.BufferedReader(_Polled(self._sock), _BUFFER_BYTES)
+        while length := length_of(_whole(incoming, LENGTH)):
+            response = _whole(incoming, length)
+            if not self._answers:
+                raise unasked(response)
+            self._answers.popleft()._come(response)
+
+    def _shut(self) -> None:
+        """Ends the connection for all who use it; with the lock held."""
+        with contextlib.suppress(OSError):
+            self._sock.shutdown(socket.SHUT_RDWR)
+        if not self._begun:
+            self._over = True
+            self._sock.close()
+
+
+class _Outgoing:
+    """A message, and where its answer goes, if it has one. `written`: how many bytes, step by step."""
+
+    __slots__ = ("answer", "data", "written")
+
+    def __init__(self, data: bytes, answer: Answer | None) -> None:
+        self.data = memoryview(data)
+        self.answer = answer
+        self.written: deque[int] = deque()
+
+    @property
+    def rest(self) -> memoryview:
+        return self.data[sum(self.written) :]
+
+
+class _Polled(io.RawIOBase):
+    """Reads a socket for which it waits by polling.
+
+    Who sleeps in ``recv`` on a unix socket is woken whenever the other side reads; who polls is not.
+    """
+
+    def __init__(self, sock: socket.socket) -> None:
+        self._sock = sock
+        self._poll = select.poll()
+        self._poll.register(sock, select.POLLIN)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: WriteableBuffer) -> int:
+        self._poll.poll()
+        return self._sock.recv_into(buffer)
+
+
+def _whole(incoming: io.BufferedReader[Any], length: int) -> bytes:
+    try:
+        data = incoming.read(length)
+    except OSError as error:
+        raise StreamLost(str(error)) from None
+    if len(data) < length:
+        raise StreamLost("the connection has ended")
+    return data
