@@ -18,6 +18,8 @@ from rankbridge._async.gang import AsyncGang, aconnect
 from rankbridge._async.queue import AsyncQueue
 from rankbridge._async.rank import AsyncRank
 from rankbridge._async.stream import AsyncGangStream, AsyncStreamed
+from rankbridge._async.submitted import AsyncSubmitted
+from rankbridge._async.work import AsyncWork
 from rankbridge._plan.dividing import get_reduce_divide_factor
 from rankbridge._plan.events import (
     Event,
@@ -68,18 +70,18 @@ from rankbridge._plan.status import (
 )
 from rankbridge._plan.tensor import Array, Tensor, TensorLike
 from rankbridge._plan.values import PyValue, from_value, to_value
-from rankbridge._submitted import AsyncSubmitted, Submitted
 from rankbridge._sync.compat.vllm import GroupCoordinator
 from rankbridge._sync.events import Events
 from rankbridge._sync.gang import Gang, connect
 from rankbridge._sync.queue import Queue
 from rankbridge._sync.rank import Rank
 from rankbridge._sync.stream import GangStream, Streamed
-from rankbridge._transport.aio.channels import AsyncPending
+from rankbridge._sync.submitted import Submitted
+from rankbridge._sync.work import Work
+from rankbridge._transport.aio.pending import AsyncPending
 from rankbridge._transport.shared_memory import Transfers
 from rankbridge._transport.targets import Target
 from rankbridge._transport.threads.pending import Pending
-from rankbridge._work import AsyncWork, Work
 from rankbridge.errors import *  # noqa: F403
 from rankbridge.errors import __all__ as _errors
 

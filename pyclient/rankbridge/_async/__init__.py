@@ -1,1 +1,1 @@
-"""The asyncio client: the source of the blocking one."""
+"""The asyncio client. The blocking one, `_sync`, is written from it by ``scripts/unasync.py``."""

@@ -14,7 +14,7 @@ __all__ = ["AsyncGangAveraging"]
 
 
 class AsyncGangAveraging(AsyncGangFront):
-    """As ``GangAveraging``: what an ``AsyncGang`` does, to be awaited."""
+    """How a ``AsyncGang`` averages what its members train."""
 
     @overload
     async def average(self, tensors: Sequence[Ref], **options: Unpack[CallOptions]) -> list[Ref]: ...
@@ -32,7 +32,23 @@ class AsyncGangAveraging(AsyncGangFront):
         tensors: Sequence[Ref] | Mapping[str, Sequence[Ref]] | Sequence[Mapping[str, Ref]],
         **options: Unpack[CallOptions],
     ) -> list[Ref] | dict[str, list[Ref]] | list[dict[str, Ref]]:
-        """As ``Gang.average``."""
+        """Averages tensors over the members of a group, in place: one coalesced `all_reduce` with "avg".
+
+        As torchgfn's ``average_gradients`` and ``average_models``; but it divides by the group's size, where
+        ``average_models`` divides by the world's, and either all tensors are averaged or none.
+
+        Args:
+            tensors: Refs, one of each member; or a map of names to such; or a map of names to refs of each member,
+                in group order. Of floating-point or complex dtypes.
+            **options: ``CallOptions``.
+
+        Returns:
+            The refs, in the form in which they were given.
+
+        Raises:
+            InvalidArgumentError: The members' maps have different names. No rank was asked.
+            GangError: As of `coalesce`.
+        """
         averaged: list[Ref] | dict[str, list[Ref]] | list[dict[str, Ref]] = await self._carried_out(
             compositions.averaging(self, tensors, dict(options))
         )
@@ -41,11 +57,11 @@ class AsyncGangAveraging(AsyncGangFront):
     async def average_gradients(
         self, gradients: Sequence[Mapping[str, Ref]], **options: Unpack[CallOptions]
     ) -> list[dict[str, Ref]]:
-        """As ``Gang.average_gradients``."""
+        """Averages gradients, a map of names to refs of each member: `average` under torchgfn's name."""
         return await self._carried_out(compositions.averaging(self, gradients, dict(options)))
 
     async def average_models(
         self, parameters: Sequence[Mapping[str, Ref]], **options: Unpack[CallOptions]
     ) -> list[dict[str, Ref]]:
-        """As ``Gang.average_models``."""
+        """Averages parameters, a map of names to refs of each member: `average` under torchgfn's name."""
         return await self._carried_out(compositions.averaging(self, parameters, dict(options)))

@@ -14,16 +14,43 @@ __all__ = ["AsyncGangCoalesced", "AsyncRankCoalesced"]
 
 
 class AsyncGangCoalesced(AsyncGangFront):
-    """As ``GangCoalesced``: what an ``AsyncGang`` does, to be awaited."""
+    """How a ``AsyncGang`` does several collectives at once."""
 
     async def coalesce(self, collectives: Sequence[Collective], **options: Unpack[CallOptions]) -> list[Any]:
-        """As ``Gang.coalesce``."""
+        """Does several collectives of one group as one operation: one call and one admission for all of them.
+
+        They run one after another, and all results are there at once: none sees what another gives, not even what
+        it did in place. If one fails, none has happened::
+
+            sums, rows = gang.coalesce([
+                ("all_reduce", gradients, {"op": "avg", "in_place": True}),
+                ("all_gather", counts, {"dim": 0}),
+            ])
+
+        Args:
+            collectives: For each the name of its method, the refs that this takes (one of each member, in group order,
+                all of one session; None for a barrier), and its options, without those of the call: a tuple of one to
+                three.
+            **options: Of the one call: ``CallOptions``.
+
+        Returns:
+            For each collective, in order, what its method gives.
+
+        Raises:
+            InvalidArgumentError: A collective is malformed, or is none on tensors. No rank was asked.
+            GangError: One cannot be done, or differs among the members; the message tells which.
+        """
         return await self._carried_out(procedures.coalescing(self, collectives, dict(options)))
 
 
 class AsyncRankCoalesced(AsyncRankFront):
-    """As ``RankCoalesced``: what an ``AsyncRank`` does, to be awaited."""
+    """How a ``AsyncRank`` takes part in several collectives at once."""
 
     async def coalesce(self, collectives: Sequence[Collective], **options: Unpack[CallOptions]) -> list[Any]:
-        """As ``Rank.coalesce``."""
+        """Does this member's part of several collectives, and gives what each gives here. See ``AsyncGang.coalesce``.
+
+        Args:
+            collectives: For each the name of its method, this rank's ref, and its options.
+            **options: Of the one call.
+        """
         return await self._run(ops.coalesce(self._scope, collectives, **options))

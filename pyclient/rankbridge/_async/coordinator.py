@@ -17,7 +17,10 @@ __all__ = ["AsyncGangCoordinator"]
 
 
 class AsyncGangCoordinator(AsyncGangFront):
-    """As ``GangCoordinator``: what an ``AsyncGang`` does, to be awaited."""
+    """The names of vLLM's ``GroupCoordinator`` on a ``AsyncGang``; the group is an option, "world" if not given.
+
+    ``**options`` are ``CallOptions``, and what fails is told, as for the collectives that these are made of.
+    """
 
     @overload
     async def all_gatherv(
@@ -43,7 +46,19 @@ class AsyncGangCoordinator(AsyncGangFront):
         sizes: Sequence[int] | None = None,
         **options: Unpack[CallOptions],
     ) -> list[Any]:
-        """As ``Gang.all_gatherv``."""
+        """Gives every member all members' tensors, concatenated: `all_gather`, of one input or of several at once.
+
+        Unlike vLLM's, along every dimension, and on CPU ranks too.
+
+        Args:
+            input_: Refs, one of each member, or a list of such: these are coalesced.
+            dim: Dimension along which to concatenate.
+            sizes: Size of each member's tensors along `dim`, in group order. None: all are alike.
+            **options: See the class.
+
+        Returns:
+            A ref for each member, or for each input a list of these.
+        """
         if len(input_) and isinstance(input_[0], Ref):
             return await self._called("all_gather", input_, dim=dim, sizes=sizes, **options)
         gather = {"dim": dim, "sizes": sizes}
@@ -58,7 +73,14 @@ class AsyncGangCoordinator(AsyncGangFront):
         sizes: Sequence[int] | None = None,
         **options: Unpack[CallOptions],
     ) -> list[Ref]:
-        """As ``Gang.reduce_scatterv``."""
+        """Gives every member its part of the sum of all members' tensors: `reduce_scatter`.
+
+        Args:
+            input_: One ref of each member, in group order.
+            dim: Dimension along which to divide.
+            sizes: Size of each member's part along `dim`, in group order. None: equal parts.
+            **options: See the class.
+        """
         return await self._called("reduce_scatter", input_, dim=dim, sizes=sizes, **options)
 
     @overload
@@ -89,7 +111,20 @@ class AsyncGangCoordinator(AsyncGangFront):
         extra_tensors: Sequence[Sequence[Ref]] = (),
         **options: Unpack[CallOptions],
     ) -> Any:
-        """As ``Gang.dispatch``."""
+        """Gives every member all members' tokens, and what goes with them: a coalesced `all_gather` along dimension 0.
+
+        As vLLM's ``dispatch`` with its manager that gathers and scatters.
+
+        Args:
+            hidden_states: One ref of each member: its tokens, a row each.
+            router_logits: One ref of each member: a row for each token.
+            sizes: How many tokens each member has, in group order. None: equally many.
+            extra_tensors: More lists of refs, with a row for each token.
+            **options: See the class.
+
+        Returns:
+            Refs of all tokens and of all logits, for each member; and if there are extra tensors, a list of theirs.
+        """
         return await self._carried_out(
             compositions.dispatching(self, hidden_states, router_logits, sizes, extra_tensors, dict(options))
         )
@@ -100,27 +135,33 @@ class AsyncGangCoordinator(AsyncGangFront):
         sizes: Sequence[int] | None = None,
         **options: Unpack[CallOptions],
     ) -> list[Ref]:
-        """As ``Gang.combine``."""
+        """Gives every member the sum of all members' results for its own tokens: `reduce_scatter` along dimension 0.
+
+        Args:
+            hidden_states: One ref of each member: its results for all tokens, a row each.
+            sizes: How many tokens each member has, in group order. None: equally many.
+            **options: See the class.
+        """
         return await self._called("reduce_scatter", hidden_states, dim=0, sizes=sizes, **options)
 
     async def _all_reduce_out_place(self, input_: Sequence[Ref], **options: Unpack[CallOptions]) -> list[Ref]:
-        """As ``Gang._all_reduce_out_place``."""
+        """Gives every member the sum of all members' tensors in a new one: `all_reduce`."""
         return await self._called("all_reduce", input_, **options)
 
     async def _all_gather_out_place(
         self, input_: Sequence[Ref], dim: int, **options: Unpack[CallOptions]
     ) -> list[Ref]:
-        """As ``Gang._all_gather_out_place``."""
+        """Gives every member all members' tensors, concatenated along `dim`: `all_gather`."""
         return await self._called("all_gather", input_, dim=dim, **options)
 
     async def _reduce_scatter_out_place(
         self, input_: Sequence[Ref], dim: int, **options: Unpack[CallOptions]
     ) -> list[Ref]:
-        """As ``Gang._reduce_scatter_out_place``."""
+        """Gives every member its part, along `dim`, of the sum of all members' tensors: `reduce_scatter`."""
         return await self._called("reduce_scatter", input_, dim=dim, **options)
 
     async def destroy(self, group: str | Group, **options: Unpack[MemberOptions]) -> Group:
-        """As ``Gang.destroy``."""
+        """Ends a group, after the calls queued on it, and gives it as it was: `destroy_group`."""
         members = await self._members(group)
         calls = self._on_members(members, ops.destroy_group, group, **options)
         return of_gang((await self._channels.run_all(calls))[0])
@@ -128,5 +169,20 @@ class AsyncGangCoordinator(AsyncGangFront):
     async def prepare_communication_buffer_for_model(
         self, description: Sequence[Mapping[str, Any]], *, group: str | Group = "world", device: str = ""
     ) -> list[dict[str, Ref]]:
-        """As ``Gang.prepare_communication_buffer_for_model``."""
+        """Makes on each member a buffer for each dtype of a model, as large as its largest parameter of that.
+
+        vLLM takes the module itself, and prepares what its kernels for experts need.
+
+        Args:
+            description: Of each parameter a map of "name", "shape" and "dtype".
+            group: Whose members get them.
+            device: "cpu", "cuda:0". Empty: each rank's own.
+
+        Returns:
+            For each member, in group order, a ref by the dtype's name, on a tensor of one dimension, all zeros.
+
+        Raises:
+            InvalidArgumentError: A description is not of a parameter. No rank was asked.
+            GangError: A buffer could not be made; those that were are released again.
+        """
         return await self._carried_out(compositions.preparing_buffers(self, description, group, device))

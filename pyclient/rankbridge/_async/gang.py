@@ -24,6 +24,7 @@ from rankbridge._async.program_runs import AsyncGangRuns
 from rankbridge._async.queue import AsyncGangQueues
 from rankbridge._async.rank import AsyncRank
 from rankbridge._async.stream import AsyncGangStreams
+from rankbridge._async.submitted import AsyncSubmitted
 from rankbridge._async.synchronizing import AsyncGangSynchronizing
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
@@ -31,9 +32,8 @@ from rankbridge._plan.gang_core import LEASE, merge_groups, new_id, of_gang, ref
 from rankbridge._plan.operations import CallOptions, Calls, MemberOptions
 from rankbridge._plan.procedures import anything, finishing, member_calls, members_for
 from rankbridge._plan.status import Formed, Group, RankStatus
-from rankbridge._submitted import AsyncSubmitted
 from rankbridge._transport.aio.channels import AsyncChannels
-from rankbridge._transport.renewing import RenewingTask
+from rankbridge._transport.aio.renewing import AsyncRenewing
 from rankbridge._transport.shared_memory import SharedMemory
 from rankbridge._transport.targets import Target, resolve
 from rankbridge.errors import RankBridgeError, UnavailableError
@@ -53,9 +53,31 @@ async def aconnect(
     calls: Calls = "ranks",
     shared_memory: bool = True,
 ) -> AsyncGang:
-    """Connects to every rank of a gang, as ``connect``, in the running event loop.
+    """Connects to every rank of a gang.
 
-    Use it as ``async with await aconnect(...) as gang``, or close it.
+    Args:
+        target: Path of an endpoints file, its dict, or each rank's gRPC target (or targets) by rank. Of a
+            rank's several endpoints, a unix socket that exists on this machine is preferred.
+        tls: Credentials for TLS, from ``grpc.ssl_channel_credentials``. None: no TLS.
+        session: True: opens a session on every rank, which owns the refs made through this gang and is closed
+            with it. False: refs belong to the ranks' shared sessions and live until they are released.
+        lease: How long the ranks keep the gang's sessions when nothing is heard of this process, in seconds. They
+            are renewed in the background, three times in that time, as long as the gang is open. None or 0: until
+            they are closed, however long that takes.
+        timeout: Default longest time of a call, in seconds.
+        calls: How collectives are called: "ranks", each rank at once; or "gang", as one call to one rank, which passes
+            it on. `calls` of a single call tells otherwise.
+        shared_memory: True: large tensors come from ranks at unix sockets, and go to them, by memory that both share,
+            where that can be had; ``AsyncRank.transfers`` tells. An array that was fetched so is of that memory, and as much
+            the caller's own as any other. False: always over gRPC. Without a session too.
+
+    Returns:
+        The gang; use it in a ``with`` statement, or close it.
+
+    Raises:
+        InvalidArgumentError: The target is malformed.
+        OSError: The file cannot be read.
+        GangError: A session could not be opened on every rank (``UnavailableError``: a rank is not there).
     """
     targets = resolve(target, secure=tls is not None)
     session_id = new_id() if session else ""
@@ -92,7 +114,12 @@ class AsyncGang(
     AsyncGangGroups,
     AsyncGangEvents,
 ):
-    """All ranks of a job, as ``Gang``: the same methods and arguments, to be awaited, in one event loop.
+    """All ranks of a job: ``gang.all_reduce(refs)``, ``gang[2]``, ``len(gang)``.
+
+    Lists of refs and values are in group order, one for each member; for "world" that is by rank. A call goes
+    to all ranks at once, and returns or raises when every rank's outcome is known. What fails raises one
+    ``GangError`` that is also of the cause's class and has every rank's outcome. ``**options`` are
+    ``CallOptions``: `group` (a ``Group`` or its name), `timeout` in seconds, `operation_id`, `generation`.
 
     Attributes:
         targets: gRPC target of each rank, by rank.
@@ -112,7 +139,7 @@ class AsyncGang(
         """Made by ``aconnect``."""
         super().__init__(targets, session_id=session_id, lease=lease, timeout=timeout, calls=calls)
         self._channels = channels
-        self._renewing: RenewingTask | None = None
+        self._renewing: AsyncRenewing | None = None
         self._ranks = tuple(AsyncRank(self, rank) for rank in self._all())
 
     async def __aenter__(self) -> Self:
@@ -126,15 +153,24 @@ class AsyncGang(
         await self.close()
 
     async def close(self) -> None:
-        """As ``Gang.close``."""
+        """Closes the session, which frees its refs on every rank that can be reached, and the connections."""
         if self._renewing is not None:
-            await self._renewing.end()
+            self._renewing.end()
         await self._close_session(self._session_id)
         await self._channels.close()
+        if self._renewing is not None:
+            await self._renewing.join()
 
     @contextlib.asynccontextmanager
     async def session(self) -> AsyncIterator[str]:
-        """As ``Gang.session``."""
+        """Opens a session on every rank for the length of a ``with`` statement, and gives its id.
+
+        What is made inside, in the same thread or task, belongs to it and is freed at the end. Refs of other
+        sessions can be used inside; what comes of them belongs to their session. Sessions nest.
+
+        Raises:
+            GangError: It could not be opened on every rank.
+        """
         session_id = new_id()
         try:
             await self._open_session(session_id)
@@ -146,12 +182,15 @@ class AsyncGang(
     # --- collectives ---------------------------------------------------------------------------------------
 
     async def barrier(self, **options: Unpack[CallOptions]) -> None:
-        """As ``Gang.barrier``."""
+        """Returns when every member has been reached."""
         members = await self._members(options.get("group", "world"))
         await self._channels.run_all(self._on_members(members, ops.barrier, **options))
 
     async def ping(self, **options: Unpack[CallOptions]) -> None:
-        """As ``Gang.ping``."""
+        """Returns when every member has said that it is there, in the order of the group's other operations.
+
+        It is a gang call always, and enters no backend.
+        """
         members = await self._members(options.get("group", "world"))
         calls = self._on_members(members, ops.ping, **{**options, "calls": "gang"})
         await self._channels.run_all(calls)
@@ -159,7 +198,22 @@ class AsyncGang(
     # --- operations that go on by themselves ---------------------------------------------------------------
 
     async def submit(self, operation: str, given: Any = None, **options: Any) -> AsyncSubmitted:
-        """As ``Gang.submit``."""
+        """Begins a collective on every member, and returns as soon as they all have it.
+
+        If a rank refuses it, it is withdrawn on the others.
+
+        Args:
+            operation: Name of the collective, as of this class's method: "all_reduce", "broadcast_object".
+            given: What the method takes first: refs, a value, values; None for one that takes nothing.
+            **options: What else the method takes.
+
+        Returns:
+            The operation, to `poll`, to `cancel`, and to wait for its `result`.
+
+        Raises:
+            InvalidArgumentError: There is no such collective.
+            GangError: A rank refused it.
+        """
         build, finish = ops.submitting(operation), finishing(operation, given)
         members = await self._carried_out(members_for(self, operation, given, options))
         calls = member_calls(self, operation, build, given, members, options)
@@ -173,14 +227,28 @@ class AsyncGang(
         return AsyncSubmitted(self._channels, finish, operation_id, ranks, self._scope, timeout)
 
     async def find(self, operation_id: str, *, group: str | Group = "world") -> AsyncSubmitted:
-        """As ``Gang.find``."""
+        """Gives any operation by its id: also one whose call was lost, or that another process began.
+
+        Args:
+            operation_id: Its id.
+            group: Its group.
+
+        Returns:
+            The operation. Whether the ranks know it shows when they are asked.
+        """
         members = await self._members(group)
         return AsyncSubmitted(self._channels, anything, operation_id, members, self._scope, self.timeout)
 
     # --- groups and the gang -------------------------------------------------------------------------------
 
     async def new_group(self, name: str, ranks: Iterable[int], **options: Unpack[CallOptions]) -> Group:
-        """As ``Gang.new_group``."""
+        """Makes a group.
+
+        Args:
+            name: Its name, 1 to 128 bytes, which no other group has.
+            ranks: Ranks of the gang, in group order.
+            **options: See the class; `group` is the group whose members make the new one.
+        """
         members = await self._members(options.get("group", "world"))
         made = await self._channels.run_all(
             self._on_members(members, ops.new_group, name, tuple(ranks), **options)
@@ -188,18 +256,22 @@ class AsyncGang(
         return of_gang(made[0])
 
     async def destroy_group(self, group: str | Group, **options: Unpack[MemberOptions]) -> Group:
-        """As ``Gang.destroy_group``."""
+        """Ends a group, after the calls queued on it, and gives it as it was."""
         ended = await self._channels.run_all(
             self._on_members(await self._members(group), ops.destroy_group, group, **options)
         )
         return of_gang(ended[0])
 
     async def groups(self) -> list[Group]:
-        """As ``Gang.groups``."""
+        """Describes every group that any rank is a member of, by name."""
         return merge_groups(await self._channels.run_all(self._on(self._all(), ops.groups)))
 
     async def status(self) -> list[RankStatus]:
-        """As ``Gang.status``."""
+        """Describes every rank.
+
+        Raises:
+            GangError: Some ranks could not be reached; its `outcomes` have the others.
+        """
         return await self._channels.run_all(self._on(self._all(), ops.status))
 
     async def form(
@@ -210,7 +282,18 @@ class AsyncGang(
         via_rank: int = 0,
         timeout: float = 10.0,
     ) -> Formed:
-        """As ``Gang.form``."""
+        """Forms the next generation, of every rank or of none, and opens the gang's sessions in it.
+
+        After a rank was lost this makes the gang whole: it waits for a new one at the same endpoints, and opens the
+        sessions on it. Refs of the others stay; those of the lost rank are gone.
+
+        Args:
+            groups: Groups to form beside "world": ``Group``, or pairs of a name and its ranks in group order.
+            endpoints: Every rank's gRPC target by rank, as that rank can reach it. None: the gang's own
+                targets.
+            via_rank: Which rank's sidecar does it.
+            timeout: Seconds for all of it.
+        """
         scope = self._scope(via_rank)
         call = ops.form(scope, endpoints or self.targets, groups=groups, timeout=timeout)
         # The rank that is asked may be one that was just replaced.
@@ -231,7 +314,7 @@ class AsyncGang(
         if session_id:
             opens = self._opens(session_id)
             if self._period is not None and self._renewing is None:
-                self._renewing = RenewingTask(self._period, self._renew)
+                self._renewing = AsyncRenewing(self._period, self._renew)
             await self._channels.run_all(opens)
 
     async def _close_session(self, session_id: str) -> None:

@@ -20,7 +20,7 @@ __all__ = ["AsyncGangRefs"]
 
 
 class AsyncGangRefs(AsyncGangFront):
-    """As ``GangRefs``: what an ``AsyncGang`` does, to be awaited."""
+    """What a ``AsyncGang`` does with tensors that come, stay on their ranks, and go. One of each member, in group order."""
 
     async def put(
         self,
@@ -30,7 +30,14 @@ class AsyncGangRefs(AsyncGangFront):
         device: str = "",
         timeout: float | None = None,
     ) -> list[Ref]:
-        """As ``Gang.put``."""
+        """Brings one tensor to each rank.
+
+        Args:
+            values: One for each member of `group`, in group order: whatever ``AsyncRank.put`` takes.
+            group: Whose ranks get them.
+            device: "cpu", "cuda:0". Empty: each rank's own.
+            timeout: Seconds for the whole transfer. None: the default.
+        """
         pairs = self._paired(await self._members(group), values, "put")
         return await self._channels.run_all(
             [ops.put(scope, value, device=device, timeout=timeout) for scope, value in pairs]
@@ -44,7 +51,7 @@ class AsyncGangRefs(AsyncGangFront):
         device: str = "",
         timeout: float | None = None,
     ) -> list[Ref]:
-        """As ``Gang.put_same``."""
+        """Brings the same tensor to each rank; arguments as of `put`."""
         tensor = as_tensor(value)
         calls = self._on(await self._members(group), ops.put, tensor, device=device, timeout=timeout)
         return await self._channels.run_all(calls)
@@ -73,7 +80,14 @@ class AsyncGangRefs(AsyncGangFront):
     async def get(
         self, refs: Ref | Iterable[Ref], *, to: Form = "numpy", timeout: float | None = None
     ) -> Any:
-        """As ``Gang.get``."""
+        """Fetches the tensor of one ref, or of each of several, each from its own rank.
+
+        Args:
+            refs: A ref, or several in any order.
+            to: "numpy": numpy arrays, or ``Tensor`` where numpy lacks the dtype. "torch": torch tensors on
+                the CPU. "tensor": ``Tensor``.
+            timeout: Seconds for the whole transfer. None: the default.
+        """
         fetched = await self._channels.run_all(self._on_owners(refs, ops.get, to=to, timeout=timeout))
         return fetched[0] if isinstance(refs, Ref) else fetched
 
@@ -86,7 +100,16 @@ class AsyncGangRefs(AsyncGangFront):
         group: str | Group = "world",
         device: str = "",
     ) -> list[Ref]:
-        """As ``Gang.create``."""
+        """Makes a tensor on each rank; nothing but its description travels.
+
+        Args:
+            dtype: Name ("bfloat16"), torch dtype or numpy dtype.
+            shape: Sizes, outermost first; the same on each rank.
+            init: `zeros` (if None), `full`, `arange`, `uniform` or `normal` of this package: one for all, or
+                one for each member.
+            group: Whose ranks get one.
+            device: "cpu", "cuda:0". Empty: each rank's own.
+        """
         return await self._channels.run_all(
             self._creates(await self._members(group), dtype, shape, init, device)
         )
@@ -97,12 +120,12 @@ class AsyncGangRefs(AsyncGangFront):
     async def describe(self, refs: Iterable[Ref]) -> list[Ref]: ...
 
     async def describe(self, refs: Ref | Iterable[Ref]) -> Ref | list[Ref]:
-        """As ``Gang.describe``."""
+        """Asks for dtype, shape and device, as they are now, of one ref or of several in any order."""
         described = await self._channels.run_all(self._on_owners(refs, ops.describe))
         return described[0] if isinstance(refs, Ref) else described
 
     async def list_refs(self) -> list[list[Ref]]:
-        """As ``Gang.list_refs``."""
+        """Lists, by rank, the refs of the current session, in the order in which they were made."""
         pages = await self._channels.run_all(self._on(self._all(), ops.list_refs))
         return [
             [*page.refs, *(await rank._more_refs(page.next_page_token) if page.next_page_token else ())]
@@ -110,5 +133,9 @@ class AsyncGangRefs(AsyncGangFront):
         ]
 
     async def release(self, refs: Ref | Iterable[Ref]) -> int:
-        """As ``Gang.release``."""
+        """Frees refs of any ranks and sessions, and gives their number.
+
+        Those of one rank and session are freed all or none; if one rank refuses, others may have freed
+        theirs.
+        """
         return sum(await self._channels.run_all(self._releases(refs)))

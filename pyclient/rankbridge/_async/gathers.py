@@ -14,7 +14,18 @@ __all__ = ["AsyncGangGathers", "AsyncRankGathers"]
 
 
 class AsyncGangGathers(AsyncGangFront):
-    """As ``GangGathers``: what an ``AsyncGang`` does, to be awaited."""
+    """How a ``AsyncGang`` collects one tensor of each member, in any layout.
+
+    The layouts, of n members with tensors [a, b]:
+
+    - "concatenated": one tensor, side by side along `dim`, the last unless told: [a, n b]. As vLLM's ``gather`` and
+      ``all_gather``, and with `sizes` its ``all_gatherv``, but along every dimension: that knows the first alone.
+    - "stacked": one tensor with a dimension more, at place `dim`, the first unless told: [n, a, b]. As ``torch.stack``.
+    - "list": a tensor for each member. As ``torch.distributed.all_gather``.
+
+    Shapes are alike but for `sizes`, which all callers know, or unless `ragged`: then the members tell each other
+    theirs, and may differ along `dim` where they are concatenated, in any size where they are listed.
+    """
 
     @overload
     async def gather(
@@ -52,7 +63,28 @@ class AsyncGangGathers(AsyncGangFront):
         ragged: bool = False,
         **options: Unpack[CallOptions],
     ) -> list[Any]:
-        """As ``Gang.gather``."""
+        """Gives one member all members' tensors, in group order.
+
+        With `ragged` and `dim` 0 this is torchgfn's ``gather_distributed_data``.
+
+        Args:
+            refs: One of each member, in group order, all of equal dtype.
+            dst_rank_in_group: Who gets the result.
+            dim: Dimension along which they are put together; negative counts from the last.
+            sizes: For concatenated tensors that differ along `dim`: the size of each member's there, in group order.
+                None: all are alike.
+            layout: "concatenated", "stacked" or "list"; see the class.
+            ragged: True: shapes may differ, and nobody needs to know them before.
+            **options: See the class.
+
+        Returns:
+            At the destination's place a ref, or of a list a list of refs by rank in group; None at all others.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: the tensors have no such dimension, or a member's is not of its size;
+                ``RankOutOfRangeError``; ``MismatchError``: the members' dtypes, shapes, dims, sizes, layouts or
+                destinations differ.
+        """
         return await self._called(
             "gather",
             refs,
@@ -97,7 +129,26 @@ class AsyncGangGathers(AsyncGangFront):
         ragged: bool = False,
         **options: Unpack[CallOptions],
     ) -> list[Any]:
-        """As ``Gang.all_gather``."""
+        """Gives every member all members' tensors, in group order.
+
+        As a list and `ragged` this is OLMo-core's ``all_gather`` of tensors of unequal shapes.
+
+        Args:
+            refs: One of each member, in group order, all of equal dtype.
+            dim: Dimension along which they are put together; negative counts from the last.
+            sizes: For concatenated tensors that differ along `dim`: the size of each member's there, in group order.
+                None: all are alike.
+            layout: "concatenated", "stacked" or "list"; see the class.
+            ragged: True: shapes may differ, and nobody needs to know them before.
+            **options: See the class.
+
+        Returns:
+            For each member a ref, or of a list a list of refs by rank in group.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: the tensors have no such dimension, or a member's is not of its size;
+                ``MismatchError``: the members' dtypes, shapes, dims, sizes or layouts differ.
+        """
         return await self._called(
             "all_gather", refs, dim=dim, sizes=sizes, layout=layout, ragged=ragged, **options
         )
@@ -105,12 +156,12 @@ class AsyncGangGathers(AsyncGangFront):
     async def all_gather_to_list(
         self, refs: Sequence[Ref], **options: Unpack[CallOptions]
     ) -> list[list[Ref]]:
-        """As ``Gang.all_gather_to_list``."""
+        """Gives every member a list of all members' tensors: `all_gather` as a list, under optimus-dl's name."""
         return await self._called("all_gather", refs, layout="list", **options)
 
 
 class AsyncRankGathers(AsyncRankFront):
-    """As ``RankGathers``: what an ``AsyncRank`` does, to be awaited."""
+    """How a ``AsyncRank`` takes part in collecting tensors; what it means, ``AsyncGang`` tells of each."""
 
     async def gather(
         self,
@@ -123,7 +174,10 @@ class AsyncRankGathers(AsyncRankFront):
         ragged: bool = False,
         **options: Unpack[CallOptions],
     ) -> Any:
-        """As ``Rank.gather``."""
+        """Collects the members' tensors at the destination: a ref or a list of refs there, None elsewhere.
+
+        See ``AsyncGang.gather``.
+        """
         call = ops.gather(
             self._scope,
             ref,
@@ -169,6 +223,6 @@ class AsyncRankGathers(AsyncRankFront):
         ragged: bool = False,
         **options: Unpack[CallOptions],
     ) -> Any:
-        """As ``Rank.all_gather``."""
+        """Collects the members' tensors at all of them: a ref, or a list of refs. See ``AsyncGang.all_gather``."""
         call = ops.all_gather(self._scope, ref, dim=dim, sizes=sizes, layout=layout, ragged=ragged, **options)
         return await self._run(call)

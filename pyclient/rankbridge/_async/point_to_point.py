@@ -6,23 +6,43 @@ from collections.abc import Mapping
 from typing import Any, Unpack
 
 from rankbridge._async.front import AsyncRankFront
+from rankbridge._async.work import AsyncWork
 from rankbridge._plan import operations as ops
 from rankbridge._plan.gang_core import with_id
 from rankbridge._plan.operations import CallOptions, Expected
 from rankbridge._plan.ref import Ref
-from rankbridge._work import AsyncWork
 from rankbridge.errors import RankBridgeError
 
 __all__ = ["AsyncRankPointToPoint"]
 
 
 class AsyncRankPointToPoint(AsyncRankFront):
-    """As ``RankPointToPoint``: what an ``AsyncRank`` does, to be awaited."""
+    """What a ``AsyncRank`` sends to another member of a group, and receives.
+
+    A send waits for its receive and a receive for its send, each for its own timeout; then the data moves. They meet
+    by source, destination and tag, those that fit each other in the order in which they came, and neither wait for
+    the group's collectives nor hold them up. A kind is received by its own kind. ``isend`` and ``irecv`` of each kind
+    begin it and give a ``AsyncWork`` to wait for.
+
+    ``**options`` are ``CallOptions``: `group`, whose members both are; `timeout` in seconds; `operation_id`; and
+    `generation`. Of all of them:
+
+    Args:
+        dst_rank_in_group: Who receives.
+        src_rank_in_group: Who sends. None: whoever does.
+        tag: Tells messages between the same two apart, 0 to 2**32 - 1.
+
+    Raises:
+        RankOutOfRangeError: There is no such member.
+        InvalidArgumentError: The other member is this one.
+        MismatchError: The two are not of one kind, or what comes is not what is expected. Nothing has moved.
+        PeerMissingError: The other member did not come in time. Nothing has moved.
+    """
 
     async def send(
         self, ref: Ref, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
     ) -> None:
-        """As ``Rank.send``."""
+        """Sends a tensor, and returns when it has left this rank."""
         call = ops.send(self._scope, ref, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
         return await self._run(call)
 
@@ -34,7 +54,18 @@ class AsyncRankPointToPoint(AsyncRankFront):
         expected: Expected | None = None,
         **options: Unpack[CallOptions],
     ) -> tuple[Ref, int]:
-        """As ``Rank.recv``."""
+        """Receives a tensor.
+
+        Args:
+            src_rank_in_group: Who sends. None: whoever does.
+            tag: Tag of the message.
+            expected: A ref of this rank, of the dtype and shape that must come: it takes what comes. Or a pair of
+                dtype and shape. None: whatever comes.
+            **options: See the class.
+
+        Returns:
+            A ref on what came (the one expected, if a ref was), and the rank in group that it came from.
+        """
         call = ops.recv(
             self._scope, src_rank_in_group=src_rank_in_group, tag=tag, expected=expected, **options
         )
@@ -43,14 +74,14 @@ class AsyncRankPointToPoint(AsyncRankFront):
     async def send_object(
         self, value: object, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
     ) -> None:
-        """As ``Rank.send_object``."""
+        """Sends a value: whatever ``to_value`` takes. A ref in it travels as the handle that it is."""
         call = ops.send_object(self._scope, value, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
         return await self._run(call)
 
     async def recv_object(
         self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
     ) -> tuple[Any, int]:
-        """As ``Rank.recv_object``."""
+        """Receives a value, and gives it and the rank in group that it came from."""
         call = ops.recv_object(self._scope, src_rank_in_group=src_rank_in_group, tag=tag, **options)
         return await self._run(call)
 
@@ -62,7 +93,7 @@ class AsyncRankPointToPoint(AsyncRankFront):
         tag: int = 0,
         **options: Unpack[CallOptions],
     ) -> None:
-        """As ``Rank.send_tensor_dict``."""
+        """Sends a map of tensors: values, maps in it included, whose refs are tensors of this rank and one session."""
         call = ops.send_tensor_dict(
             self._scope, tensors, dst_rank_in_group=dst_rank_in_group, tag=tag, **options
         )
@@ -71,14 +102,14 @@ class AsyncRankPointToPoint(AsyncRankFront):
     async def recv_tensor_dict(
         self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
     ) -> tuple[dict[Any, Any], int]:
-        """As ``Rank.recv_tensor_dict``."""
+        """Receives a map of tensors: gives it, with refs on new tensors here, and the rank in group it came from."""
         call = ops.recv_tensor_dict(self._scope, src_rank_in_group=src_rank_in_group, tag=tag, **options)
         return await self._run(call)
 
     async def isend(
         self, ref: Ref, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
     ) -> AsyncWork[None]:
-        """As ``Rank.isend``."""
+        """Begins `send`, and returns as soon as the rank has it."""
         return await self._begin("send", ref, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
 
     async def irecv(
@@ -89,7 +120,7 @@ class AsyncRankPointToPoint(AsyncRankFront):
         expected: Expected | None = None,
         **options: Unpack[CallOptions],
     ) -> AsyncWork[tuple[Ref, int]]:
-        """As ``Rank.irecv``."""
+        """Begins `recv`, and returns as soon as the rank has it."""
         return await self._begin(
             "recv", src_rank_in_group=src_rank_in_group, tag=tag, expected=expected, **options
         )
@@ -97,7 +128,7 @@ class AsyncRankPointToPoint(AsyncRankFront):
     async def isend_object(
         self, value: object, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
     ) -> AsyncWork[None]:
-        """As ``Rank.isend_object``."""
+        """Begins `send_object`, and returns as soon as the rank has it."""
         return await self._begin(
             "send_object", value, dst_rank_in_group=dst_rank_in_group, tag=tag, **options
         )
@@ -105,7 +136,7 @@ class AsyncRankPointToPoint(AsyncRankFront):
     async def irecv_object(
         self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
     ) -> AsyncWork[tuple[Any, int]]:
-        """As ``Rank.irecv_object``."""
+        """Begins `recv_object`, and returns as soon as the rank has it."""
         return await self._begin("recv_object", src_rank_in_group=src_rank_in_group, tag=tag, **options)
 
     async def isend_tensor_dict(
@@ -116,7 +147,7 @@ class AsyncRankPointToPoint(AsyncRankFront):
         tag: int = 0,
         **options: Unpack[CallOptions],
     ) -> AsyncWork[None]:
-        """As ``Rank.isend_tensor_dict``."""
+        """Begins `send_tensor_dict`, and returns as soon as the rank has it."""
         return await self._begin(
             "send_tensor_dict", tensors, dst_rank_in_group=dst_rank_in_group, tag=tag, **options
         )
@@ -124,7 +155,7 @@ class AsyncRankPointToPoint(AsyncRankFront):
     async def irecv_tensor_dict(
         self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
     ) -> AsyncWork[tuple[dict[Any, Any], int]]:
-        """As ``Rank.irecv_tensor_dict``."""
+        """Begins `recv_tensor_dict`, and returns as soon as the rank has it."""
         return await self._begin("recv_tensor_dict", src_rank_in_group=src_rank_in_group, tag=tag, **options)
 
     async def _begin(self, operation: str, *args: Any, **options: Any) -> AsyncWork[Any]:

@@ -22,7 +22,7 @@ from rankbridge._plan.operations import CallOptions, Form, MemberOptions
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import Group, OperationStatus, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike
-from rankbridge._transport.aio.channels import AsyncPending
+from rankbridge._transport.aio.pending import AsyncPending
 
 if TYPE_CHECKING:
     import torch
@@ -41,9 +41,11 @@ class AsyncRank(
     AsyncRankQueues,
     AsyncRankEvents,
 ):
-    """One rank of a gang, as ``Rank``: the same methods and arguments, to be awaited.
+    """One rank of a gang: ``gang[2]``.
 
-    `start` is not: it begins the call and returns at once. `graph_capture` is entered with ``async with``.
+    Every method raises ``RankBridgeError``, as its subclasses tell. A collective is called on every member of
+    its group; called here, it waits for the others to be called too. ``**options`` are ``CallOptions``:
+    `group`, `timeout` in seconds, `operation_id` (none unless given), `generation`.
 
     Attributes:
         rank: Rank in the gang.
@@ -51,7 +53,16 @@ class AsyncRank(
     """
 
     async def put(self, value: TensorLike, *, device: str = "", timeout: float | None = None) -> Ref:
-        """As ``Rank.put``."""
+        """Brings a tensor to the rank.
+
+        Args:
+            value: A numpy array or torch tensor with any strides, a ``Tensor``, or numbers and nested lists.
+            device: "cpu", "cuda:0". Empty: the rank's own.
+            timeout: Seconds for the whole transfer. None: the gang's default.
+
+        Returns:
+            A ref of the current session.
+        """
         return await self._run(ops.put(self._scope, value, device=device, timeout=timeout))
 
     @overload
@@ -66,7 +77,14 @@ class AsyncRank(
     async def get(
         self, ref: Ref, *, to: Form = "numpy", timeout: float | None = None
     ) -> npt.NDArray[Any] | Tensor | torch.Tensor:
-        """As ``Rank.get``."""
+        """Fetches a tensor.
+
+        Args:
+            ref: A ref of this rank.
+            to: "numpy": a numpy array, or a ``Tensor`` where numpy lacks the dtype. "torch": a torch tensor
+                on the CPU. "tensor": a ``Tensor``.
+            timeout: Seconds for the whole transfer. None: the gang's default.
+        """
         fetched: npt.NDArray[Any] | Tensor = await self._run(
             ops.get(self._scope, ref, to=to, timeout=timeout)
         )
@@ -75,75 +93,133 @@ class AsyncRank(
     async def create(
         self, dtype: object, shape: Iterable[int] | int, *, init: Init | None = None, device: str = ""
     ) -> Ref:
-        """As ``Rank.create``."""
+        """Makes a tensor on the rank; nothing but its description travels.
+
+        Args:
+            dtype: Name ("bfloat16"), torch dtype or numpy dtype.
+            shape: Sizes, outermost first.
+            init: `zeros` (if None), `full`, `arange`, `uniform` or `normal` of this package.
+            device: "cpu", "cuda:0". Empty: the rank's own.
+        """
         return await self._run(ops.create(self._scope, dtype, shape, init=init, device=device))
 
     async def describe(self, ref: Ref) -> Ref:
-        """As ``Rank.describe``."""
+        """Asks the rank for a ref's dtype, shape and device as they are now."""
         return await self._run(ops.describe(self._scope, ref))
 
     async def list_refs(self) -> list[Ref]:
-        """As ``Rank.list_refs``."""
+        """Lists the refs of the current session, in the order in which they were made."""
         return await self._more_refs("")
 
     async def release(self, refs: Ref | Iterable[Ref]) -> int:
-        """As ``Rank.release``."""
+        """Frees refs of one session, all or none, and gives their number."""
         return await self._run(ops.release(self._scope, refs))
 
     async def new_group(self, name: str, ranks: Iterable[int], **options: Unpack[CallOptions]) -> Group:
-        """As ``Rank.new_group``."""
+        """Makes a group; called on every member of the group in `options` ("world" if not given)."""
         return await self._run(ops.new_group(self._scope, name, ranks, **options))
 
     async def destroy_group(self, group: str | Group, **options: Unpack[MemberOptions]) -> Group:
-        """As ``Rank.destroy_group``."""
+        """Ends a group; called on every member of it."""
         return await self._run(ops.destroy_group(self._scope, group, **options))
 
     async def groups(self) -> list[Group]:
-        """As ``Rank.groups``."""
+        """Describes every group that this rank knows, by name. Those of which it is no member may have ended."""
         return await self._run(ops.groups(self._scope))
 
     async def status(self) -> RankStatus:
-        """As ``Rank.status``."""
+        """Describes this rank; answers whatever the gang is doing."""
         return await self._run(ops.status(self._scope))
 
     async def default_device(self) -> str:
-        """As ``Rank.default_device``."""
+        """Asks where the rank makes tensors of which nothing else is said, as optimus-dl's ``default_device``.
+
+        Returns:
+            "cpu", "cuda:0".
+        """
         return (await self.status()).device
 
     async def fs_local_rank(self) -> int:
-        """As ``Rank.fs_local_rank``."""
+        """Asks for the rank among those that share its file system, as OLMo-core's ``get_fs_local_rank``.
+
+        The one of 0 downloads for the others.
+        """
         return (await self.status()).fs_local_rank
 
     async def open_session(self, session_id: str, *, lease: float | None = None) -> str:
-        """As ``Rank.open_session``."""
+        """Begins a session here, unless it is open already, and gives its id.
+
+        Args:
+            session_id: Its id. Empty: the rank chooses one.
+            lease: Longest time without a call that names it, in seconds; then the rank closes it. None or 0: it
+                lives until it is closed.
+        """
         return await self._run(ops.open_session(self._scope, session_id, lease=lease))
 
     async def renew_session(self, session_id: str, *, timeout: float | None = None) -> float:
-        """As ``Rank.renew_session``."""
+        """Keeps a session alive for another lease, and gives the lease in seconds; 0: it has none."""
         return await self._run(ops.renew_session(self._scope, session_id, timeout=timeout))
 
     async def close_session(self, session_id: str) -> int:
-        """As ``Rank.close_session``."""
+        """Ends a session here, and gives the number of refs that it freed."""
         return await self._run(ops.close_session(self._scope, session_id))
 
     async def submit(self, operation: str, *args: Any, **options: Any) -> str:
-        """As ``Rank.submit``."""
+        """Begins this rank's part of a collective, and returns as soon as the rank has it.
+
+        Args:
+            operation: Name of the collective, as of this class's method: "all_reduce".
+            *args: What the method takes.
+            **options: What the method takes; `operation_id` is needed, and is given back.
+
+        Raises:
+            InvalidArgumentError: There is no such collective, or the id is missing.
+        """
         return await self._run(ops.submit(self._scope, operation, *args, **options))
 
     async def poll(self, operation_id: str) -> OperationStatus:
-        """As ``Rank.poll``."""
+        """Tells how far an operation is on this rank.
+
+        Raises:
+            UnknownOperationError: No operation of this id is known here.
+        """
         return await self._run(ops.poll(self._scope, operation_id))
 
     async def await_operation(self, operation_id: str, *, timeout: float | None = None) -> Any:
-        """As ``Rank.await_operation``."""
+        """Waits for an operation's outcome on this rank, whoever began it, and gives or raises it.
+
+        Args:
+            operation_id: Its id.
+            timeout: Longest time to wait, in seconds. None: the gang's default.
+
+        Raises:
+            UnknownOperationError: No operation of this id is known here.
+            DeadlineExceededError: It is not done yet, and goes on.
+        """
         return await self._run(ops.await_operation(self._scope, operation_id, timeout=timeout))
 
     async def cancel(self, operation_id: str) -> bool:
-        """As ``Rank.cancel``."""
+        """Withdraws an operation from this rank; False: it was admitted or done already.
+
+        Raises:
+            UnknownOperationError: No operation of this id is known here.
+        """
         return await self._run(ops.cancel(self._scope, operation_id))
 
     def start(self, operation: str, *args: Any, **options: Any) -> AsyncPending[Any]:
-        """As ``Rank.start``."""
+        """Begins any operation and returns at once.
+
+        Args:
+            operation: Name of the operation, as of this class's method: "all_reduce".
+            *args: What the method takes.
+            **options: What the method takes.
+
+        Returns:
+            The call in flight, with `result`, `exception`, `done` and `cancel`.
+
+        Raises:
+            InvalidArgumentError: There is no such operation.
+        """
         return self._gang._channels.start(ops.find_operation(operation)(self._scope, *args, **options))
 
     async def _more_refs(self, token: str) -> list[Ref]:

@@ -14,16 +14,19 @@ __all__ = ["AsyncRankCollectives"]
 
 
 class AsyncRankCollectives(AsyncRankFront):
-    """What an ``AsyncRank`` does with its own tensor as a member of a group: as ``Rank``, to be awaited."""
+    """What a ``AsyncRank`` does with its own tensor as a member of a group; what they do, ``AsyncGang`` tells of each.
+
+    ``**options`` are ``CallOptions``: `group`, `timeout` in seconds, `operation_id` (none unless given), `generation`.
+    """
 
     async def barrier(self, **options: Unpack[CallOptions]) -> None:
-        """As ``Rank.barrier``."""
+        """Waits for all members of the group."""
         return await self._run(ops.barrier(self._scope, **options))
 
     async def broadcast(
         self, ref: Ref, *, src_rank_in_group: int = 0, in_place: bool = False, **options: Unpack[CallOptions]
     ) -> Ref:
-        """As ``Rank.broadcast``."""
+        """Gives every member a tensor equal to the source's; see ``AsyncGang.broadcast``."""
         call = ops.broadcast(
             self._scope, ref, src_rank_in_group=src_rank_in_group, in_place=in_place, **options
         )
@@ -32,7 +35,7 @@ class AsyncRankCollectives(AsyncRankFront):
     async def scatter(
         self, ref: Ref, *, src_rank_in_group: int = 0, dim: int = 0, **options: Unpack[CallOptions]
     ) -> Ref:
-        """As ``Rank.scatter``."""
+        """Divides the source's tensor among the members; see ``AsyncGang.scatter``."""
         call = ops.scatter(self._scope, ref, src_rank_in_group=src_rank_in_group, dim=dim, **options)
         return await self._run(call)
 
@@ -44,14 +47,14 @@ class AsyncRankCollectives(AsyncRankFront):
         dst_rank_in_group: int = 0,
         **options: Unpack[CallOptions],
     ) -> Ref | None:
-        """As ``Rank.reduce``."""
+        """Reduces the members' tensors at the destination; see ``AsyncGang.reduce``."""
         call = ops.reduce(self._scope, ref, op=op, dst_rank_in_group=dst_rank_in_group, **options)
         return await self._run(call)
 
     async def all_reduce(
         self, ref: Ref, *, op: ReduceOp = "sum", in_place: bool = False, **options: Unpack[CallOptions]
     ) -> Ref:
-        """As ``Rank.all_reduce``."""
+        """Reduces the members' tensors, element by element; see ``AsyncGang.all_reduce``."""
         return await self._run(ops.all_reduce(self._scope, ref, op=op, in_place=in_place, **options))
 
     async def reduce_scatter(
@@ -63,7 +66,7 @@ class AsyncRankCollectives(AsyncRankFront):
         sizes: Sequence[int] | None = None,
         **options: Unpack[CallOptions],
     ) -> Ref:
-        """As ``Rank.reduce_scatter``."""
+        """Divides the reduction of the members' tensors among them; see ``AsyncGang.reduce_scatter``."""
         call = ops.reduce_scatter(self._scope, ref, op=op, dim=dim, sizes=sizes, **options)
         return await self._run(call)
 
@@ -76,7 +79,21 @@ class AsyncRankCollectives(AsyncRankFront):
         output_sizes: Sequence[int] | None = None,
         **options: Unpack[CallOptions],
     ) -> Ref:
-        """As ``Rank.all_to_all``."""
+        """Sends every member its part of every member's tensor; see ``AsyncGang.all_to_all``.
+
+        Args:
+            ref: This member's tensor.
+            dim: Dimension along which to divide and to concatenate; negative counts from the last.
+            input_sizes: Size along `dim` of what goes to each member, by rank in group; they add up to the tensor's.
+                None, as `output_sizes` must be then: equal parts.
+            output_sizes: Size along `dim` of what comes from each member, by rank in group.
+            **options: See the class.
+
+        Raises:
+            InvalidArgumentError: The tensor cannot be divided so, or one of the lists is missing.
+            MismatchError: A member expects something else than another one sends. All members are told which, and
+                nothing has moved.
+        """
         call = ops.all_to_all(
             self._scope, ref, dim=dim, input_sizes=input_sizes, output_sizes=output_sizes, **options
         )
@@ -85,5 +102,5 @@ class AsyncRankCollectives(AsyncRankFront):
     async def scan(
         self, ref: Ref, *, op: ReduceOp = "sum", exclusive: bool = False, **options: Unpack[CallOptions]
     ) -> Ref:
-        """As ``Rank.scan``."""
+        """Reduces the tensors of the members up to this one; see ``AsyncGang.scan``."""
         return await self._run(ops.scan(self._scope, ref, op=op, exclusive=exclusive, **options))

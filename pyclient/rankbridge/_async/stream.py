@@ -1,8 +1,7 @@
-"""A stream of a gang's operations, for asyncio."""
+"""A stream of a gang's operations: the next is on its way while one runs."""
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from types import TracebackType
 from typing import Any, Self
@@ -16,6 +15,7 @@ from rankbridge._plan.procedures import Finish
 from rankbridge._plan.status import Group
 from rankbridge._plan.streaming import StreamedCore, Untold, streaming
 from rankbridge._transport.aio.channels import AsyncChannels
+from rankbridge._transport.aio.lock import AsyncLock
 from rankbridge._transport.aio.stream import AsyncAnswer, AsyncExecution
 from rankbridge._transport.framing import ExecutionOver, StreamLost
 from rankbridge.errors import GangError, InvalidArgumentError, Outcome, RankBridgeError
@@ -24,7 +24,7 @@ __all__ = ["AsyncGangStream", "AsyncGangStreams", "AsyncStreamed"]
 
 
 class AsyncStreamed(StreamedCore):
-    """An operation that was begun with ``AsyncGangStream.submit``: as ``Streamed``, to be awaited.
+    """An operation that was begun with ``AsyncGangStream.submit``.
 
     Attributes:
         operation: Kind of operation.
@@ -45,29 +45,35 @@ class AsyncStreamed(StreamedCore):
         self._stream, self._answer = sent
 
     def done(self) -> bool:
-        """As ``Streamed.done``."""
+        """Says whether it is answered: whether `result` would wait."""
         return self._answer.done()
 
     async def result(self) -> Any:
-        """As ``Streamed.result``. Cancelling who waits withdraws it."""
+        """Waits until it is answered, at most until its deadline. May be called again.
+
+        What interrupts the waiting, as Ctrl-C does, withdraws it.
+
+        Returns:
+            What the direct call gives.
+
+        Raises:
+            GangError: It failed, as the direct call would.
+        """
         return self._finish(all_values(await self.outcomes()))
 
     async def outcomes(self) -> list[Outcome[Any]]:
-        """As ``Streamed.outcomes``."""
+        """Waits likewise, and gives every member's outcome, in group order."""
         if self._told is None:
             self._told = await self._channels.answered(self._gang_call, self._stream, self._answer)
         return self._told
 
     def cancel(self) -> None:
-        """As ``Streamed.cancel``."""
+        """Withdraws it wherever it was not admitted yet. It is answered all the same."""
         if not self.done():
             self._stream.withdraw(self.operation_id)
 
     def _response(self) -> bytes:
-        try:
-            return self._answer.response()
-        except asyncio.CancelledError:
-            raise ExecutionOver from None
+        return self._answer.response()
 
     async def _await(self) -> None:
         with contextlib.suppress(TimeoutError, RankBridgeError, grpc.RpcError, StreamLost, ExecutionOver):
@@ -75,7 +81,11 @@ class AsyncStreamed(StreamedCore):
 
 
 class AsyncGangStream:
-    """As ``GangStream``, for asyncio: an asynchronous context manager.
+    """Operations of one group that are sent one after another, and answered in that order, each as soon as it is done.
+
+    To be used as a context manager. At its end it waits for all that was begun, and raises the first failure that
+    nobody has been told by `Streamed.result` or `Streamed.outcomes`. If its block fails, what was not admitted is
+    withdrawn. Thread-safe.
 
     Attributes:
         group: The group, or its name.
@@ -85,29 +95,51 @@ class AsyncGangStream:
         """Made by ``AsyncGang.stream``."""
         self.group = group
         self._gang = gang
+        self._lock = AsyncLock()
         self._execution: AsyncExecution | None = None
         self._untold: Untold[AsyncStreamed] = Untold()
         self._closed = False
 
     async def submit(self, operation: str, given: Any = None, **options: Any) -> AsyncStreamed:
-        """As ``GangStream.submit``."""
+        """Sends a collective, and returns at once; while very many are not answered, as soon as one more is.
+
+        Args:
+            operation: Name of the gang's method: "all_reduce", "broadcast_object", "ping".
+            given: What the method takes first: refs, a value, values; None for one that takes nothing.
+            **options: What else the method takes, but `group` and `calls`.
+
+        Returns:
+            The operation: its `result` waits.
+
+        Raises:
+            InvalidArgumentError: There is no such collective, it is too large for a gang call, or the stream is closed.
+            CallCancelledError: The gang is closed.
+        """
         gang = self._gang
         gang_call, finish = await gang._carried_out(streaming(gang, self.group, operation, given, options))
-        if self._closed:
-            raise InvalidArgumentError("the stream is closed", operation=operation)
-        sent = gang._channels.send_by(self._execution, gang_call.call)
-        self._execution = sent[0]
-        streamed = AsyncStreamed(gang._channels, gang_call, sent, finish)
-        oldest = self._untold.add(streamed)
+        with self._lock:
+            if self._closed:
+                raise InvalidArgumentError("the stream is closed", operation=operation)
+            sent = gang._channels.send_by(self._execution, gang_call.call)
+            self._execution = sent[0]
+            streamed = AsyncStreamed(gang._channels, gang_call, sent, finish)
+            oldest = self._untold.add(streamed)
         if oldest is not None:
             await oldest._await()
         return streamed
 
     async def close(self) -> None:
-        """As ``GangStream.close``."""
-        self._closed = True
-        begun = self._untold.take()
-        execution, self._execution = self._execution, None
+        """Waits for all that was begun; raises as leaving the block does. Nothing can be submitted any more.
+
+        What interrupts the waiting withdraws all that was not admitted.
+
+        Raises:
+            GangError: The first failure that nobody was told.
+        """
+        with self._lock:
+            self._closed = True
+            begun = self._untold.take()
+            execution, self._execution = self._execution, None
         try:
             failures = [error for it in begun if (error := await _untold(it)) is not None]
         except BaseException:
@@ -126,11 +158,13 @@ class AsyncGangStream:
     async def __aexit__(
         self, kind: type[BaseException] | None, value: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """As leaving the block of a ``GangStream``."""
+        """Closes it; if the block failed, withdraws first what was begun, and raises that failure alone."""
         if kind is None:
             await self.close()
             return
-        _withdraw(list(self._untold))
+        with self._lock:
+            begun = list(self._untold)
+        _withdraw(begun)
         with contextlib.suppress(GangError):
             await self.close()
 
@@ -152,8 +186,20 @@ def _withdraw(begun: list[AsyncStreamed]) -> None:
 
 
 class AsyncGangStreams(AsyncGangFront):
-    """How an ``AsyncGang`` is driven by streams."""
+    """How a ``AsyncGang`` is driven by streams."""
 
     def stream(self, group: str | Group = "world") -> AsyncGangStream:
-        """As ``Gang.stream``, for ``async with``."""
+        """Opens a stream of operations of one group: gang calls, of which the next is sent while one runs.
+
+        For example::
+
+            with gang.stream() as stream:
+                for batch in batches:
+                    stream.submit("all_reduce", batch, in_place=True)
+                total = stream.submit("all_gather", parts)
+            rows = total.result()
+
+        Args:
+            group: The group, or its name. A name other than "world" is looked up with each operation.
+        """
         return AsyncGangStream(self, group)

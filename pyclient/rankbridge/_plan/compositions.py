@@ -16,7 +16,7 @@ from rankbridge._plan.ref import Ref
 from rankbridge._plan.tensor import checked_shape
 from rankbridge.errors import InvalidArgumentError, Outcome
 
-__all__ = ["averaging", "dispatching", "gathering_each", "preparing_buffers"]
+__all__ = ["averaging", "checked_flag", "dispatching", "gathering_each", "preparing_buffers"]
 
 
 def gathering_each(
@@ -120,3 +120,16 @@ def _parameter(parameter: Mapping[str, Any]) -> tuple[str, tuple[int, ...]]:
             got=repr(parameter),
         ) from error
     return dtype_of(dtype).name, checked_shape(shape)
+
+
+def checked_flag(flag: object) -> bool:
+    """Gives a flag.
+
+    Raises:
+        InvalidArgumentError: It is no bool.
+    """
+    if not isinstance(flag, bool):
+        raise InvalidArgumentError(
+            "a flag is a bool", operation="synchronize_flag", expected="True or False", got=repr(flag)
+        )
+    return flag

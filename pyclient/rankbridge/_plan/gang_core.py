@@ -12,10 +12,10 @@ from typing import Any, Generic, TypeVar, get_args
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call, Together
 from rankbridge._plan.inits import Init
+from rankbridge._plan.leases import renewal_period
 from rankbridge._plan.operations import Calls, Scope, group_name
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import Group
-from rankbridge._transport.renewing import renewal_period
 from rankbridge.errors import (
     GangError,
     InvalidArgumentError,

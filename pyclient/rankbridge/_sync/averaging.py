@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/averaging.py: change that file, not this one.
 """Averages of gradients and models, blocking."""
 
 from __future__ import annotations

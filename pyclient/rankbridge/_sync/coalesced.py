@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/coalesced.py: change that file, not this one.
 """Several collectives of one group as one operation, blocking."""
 
 from __future__ import annotations

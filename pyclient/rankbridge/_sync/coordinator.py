@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/coordinator.py: change that file, not this one.
 """What vLLM's ``GroupCoordinator`` has names for, blocking."""
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ class GangCoordinator(GangFront):
         """Ends a group, after the calls queued on it, and gives it as it was: `destroy_group`."""
         members = self._members(group)
         calls = self._on_members(members, ops.destroy_group, group, **options)
-        return of_gang(self._channels.run_all(calls)[0])
+        return of_gang((self._channels.run_all(calls))[0])
 
     def prepare_communication_buffer_for_model(
         self, description: Sequence[Mapping[str, Any]], *, group: str | Group = "world", device: str = ""

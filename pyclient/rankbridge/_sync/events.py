@@ -1,24 +1,21 @@
+# Written by scripts/unasync.py from _async/events.py: change that file, not this one.
 """Watching what happens on ranks, blocking."""
 
 from __future__ import annotations
 
-import threading
 import time
-from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 from rankbridge._plan.calls import Call
 from rankbridge._plan.events import Event, EventKind, Position, WatchEnded, Watching, watch
-from rankbridge._plan.watched import AHEAD, Said, Watched, starts_at
+from rankbridge._plan.watched import Watched, starts_at
 from rankbridge._sync.front import GangFront, RankFront
-from rankbridge._transport.threads.channels import SyncChannels
-from rankbridge.errors import RankBridgeError
+from rankbridge._transport.threads.channels import Channels
+from rankbridge._transport.threads.readings import Readings
 
 __all__ = ["Events", "GangEvents", "RankEvents"]
-
-_JOIN_TIMEOUT_S = 5.0
 
 
 class Events(Watched):
@@ -35,7 +32,7 @@ class Events(Watched):
 
     def __init__(
         self,
-        channels: SyncChannels,
+        channels: Channels,
         calls: Sequence[Call[Watching | Event]],
         starts: Mapping[int, Position | None],
         *,
@@ -43,25 +40,8 @@ class Events(Watched):
     ) -> None:
         """Made by ``Gang.events`` and ``Rank.events``."""
         super().__init__(starts, alone)
-        self._channels = channels
-        self._changed = threading.Condition()
-        self._said: deque[Said] = deque()
-        self._closed = False
-        self._streams: list[Any] = []
-        self._threads: list[threading.Thread] = []
-        try:
-            for call in calls:
-                stream = channels.stream(call)
-                self._streams.append(stream)
-                reader = threading.Thread(
-                    target=self._read, args=(call, stream), name="rankbridge-events", daemon=True
-                )
-                reader.start()
-                self._threads.append(reader)
-            self._begin(calls)
-        except BaseException:
-            self.close()
-            raise
+        self._calls = calls
+        self._readings = Readings(channels, calls)
 
     def __iter__(self) -> Self:
         """Gives itself."""
@@ -78,7 +58,7 @@ class Events(Watched):
                 return self._ready.popleft()
             if not self._open:
                 raise StopIteration
-            said = self._next(None)
+            said = self._readings.next()
             if said is None:
                 raise StopIteration
             self._take(said)
@@ -95,48 +75,32 @@ class Events(Watched):
 
     def close(self) -> None:
         """Stops watching. Whoever waits for an event gets none."""
-        with self._changed:
-            self._closed = True
-            self._changed.notify_all()
-        for stream in self._streams:
-            stream.cancel()
-        for reader in self._threads:
-            reader.join(_JOIN_TIMEOUT_S)
+        self._readings.close()
 
-    def _begin(self, calls: Sequence[Call[Watching | Event]]) -> None:
-        deadline = time.monotonic() + max(call.deadline for call in calls)
-        while self._silent:
-            said = self._next(deadline - time.monotonic())
-            if said is None:
-                for call, stream in zip(calls, self._streams, strict=True):
-                    if call.rank in self._silent:
-                        stream.cancel()
-                        self._late(call)
-            else:
-                self._take(said)
-        self._begun()
-
-    def _next(self, timeout: float | None) -> Said | None:
-        with self._changed:
-            if not self._changed.wait_for(lambda: self._said or self._closed, timeout) or self._closed:
-                return None
-            self._changed.notify_all()
-            return self._said.popleft()
-
-    def _read(self, call: Call[Watching | Event], stream: Any) -> None:
-        ended: RankBridgeError | None = None
+    def _begin(self) -> Self:
+        """Waits until every rank has answered, or the first deadline has passed."""
+        until = time.monotonic() + max(call.deadline for call in self._calls)
         try:
-            for what in self._channels.read(call, stream):
-                self._say(call.rank, what)
-        except RankBridgeError as error:
-            ended = error
-        self._say(call.rank, ended)
+            while self._silent:
+                try:
+                    said = self._readings.next(until)
+                except TimeoutError:
+                    self._give_up()
+                    break
+                if said is None:
+                    break
+                self._take(said)
+            self._begun()
+        except BaseException:
+            self.close()
+            raise
+        return self
 
-    def _say(self, rank: int, what: Watching | Event | RankBridgeError | None) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: len(self._said) < AHEAD or self._closed)
-            self._said.append(Said(rank, what))
-            self._changed.notify_all()
+    def _give_up(self) -> None:
+        for call in self._calls:
+            if call.rank in self._silent:
+                self._readings.cancel(call.rank)
+                self._late(call)
 
 
 class RankEvents(RankFront):
@@ -165,7 +129,7 @@ class RankEvents(RankFront):
         """
         starts = starts_at(after, [self.rank])
         call = watch(self._scope, kinds, starts[self.rank], timeout)
-        return Events(self._gang._channels, [call], starts, alone=True)
+        return Events(self._gang._channels, [call], starts, alone=True)._begin()
 
 
 class GangEvents(GangFront):
@@ -193,4 +157,4 @@ class GangEvents(GangFront):
         wanted = tuple(kinds)
         starts = starts_at(after, self._all())
         calls = [watch(self._scope(rank), wanted, start, timeout) for rank, start in starts.items()]
-        return Events(self._channels, calls, starts, alone=False)
+        return Events(self._channels, calls, starts, alone=False)._begin()

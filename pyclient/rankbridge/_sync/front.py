@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/front.py: change that file, not this one.
 """What every part of the blocking front stands on: a gang's calls and one rank's, over its channels."""
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from rankbridge._plan.gang_core import GangCore
 from rankbridge._plan.groups import Group
 from rankbridge._plan.procedures import Procedure, calling, members_of
 from rankbridge._transport.shared_memory import Transfers
-from rankbridge._transport.threads.channels import SyncChannels
+from rankbridge._transport.threads.channels import Channels
 
 if TYPE_CHECKING:
     from rankbridge._sync.rank import Rank
@@ -28,7 +29,7 @@ __all__ = ["GangFront", "RankFront"]
 class GangFront(Core):
     """A gang whose calls block."""
 
-    _channels: SyncChannels
+    _channels: Channels
 
     def _members(self, group: str | Group) -> tuple[int, ...]:
         return self._carried_out(members_of(self, group))

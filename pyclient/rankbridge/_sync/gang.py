@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/gang.py: change that file, not this one.
 """All ranks of a job, blocking."""
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ from rankbridge._plan.gang_core import LEASE, merge_groups, new_id, of_gang, ref
 from rankbridge._plan.operations import CallOptions, Calls, MemberOptions
 from rankbridge._plan.procedures import anything, finishing, member_calls, members_for
 from rankbridge._plan.status import Formed, Group, RankStatus
-from rankbridge._submitted import Submitted
 from rankbridge._sync.averaging import GangAveraging
 from rankbridge._sync.coalesced import GangCoalesced
 from rankbridge._sync.coordinator import GangCoordinator
@@ -31,11 +31,12 @@ from rankbridge._sync.program_runs import GangRuns
 from rankbridge._sync.queue import GangQueues
 from rankbridge._sync.rank import Rank
 from rankbridge._sync.stream import GangStreams
+from rankbridge._sync.submitted import Submitted
 from rankbridge._sync.synchronizing import GangSynchronizing
-from rankbridge._transport.renewing import RenewingThread
 from rankbridge._transport.shared_memory import SharedMemory
 from rankbridge._transport.targets import Target, resolve
-from rankbridge._transport.threads.channels import SyncChannels
+from rankbridge._transport.threads.channels import Channels
+from rankbridge._transport.threads.renewing import Renewing
 from rankbridge.errors import RankBridgeError, UnavailableError
 
 T = TypeVar("T")
@@ -83,7 +84,7 @@ def connect(
     session_id = new_id() if session else ""
     shared = SharedMemory(targets, session_id, ops.SHARED_CALLS) if session and shared_memory else None
     gang = Gang(
-        SyncChannels(targets, tls, shared),
+        Channels(targets, tls, shared),
         targets,
         session_id=session_id,
         lease=lease,
@@ -128,7 +129,7 @@ class Gang(
 
     def __init__(
         self,
-        channels: SyncChannels,
+        channels: Channels,
         targets: Sequence[str],
         *,
         session_id: str,
@@ -139,7 +140,7 @@ class Gang(
         """Made by ``connect``."""
         super().__init__(targets, session_id=session_id, lease=lease, timeout=timeout, calls=calls)
         self._channels = channels
-        self._renewing: RenewingThread | None = None
+        self._renewing: Renewing | None = None
         self._ranks = tuple(Rank(self, rank) for rank in self._all())
 
     def __enter__(self) -> Self:
@@ -192,7 +193,8 @@ class Gang(
         It is a gang call always, and enters no backend.
         """
         members = self._members(options.get("group", "world"))
-        self._channels.run_all(self._on_members(members, ops.ping, **{**options, "calls": "gang"}))
+        calls = self._on_members(members, ops.ping, **{**options, "calls": "gang"})
+        self._channels.run_all(calls)
 
     # --- operations that go on by themselves ---------------------------------------------------------------
 
@@ -311,7 +313,7 @@ class Gang(
         if session_id:
             opens = self._opens(session_id)
             if self._period is not None and self._renewing is None:
-                self._renewing = RenewingThread(self._period, self._renew)
+                self._renewing = Renewing(self._period, self._renew)
             self._channels.run_all(opens)
 
     def _close_session(self, session_id: str) -> None:

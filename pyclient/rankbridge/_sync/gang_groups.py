@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/gang_groups.py: change that file, not this one.
 """Groups, meshes and layouts of a gang, blocking."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/gang_refs.py: change that file, not this one.
 """Tensors on the ranks of a gang, blocking."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/gathers.py: change that file, not this one.
 """Collecting all members' tensors, blocking."""
 
 from __future__ import annotations

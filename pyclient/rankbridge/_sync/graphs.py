@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/graphs.py: change that file, not this one.
 """Recording collectives, and running them again, blocking."""
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ class RankGraphs(RankFront):
                 if ended.value is not None:
                     self._gang._channels.outcomes([ops.release_graph(scope, ended.value)])
             raise
-        graph.operations = self._run(ops.end_capture(scope, group=group)).operations
+        graph.operations = (self._run(ops.end_capture(scope, group=group))).operations
 
     def begin_capture(self, name: str | None = None, *, group: str | Group = "world") -> Graph:
         """Begins to record on this rank. See ``Gang.begin_capture``."""

@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/objects.py: change that file, not this one.
 """Collectives on values by value and on maps of tensors, blocking."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/point_to_point.py: change that file, not this one.
 """What one member of a group sends to another, blocking."""
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from rankbridge._plan.gang_core import with_id
 from rankbridge._plan.operations import CallOptions, Expected
 from rankbridge._plan.ref import Ref
 from rankbridge._sync.front import RankFront
-from rankbridge._work import Work
+from rankbridge._sync.work import Work
 from rankbridge.errors import RankBridgeError
 
 __all__ = ["RankPointToPoint"]

@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/program_runs.py: change that file, not this one.
 """Running programs, blocking."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/queue.py: change that file, not this one.
 """Message queues, blocking."""
 
 from __future__ import annotations
@@ -124,7 +125,8 @@ class GangQueues(GangFront):
         sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
         readers = None if reader_ranks_in_group is None else tuple(reader_ranks_in_group)
         ends = {"writer_rank_in_group": writer_rank_in_group, "reader_ranks_in_group": readers}
-        return Queue(self, self._carried_out(procedures.making(self, name, {**options, **ends, **sizes})))
+        procedure = procedures.making(self, name, {**options, **ends, **sizes})
+        return Queue(self, self._carried_out(procedure))
 
     def queue(self, name: str, *, group: str | Group = "world") -> Queue:
         """Gives a queue that is there: also one that another process has made.

@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/rank.py: change that file, not this one.
 """One rank of a gang, blocking."""
 
 from __future__ import annotations
@@ -133,14 +134,14 @@ class Rank(
         Returns:
             "cpu", "cuda:0".
         """
-        return self.status().device
+        return (self.status()).device
 
     def fs_local_rank(self) -> int:
         """Asks for the rank among those that share its file system, as OLMo-core's ``get_fs_local_rank``.
 
         The one of 0 downloads for the others.
         """
-        return self.status().fs_local_rank
+        return (self.status()).fs_local_rank
 
     def open_session(self, session_id: str, *, lease: float | None = None) -> str:
         """Begins a session here, unless it is open already, and gives its id.

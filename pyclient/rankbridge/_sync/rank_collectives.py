@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/rank_collectives.py: change that file, not this one.
 """The collectives of one rank on tensors, blocking."""
 
 from __future__ import annotations

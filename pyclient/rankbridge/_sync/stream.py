@@ -1,9 +1,9 @@
+# Written by scripts/unasync.py from _async/stream.py: change that file, not this one.
 """A stream of a gang's operations: the next is on its way while one runs."""
 
 from __future__ import annotations
 
 import contextlib
-import threading
 from types import TracebackType
 from typing import Any, Self
 
@@ -16,7 +16,8 @@ from rankbridge._plan.status import Group
 from rankbridge._plan.streaming import StreamedCore, Untold, streaming
 from rankbridge._sync.front import GangFront
 from rankbridge._transport.framing import ExecutionOver, StreamLost
-from rankbridge._transport.threads.channels import SyncChannels
+from rankbridge._transport.threads.channels import Channels
+from rankbridge._transport.threads.lock import Lock
 from rankbridge._transport.threads.stream import Answer, Execution
 from rankbridge.errors import GangError, InvalidArgumentError, Outcome, RankBridgeError
 
@@ -33,7 +34,11 @@ class Streamed(StreamedCore):
     """
 
     def __init__(
-        self, channels: SyncChannels, gang_call: Joined[Any], sent: tuple[Execution, Answer], finish: Finish
+        self,
+        channels: Channels,
+        gang_call: Joined[Any],
+        sent: tuple[Execution, Answer],
+        finish: Finish,
     ) -> None:
         """Made by ``GangStream``."""
         super().__init__(gang_call, finish)
@@ -69,7 +74,7 @@ class Streamed(StreamedCore):
             self._stream.withdraw(self.operation_id)
 
     def _response(self) -> bytes:
-        return self._answer.wait(0)
+        return self._answer.response()
 
     def _await(self) -> None:
         with contextlib.suppress(TimeoutError, RankBridgeError, grpc.RpcError, StreamLost, ExecutionOver):
@@ -91,7 +96,7 @@ class GangStream:
         """Made by ``Gang.stream``."""
         self.group = group
         self._gang = gang
-        self._lock = threading.Lock()
+        self._lock = Lock()
         self._execution: Execution | None = None
         self._untold: Untold[Streamed] = Untold()
         self._closed = False

@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/synchronizing.py: change that file, not this one.
 """What OLMo-core's distributed utilities have names for, blocking."""
 
 from __future__ import annotations
@@ -7,14 +8,15 @@ from typing import Any, Unpack
 
 from rankbridge._plan import group_procedures as procedures
 from rankbridge._plan import rounds as rounds
+from rankbridge._plan.compositions import checked_flag
 from rankbridge._plan.groups import Group
 from rankbridge._plan.operations import CallOptions
 from rankbridge._plan.rounds import Round
 from rankbridge._sync.front import GangFront
 from rankbridge._sync.rank import Rank
-from rankbridge.errors import GangError, InvalidArgumentError
+from rankbridge.errors import GangError
 
-__all__ = ["GangSynchronizing", "checked_flag"]
+__all__ = ["GangSynchronizing"]
 
 
 class GangSynchronizing(GangFront):
@@ -97,16 +99,3 @@ class GangSynchronizing(GangFront):
                 raise
         if (failure := rounds.told(planned)) is not None:
             raise failure
-
-
-def checked_flag(flag: object) -> bool:
-    """Gives a flag.
-
-    Raises:
-        InvalidArgumentError: It is no bool.
-    """
-    if not isinstance(flag, bool):
-        raise InvalidArgumentError(
-            "a flag is a bool", operation="synchronize_flag", expected="True or False", got=repr(flag)
-        )
-    return flag

@@ -8,6 +8,7 @@ from typing import Any, Self, Unpack
 
 from rankbridge._async.gang import AsyncGang
 from rankbridge._async.queue import AsyncQueue
+from rankbridge._async.work import AsyncWork
 from rankbridge._plan import coordinated as coordinated
 from rankbridge._plan.coordinated import Coordinated, CoordinatorCore
 from rankbridge._plan.graph import Graph
@@ -15,19 +16,40 @@ from rankbridge._plan.groups import Group
 from rankbridge._plan.operations import MemberOptions
 from rankbridge._plan.queue import MadeQueue
 from rankbridge._plan.ref import Ref
-from rankbridge._work import AsyncWork
 from rankbridge.errors import RankBridgeError
 
 __all__ = ["AsyncGroupCoordinator"]
 
 
 class AsyncGroupCoordinator(CoordinatorCore):
-    """As ``GroupCoordinator``: the same methods and arguments, to be awaited, over an ``AsyncGang``."""
+    """Some groups of a gang, by the names, argument orders and defaults of vLLM's ``GroupCoordinator``.
+
+    There, each rank has an object that speaks for itself. Here, one object speaks for all ranks at once: of what
+    differs from rank to rank - tensors, values, sizes, results - there is a list by rank of the gang, of ``len(gang)``
+    entries. Entry r is what rank r would give to vLLM's method, or get from it; None for ranks in none of the groups.
+    A tensor is a ``Ref``. What vLLM's ranks must agree on - `dim`, `src`, `dst` - is given once, for all groups. `src`
+    and `dst` are ranks in the group, as there. All groups are called at once.
+
+    Who is alone in its group gets back what it gave, without a call, as in vLLM. Otherwise results are new refs, but
+    for `broadcast`, which overwrites the refs that it is given, as vLLM's does.
+
+    ``**options`` are ``MemberOptions``: `timeout` in seconds, `operation_id`, `generation`. What fails raises one
+    ``GangError`` with the outcomes of all groups. ``AsyncGang`` has the same operations with more options.
+    """
 
     def __init__(
         self, gang: AsyncGang, groups: Iterable[Group], *, _queues: Sequence[MadeQueue] = ()
     ) -> None:
-        """As ``GroupCoordinator``."""
+        """Takes groups that are there; `new` makes them.
+
+        Args:
+            gang: The gang.
+            groups: Groups of it, as from `new_group` or ``mesh.groups()``. No rank may be in two of them.
+            _queues: Of `new`.
+
+        Raises:
+            InvalidArgumentError: A rank is in two of them.
+        """
         self._gang = gang
         self._procedures = Coordinated(gang, groups, _queues)
 
@@ -44,7 +66,25 @@ class AsyncGroupCoordinator(CoordinatorCore):
         *,
         timeout: float | None = None,
     ) -> Self:
-        """As ``GroupCoordinator.new``."""
+        """Makes the groups: all of them, or none.
+
+        Args:
+            gang: The gang.
+            group_ranks: Ranks of each group, in group order. No rank may be in two groups; it may be in none.
+            local_rank: Taken and not looked at: each rank knows its own.
+            backend: None, or the gang's own.
+            use_device_communicator: Taken and not looked at: tensors are moved by the backend in either case.
+            use_message_queue_broadcaster: Whether `broadcast_object` goes through message queues, one for each group of
+                two or more, written by rank_in_group 0.
+            group_name: What the names of the groups begin with: "tp/0", "tp/1". None: what nothing else has.
+            timeout: Longest time for each group, in seconds. None: the gang's default.
+
+        Raises:
+            InvalidArgumentError: The gang has another backend, which is told; a rank is named twice.
+            RankOutOfRangeError: A rank is not in the gang.
+            GroupExistsError: There are groups of such names. None was made.
+            GangError: One could not be made.
+        """
         procedure = coordinated.forming(
             gang,
             group_ranks,
@@ -61,13 +101,13 @@ class AsyncGroupCoordinator(CoordinatorCore):
     async def all_reduce(
         self, input_: Sequence[Ref | None], **options: Unpack[MemberOptions]
     ) -> list[Ref | None]:
-        """As ``GroupCoordinator.all_reduce``."""
+        """Gives every member the sum of all its group's tensors."""
         return await self._collective("all_reduce", input_, options)
 
     async def all_gather(
         self, input_: Sequence[Ref | None], dim: int = -1, **options: Unpack[MemberOptions]
     ) -> list[Ref | None]:
-        """As ``GroupCoordinator.all_gather``."""
+        """Gives every member all its group's tensors, concatenated along `dim`."""
         return await self._collective("all_gather", input_, options, dim=dim)
 
     async def all_gatherv(
@@ -77,14 +117,24 @@ class AsyncGroupCoordinator(CoordinatorCore):
         sizes: Sequence[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[Any]:
-        """As ``GroupCoordinator.all_gatherv``."""
+        """Gives every member all its group's tensors, concatenated along `dim`, of one input or of several at once.
+
+        Args:
+            input_: Refs by rank, or by rank a list of refs.
+            dim: Dimension along which to concatenate.
+            sizes: By rank, the size of its tensors along `dim`. None: all are alike.
+            **options: See the class.
+
+        Returns:
+            By rank a ref, or a list of refs.
+        """
         procedure = self._procedures.all_gatherv(input_, dim, sizes, dict(options))
         return await self._gang._carried_out(procedure)
 
     async def reduce_scatter(
         self, input_: Sequence[Ref | None], dim: int = -1, **options: Unpack[MemberOptions]
     ) -> list[Ref | None]:
-        """As ``GroupCoordinator.reduce_scatter``."""
+        """Gives every member its part, along `dim`, of the sum of all its group's tensors."""
         return await self._collective("reduce_scatter", input_, options, dim=dim)
 
     async def reduce_scatterv(
@@ -94,37 +144,37 @@ class AsyncGroupCoordinator(CoordinatorCore):
         sizes: Sequence[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[Ref | None]:
-        """As ``GroupCoordinator.reduce_scatterv``."""
+        """Gives every member its part of the sum; `sizes` are, by rank, those of the parts. None: equal parts."""
         return await self._collective("reduce_scatter", input_, options, sizes=sizes, dim=dim)
 
     async def gather(
         self, input_: Sequence[Ref | None], dst: int = 0, dim: int = -1, **options: Unpack[MemberOptions]
     ) -> list[Ref | None]:
-        """As ``GroupCoordinator.gather``."""
+        """Gives one member of each group all its tensors, concatenated along `dim`; None to the others."""
         return await self._gang._carried_out(self._procedures.gather(input_, dst, dim, dict(options)))
 
     async def broadcast(
         self, input_: Sequence[Ref | None], src: int = 0, **options: Unpack[MemberOptions]
     ) -> list[Ref | None]:
-        """As ``GroupCoordinator.broadcast``."""
+        """Overwrites every member's tensor with its source's, and gives the same refs."""
         return await self._gang._carried_out(self._procedures.broadcast(input_, src, dict(options)))
 
     async def _all_reduce_out_place(
         self, input_: Sequence[Ref | None], **options: Unpack[MemberOptions]
     ) -> list[Ref | None]:
-        """As ``GroupCoordinator._all_reduce_out_place``."""
+        """As `all_reduce`."""
         return await self._collective("all_reduce", input_, options)
 
     async def _all_gather_out_place(
         self, input_: Sequence[Ref | None], dim: int, **options: Unpack[MemberOptions]
     ) -> list[Ref | None]:
-        """As ``GroupCoordinator._all_gather_out_place``."""
+        """As `all_gather`."""
         return await self._collective("all_gather", input_, options, dim=dim)
 
     async def _reduce_scatter_out_place(
         self, input_: Sequence[Ref | None], dim: int, **options: Unpack[MemberOptions]
     ) -> list[Ref | None]:
-        """As ``GroupCoordinator._reduce_scatter_out_place``."""
+        """As `reduce_scatter`."""
         return await self._collective("reduce_scatter", input_, options, dim=dim)
 
     async def dispatch(
@@ -137,7 +187,19 @@ class AsyncGroupCoordinator(CoordinatorCore):
         sizes: Sequence[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[Any]:
-        """As ``GroupCoordinator.dispatch``."""
+        """Gives every member all its group's tokens, and what goes with them: one call, along dimension 0.
+
+        Args:
+            hidden_states: By rank its tokens, a row each.
+            router_logits: By rank a row for each of its tokens.
+            is_sequence_parallel: Taken and not looked at: vLLM chooses between its groups by it, this has its own.
+            extra_tensors: By rank a list of more tensors, with a row for each of its tokens.
+            sizes: By rank the number of its tokens, which vLLM has from its model runner. None: all have equally many.
+            **options: See the class.
+
+        Returns:
+            By rank a tuple of all tokens and all logits, and a list of the extra tensors if there are any.
+        """
         procedure = self._procedures.dispatch(
             hidden_states, router_logits, extra_tensors, sizes, dict(options)
         )
@@ -151,13 +213,20 @@ class AsyncGroupCoordinator(CoordinatorCore):
         sizes: Sequence[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[Ref | None]:
-        """As ``GroupCoordinator.combine``."""
+        """Gives every member the sum of all its group's results for its own tokens.
+
+        Args:
+            hidden_states: By rank its results for all tokens of the group, a row each.
+            is_sequence_parallel: Taken and not looked at.
+            sizes: As of `dispatch`.
+            **options: See the class.
+        """
         return await self._collective("reduce_scatter", hidden_states, options, sizes=sizes, dim=0)
 
     async def prepare_communication_buffer_for_model(
         self, model: Sequence[Mapping[str, Any]], *, device: str = ""
     ) -> list[Any]:
-        """As ``GroupCoordinator.prepare_communication_buffer_for_model``."""
+        """Makes buffers on each member: as ``AsyncGang.prepare_communication_buffer_for_model``, which tells of `model`."""
         return await self._gang._carried_out(self._procedures.buffers(model, device))
 
     # --- values --------------------------------------------------------------------------------------------
@@ -165,7 +234,13 @@ class AsyncGroupCoordinator(CoordinatorCore):
     async def broadcast_object(
         self, obj: Sequence[object] | None = None, src: int = 0, **options: Unpack[MemberOptions]
     ) -> list[Any]:
-        """As ``GroupCoordinator.broadcast_object``."""
+        """Gives every member its source's value; what the others give does not count.
+
+        Args:
+            obj: Values by rank.
+            src: Who sends. With message queues it is 0.
+            **options: See the class.
+        """
         return await self._gang._carried_out(self._procedures.broadcast_object(obj, src, dict(options)))
 
     async def broadcast_object_list(
@@ -175,7 +250,14 @@ class AsyncGroupCoordinator(CoordinatorCore):
         group: None = None,
         **options: Unpack[MemberOptions],
     ) -> list[Any]:
-        """As ``GroupCoordinator.broadcast_object_list``."""
+        """Gives every member its source's list of values; what the others give does not count.
+
+        Args:
+            obj_list: By rank a list.
+            src: Who sends.
+            group: None: it is the coordinator's.
+            **options: See the class.
+        """
         coordinated.check_own("broadcast_object_list", group=group)
         return await self._gang._carried_out(
             self._procedures.broadcast_object_list(obj_list, src, dict(options))
@@ -189,13 +271,21 @@ class AsyncGroupCoordinator(CoordinatorCore):
         metadata_group: None = None,
         **options: Unpack[MemberOptions],
     ) -> list[Any]:
-        """As ``GroupCoordinator.broadcast_tensor_dict``."""
+        """Gives every member its source's map, with tensors of its own; what the others give does not count.
+
+        Args:
+            tensor_dict: By rank a map.
+            src: Who sends.
+            group: None: it is the coordinator's.
+            metadata_group: None: there is no other way for what is no tensor.
+            **options: See the class.
+        """
         coordinated.check_own("broadcast_tensor_dict", group=group, metadata_group=metadata_group)
         procedure = self._procedures.broadcast_tensor_dict(tensor_dict, src, dict(options))
         return await self._gang._carried_out(procedure)
 
     async def barrier(self, **options: Unpack[MemberOptions]) -> None:
-        """As ``GroupCoordinator.barrier``."""
+        """Waits until the members of each group have been reached."""
         return await self._gang._carried_out(self._procedures.barrier(dict(options)))
 
     # --- point to point ------------------------------------------------------------------------------------
@@ -208,7 +298,17 @@ class AsyncGroupCoordinator(CoordinatorCore):
         ranks: Iterable[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[None]:
-        """As ``GroupCoordinator.send``."""
+        """Sends tensors, and waits until they were received: begin one of the two sides with `isend` or `irecv`.
+
+        Args:
+            tensor: By rank what it sends.
+            dst: Who receives, in each group. None: of each the next rank.
+            ranks: Which ranks of the gang send. None: those that give a tensor.
+            **options: See the class.
+
+        Returns:
+            None, by rank.
+        """
         return await self._send("send", tensor, dst, ranks, options)
 
     async def recv(
@@ -220,7 +320,21 @@ class AsyncGroupCoordinator(CoordinatorCore):
         ranks: Iterable[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[Ref | None]:
-        """As ``GroupCoordinator.recv``."""
+        """Receives tensors, all of one shape and dtype.
+
+        Args:
+            size: Shape of what comes.
+            dtype: Dtype of what comes.
+            src: Who sends, in each group. None: of each the rank before it.
+            ranks: Which ranks of the gang receive. None: all members but the sender; without `src`, all members.
+            **options: See the class.
+
+        Returns:
+            By rank what came, None for those that did not receive.
+
+        Raises:
+            GangError: ``MismatchError``: another shape or dtype came; ``PeerMissingError``: nothing came.
+        """
         return await self._receive("recv", src, ranks, options, expected=(dtype, size))
 
     async def isend(
@@ -231,7 +345,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
         ranks: Iterable[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[AsyncWork[None] | None]:
-        """As ``GroupCoordinator.isend``."""
+        """Begins `send`, and gives by rank what to wait for: None for those that do not send."""
         return await self._begin_send("send", tensor, dst, ranks, options)
 
     async def irecv(
@@ -243,7 +357,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
         ranks: Iterable[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[AsyncWork[tuple[Ref, int]] | None]:
-        """As ``GroupCoordinator.irecv``."""
+        """Begins `recv`; what is waited for gives a ref, and the rank in the group that it came from."""
         return await self._begin_receive("recv", src, ranks, options, expected=(dtype, size))
 
     async def send_object(
@@ -254,13 +368,20 @@ class AsyncGroupCoordinator(CoordinatorCore):
         ranks: Iterable[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[None]:
-        """As ``GroupCoordinator.send_object``."""
+        """Sends values, and waits until they were received.
+
+        Args:
+            obj: By rank what it sends.
+            dst: Who receives, in each group.
+            ranks: Which ranks of the gang send. None: all members but the receiver; None is a value.
+            **options: See the class.
+        """
         return await self._send("send_object", obj, dst, ranks, options)
 
     async def recv_object(
         self, src: int, *, ranks: Iterable[int] | None = None, **options: Unpack[MemberOptions]
     ) -> list[Any]:
-        """As ``GroupCoordinator.recv_object``."""
+        """Receives values, and gives them by rank; `ranks` as of `recv`."""
         return await self._receive("recv_object", src, ranks, options)
 
     async def isend_object(
@@ -271,13 +392,13 @@ class AsyncGroupCoordinator(CoordinatorCore):
         ranks: Iterable[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[AsyncWork[None] | None]:
-        """As ``GroupCoordinator.isend_object``."""
+        """Begins `send_object`, and gives by rank what to wait for: None for those that do not send."""
         return await self._begin_send("send_object", obj, dst, ranks, options)
 
     async def irecv_object(
         self, src: int, *, ranks: Iterable[int] | None = None, **options: Unpack[MemberOptions]
     ) -> list[AsyncWork[tuple[Any, int]] | None]:
-        """As ``GroupCoordinator.irecv_object``."""
+        """Begins `recv_object`; what is waited for gives the value, and the rank in the group that it came from."""
         return await self._begin_receive("recv_object", src, ranks, options)
 
     async def send_tensor_dict(
@@ -290,7 +411,20 @@ class AsyncGroupCoordinator(CoordinatorCore):
         ranks: Iterable[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[Any]:
-        """As ``GroupCoordinator.send_tensor_dict``."""
+        """Sends maps of tensors, and waits until they were received.
+
+        Args:
+            tensor_dict: By rank what it sends.
+            dst: Who receives, in each group. None: of each the next rank.
+            all_gather_group: Taken and not looked at: vLLM sends a slice of each tensor and gathers the rest in this
+                group; here the whole tensor is sent, with the same result.
+            all_gather_tensors: Taken and not looked at.
+            ranks: Which ranks of the gang send. None: those that give a map.
+            **options: See the class.
+
+        Returns:
+            None, by rank; its own map of who is alone in its group.
+        """
         sent = await self._send("send_tensor_dict", tensor_dict, dst, ranks, options)
         return self._procedures.alone_with(tensor_dict, sent)
 
@@ -303,7 +437,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
         ranks: Iterable[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[Any]:
-        """As ``GroupCoordinator.recv_tensor_dict``."""
+        """Receives maps of tensors, and gives them by rank; arguments as of `recv` and `send_tensor_dict`."""
         return await self._receive("recv_tensor_dict", src, ranks, options)
 
     async def isend_tensor_dict(
@@ -316,7 +450,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
         ranks: Iterable[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[AsyncWork[None] | None]:
-        """As ``GroupCoordinator.isend_tensor_dict``."""
+        """Begins `send_tensor_dict`, and gives by rank what to wait for: None for those that do not send."""
         return await self._begin_send("send_tensor_dict", tensor_dict, dst, ranks, options)
 
     async def irecv_tensor_dict(
@@ -328,7 +462,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
         ranks: Iterable[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[AsyncWork[tuple[dict[Any, Any], int]] | None]:
-        """As ``GroupCoordinator.irecv_tensor_dict``."""
+        """Begins `recv_tensor_dict`; what is waited for gives the map, and the rank in the group it came from."""
         return await self._begin_receive("recv_tensor_dict", src, ranks, options)
 
     # --- queues, graphs and the end ------------------------------------------------------------------------
@@ -343,7 +477,19 @@ class AsyncGroupCoordinator(CoordinatorCore):
         max_chunks: int = 6,
         **options: Unpack[MemberOptions],
     ) -> list[AsyncQueue | None]:
-        """As ``GroupCoordinator.create_mq_broadcaster``."""
+        """Makes in each group a queue from one member to all others: in all groups, or in none.
+
+        Args:
+            writer_rank: Rank in the group that writes.
+            external_writer_handle: None: there are no writers outside the gang.
+            blocking: Taken and not looked at: a queue that is made is ready.
+            max_chunk_bytes: As of ``AsyncGang.new_queue``.
+            max_chunks: As of ``AsyncGang.new_queue``.
+            **options: See the class.
+
+        Returns:
+            By rank the queue of its group.
+        """
         coordinated.check_own("create_mq_broadcaster", external_writer_handle=external_writer_handle)
         procedure = self._procedures.queue_in_each(writer_rank, max_chunk_bytes, max_chunks, dict(options))
         made = [AsyncQueue(self._gang, queue) for queue in await self._gang._carried_out(procedure)]
@@ -358,7 +504,18 @@ class AsyncGroupCoordinator(CoordinatorCore):
         max_chunks: int = 6,
         **options: Unpack[MemberOptions],
     ) -> list[AsyncQueue | None]:
-        """As ``GroupCoordinator.create_single_reader_mq_broadcasters``."""
+        """Makes in each group a queue from each other member to one reader: in all groups, or in none.
+
+        Args:
+            reader_rank_in_group: Who reads.
+            blocking: Taken and not looked at: a queue that is made is ready.
+            max_chunk_bytes: As of ``AsyncGang.new_queue``.
+            max_chunks: As of ``AsyncGang.new_queue``.
+            **options: See the class.
+
+        Returns:
+            By rank the queue that it writes, None for readers.
+        """
         procedure = self._procedures.queues_to_one_reader(
             reader_rank_in_group, max_chunk_bytes, max_chunks, dict(options)
         )
@@ -369,7 +526,14 @@ class AsyncGroupCoordinator(CoordinatorCore):
 
     @contextlib.asynccontextmanager
     async def graph_capture(self, graph_capture_context: None = None) -> AsyncIterator[list[Graph | None]]:
-        """As ``GroupCoordinator.graph_capture``."""
+        """Records what is done in each group inside a ``with`` statement: see ``AsyncGang.graph_capture``.
+
+        Args:
+            graph_capture_context: None: it has no CUDA stream.
+
+        Gives:
+            By rank the graph of its group, for ``AsyncGang.replay``.
+        """
         coordinated.check_own("graph_capture", graph_capture_context=graph_capture_context)
         async with contextlib.AsyncExitStack() as stack:
             graphs = [
@@ -379,7 +543,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
             yield self._procedures.by_rank([[graph] * len(graph.ranks) for graph in graphs])
 
     async def destroy(self, *, timeout: float | None = None) -> None:
-        """As ``GroupCoordinator.destroy``."""
+        """Ends the groups and their queues, after the calls queued on them."""
         return await self._gang._carried_out(self._procedures.destroy(timeout))
 
     # --- inside --------------------------------------------------------------------------------------------

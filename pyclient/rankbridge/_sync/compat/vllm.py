@@ -1,3 +1,4 @@
+# Written by scripts/unasync.py from _async/compat/vllm.py: change that file, not this one.
 """vLLM's ``GroupCoordinator`` over a gang, blocking."""
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from rankbridge._plan.queue import MadeQueue
 from rankbridge._plan.ref import Ref
 from rankbridge._sync.gang import Gang
 from rankbridge._sync.queue import Queue
-from rankbridge._work import Work
+from rankbridge._sync.work import Work
 from rankbridge.errors import RankBridgeError
 
 __all__ = ["GroupCoordinator"]

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import functools
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 import grpc
 import grpc.aio
@@ -16,6 +16,7 @@ from rankbridge._plan.gang_calls import Joined, joined
 from rankbridge._plan.gang_core import all_values
 from rankbridge._transport.aio.grpc_stream import AsyncGrpcExecution
 from rankbridge._transport.aio.local_stream import AsyncLocalExecutions
+from rankbridge._transport.aio.pending import AsyncPending
 from rankbridge._transport.aio.stream import AsyncAnswer, AsyncExecution
 from rankbridge._transport.framing import EXECUTE, ExecutionOver, StreamLost, calling, parting, result_of
 from rankbridge._transport.shared_memory import SharedMemory, Steps
@@ -25,55 +26,7 @@ from rankbridge.errors import Outcome, RankBridgeError, ResourceExhaustedError, 
 
 T = TypeVar("T")
 
-__all__ = ["AsyncChannels", "AsyncPending"]
-
-
-class AsyncPending(Generic[T]):
-    """A call that was begun and may not have ended: ``Pending`` for asyncio.
-
-    Attributes:
-        operation: Kind of operation.
-        operation_id: Its id. Empty: it has none.
-        rank: Rank in the gang that was called.
-    """
-
-    def __init__(self, call: Call[T], task: asyncio.Task[T]) -> None:
-        """Holds a call in flight; made by ``AsyncRank.start``."""
-        self.operation = call.operation
-        self.operation_id = call.operation_id
-        self.rank = call.rank
-        self._task = task
-        self._call = call
-        # An error that nobody asks for is nobody's: asyncio would log it.
-        task.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
-
-    async def result(self, timeout: float | None = None) -> T:
-        """Waits for the end, as ``Pending.result``. Cancelling who waits does not cancel the call."""
-        await asyncio.wait([self._task], timeout=timeout)
-        if not self._task.done():
-            raise TimeoutError(f"{self.operation} at rank {self.rank} has not ended yet")
-        if self._task.cancelled():
-            raise self._call.cancelled()
-        return self._task.result()
-
-    async def exception(self, timeout: float | None = None) -> RankBridgeError | None:
-        """Waits for the end, and gives the error that `result` would raise, or None."""
-        return (await self.outcome(timeout)).error
-
-    async def outcome(self, timeout: float | None = None) -> Outcome[T]:
-        """Waits for the end, and gives value or error."""
-        try:
-            return Outcome(rank=self.rank, value=await self.result(timeout))
-        except RankBridgeError as error:
-            return Outcome(rank=self.rank, error=error)
-
-    def done(self) -> bool:
-        """Says whether the call has ended."""
-        return self._task.done()
-
-    def cancel(self) -> None:
-        """Stops waiting for the rank, which withdraws an operation that was not admitted yet. An ended call stays."""
-        self._task.cancel()
+__all__ = ["AsyncChannels"]
 
 
 class AsyncChannels:
@@ -132,11 +85,11 @@ class AsyncChannels:
         return AsyncPending(call, asyncio.create_task(self.run(call)))
 
     def stream(self, call: Call[T]) -> Any:
-        """As ``SyncChannels.stream``."""
+        """As ``Channels.stream``."""
         return self._callable(call)(call.request)
 
     async def read(self, call: Call[T], stream: Any) -> AsyncIterator[T]:
-        """As ``SyncChannels.read``."""
+        """As ``Channels.read``."""
         with self._failures(call):
             async for message in stream:
                 yield call.result(message)
@@ -179,7 +132,7 @@ class AsyncChannels:
         return found
 
     def send_by(self, stream: AsyncExecution | None, call: Call[T]) -> tuple[AsyncExecution, AsyncAnswer]:
-        """As ``SyncChannels.send_by``."""
+        """As ``Channels.send_by``."""
         if self.closed:
             raise call.refused()
         message = calling(call.request)
@@ -192,7 +145,7 @@ class AsyncChannels:
     async def answered(
         self, gang_call: Joined[T], stream: AsyncExecution, answer: AsyncAnswer
     ) -> list[Outcome[T]]:
-        """As ``SyncChannels.answered``. Cancelling who waits withdraws the call."""
+        """As ``Channels.answered``. Cancelling who waits withdraws the call."""
         call = gang_call.call
         try:
             outcomes = call.result(await self._answer_of(call, stream, answer))

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
+from rankbridge._transport.framing import ExecutionOver
+
 __all__ = ["AsyncAnswer", "AsyncExecution"]
 
 
@@ -43,8 +45,11 @@ class AsyncAnswer:
         return self._future.result()
 
     def response(self) -> bytes:
-        """What it was, once it has come. Raises why it has not."""
-        return self._future.result()
+        """What has come. Raises as `wait` why nothing has; ``ExecutionOver`` if the channel was closed."""
+        try:
+            return self._future.result()
+        except asyncio.CancelledError:
+            raise ExecutionOver from None
 
     def _come(self, response: bytes) -> None:
         self._future.set_result(response)

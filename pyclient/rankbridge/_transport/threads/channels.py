@@ -26,10 +26,10 @@ from rankbridge.errors import Outcome, RankBridgeError, ResourceExhaustedError, 
 
 T = TypeVar("T")
 
-__all__ = ["SyncChannels"]
+__all__ = ["Channels"]
 
 
-class SyncChannels:
+class Channels:
     """One channel to each rank.
 
     Attributes:

@@ -11,7 +11,7 @@ from rankbridge._transport.threads.stream import Answer, Execution
 from rankbridge.errors import Outcome, RankBridgeError
 
 if TYPE_CHECKING:
-    from rankbridge._transport.threads.channels import SyncChannels
+    from rankbridge._transport.threads.channels import Channels
     from rankbridge._transport.threads.pending import Pending
 
 T = TypeVar("T")
@@ -26,8 +26,8 @@ class SentPart(Generic[T]):
     waiting for this one.
     """
 
-    def __init__(self, channels: SyncChannels, call: Call[T], stream: Execution, answer: Answer) -> None:
-        """Made by ``SyncChannels``, of what was sent."""
+    def __init__(self, channels: Channels, call: Call[T], stream: Execution, answer: Answer) -> None:
+        """Made by ``Channels``, of what was sent."""
         self._channels = channels
         self._call = call
         self._stream = stream

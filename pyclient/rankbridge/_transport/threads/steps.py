@@ -12,7 +12,7 @@ from rankbridge._transport.threads.pending import Pending
 from rankbridge.errors import Outcome
 
 if TYPE_CHECKING:
-    from rankbridge._transport.threads.channels import SyncChannels
+    from rankbridge._transport.threads.channels import Channels
 
 T = TypeVar("T")
 
@@ -22,8 +22,8 @@ __all__ = ["AtOnce", "InSteps"]
 class InSteps(Generic[T]):
     """A call that is made as several, one after the other, in the thread that runs it; any thread may cancel it."""
 
-    def __init__(self, channels: SyncChannels, steps: Steps[T]) -> None:
-        """Made by ``SyncChannels``, to run once."""
+    def __init__(self, channels: Channels, steps: Steps[T]) -> None:
+        """Made by ``Channels``, to run once."""
         self._channels = channels
         self._steps = steps
         self._lock = threading.Lock()
@@ -78,8 +78,8 @@ class InSteps(Generic[T]):
 class AtOnce(Generic[T]):
     """Calls that are made at once, in the thread that runs it; any thread may cancel them."""
 
-    def __init__(self, channels: SyncChannels, calls: Sequence[Call[T]]) -> None:
-        """Made by ``SyncChannels``, to run once."""
+    def __init__(self, channels: Channels, calls: Sequence[Call[T]]) -> None:
+        """Made by ``Channels``, to run once."""
         self._channels = channels
         self._calls = calls
         self._lock = threading.Lock()

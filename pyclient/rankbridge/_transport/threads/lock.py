@@ -1,0 +1,7 @@
+"""What keeps threads apart."""
+
+from __future__ import annotations
+
+from threading import Lock
+
+__all__ = ["Lock"]
