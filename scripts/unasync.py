@@ -18,6 +18,8 @@ SOURCE, BLOCKING = CLIENT / "_async", CLIENT / "_sync"
 NOTICE = "# Written by scripts/unasync.py from {source}: change that file, not this one.\n"
 
 REPLACEMENTS = [
+    (r"\ban ``async with``", "a ``with``"),
+    (r"\ban ``Async", "a ``"),
     (r"async (def|with|for)\b", r"\1"),
     (r"\bawait ", ""),
     (r"\bAsync(Iterator|Iterable|Generator|ContextManager|ExitStack)\b", r"\1"),
@@ -30,6 +32,8 @@ REPLACEMENTS = [
     (r"\brankbridge\._async\b", "rankbridge._sync"),
     (r"\brankbridge\._transport\.aio\b", "rankbridge._transport.threads"),
     (r"\bAsync([A-Z]\w*)", r"\1"),
+    (r"\bthe asyncio client\b", "the blocking client"),
+    (r"\bare awaited\b", "block"),
     (r", for asyncio\.", ", blocking."),
 ]
 """Patterns and what takes their place, in this order, in every line, docstrings too."""

@@ -1,4 +1,4 @@
-"""What every part of the blocking front stands on: a gang's calls and one rank's, over its channels."""
+"""What every part of the asyncio client stands on: a gang's calls and one rank's, over its channels."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ __all__ = ["AsyncGangFront", "AsyncRankFront"]
 
 
 class AsyncGangFront(Core):
-    """A gang whose calls block."""
+    """A gang whose calls are awaited."""
 
     _channels: AsyncChannels
 
@@ -52,7 +52,7 @@ class AsyncGangFront(Core):
 
 
 class AsyncRankFront:
-    """A rank whose calls block.
+    """A rank whose calls are awaited.
 
     Attributes:
         rank: Rank in the gang.

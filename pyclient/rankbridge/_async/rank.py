@@ -2,27 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import contextlib
+from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy.typing as npt
 
-from rankbridge._async.coalesced import AsyncRankCoalesced
-from rankbridge._async.events import AsyncRankEvents
-from rankbridge._async.gathers import AsyncRankGathers
-from rankbridge._async.graphs import AsyncRankGraphs
-from rankbridge._async.objects import AsyncRankObjects
-from rankbridge._async.point_to_point import AsyncRankPointToPoint
-from rankbridge._async.program_runs import AsyncRankRuns
-from rankbridge._async.queue import AsyncRankQueues
-from rankbridge._async.rank_collectives import AsyncRankCollectives
+from rankbridge._async.events import AsyncEvents
+from rankbridge._async.front import AsyncRankFront
+from rankbridge._async.work import AsyncWork
 from rankbridge._plan import operations as ops
+from rankbridge._plan.events import EventKind, Position, watch
+from rankbridge._plan.gang_core import with_id
+from rankbridge._plan.graph import Graph
+from rankbridge._plan.groups import Group
 from rankbridge._plan.inits import Init
-from rankbridge._plan.operations import CallOptions, Form, MemberOptions
+from rankbridge._plan.operations import (
+    CallOptions,
+    Collective,
+    Expected,
+    Form,
+    GatherLayout,
+    MemberOptions,
+    ReduceOp,
+)
+from rankbridge._plan.program import Program
+from rankbridge._plan.program_steps import Named
+from rankbridge._plan.queue import NamedQueue, QueueDescription
 from rankbridge._plan.ref import Ref
-from rankbridge._plan.status import Group, OperationStatus, RankStatus
+from rankbridge._plan.status import OperationStatus, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike
+from rankbridge._plan.watched import starts_at
 from rankbridge._transport.aio.pending import AsyncPending
+from rankbridge.errors import RankBridgeError
 
 if TYPE_CHECKING:
     import torch
@@ -30,22 +42,23 @@ if TYPE_CHECKING:
 __all__ = ["AsyncRank"]
 
 
-class AsyncRank(
-    AsyncRankCollectives,
-    AsyncRankGathers,
-    AsyncRankObjects,
-    AsyncRankPointToPoint,
-    AsyncRankCoalesced,
-    AsyncRankRuns,
-    AsyncRankGraphs,
-    AsyncRankQueues,
-    AsyncRankEvents,
-):
+class AsyncRank(AsyncRankFront):
     """One rank of a gang: ``gang[2]``.
 
     Every method raises ``RankBridgeError``, as its subclasses tell. A collective is called on every member of
-    its group; called here, it waits for the others to be called too. ``**options`` are ``CallOptions``:
-    `group`, `timeout` in seconds, `operation_id` (none unless given), `generation`.
+    its group; called here, it waits for the others to be called too. ``AsyncGang`` describes what each of them does.
+    ``**options`` are ``CallOptions``: `group`, `timeout` in seconds, `operation_id` (none unless given), `generation`.
+
+    A send waits for its receive and a receive for its send, each for its own timeout; then the data moves. They meet
+    by source, destination and tag, in the order in which they came, and neither wait for the group's collectives nor
+    hold them up. A kind is received by its own kind. ``isend`` and ``irecv`` of each kind begin it and give an
+    ``AsyncWork`` to wait for. Of all of them:
+
+    - `dst_rank_in_group` is who receives; `src_rank_in_group` who sends, None: whoever does; `tag`, 0 to 2**32 - 1,
+      separates messages between the same two.
+    - ``RankOutOfRangeError``: there is no such member. ``InvalidArgumentError``: the other member is this one.
+      ``MismatchError``: the two are not of one kind, or what comes is not what is expected. ``PeerMissingError``: the
+      other member did not come in time. Nothing has moved after any of these.
 
     Attributes:
         rank: Rank in the gang.
@@ -230,3 +243,511 @@ class AsyncRank(
             token = page.next_page_token
             if not token:
                 return refs
+
+    # --- collectives on tensors --------------------------------------------------------------------------
+
+    async def barrier(self, **options: Unpack[CallOptions]) -> None:
+        """Waits for all members of the group."""
+        return await self._run(ops.barrier(self._scope, **options))
+
+    async def broadcast(
+        self, ref: Ref, *, src_rank_in_group: int = 0, in_place: bool = False, **options: Unpack[CallOptions]
+    ) -> Ref:
+        """Gives every member a tensor equal to the source's; see ``AsyncGang.broadcast``."""
+        call = ops.broadcast(
+            self._scope, ref, src_rank_in_group=src_rank_in_group, in_place=in_place, **options
+        )
+        return await self._run(call)
+
+    async def scatter(
+        self, ref: Ref, *, src_rank_in_group: int = 0, dim: int = 0, **options: Unpack[CallOptions]
+    ) -> Ref:
+        """Divides the source's tensor among the members; see ``AsyncGang.scatter``."""
+        call = ops.scatter(self._scope, ref, src_rank_in_group=src_rank_in_group, dim=dim, **options)
+        return await self._run(call)
+
+    async def reduce(
+        self,
+        ref: Ref,
+        *,
+        op: ReduceOp = "sum",
+        dst_rank_in_group: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> Ref | None:
+        """Reduces the members' tensors at the destination; see ``AsyncGang.reduce``."""
+        call = ops.reduce(self._scope, ref, op=op, dst_rank_in_group=dst_rank_in_group, **options)
+        return await self._run(call)
+
+    async def all_reduce(
+        self, ref: Ref, *, op: ReduceOp = "sum", in_place: bool = False, **options: Unpack[CallOptions]
+    ) -> Ref:
+        """Reduces the members' tensors, element by element; see ``AsyncGang.all_reduce``."""
+        return await self._run(ops.all_reduce(self._scope, ref, op=op, in_place=in_place, **options))
+
+    async def reduce_scatter(
+        self,
+        ref: Ref,
+        *,
+        op: ReduceOp = "sum",
+        dim: int = -1,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Ref:
+        """Divides the reduction of the members' tensors among them; see ``AsyncGang.reduce_scatter``."""
+        call = ops.reduce_scatter(self._scope, ref, op=op, dim=dim, sizes=sizes, **options)
+        return await self._run(call)
+
+    async def all_to_all(
+        self,
+        ref: Ref,
+        *,
+        dim: int = 0,
+        input_sizes: Sequence[int] | None = None,
+        output_sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Ref:
+        """Sends every member its part of every member's tensor; see ``AsyncGang.all_to_all``.
+
+        Args:
+            ref: This member's tensor.
+            dim: Dimension along which to divide and to concatenate; negative counts from the last.
+            input_sizes: Size along `dim` of what goes to each member, by rank in group; they add up to the tensor's.
+                None, as `output_sizes` must be then: equal parts.
+            output_sizes: Size along `dim` of what comes from each member, by rank in group.
+            **options: See the class.
+
+        Raises:
+            InvalidArgumentError: The tensor cannot be divided so, or one of the lists is missing.
+            MismatchError: A member expects something else than another one sends. All members are told which, and
+                nothing has moved.
+        """
+        call = ops.all_to_all(
+            self._scope, ref, dim=dim, input_sizes=input_sizes, output_sizes=output_sizes, **options
+        )
+        return await self._run(call)
+
+    async def scan(
+        self, ref: Ref, *, op: ReduceOp = "sum", exclusive: bool = False, **options: Unpack[CallOptions]
+    ) -> Ref:
+        """Reduces the tensors of the members up to this one; see ``AsyncGang.scan``."""
+        return await self._run(ops.scan(self._scope, ref, op=op, exclusive=exclusive, **options))
+
+    # --- gathers, in any layout --------------------------------------------------------------------------
+
+    async def gather(
+        self,
+        ref: Ref,
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: GatherLayout = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> Any:
+        """Collects the members' tensors at the destination: a ref or a list of refs there, None elsewhere.
+
+        See ``AsyncGang.gather``.
+        """
+        call = ops.gather(
+            self._scope,
+            ref,
+            dst_rank_in_group=dst_rank_in_group,
+            dim=dim,
+            sizes=sizes,
+            layout=layout,
+            ragged=ragged,
+            **options,
+        )
+        return await self._run(call)
+
+    @overload
+    async def all_gather(
+        self,
+        ref: Ref,
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["concatenated", "stacked"] = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> Ref: ...
+    @overload
+    async def all_gather(
+        self,
+        ref: Ref,
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["list"],
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]: ...
+
+    async def all_gather(
+        self,
+        ref: Ref,
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: GatherLayout = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> Any:
+        """Collects the members' tensors at all of them: a ref, or a list of refs. See ``AsyncGang.all_gather``."""
+        call = ops.all_gather(self._scope, ref, dim=dim, sizes=sizes, layout=layout, ragged=ragged, **options)
+        return await self._run(call)
+
+    # --- values by value, and maps of tensors ------------------------------------------------------------
+
+    async def broadcast_object(
+        self, value: object = None, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> Any:
+        """Gives the source's value; `value` counts at the source alone. See ``AsyncGang.broadcast_object``."""
+        call = ops.broadcast_object(self._scope, value, src_rank_in_group=src_rank_in_group, **options)
+        return await self._run(call)
+
+    async def broadcast_object_list(
+        self,
+        values: Sequence[object] | None = None,
+        *,
+        src_rank_in_group: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> list[Any]:
+        """Gives the source's list; `values` count at the source alone. See ``AsyncGang.broadcast_object_list``.
+
+        Raises:
+            InvalidArgumentError: `values` are given and no list.
+        """
+        given = None if values is None else ops.checked_list("broadcast_object_list", values)
+        call = ops.broadcast_object(self._scope, given, src_rank_in_group=src_rank_in_group, **options)
+        listed: list[Any] = await self._run(call)
+        return listed
+
+    async def scatter_object(
+        self,
+        values: Sequence[object] | None = None,
+        *,
+        src_rank_in_group: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> Any:
+        """Gives this member's of the source's values; `values` count there alone. See ``AsyncGang.scatter_object``."""
+        call = ops.scatter_object(self._scope, values, src_rank_in_group=src_rank_in_group, **options)
+        return await self._run(call)
+
+    async def gather_object(
+        self, value: object, *, dst_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> list[Any] | None:
+        """Gives the list of all values at the destination, elsewhere None. See ``AsyncGang.gather_object``."""
+        call = ops.gather_object(self._scope, value, dst_rank_in_group=dst_rank_in_group, **options)
+        return await self._run(call)
+
+    async def all_gather_object(self, value: object, **options: Unpack[CallOptions]) -> list[Any]:
+        """Gives the list of all values. See ``AsyncGang.all_gather_object``."""
+        return await self._run(ops.all_gather_object(self._scope, value, **options))
+
+    async def all_reduce_value(
+        self, value: float, *, op: ReduceOp = "sum", **options: Unpack[CallOptions]
+    ) -> Any:
+        """Gives the reduction of all members' numbers. See ``AsyncGang.all_reduce_value``."""
+        return await self._run(ops.all_reduce_value(self._scope, value, op=op, **options))
+
+    async def broadcast_tensor_dict(
+        self,
+        tensors: Mapping[Any, Any] | None = None,
+        *,
+        src_rank_in_group: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> dict[Any, Any]:
+        """Gives the source's map; `tensors` count at the source alone. See ``AsyncGang.broadcast_tensor_dict``."""
+        call = ops.broadcast_tensor_dict(self._scope, tensors, src_rank_in_group=src_rank_in_group, **options)
+        return await self._run(call)
+
+    # --- point to point ----------------------------------------------------------------------------------
+
+    async def send(
+        self, ref: Ref, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
+    ) -> None:
+        """Sends a tensor, and returns when it has left this rank."""
+        call = ops.send(self._scope, ref, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
+        return await self._run(call)
+
+    async def recv(
+        self,
+        *,
+        src_rank_in_group: int | None = None,
+        tag: int = 0,
+        expected: Expected | None = None,
+        **options: Unpack[CallOptions],
+    ) -> tuple[Ref, int]:
+        """Receives a tensor.
+
+        Args:
+            src_rank_in_group: Who sends. None: whoever does.
+            tag: Tag of the message.
+            expected: A ref of this rank, of the dtype and shape that must come: it takes what comes. Or a pair of
+                dtype and shape. None: whatever comes.
+            **options: See the class.
+
+        Returns:
+            A ref on what came (the one expected, if a ref was), and the rank in group that it came from.
+        """
+        call = ops.recv(
+            self._scope, src_rank_in_group=src_rank_in_group, tag=tag, expected=expected, **options
+        )
+        return await self._run(call)
+
+    async def send_object(
+        self, value: object, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
+    ) -> None:
+        """Sends a value: whatever ``to_value`` takes. A ref in it travels as the handle that it is."""
+        call = ops.send_object(self._scope, value, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
+        return await self._run(call)
+
+    async def recv_object(
+        self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
+    ) -> tuple[Any, int]:
+        """Receives a value, and gives it and the rank in group that it came from."""
+        call = ops.recv_object(self._scope, src_rank_in_group=src_rank_in_group, tag=tag, **options)
+        return await self._run(call)
+
+    async def send_tensor_dict(
+        self,
+        tensors: Mapping[Any, Any],
+        *,
+        dst_rank_in_group: int,
+        tag: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> None:
+        """Sends a map of tensors: values, maps in it included, whose refs are tensors of this rank and one session."""
+        call = ops.send_tensor_dict(
+            self._scope, tensors, dst_rank_in_group=dst_rank_in_group, tag=tag, **options
+        )
+        return await self._run(call)
+
+    async def recv_tensor_dict(
+        self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
+    ) -> tuple[dict[Any, Any], int]:
+        """Receives a map of tensors: gives it, with refs on new tensors here, and the rank in group it came from."""
+        call = ops.recv_tensor_dict(self._scope, src_rank_in_group=src_rank_in_group, tag=tag, **options)
+        return await self._run(call)
+
+    async def isend(
+        self, ref: Ref, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
+    ) -> AsyncWork[None]:
+        """Begins `send`, and returns as soon as the rank has it."""
+        return await self._begin("send", ref, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
+
+    async def irecv(
+        self,
+        *,
+        src_rank_in_group: int | None = None,
+        tag: int = 0,
+        expected: Expected | None = None,
+        **options: Unpack[CallOptions],
+    ) -> AsyncWork[tuple[Ref, int]]:
+        """Begins `recv`, and returns as soon as the rank has it."""
+        return await self._begin(
+            "recv", src_rank_in_group=src_rank_in_group, tag=tag, expected=expected, **options
+        )
+
+    async def isend_object(
+        self, value: object, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
+    ) -> AsyncWork[None]:
+        """Begins `send_object`, and returns as soon as the rank has it."""
+        return await self._begin(
+            "send_object", value, dst_rank_in_group=dst_rank_in_group, tag=tag, **options
+        )
+
+    async def irecv_object(
+        self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
+    ) -> AsyncWork[tuple[Any, int]]:
+        """Begins `recv_object`, and returns as soon as the rank has it."""
+        return await self._begin("recv_object", src_rank_in_group=src_rank_in_group, tag=tag, **options)
+
+    async def isend_tensor_dict(
+        self,
+        tensors: Mapping[Any, Any],
+        *,
+        dst_rank_in_group: int,
+        tag: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> AsyncWork[None]:
+        """Begins `send_tensor_dict`, and returns as soon as the rank has it."""
+        return await self._begin(
+            "send_tensor_dict", tensors, dst_rank_in_group=dst_rank_in_group, tag=tag, **options
+        )
+
+    async def irecv_tensor_dict(
+        self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
+    ) -> AsyncWork[tuple[dict[Any, Any], int]]:
+        """Begins `recv_tensor_dict`, and returns as soon as the rank has it."""
+        return await self._begin("recv_tensor_dict", src_rank_in_group=src_rank_in_group, tag=tag, **options)
+
+    async def _begin(self, operation: str, *args: Any, **options: Any) -> AsyncWork[Any]:
+        call = ops.submitting(operation)(self._scope, *args, **with_id(options))
+        channels = self._gang._channels
+        try:
+            await channels.run(call)
+        except BaseException as error:
+            if not isinstance(error, RankBridgeError) or error.indefinite:
+                # The rank may have it, and nobody would ever ask for it.
+                await channels.outcomes([ops.cancel(self._scope, call.operation_id)])
+            raise
+        timeout = options.get("timeout") or self._gang.timeout
+        return AsyncWork(channels, call.operation_id, [self.rank], self._gang._scope, timeout)
+
+    # --- several collectives as one operation ------------------------------------------------------------
+
+    async def coalesce(self, collectives: Sequence[Collective], **options: Unpack[CallOptions]) -> list[Any]:
+        """Does this member's part of several collectives, and gives what each gives here. See ``AsyncGang.coalesce``.
+
+        Args:
+            collectives: For each the name of its method, this rank's ref, and its options.
+            **options: Of the one call.
+        """
+        return await self._run(ops.coalesce(self._scope, collectives, **options))
+
+    # --- programs ----------------------------------------------------------------------------------------
+
+    async def run(
+        self, program: Program, *, keep: Sequence[Named] = (), **options: Unpack[CallOptions]
+    ) -> list[Any]:
+        """Runs this member's part of a program; the other members run theirs. See ``AsyncGang.run``.
+
+        Args:
+            program: The program, whose steps take refs of this rank. All members' steps are the same ones.
+            keep: What is kept.
+            **options: Of the one call.
+
+        Returns:
+            For each name in `keep`, in order, what the collective gives here: a ref, a list of refs, or None.
+        """
+        return await self._run(ops.run_program(self._scope, program, keep=keep, **options))
+
+    # --- graphs ------------------------------------------------------------------------------------------
+
+    @contextlib.asynccontextmanager
+    async def graph_capture(
+        self, name: str | None = None, *, group: str | Group = "world"
+    ) -> AsyncIterator[Graph]:
+        """Records this rank's part of what ``AsyncGang.graph_capture`` records."""
+        scope = self._scope
+        graph = await self._run(ops.begin_capture(scope, name, group=group))
+        try:
+            yield graph
+        except BaseException:
+            for ended in await self._gang._channels.outcomes([ops.end_capture(scope, group=group)]):
+                if ended.value is not None:
+                    await self._gang._channels.outcomes([ops.release_graph(scope, ended.value)])
+            raise
+        graph.operations = (await self._run(ops.end_capture(scope, group=group))).operations
+
+    async def begin_capture(self, name: str | None = None, *, group: str | Group = "world") -> Graph:
+        """Begins to record on this rank. See ``AsyncGang.begin_capture``."""
+        return await self._run(ops.begin_capture(self._scope, name, group=group))
+
+    async def end_capture(self, *, group: str | Group = "world") -> Graph:
+        """Ends what the session records in a group on this rank, and keeps it. See ``AsyncGang.end_capture``."""
+        return await self._run(ops.end_capture(self._scope, group=group))
+
+    async def replay(self, graph: str | Graph, **options: Unpack[CallOptions]) -> list[Any]:
+        """Runs this rank's part of a graph again; the other members run theirs. See ``AsyncGang.replay``.
+
+        Args:
+            graph: The graph, or its name in the current session.
+            **options: ``CallOptions``. The group is the graph's own, unless it is named.
+
+        Returns:
+            What each collective gives here, in order.
+        """
+        return await self._run(ops.replay(self._scope, graph, **options))
+
+    async def release_graph(self, graph: str | Graph) -> Graph:
+        """Forgets this rank's part of a graph, and gives it as it was. See ``AsyncGang.release_graph``."""
+        return await self._run(ops.release_graph(self._scope, graph))
+
+    # --- message queues ----------------------------------------------------------------------------------
+
+    async def new_queue(
+        self,
+        name: str,
+        *,
+        writer_rank_in_group: int = 0,
+        reader_ranks_in_group: Iterable[int] | None = None,
+        max_chunk_bytes: int | None = None,
+        max_chunks: int | None = None,
+        **options: Unpack[CallOptions],
+    ) -> QueueDescription:
+        """Makes a queue; called on every member of the group. See ``AsyncGang.new_queue``."""
+        call = ops.new_queue(
+            self._scope,
+            name,
+            writer_rank_in_group=writer_rank_in_group,
+            reader_ranks_in_group=reader_ranks_in_group,
+            max_chunk_bytes=max_chunk_bytes,
+            max_chunks=max_chunks,
+            **options,
+        )
+        return await self._run(call)
+
+    async def enqueue(self, queue: str | NamedQueue, value: object, **options: Unpack[CallOptions]) -> None:
+        """Writes a value, as the queue's writer. See ``AsyncQueue.enqueue``.
+
+        Args:
+            queue: The queue, or its name in the group of `options`.
+            value: Whatever ``to_value`` takes.
+            **options: See the class.
+        """
+        return await self._run(ops.enqueue(self._scope, queue, value, **options))
+
+    async def dequeue(self, queue: str | NamedQueue, **options: Unpack[CallOptions]) -> Any:
+        """Reads the next value, as one of the queue's readers. See ``AsyncQueue.dequeue``.
+
+        Args:
+            queue: The queue, or its name in the group of `options`.
+            **options: See the class.
+        """
+        return await self._run(ops.dequeue(self._scope, queue, **options))
+
+    async def shut_down_queue(
+        self, queue: str | NamedQueue, **options: Unpack[CallOptions]
+    ) -> QueueDescription:
+        """Ends this rank's end of a queue, and gives it as it was. See ``AsyncQueue.shut_down``.
+
+        Args:
+            queue: The queue, or its name in the group of `options`.
+            **options: See the class.
+        """
+        return await self._run(ops.shut_down_queue(self._scope, queue, **options))
+
+    async def queues(self) -> list[QueueDescription]:
+        """Describes every queue that this rank has an end of, by group and name."""
+        return await self._run(ops.queues(self._scope))
+
+    # --- events ------------------------------------------------------------------------------------------
+
+    async def events(
+        self,
+        kinds: Iterable[EventKind] = (),
+        *,
+        after: Position | int | None = None,
+        timeout: float | None = None,
+    ) -> AsyncEvents:
+        """Watches what happens on this rank.
+
+        Args:
+            kinds: Which kinds of events: "formed", "over", "mismatch", "peer_missing", "straggler". None named: all.
+            after: The events after the one of this number, as far as the rank has kept them; 0: all that it has.
+                With a ``Position``, another process in the rank's place begins with all that it has. None: what
+                happens from now on.
+            timeout: Longest time until the rank says that it is watched, in seconds. None: the gang's default.
+                Watching itself goes on for as long as it is wanted.
+
+        Returns:
+            An iterator, which raises what ends the watch (``UnavailableError``: the rank is gone), and ends when
+            the rank stops in good order.
+        """
+        starts = starts_at(after, [self.rank])
+        call = watch(self._scope, kinds, starts[self.rank], timeout)
+        return await AsyncEvents(self._gang._channels, [call], starts, alone=True)._begin()

@@ -20,7 +20,7 @@ from rankbridge._transport.aio.stream import AsyncAnswer, AsyncExecution
 from rankbridge._transport.framing import ExecutionOver, StreamLost
 from rankbridge.errors import GangError, InvalidArgumentError, Outcome, RankBridgeError
 
-__all__ = ["AsyncGangStream", "AsyncGangStreams", "AsyncStreamed"]
+__all__ = ["AsyncGangStream", "AsyncStreamed"]
 
 
 class AsyncStreamed(StreamedCore):
@@ -51,7 +51,7 @@ class AsyncStreamed(StreamedCore):
     async def result(self) -> Any:
         """Waits until it is answered, at most until its deadline. May be called again.
 
-        What interrupts the waiting, as Ctrl-C does, withdraws it.
+        An interrupted wait (Ctrl-C, a cancelled task) withdraws it.
 
         Returns:
             What the direct call gives.
@@ -183,23 +183,3 @@ def _withdraw(begun: list[AsyncStreamed]) -> None:
     """The last first: none is begun because one before it is not any more."""
     for streamed in reversed(begun):
         streamed.cancel()
-
-
-class AsyncGangStreams(AsyncGangFront):
-    """How a ``AsyncGang`` is driven by streams."""
-
-    def stream(self, group: str | Group = "world") -> AsyncGangStream:
-        """Opens a stream of operations of one group: gang calls, of which the next is sent while one runs.
-
-        For example::
-
-            with gang.stream() as stream:
-                for batch in batches:
-                    stream.submit("all_reduce", batch, in_place=True)
-                total = stream.submit("all_gather", parts)
-            rows = total.result()
-
-        Args:
-            group: The group, or its name. A name other than "world" is looked up with each operation.
-        """
-        return AsyncGangStream(self, group)

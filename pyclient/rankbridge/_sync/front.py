@@ -1,5 +1,5 @@
 # Written by scripts/unasync.py from _async/front.py: change that file, not this one.
-"""What every part of the blocking front stands on: a gang's calls and one rank's, over its channels."""
+"""What every part of the blocking client stands on: a gang's calls and one rank's, over its channels."""
 
 from __future__ import annotations
 

@@ -4,40 +4,63 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from types import TracebackType
-from typing import Any, Self, TypeVar, Unpack
+from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
 
 import grpc
 
+from rankbridge._plan import (
+    compositions,
+    graph_procedures,
+    group_procedures,
+    procedures,
+    queue_procedures,
+    rounds,
+)
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
+from rankbridge._plan.compositions import checked_flag
+from rankbridge._plan.events import EventKind, Position, watch
 from rankbridge._plan.gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
-from rankbridge._plan.operations import CallOptions, Calls, MemberOptions
-from rankbridge._plan.procedures import anything, finishing, member_calls, members_for
-from rankbridge._plan.status import Formed, Group, RankStatus
-from rankbridge._sync.averaging import GangAveraging
-from rankbridge._sync.coalesced import GangCoalesced
-from rankbridge._sync.coordinator import GangCoordinator
-from rankbridge._sync.events import GangEvents
-from rankbridge._sync.gang_collectives import GangCollectives
-from rankbridge._sync.gang_groups import GangGroups
-from rankbridge._sync.gang_refs import GangRefs
-from rankbridge._sync.gathers import GangGathers
-from rankbridge._sync.graphs import GangGraphs
-from rankbridge._sync.objects import GangObjects
-from rankbridge._sync.program_runs import GangRuns
-from rankbridge._sync.queue import GangQueues
+from rankbridge._plan.graph import Graph
+from rankbridge._plan.group_procedures import GroupLike
+from rankbridge._plan.groups import Group
+from rankbridge._plan.inits import Init
+from rankbridge._plan.layout import Layout
+from rankbridge._plan.mesh import Mesh
+from rankbridge._plan.operations import (
+    CallOptions,
+    Calls,
+    Collective,
+    Form,
+    GatherLayout,
+    MemberOptions,
+    ReduceOp,
+)
+from rankbridge._plan.procedures import anything, finishing, member_calls, members_for, replaying
+from rankbridge._plan.program import Program
+from rankbridge._plan.program_steps import Named
+from rankbridge._plan.ref import Ref
+from rankbridge._plan.rounds import Round
+from rankbridge._plan.status import Formed, RankStatus
+from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
+from rankbridge._plan.watched import starts_at
+from rankbridge._sync.events import Events
+from rankbridge._sync.front import GangFront
+from rankbridge._sync.queue import Queue
 from rankbridge._sync.rank import Rank
-from rankbridge._sync.stream import GangStreams
+from rankbridge._sync.stream import GangStream
 from rankbridge._sync.submitted import Submitted
-from rankbridge._sync.synchronizing import GangSynchronizing
 from rankbridge._transport.shared_memory import SharedMemory
 from rankbridge._transport.targets import Target, resolve
 from rankbridge._transport.threads.channels import Channels
 from rankbridge._transport.threads.renewing import Renewing
-from rankbridge.errors import RankBridgeError, UnavailableError
+from rankbridge.errors import GangError, RankBridgeError, UnavailableError
+
+if TYPE_CHECKING:
+    import torch
 
 T = TypeVar("T")
 
@@ -69,8 +92,8 @@ def connect(
         calls: How collectives are called: "ranks", each rank at once; or "gang", as one call to one rank, which passes
             it on. `calls` of a single call tells otherwise.
         shared_memory: True: large tensors come from ranks at unix sockets, and go to them, by memory that both share,
-            where that can be had; ``Rank.transfers`` tells. An array that was fetched so is of that memory, and as much
-            the caller's own as any other. False: always over gRPC. Without a session too.
+            where that is possible; ``Rank.transfers`` counts them. An array that was fetched so lies in that
+            memory, and is the caller's own. False, and without a session: always over gRPC.
 
     Returns:
         The gang; use it in a ``with`` statement, or close it.
@@ -82,7 +105,7 @@ def connect(
     """
     targets = resolve(target, secure=tls is not None)
     session_id = new_id() if session else ""
-    shared = SharedMemory(targets, session_id, ops.SHARED_CALLS) if session and shared_memory else None
+    shared = SharedMemory(targets, session_id) if session and shared_memory else None
     gang = Gang(
         Channels(targets, tls, shared),
         targets,
@@ -99,28 +122,28 @@ def connect(
     return gang
 
 
-class Gang(
-    GangRefs,
-    GangCollectives,
-    GangGathers,
-    GangObjects,
-    GangCoalesced,
-    GangRuns,
-    GangStreams,
-    GangGraphs,
-    GangQueues,
-    GangCoordinator,
-    GangAveraging,
-    GangSynchronizing,
-    GangGroups,
-    GangEvents,
-):
+class Gang(GangFront):
     """All ranks of a job: ``gang.all_reduce(refs)``, ``gang[2]``, ``len(gang)``.
 
-    Lists of refs and values are in group order, one for each member; for "world" that is by rank. A call goes
-    to all ranks at once, and returns or raises when every rank's outcome is known. What fails raises one
-    ``GangError`` that is also of the cause's class and has every rank's outcome. ``**options`` are
-    ``CallOptions``: `group` (a ``Group`` or its name), `timeout` in seconds, `operation_id`, `generation`.
+    Lists of refs and values are in group order, one for each member; for "world" that is by rank. A call goes to all
+    ranks at once, and returns or raises when every rank's outcome is known. A failure raises one ``GangError`` that is
+    also of the cause's class and has every rank's outcome. The causes named at each method are definite: nothing has
+    happened on any rank, no input has changed, and the group is as good as before.
+
+    ``**options`` are ``CallOptions``: `group` (a ``Group`` or its name, "world" if not given), `timeout` in seconds,
+    `operation_id`, `generation`, `calls`.
+
+    Gathers have one of these layouts, here for n members with tensors [a, b]:
+
+    - "concatenated": one tensor, side by side along `dim`, the last if not given: [a, n b]. As vLLM's ``gather`` and
+      ``all_gather``, and with `sizes` its ``all_gatherv``, but along every dimension: vLLM knows the first alone.
+    - "stacked": one tensor with a dimension more, at place `dim`, the first if not given: [n, a, b]; ``torch.stack``.
+    - "list": a tensor for each member. As ``torch.distributed.all_gather``.
+
+    The members' shapes are alike but for `sizes`, which every caller gives; or they are `ragged`: then the members
+    exchange their shapes, which may differ along `dim` where they are concatenated, and in every way in a list.
+
+    Values are whatever ``to_value`` takes, of any size; results are as ``from_value`` gives them.
 
     Attributes:
         targets: gRPC target of each rank, by rank.
@@ -299,6 +322,1295 @@ class Gang(
         (formed,) = self._run_again([replace(call, wait_for_ready=True)])
         self._run_again(self._opens_again())
         return formed
+
+    # --- tensors on the ranks ----------------------------------------------------------------------------
+
+    def put(
+        self,
+        values: Sequence[TensorLike],
+        *,
+        group: str | Group = "world",
+        device: str = "",
+        timeout: float | None = None,
+    ) -> list[Ref]:
+        """Brings one tensor to each rank.
+
+        Args:
+            values: One for each member of `group`, in group order: whatever ``Rank.put`` takes.
+            group: Whose ranks get them.
+            device: "cpu", "cuda:0". Empty: each rank's own.
+            timeout: Seconds for the whole transfer. None: the default.
+        """
+        pairs = self._paired(self._members(group), values, "put")
+        return self._channels.run_all(
+            [ops.put(scope, value, device=device, timeout=timeout) for scope, value in pairs]
+        )
+
+    def put_same(
+        self,
+        value: TensorLike,
+        *,
+        group: str | Group = "world",
+        device: str = "",
+        timeout: float | None = None,
+    ) -> list[Ref]:
+        """Brings the same tensor to each rank; arguments as of `put`."""
+        tensor = as_tensor(value)
+        calls = self._on(self._members(group), ops.put, tensor, device=device, timeout=timeout)
+        return self._channels.run_all(calls)
+
+    @overload
+    def get(self, refs: Ref, *, to: Literal["numpy"] = "numpy", timeout: float | None = None) -> Array: ...
+    @overload
+    def get(self, refs: Ref, *, to: Literal["torch"], timeout: float | None = None) -> torch.Tensor: ...
+    @overload
+    def get(self, refs: Ref, *, to: Literal["tensor"], timeout: float | None = None) -> Tensor: ...
+    @overload
+    def get(
+        self, refs: Iterable[Ref], *, to: Literal["numpy"] = "numpy", timeout: float | None = None
+    ) -> list[Array]: ...
+    @overload
+    def get(
+        self, refs: Iterable[Ref], *, to: Literal["torch"], timeout: float | None = None
+    ) -> list[torch.Tensor]: ...
+    @overload
+    def get(
+        self, refs: Iterable[Ref], *, to: Literal["tensor"], timeout: float | None = None
+    ) -> list[Tensor]: ...
+
+    def get(self, refs: Ref | Iterable[Ref], *, to: Form = "numpy", timeout: float | None = None) -> Any:
+        """Fetches the tensor of one ref, or of each of several, each from its own rank.
+
+        Args:
+            refs: A ref, or several in any order.
+            to: "numpy": numpy arrays, or ``Tensor`` where numpy lacks the dtype. "torch": torch tensors on
+                the CPU. "tensor": ``Tensor``.
+            timeout: Seconds for the whole transfer. None: the default.
+        """
+        fetched = self._channels.run_all(self._on_owners(refs, ops.get, to=to, timeout=timeout))
+        return fetched[0] if isinstance(refs, Ref) else fetched
+
+    def create(
+        self,
+        dtype: object,
+        shape: Iterable[int] | int,
+        *,
+        init: Init | Sequence[Init] | None = None,
+        group: str | Group = "world",
+        device: str = "",
+    ) -> list[Ref]:
+        """Makes a tensor on each rank; nothing but its description travels.
+
+        Args:
+            dtype: Name ("bfloat16"), torch dtype or numpy dtype.
+            shape: Sizes, outermost first; the same on each rank.
+            init: `zeros` (if None), `full`, `arange`, `uniform` or `normal` of this package: one for all, or
+                one for each member.
+            group: Whose ranks get one.
+            device: "cpu", "cuda:0". Empty: each rank's own.
+        """
+        return self._channels.run_all(self._creates(self._members(group), dtype, shape, init, device))
+
+    @overload
+    def describe(self, refs: Ref) -> Ref: ...
+    @overload
+    def describe(self, refs: Iterable[Ref]) -> list[Ref]: ...
+
+    def describe(self, refs: Ref | Iterable[Ref]) -> Ref | list[Ref]:
+        """Asks for dtype, shape and device, as they are now, of one ref or of several in any order."""
+        described = self._channels.run_all(self._on_owners(refs, ops.describe))
+        return described[0] if isinstance(refs, Ref) else described
+
+    def list_refs(self) -> list[list[Ref]]:
+        """Lists, by rank, the refs of the current session, in the order in which they were made."""
+        pages = self._channels.run_all(self._on(self._all(), ops.list_refs))
+        return [
+            [*page.refs, *(rank._more_refs(page.next_page_token) if page.next_page_token else ())]
+            for rank, page in zip(self, pages, strict=True)
+        ]
+
+    def release(self, refs: Ref | Iterable[Ref]) -> int:
+        """Frees refs of any ranks and sessions, and gives their number.
+
+        Those of one rank and session are freed all or none; if one rank refuses, others may have freed
+        theirs.
+        """
+        return sum(self._channels.run_all(self._releases(refs)))
+
+    # --- collectives on tensors --------------------------------------------------------------------------
+
+    def broadcast(
+        self,
+        refs: Sequence[Ref],
+        *,
+        src_rank_in_group: int = 0,
+        in_place: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member a tensor equal to the source's.
+
+        Args:
+            refs: One of each member, in group order, all of equal dtype and shape.
+            src_rank_in_group: Whose tensor is sent.
+            in_place: True: the result takes the input's place under the same ref. False: it gets a new ref.
+            **options: See the class.
+        """
+        calls = self._on_refs(
+            refs, ops.broadcast, src_rank_in_group=src_rank_in_group, in_place=in_place, **options
+        )
+        return self._channels.run_all(calls)
+
+    def scatter(
+        self,
+        refs: Sequence[Ref],
+        *,
+        src_rank_in_group: int = 0,
+        dim: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member its part of the source's tensor, divided equally in group order.
+
+        The parts are those of ``torch.chunk``, as ``torch.distributed.scatter`` gives them: of [8, 3] and four
+        members, [2, 3] along dimension 0.
+
+        Args:
+            refs: One of each member, in group order: the source's is the whole, the others' are of the part's dtype
+                and shape, and say what is expected. They stay as they are.
+            src_rank_in_group: Whose tensor is divided.
+            dim: Dimension along which to divide; negative counts from the last.
+            **options: See the class.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: the source's tensor cannot be divided equally along `dim`;
+                ``RankOutOfRangeError``; ``MismatchError``: a member expects a part of another dtype or shape, or the
+                dims or sources differ.
+        """
+        calls = self._on_refs(refs, ops.scatter, src_rank_in_group=src_rank_in_group, dim=dim, **options)
+        return self._channels.run_all(calls)
+
+    def reduce(
+        self,
+        refs: Sequence[Ref],
+        *,
+        op: ReduceOp = "sum",
+        dst_rank_in_group: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref | None]:
+        """Gives one member the element-wise reduction of all members' tensors, as ``torch.distributed.reduce``.
+
+        Unlike there, no input changes.
+
+        Args:
+            refs: One of each member, in group order, all of equal dtype and shape.
+            op: As of `all_reduce`.
+            dst_rank_in_group: Who gets the result.
+            **options: See the class.
+
+        Returns:
+            A ref at the destination's place, None at all others.
+
+        Raises:
+            GangError: ``UnsupportedDtypeError``: the backend has no such reduction; ``RankOutOfRangeError``;
+                ``MismatchError``: the members' dtypes, shapes, ops or destinations differ.
+        """
+        calls = self._on_refs(refs, ops.reduce, op=op, dst_rank_in_group=dst_rank_in_group, **options)
+        return self._channels.run_all(calls)
+
+    def all_reduce(
+        self,
+        refs: Sequence[Ref],
+        *,
+        op: ReduceOp = "sum",
+        in_place: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member the element-wise reduction of all members' tensors.
+
+        Args:
+            refs: One of each member, in group order, all of equal dtype and shape.
+            op: "sum" (of bool: or), "product" (of bool: and), "min", "max", "avg" (no integers), or of the bits of
+                integers and bools "band", "bor", "bxor".
+            in_place: True: the result takes the input's place under the same ref. False: it gets a new ref.
+            **options: See the class.
+        """
+        return self._channels.run_all(
+            self._on_refs(refs, ops.all_reduce, op=op, in_place=in_place, **options)
+        )
+
+    def reduce_scatter(
+        self,
+        refs: Sequence[Ref],
+        *,
+        op: ReduceOp = "sum",
+        dim: int = -1,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member its part of the element-wise reduction of all members' tensors, divided in group order.
+
+        As vLLM's ``reduce_scatter``, and with `sizes` its ``reduce_scatterv``: of [4, 8] on each of four members,
+        [4, 2] along the last dimension. From the third dimension on vLLM divides in the wrong order; this does not.
+
+        Args:
+            refs: One of each member, in group order, all of equal dtype and shape, one dimension or more.
+            op: As of `all_reduce`.
+            dim: Dimension along which to divide; negative counts from the last.
+            sizes: Size of each member's part along `dim`, in group order, 0 or more; they add up to the tensors'. None:
+                equal parts.
+            **options: See the class.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: the tensors cannot be divided equally along `dim`, or not into `sizes`;
+                ``UnsupportedDtypeError``: the backend has no such reduction; ``MismatchError``: the members' dtypes,
+                shapes, ops, dims or sizes differ.
+        """
+        calls = self._on_refs(refs, ops.reduce_scatter, op=op, dim=dim, sizes=sizes, **options)
+        return self._channels.run_all(calls)
+
+    def all_to_all(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dim: int = 0,
+        sizes: Sequence[Sequence[int]] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member its parts of all members' tensors, concatenated in group order.
+
+        As ``torch.distributed.all_to_all_single``, but along any dimension: what each member gets is what it is sent
+        first by the first member, then by the second, and so on.
+
+        Args:
+            refs: One of each member, in group order, all of equal dtype, one dimension or more, and of equal shape,
+                but along `dim` if there are `sizes`.
+            dim: Dimension along which to divide and to concatenate; negative counts from the last.
+            sizes: ``sizes[a][b]``: size along `dim` of what the a-th member sends the b-th, 0 or more; a row adds up to
+                that member's tensor. None: equal parts.
+            **options: See the class.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: a member's tensor cannot be divided so; ``MismatchError``: the members'
+                dtypes, shapes or dims differ, or other callers on other ranks expect other sizes.
+            InvalidArgumentError: `sizes` are not a row for each member, with a size for each. Nothing was sent.
+        """
+        return self._channels.run_all(self._on_refs(refs, ops.all_to_all, dim=dim, sizes=sizes, **options))
+
+    def scan(
+        self,
+        refs: Sequence[Ref],
+        *,
+        op: ReduceOp = "sum",
+        exclusive: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives member m the element-wise reduction of the tensors of members 0 to m, as MPI's ``Scan``.
+
+        Args:
+            refs: One of each member, in group order, all of equal dtype and shape.
+            op: As of `all_reduce`, but "avg".
+            exclusive: True: of members 0 to m - 1, as MPI's ``Exscan``, and zeros for member 0; of sums only.
+            **options: See the class.
+
+        Raises:
+            GangError: ``UnsupportedOperationError``: the backend has no scan; ``UnsupportedDtypeError``: it has none
+                of these; ``InvalidArgumentError``: an average, or an exclusive scan of anything but sums;
+                ``MismatchError``: the members' dtypes, shapes or ops differ.
+        """
+        return self._called("scan", refs, op=op, exclusive=exclusive, **options)
+
+    # --- gathers, in any layout --------------------------------------------------------------------------
+
+    @overload
+    def gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["concatenated", "stacked"] = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref | None]: ...
+    @overload
+    def gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["list"],
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[list[Ref] | None]: ...
+
+    def gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: GatherLayout = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Any]:
+        """Gives one member all members' tensors, in group order.
+
+        With `ragged` and `dim` 0 this is torchgfn's ``gather_distributed_data``.
+
+        Args:
+            refs: One of each member, in group order, all of equal dtype.
+            dst_rank_in_group: Who gets the result.
+            dim: Dimension along which they are put together; negative counts from the last.
+            sizes: For concatenated tensors that differ along `dim`: the size of each member's there, in group order.
+                None: all are alike.
+            layout: "concatenated", "stacked" or "list"; see the class.
+            ragged: True: shapes may differ, and nobody needs to know them before.
+            **options: See the class.
+
+        Returns:
+            At the destination's place a ref, or of a list a list of refs by rank in group; None at all others.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: the tensors have no such dimension, or a member's is not of its size;
+                ``RankOutOfRangeError``; ``MismatchError``: the members' dtypes, shapes, dims, sizes, layouts or
+                destinations differ.
+        """
+        return self._called(
+            "gather",
+            refs,
+            dst_rank_in_group=dst_rank_in_group,
+            dim=dim,
+            sizes=sizes,
+            layout=layout,
+            ragged=ragged,
+            **options,
+        )
+
+    @overload
+    def all_gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["concatenated", "stacked"] = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]: ...
+    @overload
+    def all_gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["list"],
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[list[Ref]]: ...
+
+    def all_gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: GatherLayout = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Any]:
+        """Gives every member all members' tensors, in group order.
+
+        As a list and `ragged` this is OLMo-core's ``all_gather`` of tensors of unequal shapes.
+
+        Args:
+            refs: One of each member, in group order, all of equal dtype.
+            dim: Dimension along which they are put together; negative counts from the last.
+            sizes: For concatenated tensors that differ along `dim`: the size of each member's there, in group order.
+                None: all are alike.
+            layout: "concatenated", "stacked" or "list"; see the class.
+            ragged: True: shapes may differ, and nobody needs to know them before.
+            **options: See the class.
+
+        Returns:
+            For each member a ref, or of a list a list of refs by rank in group.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: the tensors have no such dimension, or a member's is not of its size;
+                ``MismatchError``: the members' dtypes, shapes, dims, sizes or layouts differ.
+        """
+        return self._called("all_gather", refs, dim=dim, sizes=sizes, layout=layout, ragged=ragged, **options)
+
+    def all_gather_to_list(self, refs: Sequence[Ref], **options: Unpack[CallOptions]) -> list[list[Ref]]:
+        """Gives every member a list of all members' tensors: `all_gather` as a list, under optimus-dl's name."""
+        return self._called("all_gather", refs, layout="list", **options)
+
+    # --- values by value, and maps of tensors ------------------------------------------------------------
+
+    def broadcast_object(
+        self, value: object, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> list[Any]:
+        """Gives every member the source's value, as vLLM's ``broadcast_object``.
+
+        Args:
+            value: What the source sends.
+            src_rank_in_group: Who sends it.
+            **options: See the class.
+
+        Returns:
+            The value, once for each member, in group order.
+
+        Raises:
+            RankOutOfRangeError: There is no such source. No rank was asked.
+        """
+        return self._called("broadcast_object", value, src_rank_in_group=src_rank_in_group, **options)
+
+    def broadcast_object_list(
+        self, values: Sequence[object], *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> list[list[Any]]:
+        """Gives every member the source's list of values, as vLLM's ``broadcast_object_list``.
+
+        Unlike there, the others need no list of the same length to receive it in.
+
+        Args:
+            values: What the source sends: a list or a tuple.
+            src_rank_in_group: Who sends it.
+            **options: See the class.
+
+        Returns:
+            The list, once for each member, in group order.
+
+        Raises:
+            InvalidArgumentError: It is no list. No rank was asked.
+        """
+        listed = ops.checked_list("broadcast_object_list", values)
+        return self._called("broadcast_object", listed, src_rank_in_group=src_rank_in_group, **options)
+
+    def scatter_object(
+        self, values: Sequence[object], *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> list[Any]:
+        """Gives every member its own of the source's values, as ``torch.distributed.scatter_object_list``.
+
+        Args:
+            values: What the source sends: one value for each member, in group order.
+            src_rank_in_group: Who sends them.
+            **options: See the class.
+
+        Returns:
+            What each member got, in group order.
+
+        Raises:
+            InvalidArgumentError: It is no list of one for each member. No rank was asked.
+        """
+        return self._called("scatter_object", values, src_rank_in_group=src_rank_in_group, **options)
+
+    def gather_object(
+        self, values: Sequence[object], *, dst_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> list[list[Any] | None]:
+        """Gives one member all members' values, as ``torch.distributed.gather_object``.
+
+        Args:
+            values: What each member brings, in group order.
+            dst_rank_in_group: Who gets them.
+            **options: See the class.
+
+        Returns:
+            The list of all at the destination's place, None at all others.
+        """
+        return self._called("gather_object", values, dst_rank_in_group=dst_rank_in_group, **options)
+
+    def all_gather_object(self, values: Sequence[object], **options: Unpack[CallOptions]) -> list[list[Any]]:
+        """Gives every member all members' values, as ``torch.distributed.all_gather_object``.
+
+        Args:
+            values: What each member brings, in group order.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order, the list of all.
+        """
+        return self._called("all_gather_object", values, **options)
+
+    def all_reduce_value(
+        self, values: Sequence[float], *, op: ReduceOp = "sum", **options: Unpack[CallOptions]
+    ) -> list[Any]:
+        """Gives every member the reduction of all members' numbers, as OLMo-core's ``all_reduce_value``.
+
+        Unlike there, nothing goes through float32: ints are added exactly and stay ints, floats stay float64.
+
+        Args:
+            values: What each member brings, in group order: bools, ints or floats, all of one kind.
+            op: As of `all_reduce`. Bools have no "avg", floats no bitwise ones; the average of ints is a float.
+            **options: See the class.
+
+        Returns:
+            The number, once for each member.
+
+        Raises:
+            InvalidArgumentError: Something is no number. No rank was asked.
+            GangError: ``UnsupportedDtypeError``: numbers of this kind have no such op; ``MismatchError``: they are
+                not of one kind, or the ops differ.
+        """
+        return self._called("all_reduce_value", values, op=op, **options)
+
+    def broadcast_tensor_dict(
+        self,
+        tensors: Mapping[Any, Any],
+        *,
+        src_rank_in_group: int = 0,
+        metadata_group: str | Group | None = None,
+        **options: Unpack[CallOptions],
+    ) -> list[dict[Any, Any]]:
+        """Gives every member the source's map, with tensors of its own, as vLLM's ``broadcast_tensor_dict``.
+
+        Unlike there, refs in maps in the map are sent, strided tensors arrive as they were, and so do empty ones.
+
+        Args:
+            tensors: A map of values, maps in it included; its refs are tensors of the source, of one session.
+            src_rank_in_group: Who sends it.
+            metadata_group: A group of the same members, which vLLM sends the keys over. It changes nothing here.
+            **options: See the class.
+
+        Returns:
+            The map, once for each member, in group order: at the source with the refs that it gave, elsewhere with
+            refs on new tensors there, in the same session.
+
+        Raises:
+            InvalidArgumentError: It is no map, its refs are not the source's, or the metadata's group has other
+                members. No rank was asked to send.
+        """
+        return self._carried_out(
+            procedures.broadcasting_tensor_dict(
+                self, tensors, metadata_group, {**options, "src_rank_in_group": src_rank_in_group}
+            )
+        )
+
+    def all_gather_objects(self, values: Sequence[object], **options: Unpack[CallOptions]) -> list[list[Any]]:
+        """Gives every member all members' values: `all_gather_object` under optimus-dl's name."""
+        return self._called("all_gather_object", values, **options)
+
+    def broadcast_objects(
+        self, values: Sequence[object], *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> list[list[Any]]:
+        """Gives every member the source's list of values: `broadcast_object_list` under optimus-dl's name."""
+        listed = ops.checked_list("broadcast_objects", values)
+        return self._called("broadcast_object", listed, src_rank_in_group=src_rank_in_group, **options)
+
+    # --- several collectives as one operation ------------------------------------------------------------
+
+    def coalesce(self, collectives: Sequence[Collective], **options: Unpack[CallOptions]) -> list[Any]:
+        """Does several collectives of one group as one operation: one call and one admission for all of them.
+
+        They run one after another, and all results are there at once: none sees what another gives, not even what
+        it did in place. If one fails, none has happened::
+
+            sums, rows = gang.coalesce([
+                ("all_reduce", gradients, {"op": "avg", "in_place": True}),
+                ("all_gather", counts, {"dim": 0}),
+            ])
+
+        Args:
+            collectives: For each the name of its method, the refs that this takes (one of each member, in group order,
+                all of one session; None for a barrier), and its options, without those of the call: a tuple of one to
+                three.
+            **options: Of the one call: ``CallOptions``.
+
+        Returns:
+            For each collective, in order, what its method gives.
+
+        Raises:
+            InvalidArgumentError: A collective is malformed, or is none on tensors. No rank was asked.
+            GangError: One cannot be done, or differs among the members; the message tells which.
+        """
+        return self._carried_out(procedures.coalescing(self, collectives, dict(options)))
+
+    # --- programs ----------------------------------------------------------------------------------------
+
+    def run(
+        self, program: Program, *, keep: Sequence[Named] = (), **options: Unpack[CallOptions]
+    ) -> list[Any]:
+        """Runs a program, on all members, as one operation: one call and one admission for all of its steps.
+
+        The ranks go from step to step by themselves. What is kept, and what the program has changed in place, is
+        there when all of it is done, or nothing is.
+
+        Args:
+            program: The program.
+            keep: What is kept of that which its steps give: refs for it are made. All else is freed.
+            **options: Of the one call: ``CallOptions``. Until its `timeout` the members must have been admitted, and
+                so long the call waits, for all steps together. A program that takes longer goes on: give it the time
+                that it needs; or begin it with ``gang.submit("run_program", program, keep=[...])``, and wait for its
+                `result` with another timeout.
+
+        Returns:
+            For each name in `keep`, in order, what the collective's method gives: of all_reduce a ref of each member,
+            in group order.
+
+        Raises:
+            InvalidArgumentError: The program is empty or still in a loop, its refs are not one of each member, or
+                `keep` has names of another. No rank was asked.
+            GangError: A step cannot be done, or differs among the members; the message tells which, and nothing is
+                done. ``DeadlineExceededError``: it has not ended in time; if `indefinite`, it goes on, and
+                ``gang.find`` has its outcome by its `operation_id`.
+        """
+        return self._carried_out(procedures.running(self, program, {**options, "keep": keep}))
+
+    # --- streams -----------------------------------------------------------------------------------------
+
+    def stream(self, group: str | Group = "world") -> GangStream:
+        """Opens a stream of operations of one group: gang calls, of which the next is sent while one runs.
+
+        For example::
+
+            with gang.stream() as stream:
+                for batch in batches:
+                    stream.submit("all_reduce", batch, in_place=True)
+                total = stream.submit("all_gather", parts)
+            rows = total.result()
+
+        Args:
+            group: The group, or its name. A name other than "world" is looked up with each operation.
+        """
+        return GangStream(self, group)
+
+    # --- graphs ------------------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def graph_capture(self, name: str | None = None, *, group: str | Group = "world") -> Iterator[Graph]:
+        """Records what is done in a group inside a ``with`` statement, as vLLM's ``graph_capture``.
+
+        It records the collectives on tensors that the current session does in the group. The calls inside run as
+        ever. It records none that fails, and none on refs of other sessions. A replay reads the same refs, as they
+        are then, and puts the results into the refs that the recorded calls gave.
+
+        For example::
+
+            with gang.graph_capture() as graph:
+                sums = gang.all_reduce(gradients)
+            gang.replay(graph)
+
+        Args:
+            name: Name of the graph, 1 to 128 bytes, unique in the session. None: one that nothing else has.
+            group: The group.
+
+        Gives:
+            The graph; its `operations` are known at the end. An exception inside ends the recording, and nothing is
+            kept.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: the session records in the group already; ``NameExistsError``;
+                ``ResourceExhaustedError``: more was done than a graph can have. Nothing is kept.
+        """
+        graph = self.begin_capture(name, group=group)
+        try:
+            yield graph
+        except BaseException:
+            self._carried_out(graph_procedures.dropping(self, graph))
+            raise
+        self._carried_out(graph_procedures.ending(self, graph))
+
+    def begin_capture(self, name: str | None = None, *, group: str | Group = "world") -> Graph:
+        """Begins to record on every member of a group, or on none: see `graph_capture`."""
+        return self._carried_out(graph_procedures.beginning(self, name, group))
+
+    def end_capture(self, *, group: str | Group = "world") -> Graph:
+        """Ends what the session records in a group, and keeps it as a graph, on every member or on none.
+
+        Raises:
+            GangError: ``UnknownGraphError``: it records nothing there; ``ResourceExhaustedError``: it was too much.
+        """
+        return self._carried_out(graph_procedures.recorded_in(self, group))
+
+    def replay(self, graph: str | Graph, **options: Unpack[CallOptions]) -> list[Any]:
+        """Runs a graph again, on all members, as one operation: one call and one admission. Nothing is allocated.
+
+        Args:
+            graph: The graph, or its name in the current session.
+            **options: ``CallOptions``. The group is the graph's own, unless it is named and another than "world".
+
+        Returns:
+            For each collective, in order, what its method gives, in the refs that it gave when it was recorded; None
+            for a barrier.
+
+        Raises:
+            GangError: ``UnknownGraphError``; ``ReleasedRefError``: one of its refs is gone; ``MismatchError``: the
+                members have recorded different collectives; or what a collective can fail with. If one cannot be
+                done, none is.
+        """
+        return self._carried_out(replaying(self, graph, dict(options)))
+
+    def release_graph(self, graph: str | Graph) -> Graph:
+        """Forgets a graph, on every rank that has it, and gives it as it was. Its refs stay.
+
+        Args:
+            graph: The graph, or its name in the current session.
+
+        Raises:
+            GangError: ``UnknownGraphError``: no rank has it.
+        """
+        return self._carried_out(graph_procedures.releasing(self, graph))
+
+    # --- message queues ----------------------------------------------------------------------------------
+
+    def new_queue(
+        self,
+        name: str,
+        *,
+        writer_rank_in_group: int = 0,
+        reader_ranks_in_group: Iterable[int] | None = None,
+        max_chunk_bytes: int | None = None,
+        max_chunks: int | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Queue:
+        """Makes a message queue, on all members of a group or on none.
+
+        Args:
+            name: Its name, 1 to 128 bytes, unique in the group.
+            writer_rank_in_group: Who writes.
+            reader_ranks_in_group: Who reads. None: all but the writer.
+            max_chunk_bytes: Size of the room for one value, in bytes; larger ones travel on their own. None: 4 MiB.
+            max_chunks: Values that may be unread by the slowest reader, at most 1,024. None: 6.
+            **options: ``CallOptions``.
+
+        Raises:
+            GangError: ``NameExistsError``; ``RankOutOfRangeError``; ``InvalidArgumentError``: the writer is to read,
+                or a size is too large; ``PeerMissingError``.
+        """
+        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
+        readers = None if reader_ranks_in_group is None else tuple(reader_ranks_in_group)
+        ends = {"writer_rank_in_group": writer_rank_in_group, "reader_ranks_in_group": readers}
+        procedure = queue_procedures.making(self, name, {**options, **ends, **sizes})
+        return Queue(self, self._carried_out(procedure))
+
+    def queue(self, name: str, *, group: str | Group = "world") -> Queue:
+        """Gives a queue that is there: also one that another process has made.
+
+        Raises:
+            UnknownQueueError: No member of the group knows it.
+            GangError: Some member could not be asked.
+        """
+        return Queue(self, self._carried_out(queue_procedures.finding(self, name, group)))
+
+    def create_mq_broadcaster(
+        self,
+        writer_rank: int = 0,
+        max_chunk_bytes: int = 1 << 22,
+        max_chunks: int = 6,
+        *,
+        name: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Queue:
+        """Makes a queue from one member to all others: `new_queue` under vLLM's name.
+
+        Args:
+            writer_rank: Rank in the group that writes.
+            max_chunk_bytes: As of `new_queue`.
+            max_chunks: As of `new_queue`.
+            name: Its name. None: one that nothing else has.
+            **options: ``CallOptions``.
+        """
+        return self.new_queue(
+            queue_procedures.queue_name(name),
+            writer_rank_in_group=writer_rank,
+            max_chunk_bytes=max_chunk_bytes,
+            max_chunks=max_chunks,
+            **options,
+        )
+
+    def create_single_reader_mq_broadcasters(
+        self,
+        reader_rank_in_group: int = 0,
+        max_chunk_bytes: int = 1 << 22,
+        max_chunks: int = 6,
+        *,
+        name: str | None = None,
+        **options: Unpack[CallOptions],
+    ) -> list[Queue | None]:
+        """Makes a queue from each other member to one reader, under vLLM's name: all of them, or none.
+
+        Args:
+            reader_rank_in_group: Who reads all of them.
+            max_chunk_bytes: As of `new_queue`.
+            max_chunks: As of `new_queue`.
+            name: What their names begin with, before a slash and the writer's rank in group. None: what nothing else
+                has.
+            **options: ``CallOptions``.
+
+        Returns:
+            By rank in group the queue that the member writes, None at the reader's place.
+        """
+        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
+        procedure = queue_procedures.making_for_one_reader(
+            self, reader_rank_in_group, queue_procedures.queue_name(name), {**options, **sizes}
+        )
+        return [None if made is None else Queue(self, made) for made in self._carried_out(procedure)]
+
+    # --- many groups, meshes, layouts --------------------------------------------------------------------
+
+    def hosts(self) -> tuple[str, ...]:
+        """Gives the name of each rank's host, by rank.
+
+        Raises:
+            GangError: Some rank could not be asked.
+        """
+        return self._carried_out(group_procedures.hosting(self))
+
+    def group(self, name: str) -> Group:
+        """Describes one group, and where its members run, as far as ranks answer.
+
+        Args:
+            name: Its name. Empty: "world".
+
+        Raises:
+            UnknownGroupError: No rank that answers is a member of it.
+            GangError: No rank answers.
+        """
+        return self._carried_out(group_procedures.describing(self, name))
+
+    def new_groups(
+        self, groups: Iterable[GroupLike], *, timeout: float | None = None, generation: int = 0
+    ) -> list[Group]:
+        """Makes several groups: all of them, or none.
+
+        They are made one after the other, each on every rank before the next begins. If one fails, or the waiting is
+        interrupted, those before it are ended again; an error after which some may be left has a note that names
+        them.
+
+        Args:
+            groups: For each, its name and its ranks in group order, or a ``Group``.
+            timeout: Longest time for each of them, in seconds. None: the gang's default.
+            generation: Generation that is meant. 0: the current one.
+
+        Returns:
+            The groups, in the order of the argument.
+
+        Raises:
+            InvalidArgumentError: A description is malformed. No rank was asked.
+            GroupExistsError: There is a group of one of the names. None was made.
+            GangError: One could not be made on every rank.
+        """
+        return self._carried_out(
+            group_procedures.making(self, groups, timeout=timeout, generation=generation)
+        )
+
+    def destroy_groups(self, groups: Iterable[str | Group], *, timeout: float | None = None) -> list[Group]:
+        """Ends those of the groups that exist, each after the calls queued on it.
+
+        Args:
+            groups: Names, or groups: ``mesh.groups()``, ``layout.groups()``.
+            timeout: Longest time for each of them, in seconds. None: the gang's default.
+
+        Returns:
+            Those that were ended, as they were.
+
+        Raises:
+            GangError: Some could not be ended; a note names them. All were tried.
+        """
+        return self._carried_out(group_procedures.ending(self, groups, timeout=timeout))
+
+    def new_mesh(
+        self,
+        axes: Mapping[str, int],
+        *,
+        ranks: Iterable[int] | None = None,
+        name: str = "mesh",
+        flattened: Mapping[str, Iterable[str]] | None = None,
+        local: bool = False,
+        timeout: float | None = None,
+        generation: int = 0,
+    ) -> Mesh:
+        """Lays ranks out along named axes, and makes a group for each line of each axis, as `new_groups` does.
+
+        Args:
+            axes: Size of each axis, outermost first: ``{"dp": 2, "tp": 2}``. One may be -1: what the others leave.
+            ranks: The ranks in row-major order. None: all of the gang.
+            name: What the names of the groups begin with.
+            flattened: Axes that each flattened axis stands for: ``{"dp": ["dp_replicate", "dp_shard"]}``.
+            local: Whether to have the axis "local", of those on one host.
+            timeout: Longest time for each group, in seconds. None: the gang's default.
+            generation: Generation that is meant. 0: the current one.
+
+        Raises:
+            InvalidArgumentError: The sizes do not fit the number of ranks. No rank was asked.
+            GroupExistsError: There is a group of one of the names. None was made.
+            GangError: A group could not be made on every rank.
+        """
+        mesh = group_procedures.planned(self, axes, ranks, name, flattened)
+        procedure = group_procedures.making_mesh(
+            self, mesh, local=local, timeout=timeout, generation=generation
+        )
+        return self._carried_out(procedure)
+
+    def mesh(
+        self,
+        axes: Mapping[str, int],
+        *,
+        ranks: Iterable[int] | None = None,
+        name: str = "mesh",
+        flattened: Mapping[str, Iterable[str]] | None = None,
+        local: bool = False,
+    ) -> Mesh:
+        """Gives a mesh whose groups are there: made by another controller, or again with the current generation.
+
+        Args:
+            axes: As of `new_mesh`.
+            ranks: As of `new_mesh`.
+            name: As of `new_mesh`.
+            flattened: As of `new_mesh`.
+            local: As of `new_mesh`.
+
+        Raises:
+            InvalidArgumentError: The sizes do not fit the number of ranks, or groups have other members: the
+                gang has become smaller.
+            UnknownGroupError: Groups are missing.
+            GangError: Some rank could not be asked.
+        """
+        mesh = group_procedures.planned(self, axes, ranks, name, flattened)
+        return self._carried_out(group_procedures.finding_mesh(self, mesh, local=local))
+
+    def new_layout(self, layout: Layout, *, timeout: float | None = None, generation: int = 0) -> Layout:
+        """Makes the groups of a role layout, as `new_groups` does.
+
+        Args:
+            layout: ``Layout.by_host(gang.hosts(), ...)``, or ``Layout.in_blocks(len(gang), ...)``.
+            timeout: Longest time for each group, in seconds. None: the gang's default.
+            generation: Generation that is meant. 0: the current one.
+
+        Raises:
+            InvalidArgumentError: It is for another number of ranks. No rank was asked.
+            GroupExistsError: There is a group of one of the names. None was made.
+            GangError: A group could not be made on every rank.
+        """
+        procedure = group_procedures.making_layout(self, layout, timeout=timeout, generation=generation)
+        return self._carried_out(procedure)
+
+    # --- events ------------------------------------------------------------------------------------------
+
+    def events(
+        self,
+        kinds: Iterable[EventKind] = (),
+        *,
+        after: Mapping[int, Position] | Position | int | None = None,
+        timeout: float | None = None,
+    ) -> Events:
+        """Watches what happens on every rank.
+
+        Events of one rank come in their order; those of different ranks as they come in.
+
+        Args:
+            kinds: As of ``Rank.events``.
+            after: As of ``Rank.events``, for every rank or by rank; `position` of the watch before.
+            timeout: As of ``Rank.events``.
+
+        Returns:
+            An iterator. A rank that tells nothing more is a ``WatchEnded``, and the watch of the others goes on.
+        """
+        wanted = tuple(kinds)
+        starts = starts_at(after, self._all())
+        calls = [watch(self._scope(rank), wanted, start, timeout) for rank, start in starts.items()]
+        return Events(self._channels, calls, starts, alone=False)._begin()
+
+    # --- names of vLLM's GroupCoordinator ----------------------------------------------------------------
+
+    @overload
+    def all_gatherv(
+        self,
+        input_: Sequence[Ref],
+        dim: int = 0,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]: ...
+    @overload
+    def all_gatherv(
+        self,
+        input_: Sequence[Sequence[Ref]],
+        dim: int = 0,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> list[list[Ref]]: ...
+
+    def all_gatherv(
+        self,
+        input_: Sequence[Ref] | Sequence[Sequence[Ref]],
+        dim: int = 0,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> list[Any]:
+        """Gives every member all members' tensors, concatenated: `all_gather`, of one input or of several at once.
+
+        Unlike vLLM's, along every dimension, and on CPU ranks too.
+
+        Args:
+            input_: Refs, one of each member, or a list of such: these are coalesced.
+            dim: Dimension along which to concatenate.
+            sizes: Size of each member's tensors along `dim`, in group order. None: all are alike.
+            **options: See the class.
+
+        Returns:
+            A ref for each member, or for each input a list of these.
+        """
+        if len(input_) and isinstance(input_[0], Ref):
+            return self._called("all_gather", input_, dim=dim, sizes=sizes, **options)
+        gather = {"dim": dim, "sizes": sizes}
+        return self._carried_out(
+            compositions.gathering_each(self, input_, gather, dict(options))  # type: ignore[arg-type]
+        )
+
+    def reduce_scatterv(
+        self,
+        input_: Sequence[Ref],
+        dim: int = -1,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member its part of the sum of all members' tensors: `reduce_scatter`.
+
+        Args:
+            input_: One ref of each member, in group order.
+            dim: Dimension along which to divide.
+            sizes: Size of each member's part along `dim`, in group order. None: equal parts.
+            **options: See the class.
+        """
+        return self._called("reduce_scatter", input_, dim=dim, sizes=sizes, **options)
+
+    @overload
+    def dispatch(
+        self,
+        hidden_states: Sequence[Ref],
+        router_logits: Sequence[Ref],
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> tuple[list[Ref], list[Ref]]: ...
+    @overload
+    def dispatch(
+        self,
+        hidden_states: Sequence[Ref],
+        router_logits: Sequence[Ref],
+        sizes: Sequence[int] | None = None,
+        *,
+        extra_tensors: Sequence[Sequence[Ref]],
+        **options: Unpack[CallOptions],
+    ) -> tuple[list[Ref], list[Ref], list[list[Ref]]]: ...
+
+    def dispatch(
+        self,
+        hidden_states: Sequence[Ref],
+        router_logits: Sequence[Ref],
+        sizes: Sequence[int] | None = None,
+        *,
+        extra_tensors: Sequence[Sequence[Ref]] = (),
+        **options: Unpack[CallOptions],
+    ) -> Any:
+        """Gives every member all members' tokens, and what goes with them: a coalesced `all_gather` along dimension 0.
+
+        As vLLM's ``dispatch`` with its manager that gathers and scatters.
+
+        Args:
+            hidden_states: One ref of each member: its tokens, a row each.
+            router_logits: One ref of each member: a row for each token.
+            sizes: How many tokens each member has, in group order. None: equally many.
+            extra_tensors: More lists of refs, with a row for each token.
+            **options: See the class.
+
+        Returns:
+            Refs of all tokens and of all logits, for each member; and if there are extra tensors, a list of theirs.
+        """
+        return self._carried_out(
+            compositions.dispatching(self, hidden_states, router_logits, sizes, extra_tensors, dict(options))
+        )
+
+    def combine(
+        self,
+        hidden_states: Sequence[Ref],
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member the sum of all members' results for its own tokens: `reduce_scatter` along dimension 0.
+
+        Args:
+            hidden_states: One ref of each member: its results for all tokens, a row each.
+            sizes: How many tokens each member has, in group order. None: equally many.
+            **options: See the class.
+        """
+        return self._called("reduce_scatter", hidden_states, dim=0, sizes=sizes, **options)
+
+    def _all_reduce_out_place(self, input_: Sequence[Ref], **options: Unpack[CallOptions]) -> list[Ref]:
+        """Gives every member the sum of all members' tensors in a new one: `all_reduce`."""
+        return self._called("all_reduce", input_, **options)
+
+    def _all_gather_out_place(
+        self, input_: Sequence[Ref], dim: int, **options: Unpack[CallOptions]
+    ) -> list[Ref]:
+        """Gives every member all members' tensors, concatenated along `dim`: `all_gather`."""
+        return self._called("all_gather", input_, dim=dim, **options)
+
+    def _reduce_scatter_out_place(
+        self, input_: Sequence[Ref], dim: int, **options: Unpack[CallOptions]
+    ) -> list[Ref]:
+        """Gives every member its part, along `dim`, of the sum of all members' tensors: `reduce_scatter`."""
+        return self._called("reduce_scatter", input_, dim=dim, **options)
+
+    def destroy(self, group: str | Group, **options: Unpack[MemberOptions]) -> Group:
+        """Ends a group, after the calls queued on it, and gives it as it was: `destroy_group`."""
+        members = self._members(group)
+        calls = self._on_members(members, ops.destroy_group, group, **options)
+        return of_gang((self._channels.run_all(calls))[0])
+
+    def prepare_communication_buffer_for_model(
+        self, description: Sequence[Mapping[str, Any]], *, group: str | Group = "world", device: str = ""
+    ) -> list[dict[str, Ref]]:
+        """Makes on each member a buffer for each dtype of a model, as large as its largest parameter of that.
+
+        vLLM takes the module itself, and prepares what its kernels for experts need.
+
+        Args:
+            description: Of each parameter a map of "name", "shape" and "dtype".
+            group: Whose members get them.
+            device: "cpu", "cuda:0". Empty: each rank's own.
+
+        Returns:
+            For each member, in group order, a ref by the dtype's name, on a tensor of one dimension, all zeros.
+
+        Raises:
+            InvalidArgumentError: A description is not of a parameter. No rank was asked.
+            GangError: A buffer could not be made; those that were are released again.
+        """
+        return self._carried_out(compositions.preparing_buffers(self, description, group, device))
+
+    # --- names of torchgfn's averages --------------------------------------------------------------------
+
+    @overload
+    def average(self, tensors: Sequence[Ref], **options: Unpack[CallOptions]) -> list[Ref]: ...
+    @overload
+    def average(
+        self, tensors: Mapping[str, Sequence[Ref]], **options: Unpack[CallOptions]
+    ) -> dict[str, list[Ref]]: ...
+    @overload
+    def average(
+        self, tensors: Sequence[Mapping[str, Ref]], **options: Unpack[CallOptions]
+    ) -> list[dict[str, Ref]]: ...
+
+    def average(
+        self,
+        tensors: Sequence[Ref] | Mapping[str, Sequence[Ref]] | Sequence[Mapping[str, Ref]],
+        **options: Unpack[CallOptions],
+    ) -> list[Ref] | dict[str, list[Ref]] | list[dict[str, Ref]]:
+        """Averages tensors over the members of a group, in place: one coalesced `all_reduce` with "avg".
+
+        As torchgfn's ``average_gradients`` and ``average_models``; but it divides by the group's size, where
+        ``average_models`` divides by the world's, and either all tensors are averaged or none.
+
+        Args:
+            tensors: Refs, one of each member; or a map of names to such; or a map of names to refs of each member,
+                in group order. Of floating-point or complex dtypes.
+            **options: ``CallOptions``.
+
+        Returns:
+            The refs, in the form in which they were given.
+
+        Raises:
+            InvalidArgumentError: The members' maps have different names. No rank was asked.
+            GangError: As of `coalesce`.
+        """
+        averaged: list[Ref] | dict[str, list[Ref]] | list[dict[str, Ref]] = self._carried_out(
+            compositions.averaging(self, tensors, dict(options))
+        )
+        return averaged
+
+    def average_gradients(
+        self, gradients: Sequence[Mapping[str, Ref]], **options: Unpack[CallOptions]
+    ) -> list[dict[str, Ref]]:
+        """Averages gradients, a map of names to refs of each member: `average` under torchgfn's name."""
+        return self._carried_out(compositions.averaging(self, gradients, dict(options)))
+
+    def average_models(
+        self, parameters: Sequence[Mapping[str, Ref]], **options: Unpack[CallOptions]
+    ) -> list[dict[str, Ref]]:
+        """Averages parameters, a map of names to refs of each member: `average` under torchgfn's name."""
+        return self._carried_out(compositions.averaging(self, parameters, dict(options)))
+
+    # --- names of OLMo-core's utilities ------------------------------------------------------------------
+
+    def is_distributed(self) -> bool:
+        """Asks whether collectives can be called, as OLMo-core's ``is_distributed``.
+
+        Returns:
+            True: a generation is formed, on every rank. False: none is, it is over, or a rank does not answer.
+        """
+        return self._carried_out(group_procedures.being_formed(self))
+
+    def synchronize_value(
+        self, value: object, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> list[Any]:
+        """Gives every member the source's value: `broadcast_object` under OLMo-core's name.
+
+        Unlike there, a float does not become a float32 on the way.
+
+        Args:
+            value: The source's: a number, a tensor by value, or anything else that can be a value.
+            src_rank_in_group: Whose it is.
+            **options: ``CallOptions``.
+        """
+        return self._called("broadcast_object", value, src_rank_in_group=src_rank_in_group, **options)
+
+    def synchronize_flag(
+        self, flag: bool, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> list[bool]:
+        """Gives every member the source's flag, as OLMo-core's ``synchronize_flag``.
+
+        Args:
+            flag: The source's.
+            src_rank_in_group: Whose it is, counted in the group; OLMo-core counts in the gang.
+            **options: ``CallOptions``.
+
+        Raises:
+            InvalidArgumentError: It is no bool. No rank was asked.
+        """
+        given = checked_flag(flag)
+        return self._called("broadcast_object", given, src_rank_in_group=src_rank_in_group, **options)
+
+    def do_n_at_a_time(
+        self, n: int | None = None, *, group: str | Group = "world", timeout: float | None = None
+    ) -> Iterator[Round[Rank]]:
+        """Lets the members of a group take turns, a few at a time, as OLMo-core's ``do_n_at_a_time``.
+
+        Gives one round after the other. Each ends with a barrier of the group when the next one is asked for::
+
+            for turns in gang.do_n_at_a_time(2):
+                for turn in turns:
+                    with turn as rank:
+                        rank.put(...)
+
+        What fails inside ``with turn`` leaves the other turns as they are, and is raised after the last round. An
+        exception anywhere else ends the rounds; no rank waits for any other then.
+
+        Args:
+            n: How many ranks have their turn at once, at most. None: one on each host.
+            group: Whose members.
+            timeout: Longest time of each barrier, in seconds. None: the gang's default.
+
+        Raises:
+            InvalidArgumentError: `n` is less than one, at once. No rank was asked.
+            GangError: At the first round: a rank could not be asked. After a round: the barrier failed.
+                After the last: some turns failed, with errors of this package.
+            Exception: After the last round: what failed in a turn, if it was anything else.
+        """
+        return self._rounds(rounds.checked_number(n), group, timeout)
+
+    def _rounds(self, n: int | None, group: str | Group, timeout: float | None) -> Iterator[Round[Rank]]:
+        planned = self._carried_out(rounds.taking_turns(self, n, group, self.__getitem__))
+        for each in planned:
+            yield each
+            try:
+                self._called("barrier", group=group, timeout=timeout)
+            except GangError as error:
+                rounds.note(error, planned)
+                raise
+        if (failure := rounds.told(planned)) is not None:
+            raise failure
 
     # --- inside --------------------------------------------------------------------------------------------
 

@@ -21,7 +21,7 @@ from rankbridge._transport.threads.lock import Lock
 from rankbridge._transport.threads.stream import Answer, Execution
 from rankbridge.errors import GangError, InvalidArgumentError, Outcome, RankBridgeError
 
-__all__ = ["GangStream", "GangStreams", "Streamed"]
+__all__ = ["GangStream", "Streamed"]
 
 
 class Streamed(StreamedCore):
@@ -52,7 +52,7 @@ class Streamed(StreamedCore):
     def result(self) -> Any:
         """Waits until it is answered, at most until its deadline. May be called again.
 
-        What interrupts the waiting, as Ctrl-C does, withdraws it.
+        An interrupted wait (Ctrl-C, a cancelled task) withdraws it.
 
         Returns:
             What the direct call gives.
@@ -184,23 +184,3 @@ def _withdraw(begun: list[Streamed]) -> None:
     """The last first: none is begun because one before it is not any more."""
     for streamed in reversed(begun):
         streamed.cancel()
-
-
-class GangStreams(GangFront):
-    """How a ``Gang`` is driven by streams."""
-
-    def stream(self, group: str | Group = "world") -> GangStream:
-        """Opens a stream of operations of one group: gang calls, of which the next is sent while one runs.
-
-        For example::
-
-            with gang.stream() as stream:
-                for batch in batches:
-                    stream.submit("all_reduce", batch, in_place=True)
-                total = stream.submit("all_gather", parts)
-            rows = total.result()
-
-        Args:
-            group: The group, or its name. A name other than "world" is looked up with each operation.
-        """
-        return GangStream(self, group)

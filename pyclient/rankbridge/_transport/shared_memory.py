@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
@@ -12,13 +12,14 @@ import numpy as np
 
 from rankbridge import errors
 from rankbridge._plan.calls import Call, Transfer
-from rankbridge._transport.copying import copy
+from rankbridge._plan.copying import copy
+from rankbridge._plan.operations.shared_memory import close_memory, open_memory
 from rankbridge._transport.segments import NotShared, Pool, Segment, fitting
 from rankbridge.v1 import ref_service_pb2 as ref_pb
 
 T = TypeVar("T")
 
-__all__ = ["MIN_BYTES", "SharedCalls", "SharedMemory", "Steps", "Transfers"]
+__all__ = ["MIN_BYTES", "SharedMemory", "Steps", "Transfers"]
 
 MIN_BYTES = 1 << 20
 """Bytes from which on shared memory is used: with fewer, a stream takes as long."""
@@ -45,16 +46,14 @@ class Transfers:
 class SharedMemory:
     """The memory that the ranks of a gang share with this process."""
 
-    def __init__(self, targets: Sequence[str], session_id: str, calls: SharedCalls) -> None:
+    def __init__(self, targets: Sequence[str], session_id: str) -> None:
         """Shares none yet.
 
         Args:
             targets: gRPC target of each rank. By shared memory go tensors of those that are unix sockets.
             session_id: Session that the memory belongs to.
-            calls: Makes the calls that open and close it.
         """
         self._session_id = session_id
-        self._calls = calls
         self._lock = threading.Lock()
         self._pools = {rank: Pool() for rank, target in enumerate(targets) if target.startswith("unix:")}
         self._done = [Transfers() for _ in targets]
@@ -159,7 +158,7 @@ class SharedMemory:
             raise _Stream(pool.off) from None
 
     def _opens(self, call: Call[Any], nbytes: int, until: float) -> Call[ref_pb.SharedMemory]:
-        return self._calls.open(call.rank, self._session_id, fitting(nbytes), _left(until))
+        return open_memory(call.rank, self._session_id, fitting(nbytes), _left(until))
 
     def _close(
         self,
@@ -173,7 +172,7 @@ class SharedMemory:
         ids = [*pool.unwanted(all_free=all_free), *also]
         if ids:
             try:
-                yield self._calls.close(call.rank, self._session_id, ids, _left(until))
+                yield close_memory(call.rank, self._session_id, ids, _left(until))
             except BaseException as error:
                 pool.still_unwanted(ids)
                 if not isinstance(error, errors.RankBridgeError) or isinstance(
@@ -191,14 +190,6 @@ class SharedMemory:
                 if reason
                 else replace(done, shared=done.shared + 1)
             )
-
-
-@dataclass(frozen=True, slots=True)
-class SharedCalls:
-    """How memory is opened and closed: by rank, session, size or ids, and deadline in seconds."""
-
-    open: Callable[[int, str, int, float], Call[ref_pb.SharedMemory]]
-    close: Callable[[int, str, Sequence[str], float], Call[int]]
 
 
 class _Stream(Exception):

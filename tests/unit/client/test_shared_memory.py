@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from rankbridge._transport.copying import copy
+from rankbridge._plan.copying import copy
 from rankbridge._transport.segments import MAX_VIEWS, NotShared, Pool, Segment, fitting
 from rankbridge.v1 import ref_service_pb2 as ref_pb
 

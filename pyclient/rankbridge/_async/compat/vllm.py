@@ -226,7 +226,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
     async def prepare_communication_buffer_for_model(
         self, model: Sequence[Mapping[str, Any]], *, device: str = ""
     ) -> list[Any]:
-        """Makes buffers on each member: as ``AsyncGang.prepare_communication_buffer_for_model``, which tells of `model`."""
+        """Makes buffers on each member, as ``AsyncGang.prepare_communication_buffer_for_model``."""
         return await self._gang._carried_out(self._procedures.buffers(model, device))
 
     # --- values --------------------------------------------------------------------------------------------
@@ -526,7 +526,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
 
     @contextlib.asynccontextmanager
     async def graph_capture(self, graph_capture_context: None = None) -> AsyncIterator[list[Graph | None]]:
-        """Records what is done in each group inside a ``with`` statement: see ``AsyncGang.graph_capture``.
+        """Records what is done in each group inside an ``async with`` statement: see ``AsyncGang.graph_capture``.
 
         Args:
             graph_capture_context: None: it has no CUDA stream.

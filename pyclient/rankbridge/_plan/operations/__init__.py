@@ -66,12 +66,10 @@ from rankbridge._plan.operations.refs import (
     release,
     renew_session,
 )
-from rankbridge._plan.operations.shared_memory import SHARED_CALLS
 from rankbridge._plan.operations.shares import Given, given, shares
 
 __all__ = [
     "OPERATIONS",
-    "SHARED_CALLS",
     "CallOptions",
     "Calls",
     "Collective",

@@ -7,19 +7,18 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from rankbridge._plan.calls import Call, Transfer
+from rankbridge._plan.copying import copy
 from rankbridge._plan.dtypes import dtype_from_wire
 from rankbridge._plan.operations.declare import Scope, outcome_of, plain_call
 from rankbridge._plan.ref import Ref, ref_from_wire
 from rankbridge._plan.tensor import Tensor
-from rankbridge._transport.copying import copy
-from rankbridge._transport.shared_memory import SharedCalls
 from rankbridge.errors import ProtocolError
 from rankbridge.v1 import ref_service_pb2 as ref_pb
 from rankbridge.v1 import tensor_pb2
 
 T = TypeVar("T")
 
-__all__ = ["SHARED_CALLS", "shared_get", "shared_put"]
+__all__ = ["close_memory", "open_memory", "shared_get", "shared_put"]
 
 
 def shared_put(scope: Scope, header: ref_pb.PutTensorHeader, tensor: Tensor) -> Transfer[Ref]:
@@ -72,14 +71,16 @@ def shared_get(scope: Scope, ref: Ref, hand_out: Callable[[Tensor], T]) -> Trans
     return Transfer(nbytes=ref.nbytes, make=make, answered=answered, result=result)
 
 
-def _open(rank: int, session_id: str, nbytes: int, timeout: float) -> Call[ref_pb.SharedMemory]:
+def open_memory(rank: int, session_id: str, nbytes: int, timeout: float) -> Call[ref_pb.SharedMemory]:
+    """Opens memory of `nbytes` on a rank, in a session, within `timeout` seconds."""
     request = ref_pb.OpenSharedMemoryRequest(session_id=session_id, bytes=nbytes)
     read = outcome_of(ref_pb.OpenSharedMemoryResponse, _as_it_is)
     scope = Scope(rank=rank, session_id=session_id, timeout=timeout)
     return plain_call(scope, "open_shared_memory", "RefService/OpenSharedMemory", request, read)
 
 
-def _close(rank: int, session_id: str, memory_ids: Sequence[str], timeout: float) -> Call[int]:
+def close_memory(rank: int, session_id: str, memory_ids: Sequence[str], timeout: float) -> Call[int]:
+    """Closes memory on a rank within `timeout` seconds; gives how many of the ids it knew."""
     request = ref_pb.CloseSharedMemoryRequest(session_id=session_id, memory_ids=memory_ids)
     read = outcome_of(ref_pb.CloseSharedMemoryResponse, int)
     scope = Scope(rank=rank, session_id=session_id, timeout=timeout)
@@ -88,7 +89,3 @@ def _close(rank: int, session_id: str, memory_ids: Sequence[str], timeout: float
 
 def _as_it_is(value: Any) -> Any:
     return value
-
-
-SHARED_CALLS = SharedCalls(open=_open, close=_close)
-"""How memory is opened and closed."""

@@ -223,7 +223,7 @@ class GroupCoordinator(CoordinatorCore):
     def prepare_communication_buffer_for_model(
         self, model: Sequence[Mapping[str, Any]], *, device: str = ""
     ) -> list[Any]:
-        """Makes buffers on each member: as ``Gang.prepare_communication_buffer_for_model``, which tells of `model`."""
+        """Makes buffers on each member, as ``Gang.prepare_communication_buffer_for_model``."""
         return self._gang._carried_out(self._procedures.buffers(model, device))
 
     # --- values --------------------------------------------------------------------------------------------
