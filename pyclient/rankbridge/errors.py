@@ -50,6 +50,7 @@ will; True, some, all, or none have.
 from __future__ import annotations
 
 import enum
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
@@ -235,7 +236,7 @@ class RankBridgeError(Exception):
             f"group {self.group!r}" if self.group else "",
             self.operation,
         ]
-        before = ", ".join(part for part in place if part and part not in self.message)
+        before = ", ".join(part for part in place if part and not _names(self.message, part))
         parts = [f"{self.code}: {before}: {self.message}" if before else f"{self.code}: {self.message}"]
         sides = f"expected {self.expected or 'nothing'}, got {self.got or 'nothing'}"
         if (self.expected or self.got) and sides not in self.message:
@@ -245,6 +246,11 @@ class RankBridgeError(Exception):
         if self.indefinite:
             parts.append("some ranks may have done it")
         return "; ".join(parts)
+
+
+def _names(message: str, part: str) -> bool:
+    # As whole words: "rank 12" does not name rank 1.
+    return re.search(rf"(?<!\w){re.escape(part)}(?!\w)", message) is not None
 
 
 class InvalidArgumentError(RankBridgeError, ValueError):

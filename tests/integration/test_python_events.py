@@ -260,3 +260,18 @@ def test_a_gang_that_ends_in_good_order_says_so(tmp_path: Path) -> None:
         ended = [it for it in events if isinstance(it, rankbridge.WatchEnded)]
         assert sorted(it.rank for it in ended) == [0, 1]
         assert ranks.alive_after(DEADLINE_S) == []
+
+
+def test_a_watch_that_was_closed_has_no_more_events(running: RunningGang) -> None:
+    async def program() -> list[list[rankbridge.Event | rankbridge.WatchEnded]]:
+        async with await rankbridge.aconnect(running.description, timeout=DEADLINE_S) as gang:
+            events = await gang.events()
+            await events.close()
+            async with asyncio.timeout(DEADLINE_S):
+                return [[event async for event in events] for _ in range(3)]
+
+    assert asyncio.run(program()) == [[], [], []]
+    with rankbridge.connect(running.description, timeout=DEADLINE_S) as gang:
+        events = gang.events()
+        events.close()
+        assert [list(events) for _ in range(3)] == [[], [], []]

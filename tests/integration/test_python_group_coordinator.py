@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -321,3 +322,19 @@ def test_groups_are_made_all_or_none(gang: Any, running: RunningGang) -> None:
     with pytest.raises(rankbridge.UnknownGroupError):
         made.barrier()
     assert [group.name for group in gang.groups()] == before
+
+
+def test_threads_that_share_a_coordinator_never_mismatch_with_gang_calls(running: RunningGang) -> None:
+    def program(pairs: rankbridge.GroupCoordinator, mine: rankbridge.Gang) -> list[list[float]]:
+        refs = mine.put([np.full(1, rank, np.float32) for rank in range(4)])
+        sums = [pairs.all_reduce(refs) for _ in range(25)]
+        return [[float(np.asarray(it)[0]) for it in mine.get([ref for ref in each if ref])] for each in sums]
+
+    with (
+        rankbridge.connect(running.description, timeout=10, calls="gang") as gang,
+        ThreadPoolExecutor(2) as threads,
+    ):
+        pairs = rankbridge.GroupCoordinator.new(gang, [[0, 1], [2, 3]], group_name=f"tp-{uuid.uuid4().hex}")
+        done = [threads.submit(program, pairs, gang) for _ in range(2)]
+        assert [it.result(60) for it in done] == [[[1.0, 1.0, 5.0, 5.0]] * 25] * 2
+        pairs.destroy()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import enum
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar, overload
 
@@ -16,7 +16,7 @@ from rankbridge.errors import CallCancelledError, ProtocolError, RankBridgeError
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-__all__ = ["MARGIN", "Call", "Reader", "Shape", "Together", "Transfer"]
+__all__ = ["MARGIN", "Call", "Reader", "Shape", "SideBySide", "Together", "Transfer"]
 
 MARGIN = 2.0
 """Seconds that the RPC's deadline leaves the rank beyond the timeout that it was told, so that the rank's own
@@ -248,6 +248,34 @@ class Together(Sequence[Call[T]]):
     def __len__(self) -> int:
         """Number of members."""
         return len(self.ranks)
+
+
+class SideBySide(Sequence[Call[Any]]):
+    """The calls of several operations, which go out at once. Those of one operation stay ``Together``.
+
+    Attributes:
+        parts: The calls of each operation.
+    """
+
+    def __init__(self, parts: Iterable[Sequence[Call[Any]]]) -> None:
+        """Holds the calls of operations, those of others that are side by side too."""
+        self.parts: list[Sequence[Call[Any]]] = []
+        for part in parts:
+            self.parts.extend(part.parts if isinstance(part, SideBySide) else [part])
+
+    @overload
+    def __getitem__(self, place: int) -> Call[Any]: ...
+
+    @overload
+    def __getitem__(self, place: slice) -> Sequence[Call[Any]]: ...
+
+    def __getitem__(self, place: int | slice) -> Call[Any] | Sequence[Call[Any]]:
+        """Gives one call, or some."""
+        return [call for part in self.parts for call in part][place]
+
+    def __len__(self) -> int:
+        """Number of calls."""
+        return sum(map(len, self.parts))
 
 
 class _Guarded(Reader[T]):

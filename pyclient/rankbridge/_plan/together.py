@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
-from rankbridge._plan.calls import Call
+from rankbridge._plan.calls import Call, SideBySide
 from rankbridge._plan.procedures import Procedure
 from rankbridge.errors import Outcome, RankBridgeError, gang_error
 
@@ -44,7 +44,7 @@ def _side_by_side(procedures: Sequence[Procedure[T]]) -> Procedure[list[T]]:
         except StopIteration as end:
             results[place] = end.value
     while waiting:
-        outcomes = iter((yield [call for calls in waiting.values() for call in calls]))
+        outcomes = iter((yield SideBySide(waiting.values())))
         asked, waiting = waiting, {}
         for place, calls in asked.items():
             told[place] = [next(outcomes) for _ in calls]

@@ -133,6 +133,11 @@ def test_what_the_message_says_is_not_said_twice() -> None:
     assert str(error) == "UNKNOWN_REF: rank 1, get: no ref 'x'"
 
 
+def test_rank_12_in_the_message_does_not_name_rank_1() -> None:
+    error = rankbridge.PeerMissingError("rank 12 has not come", rank=1)
+    assert str(error) == "PEER_MISSING: rank 1: rank 12 has not come"
+
+
 def test_a_code_and_a_state_of_a_newer_protocol_are_kept_as_unspecified() -> None:
     wire = error_pb2.Error(message="new", ranks=[error_pb2.RankDetail(rank=1)])
     wire.MergeFromString(b"\x08\xe7\x07" + b"\x20\xe7\x07")

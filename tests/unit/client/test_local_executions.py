@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import socket
 import threading
+import tracemalloc
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -357,6 +358,24 @@ def test_a_rank_that_reads_nothing_in_a_loop(rank: LocalRank) -> None:
             assert [await answer.wait(WAIT) for answer in answers] == [str(it).encode() for it in range(MANY)]
 
     asyncio.run(work())
+
+
+def test_a_backlog_is_not_copied_to_be_written(rank: LocalRank) -> None:
+    async def work() -> int:
+        async with opened(rank) as (stream, connection):
+            for it in range(64):
+                await asked(stream, str(it), 1 << 19)
+            tracemalloc.start()
+            try:
+                taken = await asyncio.to_thread(lambda: [connection.taken_id() for _ in range(64)])
+                peak = tracemalloc.get_traced_memory()[1]
+            finally:
+                tracemalloc.stop()
+            assert taken == [str(it) for it in range(64)]
+            return peak
+
+    # 32 MiB wait. A bytearray that shrinks copies what is left of it once, when that is half.
+    assert asyncio.run(work()) < 28 << 20
 
 
 def test_a_refusal_in_a_loop(rank: LocalRank) -> None:

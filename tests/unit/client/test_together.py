@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -9,6 +10,8 @@ from tests.unit.client.declared import SCOPE
 
 from rankbridge import GangError, InvalidArgumentError, MismatchError, PeerMissingError, RankBridgeError
 from rankbridge._plan import operations as ops
+from rankbridge._plan.calls import SideBySide, Together
+from rankbridge._plan.gang_calls import joined
 from rankbridge._plan.gang_core import all_values
 from rankbridge._plan.procedures import Procedure
 from rankbridge._plan.together import at_once, together
@@ -50,6 +53,18 @@ def test_calls_of_a_round_go_out_together_and_results_are_in_order() -> None:
     )
     assert rounds(together([]), {}) == ([], [])
     assert rounds(together([at_once(1)]), {}) == ([], [1])
+
+
+def test_calls_of_one_operation_can_still_go_as_one_gang_call() -> None:
+    def barrier(group: str) -> Procedure[list[Any]]:
+        scopes = [replace(SCOPE, rank=rank) for rank in range(2)]
+        calls = Together([ops.barrier(scope, group=group, operation_id=group) for scope in scopes])
+        return all_values((yield calls))
+
+    calls = next(together([barrier("a"), together([barrier("b"), asking("d")]), asking("c")]))
+    assert isinstance(calls, SideBySide)
+    assert [call.group for call in calls] == ["a", "a", "b", "b", "d", "c"]
+    assert [joined(part) is not None for part in calls.parts] == [True, True, False, False]
 
 
 def test_one_that_refuses_before_any_call_keeps_all_from_being_called() -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import grpc
 import grpc.aio
 
-from rankbridge._plan.calls import Call, Shape
+from rankbridge._plan.calls import Call, Shape, SideBySide
 from rankbridge._plan.gang_calls import Joined, joined
 from rankbridge._plan.gang_core import all_values
 from rankbridge._transport.aio.grpc_stream import AsyncGrpcExecution
@@ -96,6 +96,10 @@ class AsyncChannels:
 
     async def outcomes(self, calls: Sequence[Call[T]]) -> list[Outcome[T]]:
         """Sends calls, all at once, or as one gang call, and waits for every one's end."""
+        if isinstance(calls, SideBySide):
+            return [
+                outcome for part in await asyncio.gather(*map(self.outcomes, calls.parts)) for outcome in part
+            ]
         gang_call = joined(calls)
         return await (self._each(calls) if gang_call is None else self._as_one(gang_call))
 

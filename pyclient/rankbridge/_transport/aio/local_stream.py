@@ -97,13 +97,15 @@ class AsyncLocalExecution:
         self._unsent += data
 
     def _write(self) -> None:
-        del self._unsent[: self._written(bytes(self._unsent))]
+        with memoryview(self._unsent) as unsent:
+            written = self._written(unsent)
+        del self._unsent[:written]
         if not self._unsent:
             self._loop.remove_writer(self._sock)
             if self._closed:
                 self._end_requests()
 
-    def _written(self, data: bytes) -> int:
+    def _written(self, data: bytes | memoryview) -> int:
         try:
             return self._sock.send(data)
         except BlockingIOError:

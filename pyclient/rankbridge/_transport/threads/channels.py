@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import Any, TypeVar
 
 import grpc
 
-from rankbridge._plan.calls import Call, Shape
+from rankbridge._plan.calls import Call, Shape, SideBySide
 from rankbridge._plan.gang_calls import Joined, joined
 from rankbridge._plan.gang_core import all_values
 from rankbridge._transport.framing import EXECUTE, ExecutionOver, StreamLost, calling, parting
@@ -122,8 +123,10 @@ class Channels:
 
     def outcomes(self, calls: Sequence[Call[T]]) -> list[Outcome[T]]:
         """Sends calls, all at once, or as one gang call, and waits for every one's end."""
+        if isinstance(calls, SideBySide):
+            return self._side_by_side(calls.parts)
         gang_call = joined(calls)
-        return self._each(calls) if gang_call is None else self._as_one(gang_call)
+        return self._each(calls) if gang_call is None else self._all([gang_call])[0][0]
 
     def answered(self, gang_call: Joined[T], stream: Execution, answer: Answer) -> list[Outcome[T]]:
         """Waits for the answer to a gang call that was sent; gives every member's outcome."""
@@ -150,17 +153,53 @@ class Channels:
                 answer = stream.send(message)
             return stream, answer
 
-    def _as_one(self, gang_call: Joined[T]) -> list[Outcome[T]]:
-        call, sent = gang_call.call, None
+    def _side_by_side(self, parts: Sequence[Sequence[Call[Any]]]) -> list[Outcome[Any]]:
+        wholes = [joined(part) for part in parts]
+        alone = [call for part, whole in zip(parts, wholes, strict=True) if whole is None for call in part]
+        as_one, each = self._all([whole for whole in wholes if whole is not None], alone)
+        ones, others = iter(as_one), iter(each)
+        return [
+            outcome
+            for part, whole in zip(parts, wholes, strict=True)
+            for outcome in (itertools.islice(others, len(part)) if whole is None else next(ones))
+        ]
+
+    def _all(
+        self, gang_calls: Sequence[Joined[T]], alone: Sequence[Call[T]] = ()
+    ) -> tuple[list[list[Outcome[T]]], list[Outcome[T]]]:
+        """Sends gang calls and calls of their own, all at once; waits for every one's end, and gives the outcomes."""
+        waiting = list(gang_calls)
+        as_one: list[list[Outcome[T]]] = []
         try:
-            sent = self._by_stream(call, calling(call.request))
+            sent = [self._sent(gang_call) for gang_call in gang_calls]
+            each = self._each(alone) if alone else []
+            for gang_call, stream in zip(gang_calls, sent, strict=True):
+                as_one.append(self._ended(gang_call, stream))
+                waiting.remove(gang_call)
+        except BaseException:
+            for gang_call in waiting:
+                self._executions.withdraw(gang_call.call.rank, gang_call.call.operation_id)
+            raise
+        return as_one, each
+
+    def _sent(self, gang_call: Joined[T]) -> tuple[Execution, Answer] | RankBridgeError | None:
+        """Sends a gang call by a stream; gives why it cannot be sent. None: there is no stream for it."""
+        try:
+            return self._by_stream(gang_call.call, calling(gang_call.call.request))
+        except RankBridgeError as error:
+            return error
+
+    def _ended(
+        self, gang_call: Joined[T], sent: tuple[Execution, Answer] | RankBridgeError | None
+    ) -> list[Outcome[T]]:
+        """Waits for the end of a gang call that was sent, or is a call of its own."""
+        call = gang_call.call
+        if isinstance(sent, RankBridgeError):
+            return gang_call.failed(sent)
+        try:
             outcomes = self._carried(call, *sent) if sent else self.run(call)
         except RankBridgeError as error:
             return gang_call.failed(error)
-        except BaseException:
-            if sent is None:
-                self._executions.withdraw(call.rank, call.operation_id)
-            raise
         return self._completed(gang_call, outcomes)
 
     def _by_stream(self, call: Call[T], message: bytes) -> tuple[Execution, Answer] | None:
