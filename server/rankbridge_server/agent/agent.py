@@ -16,9 +16,9 @@ from typing import Protocol
 from .child import Child, fork
 from .messages import Failed, Form, Formed, Line, Message, Ping, Pong, Ready, Suspect
 
-# How long ranks that were told to end may take before they are killed.
+# How long a rank may take to end after SIGTERM, before the agent kills it.
 _STOP_GRACE_S = 3.0
-# How long a rank that is asked may take to say that it lives; on a busy host that is seconds.
+# How long a rank may take to answer a ping; on a busy host that is seconds.
 _PING_TIMEOUT_S = 5.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -45,7 +45,7 @@ class Started:
 
 
 class RunRank(Protocol):
-    """What a rank's process does."""
+    """The body of a rank's process."""
 
     def __call__(self, rank: int, endpoints: list[str], line: Line) -> None:
         """Serve one rank until the agent is gone; `endpoints` are those of the rank that it replaces, or none."""
@@ -53,47 +53,47 @@ class RunRank(Protocol):
 
 
 class Helper(Protocol):
-    """What serves the ranks beside the agent, in its process, while they begin and later."""
+    """A server in the agent's process that ranks need, such as PMI for MPI."""
 
     def forked(self) -> None:
-        """All ranks are forked."""
+        """Called when all ranks are forked."""
         ...
 
     def fileno(self) -> int:
-        """Readable when there is something to do."""
+        """Gives a file descriptor that is readable when `serve` has something to do."""
         ...
 
     def serve(self) -> Sequence[int]:
-        """Do it, without waiting; gives the ranks that will ask for nothing any more."""
+        """Answers requests without waiting. Returns the ranks that will send no more."""
         ...
 
     def close(self) -> None:
-        """All ranks have ended."""
+        """Called when all ranks have ended."""
         ...
 
 
 class Watcher(Protocol):
-    """Who is told what becomes of ranks."""
+    """Receives what happens to ranks: losses, exits, replacements."""
 
     def suspected(self, rank: int, pid: int) -> None:
-        """A rank that others have lost is stopped, or says nothing: its process is killed."""
+        """The agent kills this process: others have lost the rank, and it is stopped or does not answer."""
         ...
 
     def exited(self, rank: int, pid: int, how: str, replaced: bool) -> None:
-        """A rank has ended. `replaced`: a process that takes its place is forked."""
+        """A rank's process has ended. `replaced`: the agent has forked another in its place."""
         ...
 
     def replaced(self, rank: int, pid: int, endpoints: list[str]) -> None:
-        """Another process serves in its place; it is in no generation before somebody forms one with it."""
+        """The new process serves. It belongs to no generation until somebody forms one with it."""
         ...
 
 
 class Agent:
     """Forks `size` ranks. Use as a context manager: on leaving, every rank has ended.
 
-    `replace`: a rank that ends, or that is stopped when others have lost it, is replaced by a new process at the
-    same endpoints. `helper`: serves the ranks that `start` forks; not their replacements. While the agent is entered,
-    SIGINT, SIGTERM and SIGHUP raise Interrupted out of whatever waits here.
+    `replace`: a new process takes the place, and the endpoints, of a rank that ends, or that is stopped when others
+    have lost it. `helper` serves the ranks that `start` forks, not their replacements. While the agent is entered,
+    SIGINT, SIGTERM and SIGHUP raise Interrupted out of its waits.
     """
 
     def __init__(
@@ -159,14 +159,14 @@ class Agent:
         return Started([child.pid for child in self._children], self._endpoints, formed.generation)
 
     def watch(self, watcher: Watcher) -> str:
-        """Wait until there is a reason to end, and return it.
+        """Waits until there is a reason to end, and returns it.
 
         Raises Interrupted on a signal.
         """
         while any(not child.exit for child in self._children):
             events = self._selector.select(self._until_next_ping())
             if not events:
-                # Only now has everything been read that anyone said in time.
+                # Now every message that came in time has been read.
                 self._kill_silent(watcher)
             for key, _ in events:
                 if key.fileobj == 0:
@@ -190,14 +190,14 @@ class Agent:
     def _handle(self, source: tuple[Child, bool], watcher: Watcher) -> None:
         child, spoke = source
         if child.exit:
-            # Its line and its end were seen in one look.
+            # The message and the exit came in one round.
             return
         if not spoke:
             self._ended(child, watcher)
             return
         messages = child.line.receive_all()
         if messages is None:
-            # Its end of the line is closed: its process is about to be seen ending.
+            # The rank has closed its end: its exit follows.
             self._selector.unregister(child.line)
         for message in messages or ():
             self._heard(child, message, watcher)
@@ -218,7 +218,7 @@ class Agent:
             self._selector.unregister(child.line)
         self._pinged.pop(child.rank, None)
         how = child.reap()
-        # One that could not even begin to serve would not the next time.
+        # A process that failed before it served would fail again.
         replaced = self._replace and child.serves
         watcher.exited(child.rank, child.pid, how if child.serves else f"{how} before it served", replaced)
         if replaced:
@@ -312,7 +312,7 @@ def _ended(child: Child, timeout: float) -> bool:
 
 
 def _asked_to_end() -> str | None:
-    """Why to end, by standard input: closed, or a line "stop" for who still wants to see the end."""
+    """Gives the reason to end that standard input has: it is closed, or holds the line "stop"."""
     said = os.read(0, 65536)
     if not said:
         return "standard input was closed"

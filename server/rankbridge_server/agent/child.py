@@ -18,7 +18,7 @@ _PR_SET_PDEATHSIG = 1
 
 @dataclass(slots=True)
 class Child:
-    """A forked rank: `pidfd` becomes readable when it ends. `serves`: it has said that it is ready."""
+    """A forked rank. `pidfd` is readable when it has ended. `serves`: it has sent Ready."""
 
     rank: int
     pid: int
@@ -42,7 +42,7 @@ class Child:
         return status.rpartition(")")[2].split()[0] in ("T", "t")
 
     def reap(self) -> str:
-        """Collect the ended process; tells how it ended."""
+        """Collects the ended process; returns how it ended."""
         _, status = os.waitpid(self.pid, 0)
         code = os.waitstatus_to_exitcode(status)
         self.exit = f"killed by {signal.Signals(-code).name}" if code < 0 else f"exited with status {code}"
@@ -54,8 +54,8 @@ class Child:
 def fork(rank: int, run: Callable[[Line], None], others: list[Child]) -> Child:
     """Fork a process that runs `run` and exits; it never outlives this one.
 
-    Must be called from a thread that lives as long as the process, and before threads, or channels and servers of gRPC,
-    were made here.
+    Call it from a thread that lives as long as the process, before this process has made threads, or channels and
+    servers of gRPC.
     """
     ours, theirs = socket.socketpair()
     parent = os.getpid()
@@ -77,7 +77,7 @@ def _be_child(parent: int, run: Callable[[], None]) -> NoReturn:
     except BaseException as error:
         os.write(2, f"rankbridge: a rank failed: {type(error).__name__}: {error}\n".encode())
     finally:
-        # Engines may have threads that never end; nothing of this process is worth waiting for.
+        # Engines may have threads that never end, and nothing here needs an orderly exit.
         os._exit(status)
 
 

@@ -1,4 +1,4 @@
-"""What an agent and its ranks say to each other: one JSON object a line, over a socket pair."""
+"""Messages between an agent and its ranks: one JSON object a line, over a socket pair."""
 
 from __future__ import annotations
 
@@ -34,22 +34,22 @@ class Formed:
 
 @dataclass(frozen=True, slots=True)
 class Suspect:
-    """From a rank: its generation is over because a rank was lost. Some rank may be stopped, not dead."""
+    """From a rank: it has lost another, and its generation is over. The lost rank may be stopped, not dead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ping:
-    """To a rank: say that you live."""
+    """To a rank: answer with Pong."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pong:
-    """From a rank: it lives."""
+    """From a rank: the answer to Ping."""
 
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """From a rank: it could not do what it was told."""
+    """From a rank: it could not do what the agent asked."""
 
     error: str
 

@@ -1,8 +1,7 @@
-"""What MPI asks of whoever started its ranks: PMI-1, served by the agent that forked them.
+"""PMI-1, the service that MPI ranks expect from their launcher, served by the agent that forked them.
 
-Over a socket pair for each rank, so that nobody else can take part. A line is a request or an answer, of words
-`key=value`; the values here have no spaces. Ranks put what the others must know about them, wait for each other, and
-get it.
+Each rank has its own socket pair, so that nobody else can take part. A line is a request or an answer, of words
+`key=value`; the values here have no spaces. Ranks put what the others must know, wait for each other, and get it.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ _LINE_MOST = 4096
 class Pmi:
     """The PMI server of one gang on one host. Implements `agent.Helper`.
 
-    Make it before the ranks are forked; each calls `enter` before it begins MPI. `ends`: the ranks' ends of their
+    Make it before the ranks are forked. Each rank calls `enter` before it begins MPI. `ends`: the ranks' ends of the
     socket pairs.
     """
 
@@ -62,16 +61,16 @@ class Pmi:
         os.environ.update(PMI_FD=fd, PMI_RANK=str(rank), PMI_SIZE=str(self._size))
 
     def forked(self) -> None:
-        """All ranks are forked: their ends are theirs alone."""
+        """Closes the ranks' ends here, once all ranks are forked."""
         for end in self.ends:
             end.close()
 
     def fileno(self) -> int:
-        """Readable when a rank has asked something."""
+        """Gives a file descriptor that is readable when a rank has sent a request."""
         return self._selector.fileno()
 
     def serve(self) -> Sequence[int]:
-        """Answer what was asked; gives the ranks that are gone, or asked what there is not."""
+        """Answers requests; returns the ranks that are gone, or sent a request that PMI-1 does not have."""
         gone: list[int] = []
         for key, _ in self._selector.select(0):
             rank: int = key.data
@@ -82,7 +81,7 @@ class Pmi:
         return gone
 
     def close(self) -> None:
-        """Forget everything, once all ranks have ended."""
+        """Releases everything, once all ranks have ended."""
         self._selector.close()
         for end in [*self._ours, *self.ends]:
             end.close()
@@ -99,7 +98,7 @@ class Pmi:
         return bool(data) and len(rest) <= _LINE_MOST and all(self._handle(rank, line) for line in lines)
 
     def _handle(self, rank: int, line: bytes) -> bool:
-        """False: it is nothing that this server knows; MPI ends a rank whose server closes its end."""
+        """Returns False for an unknown request. MPI ends a rank whose server closes the connection."""
         request = dict(word.partition("=")[::2] for word in line.decode(errors="replace").split())
         command = request.get("cmd", "")
         if command == "barrier_in":
@@ -130,7 +129,7 @@ class Pmi:
         try:
             self._ours[rank].sendall(line.encode() + b"\n")
         except OSError:
-            # It has ended, which its own end tells, or it reads nothing.
+            # The rank has ended, which its closed end shows, or it does not read.
             return False
         return True
 

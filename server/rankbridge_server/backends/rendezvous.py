@@ -11,7 +11,7 @@ from torch._C._distributed_c10d import TCPStore
 def exchange(
     host: str, port: int, serve: bool, prefix: str, rank: int, world_size: int, mine: str, timeout: float
 ) -> list[str]:
-    """What every rank gave, by rank; returns when all have it. Raises TimeoutError.
+    """Gives all ranks' data, by rank, when all have it. Raises TimeoutError.
 
     `serve`: this rank runs the store; no other may, and none when the launcher runs it. `prefix`: keeps attempts of
     one launcher apart. `timeout` in seconds for each step.

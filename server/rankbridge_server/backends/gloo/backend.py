@@ -1,4 +1,4 @@
-"""Forming groups on Gloo without a store that others depend on."""
+"""Forming groups on Gloo without a shared store."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from ..torch_tensors import TorchTensors
 from .coordinator import GlooCoordinator
 from .raw import GlooGroup, make_group, make_store
 
-# torch's own threads behind each group; more only adds hand-overs.
+# Threads of torch behind each group; more of them only add hand-overs.
 _THREADS = 2
 
 
 class GlooBackend:
     """Gloo over TCP.
 
-    `hostname`: name or address of the interface that the other ranks reach this one at. `connect_timeout`: seconds
-    that a new group waits for the others' addresses, and for each of them to answer.
+    `hostname`: name or address at which the other ranks reach this one. `connect_timeout`: seconds that a new group
+    waits for the others' addresses, and for each of them to answer.
     """
 
     name = "gloo"
@@ -78,7 +78,7 @@ class _GlooJoining:
             ) from error
 
     def abandon(self) -> None:
-        """Leave the constructor to its timeout: nothing else ends it, and a made-up address crashes it."""
+        """Leaves the constructor to its timeout: nothing else ends it, and a made-up address crashes it."""
 
     def _make(self) -> None:
         try:
@@ -89,7 +89,7 @@ class _GlooJoining:
             )
         except Exception as error:
             self._made.set_exception(error)
-            # Whoever waits for the address learns at once that there is none.
+            # A waiting caller learns at once that there is no address.
             self._store.set(self._key(self._rank_in_group), b"")
 
     def _own_address(self) -> bytes:

@@ -52,8 +52,8 @@ Options = TypeVar(
 class GlooCoordinator:
     """Implements `core.coordinator.Coordinator` on one ProcessGroupGloo.
 
-    Moves are done on bytes, so that every dtype travels. Tensors without elements never enter Gloo: all members
-    have agreed on the shape.
+    Tensors move as bytes, so that every dtype works. Tensors without elements never enter Gloo: all members have
+    agreed on the shape.
     """
 
     def __init__(self, group: GlooGroup, rank_in_group: int, size: int) -> None:
@@ -208,7 +208,7 @@ class GlooCoordinator:
         received: Sequence[int],
         timeout: float,
     ) -> None:
-        """Send each member its next bytes of `given`, and put those that come side by side into `result`."""
+        """Sends each member its next bytes of `given`, and receives the others' side by side into `result`."""
         options = _options(AllToAllOptions, timeout)
         self._wait(lambda group: group.alltoall_base(result, given, received, sent, options))
 
@@ -251,7 +251,7 @@ def _broadcast(group: GlooGroup, tensor: torch.Tensor, src_rank_in_group: int, t
 
 def _op(op: ReduceOp, dtype: torch.dtype) -> TorchReduceOp:
     if dtype is torch.bool and op is ReduceOp.SUM:
-        # Gloo adds the bytes: what comes of it is neither 0 nor 1, and 0 again with 256 members.
+        # Gloo adds the bytes: the sum may be neither 0 nor 1, and is 0 again with 256 members.
         return TorchReduceOp(TorchReduceOp.BOR)
     return TorchReduceOp(_OPS[op])
 

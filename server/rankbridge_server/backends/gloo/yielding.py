@@ -1,4 +1,4 @@
-"""Threads that let others finish before they run."""
+"""Threads that do not preempt others when they wake."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def yielding() -> Iterator[None]:
-    """Threads that are begun meanwhile do not interrupt those that run when they are woken. Linux; elsewhere nothing.
+    """Threads started inside this context do not preempt running ones when they wake (Linux; elsewhere nothing).
 
-    Gloo's loop thread only tries the lock of a connection, and asks again at once for as long as another thread has it.
-    One that has interrupted the very thread that has it spins until its time slice is over, some milliseconds. Batch
-    scheduling is inherited, and is given back by whoever may be.
+    Gloo's loop thread spins on a connection's lock while another thread holds it. If it has preempted the holder, it
+    spins until its time slice is over, some milliseconds. New threads inherit batch scheduling; this thread leaves it
+    again where the system permits.
     """
     changed = False
     with suppress(AttributeError, OSError):

@@ -1,4 +1,4 @@
-"""What members of a group tell each other before they have a communicator."""
+"""The addresses that members of a group exchange before they have a communicator."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .retired import Told
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """A member: its job, its rank there, and what it tells of retired communicators. `nonce`: no other has it."""
+    """A member: its job, its rank there, and its counts on retired communicators. `nonce` is unique."""
 
     job: str
     rank: int

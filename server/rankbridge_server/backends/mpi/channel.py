@@ -26,7 +26,7 @@ class Count:
 
 
 class Channel:
-    """A communicator that is this group's alone, and knows whether anything may still be on its way.
+    """A communicator of one group, which knows whether messages may still be under way.
 
     `ranks`: MPI's ranks of the members, in group order. `key` names the communicator among its members.
     """
@@ -56,7 +56,7 @@ class Channel:
         self._run(start, timeout, Count(received=1), status)
 
     def close(self) -> None:
-        """Let whoever is inside, and whoever comes, fail."""
+        """Fails operations that run, and all later ones."""
         self._closed = True
 
     def quiet(self) -> Count | None:

@@ -20,7 +20,7 @@ from .reducer import Reducer
 class MpiCoordinator:
     """Implements `core.coordinator.Coordinator` on one communicator, with MPI's nonblocking operations.
 
-    Moves are done on bytes, so that every dtype travels. Tensors without elements never enter MPI, unless others have
+    Tensors move as bytes, so that every dtype works. Tensors without elements never enter MPI, unless others have
     some: all members have agreed on the sizes. Collectives, and sends and receives, may run at the same time: MPI keeps
     them apart. `retire` gets the channel when the group is closed.
     """
@@ -149,7 +149,7 @@ class MpiCoordinator:
             )
 
     def close(self) -> None:
-        """Let whoever is inside fail, and give the communicator back when that is safe."""
+        """Fails operations that run; returns the communicator to MPI when that is safe."""
         self._channel.close()
         self._retire(self._channel)
 

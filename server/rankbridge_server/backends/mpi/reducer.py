@@ -18,8 +18,8 @@ from .channel import Channel
 class Reducer:
     """The reductions of one member of a group.
 
-    For what MPI cannot do, each member gets everybody's share of some elements, reduces these with torch, in the order
-    of ranks in the group, and hands out what came of it.
+    Where MPI has no reduction, each member receives all members' values of its share of the elements, reduces them with
+    torch in group order, and sends the result to the others.
     """
 
     def __init__(self, channel: Channel, rank_in_group: int) -> None:

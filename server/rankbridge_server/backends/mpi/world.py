@@ -1,4 +1,4 @@
-"""This process's place in its MPI job: the one that it began with, and the only one that it will ever have."""
+"""This process's place in its MPI job, which it keeps for life."""
 
 from __future__ import annotations
 

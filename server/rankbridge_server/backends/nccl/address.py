@@ -1,4 +1,4 @@
-"""What members of a group tell each other before they connect."""
+"""The addresses that members of a group exchange before they connect."""
 
 from __future__ import annotations
 

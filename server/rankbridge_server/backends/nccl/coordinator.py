@@ -41,7 +41,7 @@ class NcclCoordinator:
 
     And `Capturing`: what it does on the communicator for collectives can be captured.
 
-    Moves are done on bytes, so that every dtype travels. Tensors without elements never enter NCCL, unless others have
+    Tensors move as bytes, so that every dtype works. Tensors without elements never enter NCCL, unless others have
     some: all members have agreed on the sizes. A result that is returned is there: the device has done its part.
     """
 

@@ -1,4 +1,4 @@
-"""What is used of torch's private NCCL bindings, typed: torch's own stubs leave most of it out."""
+"""Types for the part of torch's private NCCL bindings that this backend uses; torch's stubs lack most of it."""
 
 from __future__ import annotations
 

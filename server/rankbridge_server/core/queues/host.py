@@ -11,7 +11,7 @@ _NETWORK = Path("/proc/self/ns/net")
 
 
 def host_id() -> str:
-    """The same for two processes exactly if they can give each other memory: one kernel, network namespace and user.
+    """An id that two processes share exactly if they can share memory: one kernel, network namespace and user.
 
     Sockets of the abstract namespace reach as far as that, across containers too. One of its own where that is not
     known, or where there are no such sockets.
@@ -25,5 +25,5 @@ def host_id() -> str:
 
 
 def alone() -> str:
-    """That of a process that shares memory with nobody."""
+    """The id of a process that shares memory with no other."""
     return uuid.uuid4().hex

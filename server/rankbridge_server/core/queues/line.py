@@ -1,4 +1,4 @@
-"""What the writer and a reader on one host tell each other."""
+"""Messages between the writer and a reader on one host."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Note(NamedTuple):
 class Line:
     """One side of a connection that carries notes, in order, and file descriptors with them. Of one thread.
 
-    The kernel orders memory: what was written before a note was sent is there for who has received it.
+    The kernel orders memory: who has received a note sees everything written before it was sent.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -118,7 +118,7 @@ class Line:
 
 
 class Door:
-    """Where a writer lets its readers in: an abstract name that nobody can guess, and a secret. Raises OSError."""
+    """Accepts a writer's readers, at an unguessable abstract name and with a secret. Raises OSError."""
 
     def __init__(self) -> None:
         self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -133,7 +133,7 @@ class Door:
             raise
 
     def admit(self, places: Collection[int]) -> dict[int, Line]:
-        """Lines of those readers, by rank in group, that have knocked before. Who else has knocked is sent away."""
+        """Gives the lines of those readers that have connected, by rank in group. Rejects all others."""
         lines: dict[int, Line] = {}
         while True:
             try:
@@ -147,7 +147,7 @@ class Door:
                 lines[place] = Line(sock)
 
     def close(self) -> None:
-        """Let nobody in any more."""
+        """Accepts nobody any more."""
         self._sock.close()
 
     def _place(self, sock: socket.socket) -> int | None:
@@ -163,7 +163,7 @@ class Door:
 
 
 def knock(address: str, secret: bytes, place: int, timeout: float) -> Line:
-    """Ask to be let in at a door, as the reader of that rank in group. `timeout` in seconds. Raises OSError."""
+    """Connects to a writer's door as the reader of that rank in group. `timeout` in seconds. Raises OSError."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         sock.settimeout(timeout)

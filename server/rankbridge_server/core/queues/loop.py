@@ -1,4 +1,4 @@
-"""A thread that owns what it looks after; others tell it what to do."""
+"""A thread that owns its file descriptors and state; other threads hand it actions."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class Bell:
 
 
 class Loop(ABC):
-    """Does what it is told, and looks when one of its file descriptors has something or when something is due.
+    """Runs the actions it is given, and `look` when a file descriptor is readable or something is due.
 
-    Everything but `tell` and `finished` is called by the thread itself, so that there is nothing to lock.
+    The thread itself calls everything but `tell` and `finished`, so that nothing needs a lock.
     """
 
     def __init__(self, name: str, bell: Bell) -> None:
@@ -65,7 +65,7 @@ class Loop(ABC):
         self._thread.join(timeout)
 
     def tell(self, action: Callable[[], None]) -> bool:
-        """Have the thread do this, after all it was told before; False when it has ended. Never waits."""
+        """Queues an action for the thread; returns False when the thread has ended. Never waits."""
         with self._lock:
             if not self._open:
                 return False
@@ -93,11 +93,11 @@ class Loop(ABC):
 
     @abstractmethod
     def fault(self, error: Exception) -> None:
-        """A fault of this code has ended the loop: see to it that nobody waits for it."""
+        """Called when an internal fault has ended the loop: answers all who wait for it."""
 
     @abstractmethod
     def dispose(self) -> None:
-        """Let go of everything; it is the last that is called."""
+        """Releases everything. Called last."""
 
     def _run(self) -> None:
         try:

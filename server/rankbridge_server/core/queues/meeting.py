@@ -1,4 +1,4 @@
-"""How the members of a group find out who shares memory, when they make a queue."""
+"""The members of a group find out who shares memory, when they make a queue."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Neighbours:
             self.ring = None
 
     def take(self) -> None:
-        """Lines and ring are somebody else's now."""
+        """Hands lines and ring to the caller, who closes them."""
         self.lines, self.ring = {}, None
 
     def _invite(self) -> bytes:

@@ -1,4 +1,4 @@
-"""Memory that processes of one host share. It has no name anywhere: it is gone with the last who has it open."""
+"""Memory that processes of one host share. It has no name: the kernel frees it when the last of them closes it."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SIZE_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 class Ring:
     """Room for `chunks` values of at most `chunk_bytes` bytes each; value number n lies where n - chunks was.
 
-    Who may write and read which number is agreed on elsewhere; nothing but values lies here.
+    The notes on the lines say who may write and read which number; the memory holds only values.
     """
 
     def __init__(self, fd: int, chunk_bytes: int, chunks: int, *, writable: bool) -> None:

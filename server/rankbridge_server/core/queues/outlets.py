@@ -1,4 +1,4 @@
-"""How a writer's values reach each of its readers."""
+"""The ways from a writer to each of its readers."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ WINDOW = 32
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A value that was written. `note`, `parcel`: how readers on this host are told of it."""
+    """A value that was written. `note` and `parcel` announce it to readers on this host."""
 
     data: bytes
     note: Note
@@ -143,7 +143,7 @@ def _let_go(parcel: Parcel | None) -> None:
 class FarOutlet(Outlet):
     """To a reader on another host: each value is posted, and moved when the reader comes for it.
 
-    `tell`: have the writer's thread do something. Beside the values one post waits for the reader's farewell.
+    `tell` queues an action for the writer's thread. Beside the values, one post waits for the reader's farewell.
     """
 
     def __init__(self, reader: int, posts: Posts, tell: Callable[[Callable[[], None]], bool]) -> None:
@@ -224,4 +224,4 @@ class FarOutlet(Outlet):
 
 
 def _ignore(_: bool) -> None:
-    """A thread that has ended needs to be told nothing."""
+    """Ignores that the writer's thread has ended."""

@@ -51,7 +51,7 @@ class Posts:
         return self._transfer(Side.SEND, reader, run, payload=payload)
 
     def take(self, writer: int, ended: Callable[[], BridgeError]) -> Transfer:
-        """A reader comes for a value. `ended` is called when there are no more, and gives what the caller is told."""
+        """A reader asks for a value. When there are no more, calls `ended`, which gives the caller's error."""
         tensors = self.tensors
 
         def run(meeting: Meeting) -> Callable[[], Outcome]:

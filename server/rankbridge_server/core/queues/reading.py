@@ -64,7 +64,7 @@ class NearReadingEnd(ReadingEnd):
         self._loop.dequeue(task)
 
     def shut_down(self) -> None:
-        """End the thread, and tell the writer."""
+        """Ends the thread, and informs the writer."""
         self._loop.shut_down()
 
     def close(self, error: BridgeError) -> None:
@@ -94,7 +94,7 @@ class _NearReader(Loop):
             else:
                 self._waiting.add(Call(task), lambda: self._leave(task))
 
-        # At once: who gives up from now on is told what was missing.
+        # Set at once, so that whoever gives up from now on learns what was missing.
         task.enter(Phase.ADMISSION)
         if not self.tell(add):
             task.fail(self._over or shut_down_here())
@@ -122,7 +122,7 @@ class _NearReader(Loop):
         return due
 
     def look(self) -> None:
-        """Give what has come, and answer those whose time is over."""
+        """Gives out the values that have come, and answers the calls whose time is over."""
         while self._waiting and (note := self._next()) is not None:
             if note.kind is Kind.END:
                 self._end(writer_shut_down(self._writer))
@@ -235,7 +235,7 @@ class FarReadingEnd(ReadingEnd):
         self._posts.begin(self._posts.take(self.view.writer, self._ended), task)
 
     def shut_down(self) -> None:
-        """Let those go who wait, and tell the writer."""
+        """Answers the waiting calls, and informs the writer."""
         if self._end(shut_down_here()):
             self._farewell()
 

@@ -24,11 +24,11 @@ class End(Protocol):
         ...
 
     def shut_down(self) -> None:
-        """End it on purpose: who waits here gets ABORTED, and the other ends are told. Does not wait."""
+        """Ends it on purpose: waiting calls get ABORTED, and the other ends learn of it. Does not wait."""
         ...
 
     def close(self, error: BridgeError) -> None:
-        """End it with its group: who waits here gets `error`. Does not wait."""
+        """Ends it with its group: waiting calls get `error`. Does not wait."""
         ...
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class QueueView:
-    """What controllers are told of a queue. Ranks are ranks in the group.
+    """A queue as controllers see it. Ranks are ranks in the group.
 
     `shared_memory`: the readers that are given values in shared memory. `max_chunk_bytes`: room for one value there; a
     larger one travels on its own. `max_chunks`: values that may be unread by the slowest reader.

@@ -51,7 +51,7 @@ class WritingEnd(Loop):
             else:
                 self._waiting.add(Call(task, data), lambda: self._leave(task))
 
-        # At once: who gives up from now on is told what was missing.
+        # Set at once, so that whoever gives up from now on learns what was missing.
         task.enter(Phase.ADMISSION)
         if not self.tell(add):
             task.fail(self._over or shut_down_here())
@@ -82,7 +82,7 @@ class WritingEnd(Loop):
         return due
 
     def look(self) -> None:
-        """Hear the readers, write what there is room for, and answer those whose time is over."""
+        """Reads the readers' notes, writes while there is room, and answers the calls whose time is over."""
         for outlet in self._outlets:
             outlet.advance()
         self._serve()
