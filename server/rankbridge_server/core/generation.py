@@ -12,7 +12,7 @@ from .admission.verdicts import disagreement, told, unmatched
 from .coordinator import Backend
 from .errors import BridgeError, ErrorCode, Phase, Place, RankDetail, RankState, unknown_group
 from .events import EventLog, Formed, Kind
-from .groups.group import Group, GroupView, Membership
+from .groups.group import Group, GroupView, Membership, close_groups
 from .links import Ended, Links
 from .operations.operation import Entry, Errand, Meeting, Plan, Transfer
 from .queues.view import QueueView
@@ -136,7 +136,7 @@ class Generation:
             group = self._groups.pop(name)
         self._links.remove_group(name)
         ended = BridgeError.of(ErrorCode.ABORTED, f"group {name!r} has ended")
-        _close([group], ended, patience=self._data_timeout)
+        close_groups([group], ended, patience=self._data_timeout)
 
     def link(self, name: str, ranks: Sequence[int], timeout: float) -> None:
         """Make the control links of a group that is being formed."""
@@ -236,7 +236,7 @@ class Generation:
         for waiter in waiters:
             waiter(error)
         self._links.end(ended)
-        _close(groups, error)
+        close_groups(groups, error)
         return True
 
     def lost(self, ended: Ended) -> None:
@@ -369,25 +369,3 @@ class Generation:
         ended = Ended(self.rank, False, f"{operation} on group {group.name!r} failed: {reason}")
         message = f"generation {self.number} is over: {ended.reason}"
         self.end(BridgeError.of(ErrorCode.BACKEND_FAILED, message), ended)
-
-
-def _close(groups: Sequence[Group], error: BridgeError, patience: float = 0.0) -> None:
-    """Close queues and lanes at once, couriers and coordinators when what the couriers have was done.
-
-    `error`: what those get who wait at a queue. `patience`: how many seconds the couriers have.
-
-    In the background, because a coordinator may block for its timeout.
-    """
-    members = [group.membership for group in groups if group.membership is not None]
-    for member in members:
-        member.queues.close(error)
-        member.lane.close()
-        member.courier.close()
-    if members:
-        threading.Thread(target=_close_all, args=(members, patience), name="closing", daemon=True).start()
-
-
-def _close_all(members: Sequence[Membership], patience: float) -> None:
-    for member in members:
-        member.courier.join(patience)
-        member.coordinator.close()

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import threading
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..coordinator import Coordinator, GroupDescription
+from ..errors import BridgeError
 from ..lane import Courier, Lane
 from ..programs.captures import Captures
 from ..queues.table import QueueTable
@@ -65,3 +68,28 @@ class Group:
             generation=generation,
             sequence=self.membership.sequence if self.membership else 0,
         )
+
+
+def close_groups(groups: Sequence[Group], error: BridgeError, patience: float = 0.0) -> None:
+    """Closes queues and lanes at once; couriers, and then coordinators, when the couriers are done.
+
+    In the background, because a coordinator may block for its timeout.
+
+    Args:
+        groups: Groups that nobody can reach any more.
+        error: What the calls get that wait at a queue.
+        patience: Seconds that the couriers have.
+    """
+    members = [group.membership for group in groups if group.membership is not None]
+    for member in members:
+        member.queues.close(error)
+        member.lane.close()
+        member.courier.close()
+    if members:
+        threading.Thread(target=_close_all, args=(members, patience), name="closing", daemon=True).start()
+
+
+def _close_all(members: Sequence[Membership], patience: float) -> None:
+    for member in members:
+        member.courier.join(patience)
+        member.coordinator.close()

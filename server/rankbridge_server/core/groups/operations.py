@@ -9,7 +9,7 @@ from ..coordinator import Coordinator, GroupDescription, Joining
 from ..errors import BridgeError, ErrorCode, Phase, RankDetail, failed_ranks, invalid
 from ..operations.operation import Entry, Plan, Site
 from ..refs.refs import MAX_ID_BYTES
-from .group import WORLD, Group, GroupView, Membership
+from .group import WORLD, Group, GroupView, Membership, close_groups
 
 _TAKEN = b"!"
 _ADDRESS = b"@"
@@ -157,8 +157,13 @@ class _NewGroupPlan:
             name, ranks = self._description.name, self._description.ranks
             membership = Membership(name, ranks.index(self._site.rank), self._coordinator)
         group = Group(self._description, membership)
-        self._site.groups.install(group)
-        self._coordinator, self._linked = None, False
+        self._coordinator = None
+        try:
+            self._site.groups.install(group)
+        except BridgeError as error:
+            close_groups([group], error)
+            raise
+        self._linked = False
         return group.view(self._site.backend.name, self._site.generation)
 
 

@@ -12,7 +12,7 @@ from ..events import EventLog
 from ..gang_calls.messages import Letter
 from ..generation import Generation
 from ..links import Ended, LinkMaker, Links
-from .group import WORLD, Group, Membership
+from .group import WORLD, Group, Membership, close_groups
 from .operations import check_description
 
 
@@ -60,7 +60,7 @@ class Preparation:
                 if self.rank in group.ranks:
                     rank_in_group = group.ranks.index(self.rank)
                     self._joining[group.name] = self._backend.join(group, rank_in_group, self.number)
-        except (BridgeError, OSError) as error:
+        except Exception as error:
             self.abandon()
             raise self._failed(error) from error
         blobs = {name: joining.address for name, joining in self._joining.items()}
@@ -97,8 +97,8 @@ class Preparation:
                 if group.name in self._joining:
                     links.add_group(group.name, group.ranks, max(0.001, deadline - time.monotonic()))
                     membership = self._membership(group, addresses, deadline)
-                generation.install(Group(group, membership))
-        except (BridgeError, OSError) as error:
+                _installed(generation, Group(group, membership))
+        except Exception as error:
             ended = Ended(self.rank, False, f"forming failed: {error}")
             generation.end(BridgeError.of(ErrorCode.FORMING_FAILED, ended.reason), ended)
             self.abandon()
@@ -123,15 +123,28 @@ class Preparation:
             raise invalid(f"an address for group {missing} is missing") from None
         joining = self._joining.pop(group.name)
         coordinator = joining.connect(blobs, max(0.001, deadline - time.monotonic()))
-        _verify(coordinator, max(0.001, deadline - time.monotonic()))
+        try:
+            _verify(coordinator, max(0.001, deadline - time.monotonic()))
+        except BaseException:
+            coordinator.close()
+            raise
         return Membership(group.name, group.ranks.index(self.rank), coordinator)
 
-    def _failed(self, error: BridgeError | OSError) -> BridgeError:
+    def _failed(self, error: Exception) -> BridgeError:
         return BridgeError.of(
             ErrorCode.FORMING_FAILED,
-            f"generation {self.number} could not be formed: {error}",
+            f"generation {self.number} could not be formed: {str(error) or type(error).__name__}",
             phase=Phase.FORMING,
         ).at(Place(rank=self.rank, generation=self.number))
+
+
+def _installed(generation: Generation, group: Group) -> None:
+    try:
+        generation.install(group)
+    except BridgeError as error:
+        # The generation has ended meanwhile, and does not know the group.
+        close_groups([group], error)
+        raise
 
 
 def _verify(coordinator: Coordinator, timeout: float) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Callable
+from typing import NamedTuple
 
 from ..errors import BridgeError, ErrorCode, invalid
 from ..task import Task
@@ -20,71 +21,100 @@ FORGOTTEN = object()
 MAX_SHOWN = 500
 
 
+class _Known(NamedTuple):
+    """An operation whose id is taken. While it is being planned it has no task, and `planned` is locked."""
+
+    request: object
+    task: Task | None
+    planned: threading.Lock | None = None
+
+
 class Outcomes:
-    """The last operations of one rank by id: all that are pending, and the latest that are done."""
+    """The last operations of one rank by id: all that are pending, and the latest that are done. Thread-safe."""
 
     def __init__(self, remembered: int = REMEMBERED, kept_bytes: int = KEPT_BYTES) -> None:
+        """`remembered`: how many that are done. `kept_bytes`: of objects in their requests and outcomes."""
         self._remembered = remembered
         self._kept_bytes = kept_bytes
         self._lock = threading.Lock()
-        self._tasks: OrderedDict[str, tuple[object, Task]] = OrderedDict()
-        # What is large, and done: bytes of objects in request and outcome.
+        self._known: dict[str, _Known] = {}
+        # Ids in the order in which their operations were done.
+        self._done: deque[str] = deque()
+        # Of those, what is large: bytes of objects in request and outcome.
         self._large: OrderedDict[str, int] = OrderedDict()
 
     def once(self, operation_id: str, request: object, start: Callable[[], Task]) -> Task:
-        """The task of that id; `start` makes it if there is none.
+        """Gives the task of that id. If there is none, `start` makes it, without any lock that others need.
 
         Raises INVALID_ARGUMENT when the id was used for another request, and what `start` raises; then the id
         is free.
         """
-        with self._lock:
-            known = self._tasks.get(operation_id)
+        planned = threading.Lock()
+        with planned:
+            known = self._settled(operation_id, _Known(request, None, planned))
             if known is None:
-                task = start()
-                self._tasks[operation_id] = (request, task)
-                self._forget()
+                try:
+                    task = start()
+                except BaseException:
+                    with self._lock:
+                        del self._known[operation_id]
+                    raise
+                with self._lock:
+                    self._known[operation_id] = _Known(request, task)
         if known is None:
-            task.then(lambda task: self._weigh(operation_id, request, task))
+            task.then(lambda task: self._ended(operation_id, request, task))
             return task
-        if known[0] is not FORGOTTEN and known[0] != request:
+        if known.request is not FORGOTTEN and known.request != request:
             raise invalid(
                 f"operation id {operation_id!r} was used for another operation",
-                expected=_shown(known[0]),
+                expected=_shown(known.request),
                 got=_shown(request),
             )
-        return known[1]
+        assert known.task is not None
+        return known.task
 
     def find(self, operation_id: str) -> Task:
-        """The task of that id. Raises UNKNOWN_OPERATION."""
-        with self._lock:
-            known = self._tasks.get(operation_id)
+        """Gives the task of that id. Raises UNKNOWN_OPERATION."""
+        known = self._settled(operation_id)
         if known is None:
             raise BridgeError.of(
                 ErrorCode.UNKNOWN_OPERATION, f"no operation {operation_id!r} is known on this rank"
             )
-        return known[1]
+        assert known.task is not None
+        return known.task
 
-    def _weigh(self, operation_id: str, request: object, task: Task) -> None:
-        """Of what is large, keep the latest, one at least; of the rest, that it was done."""
+    def _settled(self, operation_id: str, otherwise: _Known | None = None) -> _Known | None:
+        """Gives what is known of an id, once it is planned; None, and `otherwise` takes the id, if nothing is."""
+        while True:
+            with self._lock:
+                known = self._known.get(operation_id)
+                if known is None and otherwise is not None:
+                    self._known[operation_id] = otherwise
+            if known is None or known.planned is None:
+                return known
+            with known.planned:
+                """Another thread has planned it, or failed to."""
+
+    def _ended(self, operation_id: str, request: object, task: Task) -> None:
+        """Keeps so many that are done; of what is large, the latest, one at least; of the rest, that it was done."""
         weight = weight_of(request)
         if task.error is None:
             weight += weight_of(task.outcome())
-        if weight < LARGE:
-            return
         with self._lock:
-            self._large[operation_id] = weight
-            while len(self._large) > 1 and sum(self._large.values()) > self._kept_bytes:
-                oldest, _ = self._large.popitem(last=False)
-                if oldest in self._tasks:
-                    self._tasks[oldest] = (FORGOTTEN, _without_outcome(self._tasks[oldest][1]))
+            self._done.append(operation_id)
+            if weight >= LARGE:
+                self._large[operation_id] = weight
+                while len(self._large) > 1 and sum(self._large.values()) > self._kept_bytes:
+                    self._lighten(self._large.popitem(last=False)[0])
+            while len(self._done) > self._remembered:
+                oldest = self._done.popleft()
+                del self._known[oldest]
+                self._large.pop(oldest, None)
 
-    def _forget(self) -> None:
-        while len(self._tasks) > self._remembered:
-            oldest, (_, task) = next(iter(self._tasks.items()))
-            if not task.done:
-                return
-            del self._tasks[oldest]
-            self._large.pop(oldest, None)
+    def _lighten(self, operation_id: str) -> None:
+        task = self._known[operation_id].task
+        assert task is not None
+        self._known[operation_id] = _Known(FORGOTTEN, _without_outcome(task))
 
 
 def _without_outcome(task: Task) -> Task:
