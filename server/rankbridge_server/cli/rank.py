@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.address import Address
 from ..core.errors import BridgeError
 from ..core.rank import Identity
 from . import endpoints, mpi, nccl
@@ -48,13 +49,16 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     parser.add_argument("--size", type=int, metavar="N", help="ranks in the gang (default: $WORLD_SIZE)")
     parser.add_argument(
         "--listen",
+        type=_address,
         metavar="HOST:PORT",
-        help="where gRPC is served; port 0 for any (default: the interface that reaches the other ranks, any port)",
+        help="where gRPC is served; port 0 or none for any; an IPv6 address stands in brackets (default: the interface "
+        "that reaches the other ranks, any port)",
     )
     parser.add_argument(
         "--advertise",
+        type=_address,
         metavar="HOST[:PORT]",
-        help="how others reach this rank (default: what it listens on)",
+        help="how others reach this rank; an IPv6 address stands in brackets (default: what it listens on)",
     )
     parser.add_argument("--name", default="gang", help="name of the gang, for people (default: %(default)s)")
     parser.add_argument(
@@ -109,9 +113,10 @@ def _serve(
     from ..links.sockets import SocketLinkMaker
     from .sidecar import Sidecar
 
+    listen: Address = options.listen or Address(host)
     settings = RankSettings(
-        listen=(options.listen or f"{host}:0",),
-        links=f"{options.listen.rpartition(':')[0] if options.listen else host}:0",
+        listen=(str(listen._replace(port=listen.port or 0)),),
+        links=str(listen._replace(port=0)),
         advertise=host,
         tls=tls,
         limits=limits,
@@ -197,19 +202,28 @@ def _form(launched: Launched, given: Sequence[str], sidecar: Sidecar, options: a
 
 def _host(launched: Launched, options: argparse.Namespace, default: str = "127.0.0.1") -> str:
     """Host name or address of this rank, as the other ranks reach it."""
-    if options.advertise:
-        return str(options.advertise).partition(":")[0]
-    if options.listen:
-        return str(options.listen).rpartition(":")[0]
+    given: Address | None = options.advertise or options.listen
+    if given is not None:
+        return given.host
     if launched.master is None:
         return default
     # No packet is sent: the system only says which interface leads there.
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        probe.connect(launched.master)
+    family, kind, *_, address = socket.getaddrinfo(*launched.master, type=socket.SOCK_DGRAM)[0]
+    with socket.socket(family, kind) as probe:
+        probe.connect(address)
         return str(probe.getsockname()[0])
 
 
-def _advertised(advertise: str | None, bound: str) -> str:
-    if not advertise:
+def _advertised(advertise: Address | None, bound: str) -> str:
+    if advertise is None:
         return bound
-    return advertise if ":" in advertise else f"{advertise}:{bound.rpartition(':')[2]}"
+    return str(advertise if advertise.port else Address(advertise.host, Address.parse(bound).port))
+
+
+def _address(text: str) -> Address:
+    try:
+        return Address.parse(text)
+    except ValueError:
+        raise argparse.ArgumentTypeError(
+            f"must be HOST:PORT, an IPv6 address in brackets: not {text!r}"
+        ) from None

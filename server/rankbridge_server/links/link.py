@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Sequence
 
+from ..core.address import Address
 from . import wire
 from .wire import Frames
 
@@ -98,9 +99,10 @@ def listen(address: str) -> tuple[socket.socket, str]:
         sock.bind(address.removeprefix("unix:"))
         sock.listen(1024)
         return sock, address
-    host, _, port = address.rpartition(":")
-    sock = socket.create_server((host.strip("[]"), int(port)), backlog=1024)
-    return sock, f"{host}:{sock.getsockname()[1]}"
+    host, port = Address.parse(address)
+    family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)[0][0]
+    sock = socket.create_server((host, port or 0), family=family, backlog=1024)
+    return sock, str(Address(host, sock.getsockname()[1]))
 
 
 def dial(address: str, timeout: float) -> socket.socket:
@@ -110,5 +112,5 @@ def dial(address: str, timeout: float) -> socket.socket:
         sock.settimeout(timeout)
         sock.connect(address.removeprefix("unix:"))
         return sock
-    host, _, port = address.rpartition(":")
-    return socket.create_connection((host.strip("[]"), int(port)), timeout)
+    host, port = Address.parse(address)
+    return socket.create_connection((host, port or 0), timeout)

@@ -14,6 +14,7 @@ from pathlib import Path
 
 from rankbridge.link.v1 import link_pb2 as pb
 
+from ..core.address import Address
 from ..core.admission.admission import Arrival, Notice, Verdict
 from ..core.admission.matching import Match, Post
 from ..core.gang_calls.messages import Letter, Relay, Report
@@ -86,7 +87,9 @@ class SocketLinks:
         self.rank = rank
         self._listener, bound = listen(address)
         self._unlink = bound.removeprefix("unix:") if bound.startswith("unix:") else ""
-        self.address = f"{advertise}:{bound.rpartition(':')[2]}" if advertise and not self._unlink else bound
+        if advertise and not self._unlink:
+            bound = str(Address(advertise, Address.parse(bound).port))
+        self.address = bound
         self._lock = threading.Lock()
         self._closed = False
         self._farewells_said = threading.Event()

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn
 
+from ..core.address import Address
+
 _PIECE = 16384
 
 
@@ -54,7 +56,7 @@ class LinkTls:
         """
         if sock.family == socket.AF_UNIX:
             return sock
-        host = address.rpartition(":")[0].strip("[]")
+        host = Address.parse(address).host
         deadline = time.monotonic() + timeout
         try:
             sock = TlsSocket(sock, self.dialling, server_hostname=host)

@@ -34,6 +34,7 @@ from rankbridge.v1 import (
     ref_service_pb2,
 )
 
+from ..core.address import Address
 from ..core.events import MAX_WATCHES
 from ..core.rank import Rank
 from .gang import GangServicer
@@ -191,4 +192,4 @@ class Server:
                 self._local.append(LocalStreams(self._gang.streams, path + SUFFIX))
         if is_unix(address):
             return address
-        return f"{address.rpartition(':')[0]}:{port}"
+        return str(Address.parse(address)._replace(port=port))
