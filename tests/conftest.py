@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Iterator
 
 import pytest
 from tests.support.gangs import RunningGang, up
 from tests.support.interrupter import Interrupter
+
+
+# Under nohup, or in the background of a script, everything below would ignore Ctrl-C, which tests are about.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")
