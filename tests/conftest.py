@@ -9,7 +9,6 @@ import pytest
 from tests.support.gangs import RunningGang, up
 from tests.support.interrupter import Interrupter
 
-
 # Under nohup, or in the background of a script, everything below would ignore Ctrl-C, which tests are about.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)

@@ -8,10 +8,14 @@ from concurrent.futures import Future
 from functools import lru_cache
 from typing import Any, TypeVar, cast
 
+from google.protobuf.unknown_fields import UnknownFieldSet
+
+from rankbridge.v1 import call_pb2
+from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import gang_service_pb2 as pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
 
-from ..core.errors import BridgeError, Failure, Phase, Place, invalid
+from ..core.errors import BridgeError, ErrorCode, Failure, Phase, Place, invalid
 from ..core.gang_calls.route import Route
 from ..core.groups.group import WORLD
 from ..core.operations.outcome import Outcome
@@ -39,17 +43,24 @@ class WireParts:
         """Submit this rank's part."""
         operation = operation_pb.Operation.FromString(part)
         kind = operation.WhichOneof("kind") or ""
-        request = getattr(operation, kind)
+        message: call_pb2.Call = getattr(operation, kind).call if kind else _call_of_unknown(operation)
         try:
-            known, call = OPERATIONS[kind], wire.call(request.call, self._rank.default_timeout, first=first)
-            return self._rank.submit(known.core, known.args(request), call)
+            if kind not in OPERATIONS:
+                raise BridgeError.of(
+                    ErrorCode.UNSUPPORTED_OPERATION,
+                    "the leader's rankbridge has an operation that this rank's does not know",
+                    expected="one of " + ", ".join(GANG_OPERATIONS),
+                    got=kind or "another",
+                )
+            known, call = OPERATIONS[kind], wire.call(message, self._rank.default_timeout, first=first)
+            return self._rank.submit(known.core, known.args(getattr(operation, kind)), call)
         except Exception as error:
             place = Place(
                 rank=self._rank.describe().rank,
-                group=request.call.group,
+                group=message.group,
                 operation=kind,
-                operation_id=request.call.operation_id,
-                generation=request.call.generation,
+                operation_id=message.operation_id,
+                generation=message.generation,
             )
             raise BridgeError(failure_of(error)).at(place, Phase.CHECK) from error
 
@@ -72,6 +83,15 @@ class WireParts:
     def call(self, request: bytes) -> Begun:
         """Begin a gang call that another rank was asked for."""
         return Begun(self._rank, pb.CallRequest.FromString(request))
+
+
+def _call_of_unknown(operation: operation_pb.Operation) -> call_pb2.Call:
+    """The call of a part whose kind is not known here: every request has it at the same place."""
+    fields: Any = UnknownFieldSet(operation)
+    for field in fields:
+        if isinstance(field.data, bytes):
+            return collective_pb.BarrierRequest.FromString(field.data).call
+    return call_pb2.Call()
 
 
 def _packed(outcome: Outcome) -> bytes:

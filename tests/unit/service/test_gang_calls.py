@@ -24,6 +24,7 @@ from rankbridge_server.core.gang_calls.messages import MAX_PART, MAX_RESULT
 from rankbridge_server.core.links import LinkMaker
 from rankbridge_server.core.operations.table import BARRIER, NEW_GROUP, Barrier, NewGroup
 from rankbridge_server.core.refs.refs import Ref
+from rankbridge_server.core.task import Task
 from rankbridge_server.links.sockets import SocketLinkMaker
 from rankbridge_server.service.gang_calls import WireParts, respond
 
@@ -160,6 +161,27 @@ def test_what_one_member_refuses_is_told_to_all_at_once(gang: LocalGang, refusin
     # The others have an outcome under that id; the one that refused has none, and gets theirs.
     again = Caller(gang, 0, reducing(gang.full(1.0)), operation_id="another")
     assert [value.WhichOneof("kind") for value in again.values()] == ["ref"] * SIZE
+
+
+class OlderParts(WireParts):
+    """A rank whose proto has no barrier: the part is of a field that it does not know."""
+
+    def begin(self, part: bytes, first: bool) -> Task:
+        request = operations.Operation.FromString(part).barrier.SerializeToString()
+        assert len(request) < 128
+        return super().begin(b"\xc2\x3e" + bytes([len(request)]) + request, first)
+
+
+@pytest.mark.parametrize("older", range(SIZE))
+def test_a_kind_that_one_member_does_not_know_is_refused_and_the_member_stays(
+    gang: LocalGang, older: int
+) -> None:
+    rank = gang.ranks[older]
+    rank.gang_calls.parts = OlderParts(rank)
+    refusal = Caller(gang, 0, [BARRIER_PART], operation_id="new")
+    assert refusal.errors() == [("UNSUPPORTED_OPERATION", False)] * SIZE
+    rank.gang_calls.parts = WireParts(rank)
+    assert is_healthy(gang)
 
 
 def test_members_whose_tensors_differ_mismatch(gang: LocalGang) -> None:

@@ -91,10 +91,10 @@ def _all(
     for rank, future in enumerate(futures):
         try:
             answers.append(future.result())
-        except BridgeError as error:
-            details.append(
-                RankDetail(rank=rank, rank_in_group=rank, state=RankState.FAILED, detail=str(error))
-            )
+        except Exception as error:
+            # Whatever it is: the others have to be told.
+            detail = str(error) if isinstance(error, BridgeError) else f"{type(error).__name__}: {error}"
+            details.append(RankDetail(rank=rank, rank_in_group=rank, state=RankState.FAILED, detail=detail))
     if details:
         raise BridgeError.of(
             ErrorCode.FORMING_FAILED,

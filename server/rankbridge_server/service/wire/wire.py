@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from enum import Enum
+from typing import Any, TypeVar
 
 from rankbridge.v1 import (
     call_pb2,
@@ -26,6 +28,8 @@ from ...core.operations.gathers import GatherLayout
 from ...core.refs.refs import Ref
 from ...core.refs.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
 from ...core.task import Call
+
+E = TypeVar("E", bound=Enum)
 
 MAX_TIMEOUT_MS = 24 * 3600 * 1000
 
@@ -224,19 +228,26 @@ def pack_error(failure: Failure) -> error_pb2.Error:
 
 
 def failure(message: error_pb2.Error) -> Failure:
-    """A failure that another sidecar reported."""
+    """A failure that another sidecar reported. What a newer one says in words unknown here is INTERNAL, or FAILED."""
+    code = _named(ErrorCode, error_pb2.ErrorCode, "ERROR_CODE_", message.code, ErrorCode.INTERNAL)
+    known = message.code == error_pb2.ErrorCode.Value(f"ERROR_CODE_{code.name}")
     return Failure(
-        code=ErrorCode[error_pb2.ErrorCode.Name(message.code).removeprefix("ERROR_CODE_")],
-        message=message.message,
+        code=code,
+        message=message.message if known else f"error code {message.code}: {message.message}",
         indefinite=message.indefinite,
-        phase=Phase[error_pb2.Phase.Name(message.phase).removeprefix("PHASE_")],
+        phase=_named(Phase, error_pb2.Phase, "PHASE_", message.phase, Phase.UNSPECIFIED),
         ranks=tuple(
             RankDetail(
                 rank=it.rank,
                 rank_in_group=it.rank_in_group,
-                state=RankState[error_pb2.RankState.Name(it.state).removeprefix("RANK_STATE_")],
+                state=_named(RankState, error_pb2.RankState, "RANK_STATE_", it.state, RankState.FAILED),
                 detail=it.detail,
             )
             for it in message.ranks
         ),
     )
+
+
+def _named(kind: type[E], wire: Any, prefix: str, number: int, otherwise: E) -> E:
+    name = wire.Name(number).removeprefix(prefix) if number in wire.values() else ""
+    return kind.__members__.get(name, otherwise)
