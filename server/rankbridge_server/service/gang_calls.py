@@ -123,9 +123,9 @@ class Begun:
         """Whether the response is there."""
         return self._future.done()
 
-    def then(self, told: Callable[[], None]) -> None:
-        """Have `told` called when the response is there; it must be quick."""
-        self._future.add_done_callback(lambda _: told())
+    def then(self, callback: Callable[[], None]) -> None:
+        """Calls `callback`, which must be quick, when the response is there."""
+        self._future.add_done_callback(lambda _: callback())
 
     def response(self, kind: type[Response]) -> Response:
         """The response, once it is there, as a call's or as a stream's: they are written alike. Raises nothing."""

@@ -133,12 +133,15 @@ class Stream:
         stage.opened.append(self._way)
         self._answers = self._way.answers()
 
-    def call(self, parts: Sequence[operations.Operation] = (BARRIER_PART,), **call: Any) -> None:
+    def call(
+        self, parts: Sequence[operations.Operation] = (BARRIER_PART,), *, number: int = 0, **call: Any
+    ) -> None:
         message = call_pb2.Call(**{"timeout_ms": 60_000, **call})
-        self._way.send(pb.ExecuteRequest(call=pb.CallRequest(call=message, operations=parts)))
+        request = pb.CallRequest(call=message, operations=parts)
+        self._way.send(pb.ExecuteRequest(call=request, number=number))
 
-    def part(self, part: operations.Operation) -> None:
-        self._way.send(pb.ExecuteRequest(part=part))
+    def part(self, part: operations.Operation, *, number: int = 0) -> None:
+        self._way.send(pb.ExecuteRequest(part=part, number=number))
 
     def withdraw(self, operation_id: str) -> None:
         self._way.send(pb.ExecuteRequest(withdraw=operation_id))

@@ -30,7 +30,7 @@ class BegunPart:
         self._rank = rank
         self._alarms = alarms
         self._lock = threading.Lock()
-        self._told: list[Callable[[], None]] = []
+        self._callbacks: list[Callable[[], None]] = []
         self._task: Task | None = None
         self._refused: Exception | None = None
         self._kind = operation.WhichOneof("kind") or ""
@@ -47,13 +47,13 @@ class BegunPart:
         if self._task is not None:
             self._task.cancel("its caller has gone")
 
-    def then(self, told: Callable[[], None]) -> None:
-        """Have `told` called when the response is there; it must be quick."""
+    def then(self, callback: Callable[[], None]) -> None:
+        """Calls `callback`, which must be quick, when the response is there."""
         with self._lock:
             if not self.done:
-                self._told.append(told)
+                self._callbacks.append(callback)
                 return
-        told()
+        callback()
 
     def response(self, kind: type[pb.ExecuteResponse]) -> pb.ExecuteResponse:
         """The response, once it is there. Raises nothing."""
@@ -88,10 +88,10 @@ class BegunPart:
             if self.done:
                 return
             self.done = True
-            told, self._told = self._told, []
+            callbacks, self._callbacks = self._callbacks, []
         self._alarms.cancel(self)
-        for tell in told:
-            tell()
+        for callback in callbacks:
+            callback()
 
     def _outcome(self) -> Outcome:
         if self._refused is not None:

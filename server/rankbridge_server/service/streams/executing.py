@@ -15,7 +15,7 @@ from ...core.alarms import Alarms
 from ...core.errors import BridgeError, ErrorCode, Place
 from ...core.rank import Rank
 from ..wire import wire
-from .stream import Stream, UnderWay
+from .stream import Asked, Stream
 
 MAX_STREAMS = 64
 """At once, however they come. Each keeps one or two threads."""
@@ -35,7 +35,7 @@ class Streams:
         """How many there are now."""
         return len(self._open)
 
-    def begin(self, ready: Callable[[UnderWay | None], None]) -> Stream | pb.ExecuteResponse:
+    def begin(self, ready: Callable[[Asked | None], None]) -> Stream | pb.ExecuteResponse:
         """A new stream, which is to be given to `discard` when it is over; or why there is none, as its only answer."""
         stream = Stream(self._rank, self._alarms, ready)
         with self._lock:
@@ -76,7 +76,7 @@ class Streams:
 
         Whatever was begun is answered before a stream ends: what is not, was not begun.
         """
-        ready: SimpleQueue[UnderWay | None] = SimpleQueue()
+        ready: SimpleQueue[Asked | None] = SimpleQueue()
         stream = self.begin(ready.put)
         if isinstance(stream, pb.ExecuteResponse):
             yield stream
@@ -85,8 +85,8 @@ class Streams:
             if context.add_callback(stream.leave):
                 reader = threading.Thread(target=_read, args=(stream, requests), name="execute", daemon=True)
                 reader.start()
-                while (begun := ready.get()) is not None:
-                    yield begun.response(pb.ExecuteResponse)
+                while (asked := ready.get()) is not None:
+                    yield asked.response()
                     stream.answered()
         finally:
             self.discard(stream)

@@ -1,0 +1,97 @@
+"""Requests of a stream that have a number: each is answered as soon as it is done."""
+
+from __future__ import annotations
+
+from tests.support.waiting import until
+from tests.unit.service.stages import (
+    SIZE,
+    Held,
+    Stage,
+    Stream,
+    name_of,
+    pending,
+    sequences,
+)
+
+from rankbridge.v1 import collective_service_pb2 as collectives
+from rankbridge.v1 import gang_service_pb2 as pb
+from rankbridge.v1 import operation_service_pb2 as operations
+
+
+def numbers(responses: list[pb.ExecuteResponse]) -> list[int]:
+    return [it.number for it in responses]
+
+
+def test_a_slow_call_delays_no_answer_that_has_a_number(stage: Stage) -> None:
+    stream = Stream(stage)
+    with Held(stage.gang, 2):
+        stream.call(number=1)
+        until(lambda: pending(stage, 1) == 1)
+        stream.call([], number=7)
+        stream.part(operations.Operation(), number=2**64 - 1)
+        quick = [stream.answer(), stream.answer()]
+        assert numbers(quick) == [7, 2**64 - 1]
+        assert name_of(quick[0].error) == "INVALID_ARGUMENT"
+        assert name_of(quick[1].result.error) == "INVALID_ARGUMENT"
+    slow = stream.answer()
+    assert (slow.number, slow.WhichOneof("outcome")) == (1, "outcomes")
+    assert sequences(stage) == [1] * SIZE
+
+
+def test_requests_without_a_number_keep_their_order_among_those_with_one(stage: Stage) -> None:
+    stream = Stream(stage)
+    with Held(stage.gang, 2):
+        stream.call(operation_id="first")
+        until(lambda: pending(stage, 1) == 1)
+        stream.call([], operation_id="second")
+        stream.call([], number=3)
+        assert stream.answer().number == 3
+    assert stream.told()[0] == "first"
+    second = stream.answer()
+    assert (second.number, name_of(second.error)) == (0, "INVALID_ARGUMENT")
+
+
+def test_a_number_is_free_again_when_it_was_answered(stage: Stage) -> None:
+    stream = Stream(stage)
+    with Held(stage.gang, 2):
+        stream.call(number=5)
+        until(lambda: pending(stage, 1) == 1)
+        stream.call(number=5)
+        twice = stream.answer()
+        assert (twice.number, name_of(twice.error), twice.error.operation) == (
+            5,
+            "INVALID_ARGUMENT",
+            "execute",
+        )
+        stream.call(number=5)
+        assert name_of(stream.answer().error) == "INVALID_ARGUMENT"
+    assert stream.answer().WhichOneof("outcome") == "outcomes"
+    stream.call(number=5)
+    assert stream.answer().WhichOneof("outcome") == "outcomes"
+    assert sequences(stage) == [2] * SIZE
+
+
+def test_what_has_a_number_is_withdrawn_by_its_operation_id(stage: Stage) -> None:
+    stream = Stream(stage)
+    with Held(stage.gang, 2):
+        stream.call(number=1, operation_id="left")
+        until(lambda: pending(stage, 1) == 1)
+        stream.withdraw("left")
+    assert numbers([stream.answer()]) == [1]
+    stream.end()
+    assert stream.rest() == []
+
+
+def test_the_end_of_requests_answers_what_has_a_number(stage: Stage) -> None:
+    ending, stopped = Stream(stage), Stream(stage)
+    barrier = operations.Operation(barrier=collectives.BarrierRequest())
+    with Held(stage.gang, 2):
+        ending.call(number=1)
+        stopped.call(number=2)
+        until(lambda: pending(stage, 1) == 1)
+        for each in (ending, stopped):
+            each.call([barrier, barrier], number=9)
+            assert each.answer().number == 9
+        ending.end()
+    assert numbers(ending.rest()) == [1]
+    assert numbers([stopped.answer()]) == [2]
