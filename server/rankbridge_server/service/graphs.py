@@ -12,7 +12,7 @@ from rankbridge.v1 import graph_service_pb2_grpc as stub
 
 from ..core.groups.group import WORLD
 from ..core.operations import table as core
-from ..core.operations.operation import Graph
+from ..core.programs.graphs import Graph
 from ..core.rank import Rank
 from .operations import typed
 from .operations.wire_operation import WireOperation

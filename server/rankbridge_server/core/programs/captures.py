@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
 from weakref import WeakKeyDictionary
 
 from ..coordinator import Captured
@@ -12,44 +10,30 @@ NOTHING = 0
 REFUSED = 2**64 - 1
 
 
-@dataclass(frozen=True, slots=True)
-class Capture:
-    """One of a graph. `number`: the same on all members, unlike that of every other in the group and generation.
+class Captures:
+    """Those of one member in one generation, as long as their graphs. Used on the group's lane only.
 
-    `filled`: the refs that get its results, in their order. `outcome`: an `Outcome`, that of every replay, since refs
-    stay the same.
+    Each has a number: the same on all members, unlike that of every other in the group and generation.
     """
 
-    number: int
-    captured: Captured
-    filled: tuple[str, ...]
-    outcome: Any
-
-
-class Captures:
-    """Those of one member in one generation, as long as their graphs. Used on the group's lane only."""
-
     def __init__(self) -> None:
-        self._kept: WeakKeyDictionary[object, Capture | None] = WeakKeyDictionary()
+        self._kept: WeakKeyDictionary[object, tuple[int, Captured | None]] = WeakKeyDictionary()
 
     def number(self, graph: object) -> int:
         """Of the graph's capture; NOTHING: there is none yet; REFUSED: there never will be."""
-        if graph not in self._kept:
-            return NOTHING
-        kept = self._kept[graph]
-        return REFUSED if kept is None else kept.number
+        return self._kept.get(graph, (NOTHING, None))[0]
 
-    def find(self, graph: object) -> Capture:
-        """The graph's capture, which there is."""
-        kept = self._kept[graph]
-        if kept is None:
+    def find(self, graph: object) -> Captured:
+        """The graph's capture. Raises LookupError when there is none."""
+        captured = self._kept[graph][1]
+        if captured is None:
             raise LookupError("the graph was not captured")
-        return kept
+        return captured
 
-    def keep(self, graph: object, capture: Capture | None) -> None:
-        """From now on this is the graph's; None: it is not to be captured again."""
-        self._kept[graph] = capture
+    def keep(self, graph: object, number: int, captured: Captured | None) -> None:
+        """Replace the graph's capture; None: it is not to be captured again."""
+        self._kept[graph] = (REFUSED if captured is None else number, captured)
 
     def drop(self, graph: object) -> None:
-        """Let go of the graph's, if there is one."""
+        """Forget the graph's capture, if there is one."""
         self._kept.pop(graph, None)

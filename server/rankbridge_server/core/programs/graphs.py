@@ -8,18 +8,31 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..errors import BridgeError, ErrorCode, invalid
-from ..operations.operation import Graph, Operation, Step
+from ..operations.operation import Operation
 from ..operations.outcome import Outcome
 from ..refs.refs import MAX_ID_BYTES, Ref
+from .program import ProgramOperation
 
 MAX_STEPS = 100_000
 """Of one graph."""
 
 
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Graph:
+    """Collectives that a session has run in a group on this rank, in order. Equal only to itself.
+
+    Each is bound to the refs that its results were given, and has its number for a name.
+    """
+
+    name: str
+    group: str
+    steps: tuple[ProgramOperation, ...]
+
+
 @dataclass(slots=True)
 class _Recording:
     name: str
-    steps: list[Step] = field(default_factory=list)
+    steps: list[ProgramOperation] = field(default_factory=list)
     too_long: bool = False
 
 
@@ -82,8 +95,8 @@ class GraphStore:
             if len(recording.steps) == MAX_STEPS:
                 recording.too_long = True
                 return
-            outputs = () if getattr(args, "in_place", False) else tuple(_ref_ids(outcome))
-            recording.steps.append(Step(operation, args, outputs))
+            bound = () if getattr(args, "in_place", False) else tuple(_ref_ids(outcome))
+            recording.steps.append(ProgramOperation(operation, args, str(len(recording.steps)), bound))
 
     def find(self, session_id: str, name: str) -> Graph:
         """A graph of the session. Raises UNKNOWN_GRAPH."""

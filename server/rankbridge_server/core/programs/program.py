@@ -1,4 +1,4 @@
-"""A list of collectives of one group, in which one takes what another has given."""
+"""Several collectives of one group as one operation: what a caller asks for, and what of it can be checked alone."""
 
 from __future__ import annotations
 
@@ -25,11 +25,15 @@ _STEP_BYTES = 512
 
 @dataclass(frozen=True, slots=True)
 class ProgramOperation:
-    """A collective. `name`: of what it gives, for the steps that follow; empty: it is dropped."""
+    """A collective. `name`: of what it gives, for the steps that follow; empty: it is dropped.
+
+    `bound`: ids of the refs that get its results, in order; None: they get refs of their own, if any.
+    """
 
     operation: Operation[Any]
     args: Any
     name: str = ""
+    bound: tuple[str, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +58,20 @@ class RunProgram:
     def weight(self) -> int:
         """About how many bytes it takes."""
         return _STEP_BYTES * _written(self.steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Coalesce:
+    """Do them in this order, admitted at once; none sees what another gives."""
+
+    operations: tuple[tuple[Operation[Any], Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Replay:
+    """Run a graph again, as one operation: one admission, and results in the refs that it made when it was recorded."""
+
+    graph: str
 
 
 def check(program: RunProgram) -> None:
