@@ -95,7 +95,7 @@ class GraphStore:
             if len(recording.steps) == MAX_STEPS:
                 recording.too_long = True
                 return
-            bound = () if getattr(args, "in_place", False) else tuple(_ref_ids(outcome))
+            bound = None if getattr(args, "in_place", False) else tuple(_ref_ids(outcome))
             recording.steps.append(ProgramOperation(operation, args, str(len(recording.steps)), bound))
 
     def find(self, session_id: str, name: str) -> Graph:

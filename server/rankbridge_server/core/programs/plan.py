@@ -10,13 +10,14 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from io import BytesIO
 
 from ..errors import BridgeError, ErrorCode, Phase, failed_ranks, invalid
 from ..operations.operation import Entry, Plan, Site
 from ..operations.outcome import Outcome
 from .cells import ProgramCells
 from .program import Coalesce, ProgramOperation, ProgramStep, RunProgram, check
-from .steps import Action, in_order, made
+from .steps import Action, made
 from .terms import COALESCE, RUN_PROGRAM, terms_of
 
 MAX_PAYLOADS = 4 * 1024 * 1024
@@ -58,8 +59,8 @@ class ProgramPlan:
         self._results = results
         self.cells = ProgramCells(site, snapshots=results is None)
         inside = replace(site, refs=self.cells, reserve=self.cells.reserve)
-        self._steps = made(inside, self.cells, steps)
-        written = list(in_order(self._steps))
+        self._planned: list[Action] = []
+        self._whole, written = made(inside, self.cells, steps)
         self._actions = [step for step in written if isinstance(step, Action)]
         self._kept = list(map(str, range(len(written)))) if results is None else results
         try:
@@ -80,8 +81,7 @@ class ProgramPlan:
         self._share(entry)
         while not all(action.settled for action in self._planned):
             self._share(replace(entry, payloads=self._plan_more(entry)))
-        self.enter(self.cells.inputs())
-        return self.commit
+        return self.commit(self.enter(self.cells.inputs()))
 
     def settle(self, entry: Entry) -> None:
         """Learn what an earlier run of the same steps has learned, and all members agreed on."""
@@ -90,23 +90,21 @@ class ProgramPlan:
             action.settle()
 
     def enter(self, inputs: Sequence[object]) -> Sequence[object]:
-        """Run the steps on `inputs`, as `cells` orders them; gives the tensors that refs are to get."""
+        """Run the steps on `inputs`, those of `cells`; gives the tensors that refs are to get."""
         self.cells.load(inputs)
-        for step in self._steps:
-            step.run()
+        self._whole.run()
         return self.cells.changes()
 
-    def commit(self) -> Outcome:
-        """Give what is kept, and change refs. Raises UNKNOWN_SESSION if the session was closed meanwhile."""
-        return self.cells.commit(self._kept)
+    def commit(self, changes: Sequence[object]) -> Callable[[], Outcome]:
+        """Commits what is kept, and `changes` of refs."""
+        return lambda: self.cells.commit(self._kept, changes)
 
     def abandon(self) -> None:
         """Give back the room of what was not kept, and drop all tensors: a lane keeps its last job for a while."""
         for action in self._actions:
             action.abandon()
         self.cells.give_back()
-        self._steps, self._actions, self._planned = [], [], []
-        self.cells = ProgramCells(self._site, snapshots=True)
+        del self._whole, self._actions, self._planned, self.cells
 
     def _plan(self) -> list[Action]:
         """Plan what can be planned now, and was not."""
@@ -117,7 +115,7 @@ class ProgramPlan:
 
     def _joined(self) -> bytes:
         payloads = [action.payload() for action in self._planned]
-        whole = _joined(payloads) if any(payloads) else b""
+        whole = b"".join(_LENGTH.pack(len(it)) + it for it in payloads) if any(payloads) else b""
         most = MAX_PAYLOADS // self._site.size
         if len(whole) > most and self._results is not None:
             raise BridgeError.of(
@@ -173,20 +171,11 @@ def _refused(ranks: Sequence[int], reports: Sequence[str]) -> BridgeError:
     )
 
 
-def _joined(payloads: Sequence[bytes]) -> bytes:
-    """Payloads side by side."""
-    return b"".join(_LENGTH.pack(len(payload)) + payload for payload in payloads)
-
-
 def _parted(whole: bytes, count: int) -> list[bytes]:
-    """What `_joined` was given: `count` payloads; all are empty if `whole` is."""
-    if not whole:
-        return [b""] * count
+    """The `count` payloads that were joined; all are empty if `whole` is."""
     payloads: list[bytes] = []
-    start = 0
-    while start < len(whole):
-        (length,) = _LENGTH.unpack_from(whole, start)
-        start += _LENGTH.size
-        payloads.append(whole[start : start + length])
-        start += length
+    rest = BytesIO(whole or bytes(count * _LENGTH.size))
+    for _ in range(count):
+        (length,) = _LENGTH.unpack(rest.read(_LENGTH.size))
+        payloads.append(rest.read(length))
     return payloads

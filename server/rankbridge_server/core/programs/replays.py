@@ -48,27 +48,27 @@ class CapturedPlan:
 
     def payload(self) -> bytes:
         """The capture's number, and what the collectives give."""
-        return _NUMBER.pack(self._membership.captures.number(self._graph)) + self._plan.payload()
+        number, _ = self._membership.captures.get(self._graph, (NOTHING, None))
+        return _NUMBER.pack(number) + self._plan.payload()
 
     def run(self, entry: Entry) -> Callable[[], Outcome]:
         """Launch the capture, or run the collectives."""
         captures, cells = self._membership.captures, self._plan.cells
         numbers = {_NUMBER.unpack_from(payload)[0] for payload in entry.payloads}
         entry = replace(entry, payloads=[payload[_NUMBER.size :] for payload in entry.payloads])
-        if len(numbers) == 1 and not numbers & {NOTHING, REFUSED}:
+        number, captured = captures.get(self._graph, (NOTHING, None))
+        if captured is not None and numbers == {number}:
             self._plan.settle(entry)
-            cells.set_changes(captures.find(self._graph).replay(cells.inputs(), entry.timeout))
-            return self._plan.commit
-        if REFUSED in numbers:
-            captures.keep(self._graph, REFUSED, None)
-            return self._plan.run(entry)
-        captures.drop(self._graph)
+            return self._plan.commit(captured.replay(cells.inputs(), entry.timeout))
+        # The memory of the last capture goes before there is another.
+        captured = None
+        captures[self._graph] = (REFUSED if REFUSED in numbers else NOTHING, None)
         commit = self._plan.run(entry)
-        results = cells.changes()
-        captured = self._coordinator.capture(cells.inputs(), self._plan.enter, entry.timeout)
-        cells.set_changes(results)
-        # The sequence is the same on all members, unlike before any other operation of the group.
-        captures.keep(self._graph, self._membership.sequence, captured)
+        if REFUSED not in numbers:
+            captured = self._coordinator.capture(cells.inputs(), self._plan.enter, entry.timeout)
+            # The sequence is the same on all members, unlike before any other operation of the group.
+            number = REFUSED if captured is None else self._membership.sequence
+            captures[self._graph] = (number, captured)
         return commit
 
     def abandon(self) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import cast
 
@@ -10,7 +10,7 @@ from ..errors import BridgeError, invalid
 from ..operations.gathers import GatherPlan
 from ..operations.operation import Entry, Plan, Site
 from .cells import NotYetKnown, ProgramCells
-from .program import ProgramLoop, ProgramOperation, ProgramStep, number_of
+from .program import ProgramLoop, ProgramOperation, ProgramStep, numbered
 
 
 class Action:
@@ -45,12 +45,9 @@ class Action:
             plan = cast(Plan, operation.plan(self._site, self._step.args))
             self._plan, self.planned = plan, True
             self.settled = not isinstance(plan, GatherPlan) or plan.settled
-            if self.settled:
-                self._cells.end()
-            else:
-                self._cells.unknown()
+            self._cells.end(self.settled)
         except NotYetKnown:
-            self._cells.unknown()
+            self._cells.end(False)
         except BridgeError as error:
             raise self._named(error) from error
 
@@ -65,7 +62,7 @@ class Action:
         try:
             self._cells.begin(self._step)
             cast(GatherPlan, self._plan).settle(self.entry.payloads)
-            self._cells.end()
+            self._cells.end(True)
             self.settled = True
         except BridgeError as error:
             raise self._named(error) from error
@@ -89,11 +86,11 @@ class Action:
 
 
 class Repetition:
-    """A loop of a program."""
+    """A loop of a program. `body`: its steps, in order."""
 
-    def __init__(self, number: str, count: int, body: Sequence[Action | Repetition]) -> None:
+    def __init__(self, number: str, count: int) -> None:
         self.terms = f"{number} loop {count}"
-        self.body = body
+        self.body: list[Action | Repetition] = []
         self._count = count
 
     def run(self) -> None:
@@ -106,22 +103,17 @@ class Repetition:
 
 
 def made(
-    site: Site, cells: ProgramCells, steps: Sequence[ProgramStep], within: str = ""
-) -> list[Action | Repetition]:
-    """The steps, none of them planned. `within`: number of the loop that they are in."""
-    its: list[Action | Repetition] = []
-    for place, step in enumerate(steps):
-        number = number_of(place, within)
+    site: Site, cells: ProgramCells, steps: Sequence[ProgramStep]
+) -> tuple[Repetition, list[Action | Repetition]]:
+    """A program to be run once, and its steps as they are written, none of them planned."""
+    loops = {"": Repetition("", 1)}
+    written: list[Action | Repetition] = []
+    for number, step in numbered(steps):
         if isinstance(step, ProgramLoop):
-            its.append(Repetition(number, step.count, made(site, cells, step.steps, number)))
+            it: Action | Repetition = Repetition(number, step.count)
+            loops[number] = it
         else:
-            its.append(Action(site, cells, number, step))
-    return its
-
-
-def in_order(steps: Sequence[Action | Repetition]) -> Iterator[Action | Repetition]:
-    """The steps as they are written, loops before what is in them."""
-    for step in steps:
-        yield step
-        if isinstance(step, Repetition):
-            yield from in_order(step.body)
+            it = Action(site, cells, number, step)
+        loops[number.rpartition(".")[0]].body.append(it)
+        written.append(it)
+    return loops[""], written
