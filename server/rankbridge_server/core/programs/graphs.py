@@ -33,7 +33,6 @@ class Graph:
 class _Recording:
     name: str
     steps: list[ProgramOperation] = field(default_factory=list)
-    too_long: bool = False
 
 
 class GraphStore:
@@ -69,7 +68,7 @@ class GraphStore:
             if recording is None:
                 what = f"the session records nothing in group {group!r}"
                 raise BridgeError.of(ErrorCode.UNKNOWN_GRAPH, what)
-            if recording.too_long:
+            if len(recording.steps) > MAX_STEPS:
                 raise BridgeError.of(
                     ErrorCode.RESOURCE_EXHAUSTED,
                     f"graph {recording.name!r} is too long, and was not kept",
@@ -90,10 +89,8 @@ class GraphStore:
         """A collective of the session has succeeded."""
         with self._lock:
             recording = self._recordings.get((session_id, group))
-            if recording is None:
-                return
-            if len(recording.steps) == MAX_STEPS:
-                recording.too_long = True
+            # One more says that there were too many.
+            if recording is None or len(recording.steps) > MAX_STEPS:
                 return
             bound = None if getattr(args, "in_place", False) else tuple(_ref_ids(outcome))
             recording.steps.append(ProgramOperation(operation, args, str(len(recording.steps)), bound))

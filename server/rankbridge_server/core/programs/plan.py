@@ -86,8 +86,7 @@ class ProgramPlan:
     def settle(self, entry: Entry) -> None:
         """Learn what an earlier run of the same steps has learned, and all members agreed on."""
         self._share(entry)
-        for action in self._planned:
-            action.settle()
+        self._settle()
 
     def enter(self, inputs: Sequence[object]) -> Sequence[object]:
         """Run the steps on `inputs`, those of `cells`; gives the tensors that refs are to get."""
@@ -110,8 +109,14 @@ class ProgramPlan:
         """Plan what can be planned now, and was not."""
         new = [action for action in self._actions if not action.planned]
         for action in new:
-            action.plan()
+            action.prepare()
         return [action for action in new if action.planned]
+
+    def _settle(self) -> None:
+        """Learn what is given by those that were planned last."""
+        for action in self._planned:
+            if not action.settled:
+                action.prepare()
 
     def _joined(self) -> bytes:
         payloads = [action.payload() for action in self._planned]
@@ -140,25 +145,26 @@ class ProgramPlan:
         """Plan what takes what has become known, agreed with all members; gives what these tell."""
         trouble: BridgeError | None = None
         try:
-            for action in self._planned:
-                action.settle()
+            self._settle()
             self._planned = self._plan()
             self._payload = self._joined()
         except BridgeError as error:
             trouble = error
         told = f"{trouble.failure.code.name} {trouble}" if trouble is not None else ""
         reports = entry.agree(f"{self._name}: what has become known", told.encode())
-        if trouble is not None:
-            raise BridgeError(replace(trouble.failure, phase=Phase.ADMISSION)) from trouble
         if any(reports):
-            raise _refused(self._site.group.description.ranks, [it.decode() for it in reports])
+            refusal = _refusal(self._site.group.description.ranks, [it.decode() for it in reports])
+            if trouble is None:
+                raise refusal
+            ranks = trouble.failure.ranks or refusal.failure.ranks
+            raise BridgeError(replace(trouble.failure, phase=Phase.ADMISSION, ranks=ranks)) from trouble
         if not self._planned:
             return ()
         terms = terms_of([action.terms for action in self._planned], self._results, self._site.size)
         return entry.agree(f"{self._name} {terms}", self._payload)
 
 
-def _refused(ranks: Sequence[int], reports: Sequence[str]) -> BridgeError:
+def _refusal(ranks: Sequence[int], reports: Sequence[str]) -> BridgeError:
     """What the others get when some cannot go on."""
     codes, troubles = zip(*(report.partition(" ")[::2] for report in reports), strict=True)
     failed = failed_ranks(ranks, troubles)

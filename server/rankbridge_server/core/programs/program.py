@@ -102,10 +102,10 @@ def check(program: RunProgram) -> None:
     if run > MAX_OPERATIONS:
         what = "the program runs too many operations"
         raise invalid(what, expected=f"at most {MAX_OPERATIONS}", got=str(run))
-    for number, name in enumerate(program.results):
-        _check_name(f"result {number}", name)
-        if name in program.results[:number]:
-            raise invalid(f"result {number} is there twice", expected="each name once", got=repr(name))
+    for place, name in enumerate(program.results):
+        _check_name(f"result {place}", name)
+        if name in program.results[:place]:
+            raise invalid(f"result {place} is there twice", expected="each name once", got=repr(name))
 
 
 def number_of(place: int, within: str) -> str:

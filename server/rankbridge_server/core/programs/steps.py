@@ -35,16 +35,22 @@ class Action:
         its = self._plan.terms if self.planned else "later"
         return f"{self._number} {name}{self._step.operation.name} {its}".rstrip()
 
-    def plan(self) -> None:
-        """Make its plan, if what it takes is known. Raises what a plan raises, with the step's number."""
+    def prepare(self) -> None:
+        """Make its plan, if what it takes is known; once there is one, learn what it gives from what all members sent.
+
+        Raises what a plan raises, and MISMATCH, with the step's number.
+        """
         operation = self._step.operation
         try:
             if not operation.recorded:
                 raise invalid("it is no collective", expected="a collective", got=operation.name)
             self._cells.begin(self._step)
-            plan = cast(Plan, operation.plan(self._site, self._step.args))
-            self._plan, self.planned = plan, True
-            self.settled = not isinstance(plan, GatherPlan) or plan.settled
+            if not self.planned:
+                self._plan = cast(Plan, operation.plan(self._site, self._step.args))
+                self.planned = True
+            elif isinstance(self._plan, GatherPlan):
+                self._plan.settle(self.entry.payloads)
+            self.settled = not isinstance(self._plan, GatherPlan) or self._plan.settled
             self._cells.end(self.settled)
         except NotYetKnown:
             self._cells.end(False)
@@ -54,18 +60,6 @@ class Action:
     def payload(self) -> bytes:
         """What this rank gives all others before it runs."""
         return self._plan.payload()
-
-    def settle(self) -> None:
-        """Learn what it gives from what all members gave. Raises MISMATCH, or RESOURCE_EXHAUSTED on this rank alone."""
-        if self.settled:
-            return
-        try:
-            self._cells.begin(self._step)
-            cast(GatherPlan, self._plan).settle(self.entry.payloads)
-            self._cells.end(True)
-            self.settled = True
-        except BridgeError as error:
-            raise self._named(error) from error
 
     def run(self) -> None:
         """Run it once: results go to the program's own cells, and nothing else changes."""
@@ -110,10 +104,8 @@ def made(
     written: list[Action | Repetition] = []
     for number, step in numbered(steps):
         if isinstance(step, ProgramLoop):
-            it: Action | Repetition = Repetition(number, step.count)
-            loops[number] = it
-        else:
-            it = Action(site, cells, number, step)
+            loops[number] = Repetition(number, step.count)
+        it = loops[number] if isinstance(step, ProgramLoop) else Action(site, cells, number, step)
         loops[number.rpartition(".")[0]].body.append(it)
         written.append(it)
     return loops[""], written
