@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
-from ..errors import BridgeError, ErrorCode, invalid
+from ..errors import BridgeError, invalid
 from ..operations.gathers import GatherLayout
 from ..operations.operation import Site
 from ..operations.outcome import Outcome
@@ -125,9 +126,7 @@ class ProgramCells:
     def check_results(self, names: Sequence[str]) -> None:
         """Raise INVALID_ARGUMENT if a name was never given."""
         for number, name in enumerate(names):
-            if name not in self._names:
-                what = f"result {number}: no step gives {name!r}"
-                raise invalid(what, expected=self._expected(), got=repr(name))
+            self._find(name, f"result {number}: no step gives {name!r}", repr(name))
 
     def inputs(self) -> list[object]:
         """The tensors of the refs that are read or changed, as they are now."""
@@ -148,12 +147,7 @@ class ProgramCells:
 
         Raises UNKNOWN_SESSION, before any ref is changed, if the session was closed meanwhile.
         """
-        outcome: list[Outcome] = []
-        for name in names:
-            given = self._names[name]
-            if given is None:
-                raise BridgeError.of(ErrorCode.INTERNAL, "a program has ended without what it was to keep")
-            outcome.append(given.keep())
+        outcome: Outcome = [cast(Given, self._names[name]).keep() for name in names]
         for real, tensor in zip(self._changed.values(), changes, strict=True):
             real.tensor = tensor
         self.give_back()
@@ -186,10 +180,7 @@ class ProgramCells:
         return held
 
     def _named(self, name: str) -> Held:
-        if name not in self._names:
-            what = f"no earlier step gives {name!r}"
-            raise invalid(what, expected=self._expected(), got=f"{SIGN}{name}")
-        given = self._names[name]
+        given = self._find(name, f"no earlier step gives {name!r}", SIGN + name)
         if given is None:
             raise NotYetKnown(name)
         if given.listed or not given.held:
@@ -228,5 +219,8 @@ class ProgramCells:
             what = "the collective gives another tensor than when it was recorded"
         return invalid(what, expected=str(known), got=got)
 
-    def _expected(self) -> str:
-        return "one of " + ", ".join(map(repr, self._names)) if self._names else "a name that a step gives"
+    def _find(self, name: str, what: str, got: str) -> Given | None:
+        if name not in self._names:
+            names = ", ".join(map(repr, self._names))
+            raise invalid(what, expected=f"one of {names}" if names else "a name that a step gives", got=got)
+        return self._names[name]

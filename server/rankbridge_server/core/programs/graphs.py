@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import BridgeError, ErrorCode, invalid
@@ -29,19 +29,14 @@ class Graph:
     steps: tuple[ProgramOperation, ...]
 
 
-@dataclass(slots=True)
-class _Recording:
-    name: str
-    steps: list[ProgramOperation] = field(default_factory=list)
-
-
 class GraphStore:
     """The graphs of one rank, and what is being recorded, by session. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._graphs: dict[tuple[str, str], Graph] = {}
-        self._recordings: dict[tuple[str, str], _Recording] = {}
+        # By session and group: the graph's name and its steps.
+        self._recordings: dict[tuple[str, str], tuple[str, list[ProgramOperation]]] = {}
 
     def begin(self, session_id: str, group: str, name: str) -> Graph:
         """Record what the session does in the group from now on. Raises NAME_EXISTS or INVALID_ARGUMENT."""
@@ -50,15 +45,12 @@ class GraphStore:
         with self._lock:
             under_way = self._recordings.get((session_id, group))
             if under_way is not None:
-                raise invalid(
-                    "the session records in this group already",
-                    expected="no recording",
-                    got=repr(under_way.name),
-                )
-            names = {it.name for (session, _), it in self._recordings.items() if session == session_id}
+                what = "the session records in this group already"
+                raise invalid(what, expected="no recording", got=repr(under_way[0]))
+            names = {other for (session, _), (other, _) in self._recordings.items() if session == session_id}
             if (session_id, name) in self._graphs or name in names:
                 raise BridgeError.of(ErrorCode.NAME_EXISTS, f"the session has a graph {name!r}")
-            self._recordings[(session_id, group)] = _Recording(name)
+            self._recordings[(session_id, group)] = (name, [])
         return Graph(name, group, ())
 
     def end(self, session_id: str, group: str) -> Graph:
@@ -68,15 +60,16 @@ class GraphStore:
             if recording is None:
                 what = f"the session records nothing in group {group!r}"
                 raise BridgeError.of(ErrorCode.UNKNOWN_GRAPH, what)
-            if len(recording.steps) > MAX_STEPS:
+            name, steps = recording
+            if len(steps) > MAX_STEPS:
                 raise BridgeError.of(
                     ErrorCode.RESOURCE_EXHAUSTED,
-                    f"graph {recording.name!r} is too long, and was not kept",
+                    f"graph {name!r} is too long, and was not kept",
                     expected=f"at most {MAX_STEPS} collectives",
                     got="more",
                 )
-            graph = Graph(recording.name, group, tuple(recording.steps))
-            self._graphs[(session_id, graph.name)] = graph
+            graph = Graph(name, group, tuple(steps))
+            self._graphs[(session_id, name)] = graph
         return graph
 
     def recording(self, session_id: str, group: str) -> bool:
@@ -90,10 +83,10 @@ class GraphStore:
         with self._lock:
             recording = self._recordings.get((session_id, group))
             # One more says that there were too many.
-            if recording is None or len(recording.steps) > MAX_STEPS:
+            if recording is None or len(recording[1]) > MAX_STEPS:
                 return
             bound = None if getattr(args, "in_place", False) else tuple(_ref_ids(outcome))
-            recording.steps.append(ProgramOperation(operation, args, str(len(recording.steps)), bound))
+            recording[1].append(ProgramOperation(operation, args, str(len(recording[1])), bound))
 
     def find(self, session_id: str, name: str) -> Graph:
         """A graph of the session. Raises UNKNOWN_GRAPH."""
