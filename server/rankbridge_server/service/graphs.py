@@ -11,16 +11,11 @@ from rankbridge.v1 import graph_service_pb2 as pb
 from rankbridge.v1 import graph_service_pb2_grpc as stub
 
 from ..core.groups.group import WORLD
-from ..core.operations import table as core
-from ..core.operations.operation import Graph
+from ..core.programs.graphs import Graph
 from ..core.rank import Rank
 from .operations import typed
-from .operations.wire_operation import WireOperation
+from .operations.programs import REPLAY
 from .running import answered
-
-REPLAY: WireOperation[pb.ReplayRequest, core.Replay] = WireOperation(
-    core.REPLAY, lambda r: core.Replay(r.graph)
-)
 
 
 class GraphServicer(stub.GraphServiceServicer):

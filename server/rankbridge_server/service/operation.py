@@ -11,8 +11,8 @@ from ..core.errors import BridgeError, Phase, invalid
 from ..core.rank import Rank
 from ..core.task import Task
 from .operations import typed
-from .operations.programs import RUN_PROGRAM
-from .operations.table import COALESCE, OPERATIONS
+from .operations.programs import COALESCE, RUN_PROGRAM
+from .operations.table import OPERATIONS
 from .running import answered, submit
 from .wire import values, wire
 

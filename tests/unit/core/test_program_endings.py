@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import threading
+import weakref
 
 import pytest
 from tests.support.local_gang import LocalGang, a_call
 from tests.support.programs import SIZE, add, barrier, codes, coordinator_of, errors, held, loop, run
 from tests.support.waiting import until
 
+from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.operations.table import RUN_PROGRAM, ProgramStep, RunProgram
@@ -109,3 +111,24 @@ def test_a_repeated_id_runs_nothing_twice(gang: LocalGang) -> None:
     first = run(gang, refs, lambda ref: [add(ref, "a", in_place=True)], ["a"], operation_id="one")
     assert run(gang, refs, lambda ref: [add(ref, "a", in_place=True)], ["a"], operation_id="one") == first
     assert [gang.floats(ref) for ref in refs] == [[3, 3]] * SIZE
+
+
+def test_a_lane_keeps_no_tensors_of_a_program_that_is_done(
+    gang: LocalGang, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Neither what was read, nor what was given and not kept: the lane keeps its last job until the next comes."""
+    kept: list[weakref.ref[object]] = []
+    coordinator = coordinator_of(gang.ranks[0])
+    enter = coordinator.all_reduce
+
+    def all_reduce(tensor: object, op: ReduceOp, timeout: float) -> object:
+        result = enter(tensor, op, timeout)
+        kept.extend(map(weakref.ref, (tensor, result)))
+        return result
+
+    monkeypatch.setattr(coordinator, "all_reduce", all_reduce)
+    refs = gang.full(1)
+    assert run(gang, refs, lambda ref: [add(ref, "a"), add("%a", "a")]) == [[]] * SIZE
+    gang.ranks[0].refs.release("", [refs[0].id])
+    assert len(kept) == 4
+    until(lambda: not any(it() is not None for it in kept))

@@ -16,8 +16,8 @@ from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.operations import table as core
 from rankbridge_server.service.gang_calls import WireParts, respond
-from rankbridge_server.service.operations.programs import RUN_PROGRAM
-from rankbridge_server.service.operations.table import COALESCE, GANG_OPERATIONS, OPERATIONS
+from rankbridge_server.service.operations.programs import COALESCE, RUN_PROGRAM
+from rankbridge_server.service.operations.table import GANG_OPERATIONS, OPERATIONS
 
 SIZE = 3
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from ..admission.matching import Post
 from ..coordinator import Backend, Coordinator
@@ -15,6 +15,9 @@ from ..refs.refs import Cell, Ref, Refill, Slot
 from ..refs.tensors import TensorSpec
 from ..task import Task
 from .outcome import Outcome
+
+if TYPE_CHECKING:
+    from ..programs.graphs import GraphStore
 
 Args = TypeVar("Args")
 
@@ -122,7 +125,7 @@ class Site:
     session_id: str
     reserve: Callable[[TensorSpec], Slot | Refill]
     """Where a result goes: room for a new ref, or the ref that it had before. Raises RESOURCE_EXHAUSTED."""
-    graphs: Graphs
+    graphs: GraphStore
     host_id: str
     """Ranks of one host id can share memory."""
 
@@ -155,32 +158,6 @@ class Refs(Protocol):
     def find(self, session_id: str, ref_id: str) -> Cell:
         """The cell of a ref. Raises UNKNOWN_REF, RELEASED_REF, WRONG_SESSION or UNKNOWN_SESSION."""
         ...
-
-
-class Graphs(Protocol):
-    """The graphs of a rank, as a replay finds them."""
-
-    def find(self, session_id: str, name: str) -> Graph:
-        """A graph that was recorded. Raises UNKNOWN_GRAPH."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """One collective of a graph, and the refs that its results were given; they get those of every replay."""
-
-    operation: Operation[Any]
-    args: Any
-    outputs: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
-class Graph:
-    """Collectives that a session has run in a group on this rank, in order. Equal only to itself."""
-
-    name: str
-    group: str
-    steps: tuple[Step, ...]
 
 
 class GroupTable(Protocol):

@@ -9,10 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ..groups.operations import DestroyGroup, NewGroup, plan_destroy_group, plan_new_group
-from ..programs.coalesced import Coalesce, plan_coalesce
-from ..programs.plan import plan_run_program
-from ..programs.program import ProgramLoop, ProgramOperation, ProgramStep, RunProgram
-from ..programs.replays import Replay, plan_replay
+from ..programs.plan import plan_coalesce, plan_run_program
+from ..programs.program import Coalesce, ProgramLoop, ProgramOperation, ProgramStep, Replay, RunProgram
+from ..programs.replays import plan_replay
 from ..queues.operations import Dequeue, Enqueue, NewQueue, plan_dequeue, plan_enqueue, plan_new_queue
 from .all_to_all import AllToAll, plan_all_to_all
 from .gathers import AllGather, Gather, GatherLayout, plan_all_gather, plan_gather

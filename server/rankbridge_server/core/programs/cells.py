@@ -1,126 +1,155 @@
-"""The tensors of a program while it runs: what its steps have given, and what stands for the refs that it was told."""
+"""The tensors of a program while it runs: stand-ins for the refs that it reads and changes, and what its steps give."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import cast
 
-from ..errors import BridgeError, ErrorCode, invalid
+from ..errors import BridgeError, invalid
+from ..operations.gathers import GatherLayout
 from ..operations.operation import Site
 from ..operations.outcome import Outcome
 from ..refs.refs import Cell, Ref, Refill, Slot
 from ..refs.tensors import TensorSpec
-from .program import SIGN
+from .program import SIGN, ProgramOperation
 
 
 class NotYetKnown(Exception):
-    """What a name stands for is known only when all members have told their shapes."""
+    """What a name stands for is known only when all members have sent their shapes."""
 
 
 @dataclass(slots=True, eq=False)
-class Held:
+class Held(Refill):
     """A tensor of the program. `room` for it among the rank's; None: it stands for a ref, which has room of its own."""
 
-    cell: Cell
-    room: Slot | Refill | None
-    kept: Ref | None = None
+    room: Slot | Refill | None = None
 
     def keep(self) -> Ref:
         """Its ref, which outlives the program. Raises UNKNOWN_SESSION if the session was closed meanwhile."""
-        if self.room is None:
-            return self.cell.ref
-        if self.kept is None:
-            self.kept = self.room.fill(self.cell.tensor)
-        return self.kept
+        if self.room is not None:
+            self.ref, self.room = self.room.fill(self.tensor), None
+        return self.ref
 
 
-@dataclass(frozen=True, slots=True)
+class Dropped(Refill):
+    """Where a result goes that nobody wants."""
+
+    __slots__ = ()
+
+    def fill(self, tensor: object) -> Ref:
+        """Forget it."""
+        return self.ref
+
+
+@dataclass(slots=True)
 class Given:
     """What a name stands for. `listed`: a list, also if it is one of one."""
 
-    held: tuple[Held, ...]
+    held: list[Held]
     listed: bool
+
+    def keep(self) -> Outcome:
+        """Its refs, as a collective gives them. Raises UNKNOWN_SESSION if the session was closed meanwhile."""
+        refs: list[Outcome] = [held.keep() for held in self.held]
+        return refs if self.listed else refs[0] if refs else None
+
+    def __str__(self) -> str:
+        return ", ".join(f"{it.ref.spec} of {it.ref.id}" for it in self.held) or "nothing"
 
 
 class ProgramCells:
-    """Cells of one program on one rank. Implements `Refs`.
+    """Cells of one program on one rank. Implements `Refs` for the step that was begun last.
 
-    A ref is stood for by a cell of the program's own, so that nobody sees what was changed in place until all is done.
+    A ref has a stand-in, so that nobody outside sees a change before the whole program is done. With `snapshots` a step
+    in place has a stand-in of its own, so that no other step sees the change either.
     """
 
-    def __init__(self, site: Site) -> None:
+    def __init__(self, site: Site, *, snapshots: bool) -> None:
+        self.snapshots = snapshots
         self._site = site
+        self._step: ProgramOperation
+        self._results: list[Held] = []
         # None: not yet known.
         self._names: dict[str, Given | None] = {}
-        self._standing: dict[str, tuple[Held, Cell]] = {}
-        self._changed: set[str] = set()
+        # By id: a ref's cell, and its stand-ins. The first is the one that is read.
+        self._refs: dict[str, tuple[Cell, list[Held]]] = {}
+        # The cells that get tensors when the program is done, in the order of the steps.
+        self._changed: dict[Held, Cell] = {}
         self._rooms: list[Slot | Refill] = []
-        self._largest = -1
-        self._dropping: Slot | Refill | None = None
+        self._dropped: tuple[int, Slot | Refill] | None = None
+
+    def begin(self, step: ProgramOperation) -> None:
+        """What is found and reserved from now on is the step's. Raises what finding a ref raises."""
+        self._step, self._results = step, []
+        if step.bound is not None and step.name not in self._names:
+            self._names[step.name] = self._given([self._binding(ref_id) for ref_id in step.bound])
 
     def find(self, session_id: str, ref_id: str) -> Cell:
         """The cell of a ref, or of what a step has given. Raises `NotYetKnown`, too."""
-        return self.held(session_id, ref_id).cell
+        changes = getattr(self._step.args, "in_place", False)
+        if ref_id.startswith(SIGN) and not self.snapshots:
+            held = self._named(ref_id.removeprefix(SIGN))
+        else:
+            held = self._standing(ref_id, changes)
+        if changes:
+            self._results.append(held)
+        return held
 
-    def held(self, session_id: str, ref_id: str) -> Held:
-        """The same with its room."""
-        if ref_id.startswith(SIGN):
-            return self._named(ref_id.removeprefix(SIGN))
-        if ref_id not in self._standing:
-            real = self._site.refs.find(session_id, ref_id)
-            self._standing[ref_id] = (Held(Cell(real.ref, None), None), real)
-        return self._standing[ref_id][0]
+    def reserve(self, spec: TensorSpec) -> Refill:
+        """Where the step's next result goes. Raises INVALID_ARGUMENT when it is not like what its name stands for."""
+        name = self._step.name
+        if not name:
+            self._reserve_dropped(spec)
+            return Dropped(Ref(SIGN, 0, "", spec), None)
+        known = self._names.get(name)
+        if known is not None:
+            held = self._same(known, spec)
+        else:
+            room = self._site.reserve(spec)
+            self._rooms.append(room)
+            held = Held(Ref(SIGN + name, self._site.rank, self._site.session_id, spec), None, room)
+        self._results.append(held)
+        return held
 
-    def known(self, name: str) -> Given | None:
-        """What a name stands for, if that is known."""
-        return self._names.get(name)
-
-    def give(self, name: str, given: Given | None) -> None:
-        """From now on the name stands for that; None: it is not yet known."""
-        if given is not None or name not in self._names:
-            self._names[name] = given
-
-    def change(self, ref_id: str) -> None:
-        """What stands for a ref is changed in place."""
-        if ref_id in self._standing:
-            self._changed.add(ref_id)
-
-    def hold(self, name: str, spec: TensorSpec) -> Held:
-        """Room for what a step gives. Raises RESOURCE_EXHAUSTED or UNKNOWN_SESSION."""
-        room = self._site.reserve(spec)
-        self._rooms.append(room)
-        ref = Ref(f"{SIGN}{name}", self._site.rank, self._site.session_id, spec)
-        return Held(Cell(ref, None), room)
-
-    def hold_dropped(self, spec: TensorSpec) -> None:
-        """Room for what is dropped, one at a time: the largest of all. Raises as `hold` does."""
-        if spec.nbytes > self._largest:
-            if self._dropping is not None:
-                self._dropping.give_back()
-            self._dropping = self._site.reserve(spec)
-            self._largest = spec.nbytes
+    def end(self, known: bool) -> None:
+        """The step has asked for its results, if they are `known` by now. Raises INVALID_ARGUMENT as `reserve` does."""
+        if not self._step.name:
+            return
+        before = self._names.setdefault(self._step.name, None)
+        if known:
+            given = self._given(self._results)
+            if before is not None and before != given:
+                raise self._other(before, str(given))
+            self._names[self._step.name] = given
 
     def check_results(self, names: Sequence[str]) -> None:
         """Raise INVALID_ARGUMENT if a name was never given."""
         for number, name in enumerate(names):
-            if name not in self._names:
-                what = f"result {number}: no step gives {name!r}"
-                raise invalid(what, expected=self._expected(), got=repr(name))
+            self._find(name, f"result {number}: no step gives {name!r}", repr(name))
 
-    def load(self) -> None:
-        """Take the refs' tensors as they are now."""
-        for held, real in self._standing.values():
-            held.cell.tensor = real.tensor
+    def inputs(self) -> list[object]:
+        """The tensors of the refs that are read or changed, as they are now."""
+        return [real.tensor for real, _ in self._refs.values()]
 
-    def commit(self, names: Sequence[str]) -> Outcome:
-        """Make refs of the names, and put what was changed in place into its refs.
+    def load(self, inputs: Sequence[object]) -> None:
+        """Let every stand-in have its ref's tensor of `inputs`."""
+        for (_, standing), tensor in zip(self._refs.values(), inputs, strict=True):
+            for held in standing:
+                held.tensor = tensor
+
+    def changes(self) -> list[object]:
+        """The tensors that refs get when the program is done."""
+        return [held.tensor for held in self._changed]
+
+    def commit(self, names: Sequence[str], changes: Sequence[object]) -> Outcome:
+        """Make refs of the names, and put `changes` into their refs.
 
         Raises UNKNOWN_SESSION, before any ref is changed, if the session was closed meanwhile.
         """
-        outcome: Outcome = [self._kept(self._names[name]) for name in names]
-        for ref_id in self._changed:
-            held, real = self._standing[ref_id]
-            real.tensor = held.cell.tensor
+        outcome: Outcome = [cast(Given, self._names[name]).keep() for name in names]
+        for real, tensor in zip(self._changed.values(), changes, strict=True):
+            real.tensor = tensor
         self.give_back()
         return outcome
 
@@ -128,14 +157,30 @@ class ProgramCells:
         """Free what was not kept; nothing the second time."""
         for room in self._rooms:
             room.give_back()
-        if self._dropping is not None:
-            self._dropping.give_back()
+        if self._dropped is not None:
+            self._dropped[1].give_back()
+
+    def _standing(self, ref_id: str, changes: bool) -> Held:
+        if ref_id not in self._refs:
+            real = self._site.refs.find(self._site.session_id, ref_id)
+            self._refs[ref_id] = (real, [Held(real.ref, None)])
+        real, standing = self._refs[ref_id]
+        held = standing[0]
+        if changes and self.snapshots:
+            held = Held(real.ref, None)
+            standing.append(held)
+        if changes:
+            self._changed[held] = real
+        return held
+
+    def _binding(self, ref_id: str) -> Held:
+        real = self._site.refs.find(self._site.session_id, ref_id)
+        held = Held(real.ref, None)
+        self._changed[held] = real
+        return held
 
     def _named(self, name: str) -> Held:
-        if name not in self._names:
-            what = f"no earlier step gives {name!r}"
-            raise invalid(what, expected=self._expected(), got=f"{SIGN}{name}")
-        given = self._names[name]
+        given = self._find(name, f"no earlier step gives {name!r}", SIGN + name)
         if given is None:
             raise NotYetKnown(name)
         if given.listed or not given.held:
@@ -143,81 +188,39 @@ class ProgramCells:
             raise invalid(f"{SIGN}{name} is not one tensor", expected="one tensor", got=got)
         return given.held[0]
 
-    def _expected(self) -> str:
-        return "one of " + ", ".join(map(repr, self._names)) if self._names else "a name that a step gives"
+    def _given(self, held: list[Held]) -> Given:
+        return Given(held, bool(held) and getattr(self._step.args, "layout", None) is GatherLayout.LIST)
 
-    @staticmethod
-    def _kept(given: Given | None) -> Outcome:
-        if given is None:
-            raise BridgeError.of(ErrorCode.INTERNAL, "a program has ended without what it was to keep")
-        if not given.held:
-            return None
-        refs: list[Outcome] = [held.keep() for held in given.held]
-        return refs if given.listed else refs[0]
-
-
-class Dropped(Refill):
-    """Where a result goes that nobody wants."""
-
-    def fill(self, tensor: object) -> Ref:
-        """Let go of it."""
-        return self._cell.ref
-
-
-class Output:
-    """Where the results of one step go. `listed`: they are a list."""
-
-    def __init__(self, cells: ProgramCells, name: str, *, listed: bool) -> None:
-        self._cells = cells
-        self._name = name
-        self._listed = listed
-        self._held: list[Held] = []
-
-    def reserve(self, spec: TensorSpec) -> Refill:
-        """Where the step's next result goes. Raises INVALID_ARGUMENT when the name stands for something else."""
-        if not self._name:
-            self._cells.hold_dropped(spec)
-            return Dropped(Cell(Ref(SIGN, 0, "", spec), None))
-        known = self._cells.known(self._name)
-        held = self._cells.hold(self._name, spec) if known is None else self._same(known, spec)
-        self._held.append(held)
-        return Refill(held.cell)
-
-    def unknown(self) -> None:
-        """What the step gives is not yet known."""
-        if self._name:
-            self._cells.give(self._name, None)
-
-    def done(self) -> None:
-        """The step has asked for all its results. Raises INVALID_ARGUMENT when the name stands for something else."""
-        if self._name:
-            self._stand(Given(tuple(self._held), self._listed and bool(self._held)))
-
-    def alias(self, held: Held) -> None:
-        """What the step gives is the tensor that it has changed in place."""
-        if self._name:
-            self._stand(Given((held,), False))
-
-    def _stand(self, given: Given) -> None:
-        known = self._cells.known(self._name)
-        if known is None:
-            self._cells.give(self._name, given)
-        elif known != given:
-            raise self._other(known, _shown(given.held))
+    def _reserve_dropped(self, spec: TensorSpec) -> None:
+        """Room for what is dropped, one at a time: the largest of all."""
+        if self._dropped is not None:
+            if spec.nbytes <= self._dropped[0]:
+                return
+            self._dropped[1].give_back()
+        self._dropped = None
+        self._dropped = (spec.nbytes, self._site.reserve(spec))
 
     def _same(self, known: Given, spec: TensorSpec) -> Held:
-        """What it was given before, which is like this."""
-        place = len(self._held)
+        """What the name stood for before, which is like this."""
+        step, place = self._step, len(self._results)
         held = known.held[place] if place < len(known.held) else None
-        # A ref's, or another name's, is changed in place only.
-        if held is None or held.cell.ref.id != f"{SIGN}{self._name}" or held.cell.ref.spec != spec:
+        # Another ref's, or another name's, is changed in place only.
+        if (
+            held is None
+            or held.ref.spec != spec
+            or held.ref.id not in (SIGN + step.name, *(step.bound or ()))
+        ):
             raise self._other(known, str(spec))
         return held
 
     def _other(self, known: Given, got: str) -> BridgeError:
-        what = f"{self._name!r} is given again as something else"
-        return invalid(what, expected=_shown(known.held), got=got)
+        what = f"{self._step.name!r} is given again as something else"
+        if self._step.bound is not None:
+            what = "the collective gives another tensor than when it was recorded"
+        return invalid(what, expected=str(known), got=got)
 
-
-def _shown(held: Sequence[Held]) -> str:
-    return ", ".join(f"{it.cell.ref.spec} of {it.cell.ref.id}" for it in held) or "nothing"
+    def _find(self, name: str, what: str, got: str) -> Given | None:
+        if name not in self._names:
+            names = ", ".join(map(repr, self._names))
+            raise invalid(what, expected=f"one of {names}" if names else "a name that a step gives", got=got)
+        return self._names[name]

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from ..errors import BridgeError, ErrorCode, invalid
-from ..operations.operation import Graph, Operation, Step
+from ..operations.operation import Operation
 from ..operations.outcome import Outcome
 from ..refs.refs import MAX_ID_BYTES, Ref
+from .program import ProgramOperation
 
 MAX_STEPS = 100_000
 """Of one graph."""
 
 
-@dataclass(slots=True)
-class _Recording:
+@dataclass(frozen=True, slots=True, eq=False, weakref_slot=True)
+class Graph:
+    """Collectives that a session has run in a group on this rank, in order. Equal only to itself.
+
+    Each is bound to the refs that its results were given, and has its number for a name.
+    """
+
     name: str
-    steps: list[Step] = field(default_factory=list)
-    too_long: bool = False
+    group: str
+    steps: tuple[ProgramOperation, ...]
 
 
 class GraphStore:
@@ -29,7 +35,8 @@ class GraphStore:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._graphs: dict[tuple[str, str], Graph] = {}
-        self._recordings: dict[tuple[str, str], _Recording] = {}
+        # By session and group: the graph's name and its steps.
+        self._recordings: dict[tuple[str, str], tuple[str, list[ProgramOperation]]] = {}
 
     def begin(self, session_id: str, group: str, name: str) -> Graph:
         """Record what the session does in the group from now on. Raises NAME_EXISTS or INVALID_ARGUMENT."""
@@ -38,15 +45,12 @@ class GraphStore:
         with self._lock:
             under_way = self._recordings.get((session_id, group))
             if under_way is not None:
-                raise invalid(
-                    "the session records in this group already",
-                    expected="no recording",
-                    got=repr(under_way.name),
-                )
-            names = {it.name for (session, _), it in self._recordings.items() if session == session_id}
+                what = "the session records in this group already"
+                raise invalid(what, expected="no recording", got=repr(under_way[0]))
+            names = {other for (session, _), (other, _) in self._recordings.items() if session == session_id}
             if (session_id, name) in self._graphs or name in names:
                 raise BridgeError.of(ErrorCode.NAME_EXISTS, f"the session has a graph {name!r}")
-            self._recordings[(session_id, group)] = _Recording(name)
+            self._recordings[(session_id, group)] = (name, [])
         return Graph(name, group, ())
 
     def end(self, session_id: str, group: str) -> Graph:
@@ -56,15 +60,16 @@ class GraphStore:
             if recording is None:
                 what = f"the session records nothing in group {group!r}"
                 raise BridgeError.of(ErrorCode.UNKNOWN_GRAPH, what)
-            if recording.too_long:
+            name, steps = recording
+            if len(steps) > MAX_STEPS:
                 raise BridgeError.of(
                     ErrorCode.RESOURCE_EXHAUSTED,
-                    f"graph {recording.name!r} is too long, and was not kept",
+                    f"graph {name!r} is too long, and was not kept",
                     expected=f"at most {MAX_STEPS} collectives",
                     got="more",
                 )
-            graph = Graph(recording.name, group, tuple(recording.steps))
-            self._graphs[(session_id, graph.name)] = graph
+            graph = Graph(name, group, tuple(steps))
+            self._graphs[(session_id, name)] = graph
         return graph
 
     def recording(self, session_id: str, group: str) -> bool:
@@ -77,13 +82,11 @@ class GraphStore:
         """A collective of the session has succeeded."""
         with self._lock:
             recording = self._recordings.get((session_id, group))
-            if recording is None:
+            # One more says that there were too many.
+            if recording is None or len(recording[1]) > MAX_STEPS:
                 return
-            if len(recording.steps) == MAX_STEPS:
-                recording.too_long = True
-                return
-            outputs = () if getattr(args, "in_place", False) else tuple(_ref_ids(outcome))
-            recording.steps.append(Step(operation, args, outputs))
+            bound = None if getattr(args, "in_place", False) else tuple(_ref_ids(outcome))
+            recording[1].append(ProgramOperation(operation, args, str(len(recording[1])), bound))
 
     def find(self, session_id: str, name: str) -> Graph:
         """A graph of the session. Raises UNKNOWN_GRAPH."""

@@ -1,4 +1,4 @@
-"""Running a program as one operation: admitted at once, committed at once.
+"""Running several collectives as one operation: admitted at once, committed at once.
 
 Shapes depend on shapes alone, never on elements. So what every step takes is known before any is run, though maybe not
 before the arrivals: what members learn of each other's ragged tensors decides what later steps take. These are planned
@@ -7,47 +7,70 @@ after the admission, and agreed on once more, before the first step is run.
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from io import BytesIO
 
-from ..errors import BridgeError, ErrorCode, Phase, failed_ranks
+from ..errors import BridgeError, ErrorCode, Phase, failed_ranks, invalid
 from ..operations.operation import Entry, Plan, Site
 from ..operations.outcome import Outcome
 from .cells import ProgramCells
-from .coalesced import apart, joined
-from .program import RunProgram, check
-from .steps import Action, in_order, made
-from .terms import RUN_PROGRAM, terms_of
+from .program import Coalesce, ProgramOperation, ProgramStep, RunProgram, check
+from .steps import Action, made
+from .terms import COALESCE, RUN_PROGRAM, terms_of
 
 MAX_PAYLOADS = 4 * 1024 * 1024
-"""Bytes that all members together tell each other at one admission."""
+"""Bytes that all members of a written program together tell each other at one admission."""
+
+_LENGTH = struct.Struct("<I")
 
 
 def plan_run_program(site: Site, args: RunProgram) -> Plan:
     """What each of its steps agrees on, and in which order; counts and names."""
     check(args)
-    return ProgramPlan(site, args)
+    return ProgramPlan(site, RUN_PROGRAM, args.steps, args.results)
+
+
+def plan_coalesce(site: Site, args: Coalesce) -> Plan:
+    """What each of its operations agrees on, and in which order."""
+    if not args.operations:
+        raise invalid("nothing to coalesce", expected="one operation or more", got="none")
+    steps = [
+        ProgramOperation(operation, its, str(number))
+        for number, (operation, its) in enumerate(args.operations)
+    ]
+    return ProgramPlan(site, COALESCE, steps)
 
 
 class ProgramPlan:
-    """Plans of all steps, on cells of the program's own."""
+    """Plans of all steps, on cells of the program's own. `name`: of the operation.
 
-    def __init__(self, site: Site, program: RunProgram) -> None:
+    `results`: names of what is kept. None: what every step gives is kept, and no step sees what another does; each has
+    its number for a name.
+    """
+
+    def __init__(
+        self, site: Site, name: str, steps: Sequence[ProgramStep], results: Sequence[str] | None = None
+    ) -> None:
         """Plan what can be planned. Raises what a plan raises, with the step's number; nothing is set aside then."""
         self._site = site
-        self._results = program.results
-        self._cells = ProgramCells(site)
-        self._steps = made(site, self._cells, program.steps)
-        written = in_order(self._steps)
+        self._name = name
+        self._results = results
+        self.cells = ProgramCells(site, snapshots=results is None)
+        inside = replace(site, refs=self.cells, reserve=self.cells.reserve)
+        self._planned: list[Action] = []
+        self._whole, written = made(inside, self.cells, steps)
         self._actions = [step for step in written if isinstance(step, Action)]
+        self._kept = list(map(str, range(len(written)))) if results is None else results
         try:
             self._planned = self._plan()
-            self._cells.check_results(self._results)
+            self.cells.check_results(self._kept)
             self._payload = self._joined()
         except BridgeError:
             self.abandon()
             raise
-        self.terms = terms_of([step.terms for step in written], self._results, site.size)
+        self.terms = terms_of([step.terms for step in written], results, site.size)
 
     def payload(self) -> bytes:
         """The payloads of all that could be planned, if any has one."""
@@ -55,32 +78,51 @@ class ProgramPlan:
 
     def run(self, entry: Entry) -> Callable[[], Outcome]:
         """Run the steps; what is returned makes refs of results, and changes refs in place."""
-        payloads = self._share(entry, entry.payloads)
+        self._share(entry)
         while not all(action.settled for action in self._planned):
-            payloads = self._share(entry, self._plan_more(entry, payloads))
-        self._cells.load()
-        for run in [step.begin() for step in self._steps]:
-            run()
-        return lambda: self._cells.commit(self._results)
+            self._share(replace(entry, payloads=self._plan_more(entry)))
+        return self.commit(self.enter(self.cells.inputs()))
+
+    def settle(self, entry: Entry) -> None:
+        """Learn what an earlier run of the same steps has learned, and all members agreed on."""
+        self._share(entry)
+        self._settle()
+
+    def enter(self, inputs: Sequence[object]) -> Sequence[object]:
+        """Run the steps on `inputs`, those of `cells`; gives the tensors that refs are to get."""
+        self.cells.load(inputs)
+        self._whole.run()
+        return self.cells.changes()
+
+    def commit(self, changes: Sequence[object]) -> Callable[[], Outcome]:
+        """Commits what is kept, and `changes` of refs."""
+        return lambda: self.cells.commit(self._kept, changes)
 
     def abandon(self) -> None:
-        """Give back the room of what was not kept."""
+        """Give back the room of what was not kept, and drop all tensors: a lane keeps its last job for a while."""
         for action in self._actions:
             action.abandon()
-        self._cells.give_back()
+        self.cells.give_back()
+        del self._whole, self._actions, self._planned, self.cells
 
     def _plan(self) -> list[Action]:
         """Plan what can be planned now, and was not."""
         new = [action for action in self._actions if not action.planned]
         for action in new:
-            action.plan()
+            action.prepare()
         return [action for action in new if action.planned]
+
+    def _settle(self) -> None:
+        """Learn what is given by those that were planned last."""
+        for action in self._planned:
+            if not action.settled:
+                action.prepare()
 
     def _joined(self) -> bytes:
         payloads = [action.payload() for action in self._planned]
-        whole = joined(payloads) if any(payloads) else b""
+        whole = b"".join(_LENGTH.pack(len(it)) + it for it in payloads) if any(payloads) else b""
         most = MAX_PAYLOADS // self._site.size
-        if len(whole) > most:
+        if len(whole) > most and self._results is not None:
             raise BridgeError.of(
                 ErrorCode.RESOURCE_EXHAUSTED,
                 "the members have to tell each other too much of sizes and shapes: make it several programs",
@@ -89,37 +131,40 @@ class ProgramPlan:
             )
         return whole
 
-    def _share(self, entry: Entry, payloads: Sequence[bytes]) -> list[list[bytes]]:
-        """Give those that were planned last their part of what all members gave; by action and rank in group."""
-        members = [apart(payload, len(self._planned)) for payload in payloads]
-        its = [list(mine) for mine in zip(*members, strict=True)]
-        for action, mine in zip(self._planned, its, strict=True):
-            action.enter_with(replace(entry, payloads=mine))
-        return its
+    def _share(self, entry: Entry) -> None:
+        """Give those that were planned last their part of what all members gave."""
+        if not any(entry.payloads):
+            for action in self._planned:
+                action.entry = entry
+            return
+        members = [_parted(payload, len(self._planned)) for payload in entry.payloads]
+        for action, payloads in zip(self._planned, zip(*members, strict=True), strict=True):
+            action.entry = replace(entry, payloads=payloads)
 
-    def _plan_more(self, entry: Entry, payloads: Sequence[Sequence[bytes]]) -> Sequence[bytes]:
+    def _plan_more(self, entry: Entry) -> Sequence[bytes]:
         """Plan what takes what has become known, agreed with all members; gives what these tell."""
         trouble: BridgeError | None = None
         try:
-            for action, mine in zip(self._planned, payloads, strict=True):
-                action.settle(mine)
+            self._settle()
             self._planned = self._plan()
             self._payload = self._joined()
         except BridgeError as error:
             trouble = error
         told = f"{trouble.failure.code.name} {trouble}" if trouble is not None else ""
-        reports = entry.agree(f"{RUN_PROGRAM}: what has become known", told.encode())
-        if trouble is not None:
-            raise BridgeError(replace(trouble.failure, phase=Phase.ADMISSION)) from trouble
+        reports = entry.agree(f"{self._name}: what has become known", told.encode())
         if any(reports):
-            raise _refused(self._site.group.description.ranks, [it.decode() for it in reports])
+            refusal = _refusal(self._site.group.description.ranks, [it.decode() for it in reports])
+            if trouble is None:
+                raise refusal
+            ranks = trouble.failure.ranks or refusal.failure.ranks
+            raise BridgeError(replace(trouble.failure, phase=Phase.ADMISSION, ranks=ranks)) from trouble
         if not self._planned:
-            return [b""] * self._site.size
+            return ()
         terms = terms_of([action.terms for action in self._planned], self._results, self._site.size)
-        return entry.agree(f"{RUN_PROGRAM} {terms}", self._payload)
+        return entry.agree(f"{self._name} {terms}", self._payload)
 
 
-def _refused(ranks: Sequence[int], reports: Sequence[str]) -> BridgeError:
+def _refusal(ranks: Sequence[int], reports: Sequence[str]) -> BridgeError:
     """What the others get when some cannot go on."""
     codes, troubles = zip(*(report.partition(" ")[::2] for report in reports), strict=True)
     failed = failed_ranks(ranks, troubles)
@@ -130,3 +175,13 @@ def _refused(ranks: Sequence[int], reports: Sequence[str]) -> BridgeError:
         phase=Phase.ADMISSION,
         ranks=failed,
     )
+
+
+def _parted(whole: bytes, count: int) -> list[bytes]:
+    """The `count` payloads that were joined; all are empty if `whole` is."""
+    payloads: list[bytes] = []
+    rest = BytesIO(whole or bytes(count * _LENGTH.size))
+    for _ in range(count):
+        (length,) = _LENGTH.unpack(rest.read(_LENGTH.size))
+        payloads.append(rest.read(length))
+    return payloads

@@ -2,170 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import cast
 
-from ..errors import BridgeError
-from ..operations.gathers import GatherLayout, GatherPlan
-from ..operations.operation import Entry, Errand, Plan, Site, Transfer
-from .cells import NotYetKnown, Output, ProgramCells
-from .program import ProgramLoop, ProgramOperation, ProgramStep, number_of
-
-Run = Callable[[], None]
+from ..errors import BridgeError, invalid
+from ..operations.gathers import GatherPlan
+from ..operations.operation import Entry, Plan, Site
+from .cells import NotYetKnown, ProgramCells
+from .program import ProgramLoop, ProgramOperation, ProgramStep, numbered
 
 
 class Action:
-    """One collective of a program. `terms`: what all members must agree on, with its number.
+    """One collective of a program, which can be run once it has its `entry`."""
 
-    `payload`, `settle` and `begin` are called once it is `planned`.
-    """
+    __slots__ = ("_cells", "_number", "_plan", "_site", "_step", "entry", "planned", "settled")
+    entry: Entry
+    _plan: Plan
 
     def __init__(self, site: Site, cells: ProgramCells, number: str, step: ProgramOperation) -> None:
-        listed = getattr(step.args, "layout", None) is GatherLayout.LIST
+        self.planned = False
+        self.settled = False
+        self._site = site
         self._cells = cells
         self._number = number
         self._step = step
-        self._output = Output(cells, step.name, listed=listed)
-        self._site = replace(site, refs=cells, reserve=self._output.reserve)
-        self._plan: Plan | None = None
-        self._entry: Entry | None = None
-
-    @property
-    def planned(self) -> bool:
-        """Whether its plan is made."""
-        return self._plan is not None
-
-    @property
-    def settled(self) -> bool:
-        """Whether it is known what it gives."""
-        return self._plan is not None and not (isinstance(self._plan, GatherPlan) and not self._plan.settled)
 
     @property
     def terms(self) -> str:
-        """With the name that it gives; while it cannot be planned, that it comes later."""
-        name = f"{self._step.name!r} = " if self._step.name else ""
-        its = self._plan.terms if self._plan is not None else "later"
+        """What all members must agree on, with its number; while it cannot be planned, that it comes later."""
+        name = f"{self._step.name!r} = " if self._step.name and not self._cells.snapshots else ""
+        its = self._plan.terms if self.planned else "later"
         return f"{self._number} {name}{self._step.operation.name} {its}".rstrip()
 
-    def plan(self) -> None:
-        """Make its plan, if what it takes is known. Raises what a plan raises, with the step's number."""
+    def prepare(self) -> None:
+        """Make its plan, if what it takes is known; once there is one, learn what it gives from what all members sent.
+
+        Raises what a plan raises, and MISMATCH, with the step's number.
+        """
+        operation = self._step.operation
         try:
-            plan = self._step.operation.plan(self._site, self._step.args)
-            if isinstance(plan, Transfer | Errand):
-                raise TypeError(f"{self._step.operation.name} is no collective")
-            self._plan = plan
-            self._give()
+            if not operation.recorded:
+                raise invalid("it is no collective", expected="a collective", got=operation.name)
+            self._cells.begin(self._step)
+            if not self.planned:
+                self._plan = cast(Plan, operation.plan(self._site, self._step.args))
+                self.planned = True
+            elif isinstance(self._plan, GatherPlan):
+                self._plan.settle(self.entry.payloads)
+            self.settled = not isinstance(self._plan, GatherPlan) or self._plan.settled
+            self._cells.end(self.settled)
         except NotYetKnown:
-            self._output.unknown()
+            self._cells.end(False)
         except BridgeError as error:
             raise self._named(error) from error
 
     def payload(self) -> bytes:
         """What this rank gives all others before it runs."""
-        return self._its_plan().payload()
+        return self._plan.payload()
 
-    def settle(self, payloads: Sequence[bytes]) -> None:
-        """Learn what it gives from what all members gave. Raises MISMATCH, or RESOURCE_EXHAUSTED on this rank alone."""
-        plan = self._its_plan()
-        if isinstance(plan, GatherPlan) and not plan.settled:
-            try:
-                plan.settle(payloads)
-                self._give()
-            except BridgeError as error:
-                raise self._named(error) from error
-
-    def enter_with(self, entry: Entry) -> None:
-        """Every run of it has this entry."""
-        self._entry = entry
-
-    def begin(self) -> Run:
-        """What runs it once: results go to the program's own cells, all else is as it was."""
-        run, entry = self._its_plan().run, self._entry
-        if entry is None:
-            raise RuntimeError("an action without its entry")
-        its = entry
-
-        def once() -> None:
-            try:
-                run(its)()
-            except BridgeError as error:
-                raise self._named(error) from error
-
-        return once
+    def run(self) -> None:
+        """Run it once: results go to the program's own cells, and nothing else changes."""
+        try:
+            self._plan.run(self.entry)()
+        except BridgeError as error:
+            raise self._named(error) from error
 
     def abandon(self) -> None:
-        """Let go of its plan."""
-        if self._plan is not None:
+        """Free what its plan has set aside."""
+        if self.planned:
             self._plan.abandon()
 
-    def _give(self) -> None:
-        if not self.settled:
-            self._output.unknown()
-        elif getattr(self._step.args, "in_place", False):
-            ref_id = self._step.args.ref_id
-            self._cells.change(ref_id)
-            self._output.alias(self._cells.held(self._site.session_id, ref_id))
-        else:
-            self._output.done()
-
-    def _its_plan(self) -> Plan:
-        if self._plan is None:
-            raise RuntimeError("an action without its plan")
-        return self._plan
-
     def _named(self, error: BridgeError) -> BridgeError:
-        message = f"step {self._number}, {self._step.operation.name}: {error.failure.message}"
+        where = f"{'operation' if self._cells.snapshots else 'step'} {self._number}"
+        message = f"{where}, {self._step.operation.name}: {error.failure.message}"
         return BridgeError(replace(error.failure, message=message))
 
 
 class Repetition:
-    """A loop of a program."""
+    """A loop of a program. `body`: its steps, in order."""
 
-    def __init__(self, number: str, count: int, body: Sequence[Action | Repetition]) -> None:
+    def __init__(self, number: str, count: int) -> None:
         self.terms = f"{number} loop {count}"
-        self.body = body
+        self.body: list[Action | Repetition] = []
         self._count = count
 
-    def begin(self) -> Run:
-        """What runs it once, which is `count` times its body."""
-        count = self._count
-        runs = [step.begin() for step in self.body]
-        if len(runs) == 1:
-            (only,) = runs
-
-            def alone() -> None:
-                for _ in range(count):
-                    only()
-
-            return alone
-
-        def together() -> None:
-            for _ in range(count):
-                for run in runs:
-                    run()
-
-        return together
+    def run(self) -> None:
+        """Run its body as often as it says."""
+        first, *others = [step.run for step in self.body]
+        for _ in range(self._count):
+            first()
+            for run in others:
+                run()
 
 
 def made(
-    site: Site, cells: ProgramCells, steps: Sequence[ProgramStep], within: str = ""
-) -> list[Action | Repetition]:
-    """The steps, none of them planned. `within`: number of the loop that they are in."""
-    its: list[Action | Repetition] = []
-    for place, step in enumerate(steps):
-        number = number_of(place, within)
+    site: Site, cells: ProgramCells, steps: Sequence[ProgramStep]
+) -> tuple[Repetition, list[Action | Repetition]]:
+    """A program to be run once, and its steps as they are written, none of them planned."""
+    loops = {"": Repetition("", 1)}
+    written: list[Action | Repetition] = []
+    for number, step in numbered(steps):
         if isinstance(step, ProgramLoop):
-            its.append(Repetition(number, step.count, made(site, cells, step.steps, number)))
-        else:
-            its.append(Action(site, cells, number, step))
-    return its
-
-
-def in_order(steps: Sequence[Action | Repetition]) -> list[Action | Repetition]:
-    """The steps as they are written, loops before what is in them."""
-    its: list[Action | Repetition] = []
-    for step in steps:
-        its.append(step)
-        if isinstance(step, Repetition):
-            its += in_order(step.body)
-    return its
+            loops[number] = Repetition(number, step.count)
+        it = loops[number] if isinstance(step, ProgramLoop) else Action(site, cells, number, step)
+        loops[number.rpartition(".")[0]].body.append(it)
+        written.append(it)
+    return loops[""], written

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from hashlib import sha256
 from itertools import zip_longest
 
-RUN_PROGRAM = "run_program"
-"""Name of the operation."""
+RUN_PROGRAM, COALESCE, REPLAY = "run_program", "coalesce", "replay"
+"""Names of the operations that are programs."""
 MAX_TEXT = 1_000
 """Characters of a contract that is there in full."""
 MAX_HASHES = 4 * 1024 * 1024
@@ -22,14 +22,16 @@ MAX_HASHES = 4 * 1024 * 1024
 _MARK = "sha256="
 _ENTRIES = "; "
 _KEPT = "keep"
-_HASHED = re.compile(r"[0-9.]+#[0-9a-f]{8}|keep#[0-9a-f]{8}")
 # What an arrival says besides its contract.
 _REST = re.compile(r" #\d+( id=.*)?$", re.DOTALL)
 
 
-def terms_of(steps: Sequence[str], results: Sequence[str], members: int) -> str:
-    """The terms of a program. `steps`: each with its number before the first space. `members`: of the group."""
-    entries = [*steps, f"{_KEPT} {list(results)}"]
+def terms_of(steps: Sequence[str], results: Sequence[str] | None, members: int) -> str:
+    """The terms of a program. `steps`: each with its number before the first space. `members`: of the group.
+
+    `results`: names of what is kept; None: of each step what it gives.
+    """
+    entries = [*steps, f"{_KEPT} {list(results)}"] if results is not None else steps
     text = _ENTRIES.join(entries)
     if len(text) <= MAX_TEXT:
         return text
@@ -40,29 +42,29 @@ def terms_of(steps: Sequence[str], results: Sequence[str], members: int) -> str:
 
 def difference(mine: str, theirs: str) -> str:
     """Where two arrivals of programs differ first: "step 2.1"; empty if that cannot be told."""
-    if not (mine.startswith(f"{RUN_PROGRAM} ") and theirs.startswith(f"{RUN_PROGRAM} ")):
+    (name, _, its), (same, _, others) = mine.partition(" "), theirs.partition(" ")
+    if name != same or name not in (RUN_PROGRAM, COALESCE, REPLAY):
         return ""
-    one, other = _entries(mine), _entries(theirs)
+    one, other = _entries(its), _entries(others)
     if not one or not other:
         return ""
     for here, there in zip_longest(one, other):
         if here != there:
             numbers = [it.partition("#")[0] for it in (here, there) if it and not it.startswith(_KEPT)]
-            return f"step {numbers[0]}" if numbers else "what is kept"
+            what = "step" if name == RUN_PROGRAM else "operation"
+            return f"{what} {numbers[0]}" if numbers else "what is kept"
     return ""
 
 
 def _hashed(entry: str) -> str:
-    """Number and hash of an entry, or of one that is hashed already."""
-    if _HASHED.fullmatch(entry):
-        return entry
+    """Number and hash of an entry."""
     return f"{entry.partition(' ')[0]}#{zlib.crc32(entry.encode()):08x}"
 
 
 def _entries(arrival: str) -> list[str]:
     """Number and hash of each; none if there is only a digest of all."""
-    terms = _REST.sub("", arrival).removeprefix(f"{RUN_PROGRAM} ")
+    terms = _REST.sub("", arrival)
     head, _, hashes = terms.partition(": ")
-    if _MARK not in head:
-        hashes = terms
-    return [_hashed(entry) for entry in hashes.split(_ENTRIES) if entry]
+    if _MARK in head:
+        return hashes.split(_ENTRIES) if hashes else []
+    return list(map(_hashed, terms.split(_ENTRIES)))

@@ -31,7 +31,7 @@ class Ref:
     spec: TensorSpec
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Cell:
     """Where a ref's tensor is kept. An operation in place puts another tensor of equal spec into it.
 
@@ -40,6 +40,20 @@ class Cell:
 
     ref: Ref
     tensor: object
+
+
+class Refill(Cell):
+    """A cell that takes the result of a collective itself."""
+
+    __slots__ = ()
+
+    def fill(self, tensor: object) -> Ref:
+        """Put `tensor` where the last result is, and give the same ref."""
+        self.tensor = tensor
+        return self.ref
+
+    def give_back(self) -> None:
+        """Nothing was set aside."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,21 +124,6 @@ class Slot:
         if self._open:
             self._open = False
             self._store._give_back(self._session, self._spec)
-
-
-class Refill:
-    """A ref that takes the next result of the collective that made it."""
-
-    def __init__(self, cell: Cell) -> None:
-        self._cell = cell
-
-    def fill(self, tensor: object) -> Ref:
-        """Put `tensor` where the last result is, and give the same ref."""
-        self._cell.tensor = tensor
-        return self._cell.ref
-
-    def give_back(self) -> None:
-        """Nothing was set aside."""
 
 
 class RefStore:

@@ -1,16 +1,24 @@
-"""Programs as they come over the wire."""
+"""Several collectives as one operation, as they come over the wire: coalesced, as programs, and as graphs."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
+from rankbridge.v1 import call_pb2, graph_service_pb2
 from rankbridge.v1 import operation_service_pb2 as pb
 
 from ...core.errors import invalid
 from ...core.operations import table as core
 from ...core.programs.program import number_of
-from .parts import part
+from .collectives import COLLECTIVES
 from .wire_operation import WireOperation
+
+
+def _coalesce(request: pb.CoalesceRequest) -> core.Coalesce:
+    return core.Coalesce(
+        tuple(_part(f"operation {number}", it) for number, it in enumerate(request.operations))
+    )
 
 
 def _program(request: pb.RunProgramRequest) -> core.RunProgram:
@@ -24,7 +32,7 @@ def _steps(steps: Sequence[pb.ProgramStep], within: str) -> tuple[core.ProgramSt
 def _step(number: str, step: pb.ProgramStep) -> core.ProgramStep:
     match step.WhichOneof("kind"):
         case "operation":
-            operation, args = part(f"step {number}", step.operation.operation)
+            operation, args = _part(f"step {number}", step.operation.operation)
             return core.ProgramOperation(operation, args, step.operation.name)
         case "loop":
             return core.ProgramLoop(step.loop.count, _steps(step.loop.steps, number))
@@ -32,4 +40,23 @@ def _step(number: str, step: pb.ProgramStep) -> core.ProgramStep:
             raise invalid(f"step {number} is empty", expected="an operation or a loop", got="none")
 
 
+def _part(where: str, operation: pb.Operation) -> tuple[core.Operation[Any], Any]:
+    """A collective and its arguments. `where` it is: "operation 3". Raises INVALID_ARGUMENT for all others."""
+    kind = operation.WhichOneof("kind")
+    if kind not in COLLECTIVES:
+        raise invalid(
+            f"{where} cannot be a part of another operation",
+            expected="one of " + ", ".join(COLLECTIVES),
+            got=kind or "none",
+        )
+    request = getattr(operation, kind)
+    if request.HasField("call") and request.call != call_pb2.Call():
+        raise invalid(f"{where} has a call of its own", expected="the call of all", got=str(request.call))
+    return COLLECTIVES[kind].core, COLLECTIVES[kind].args(request)
+
+
+COALESCE: WireOperation[pb.CoalesceRequest, core.Coalesce] = WireOperation(core.COALESCE, _coalesce)
 RUN_PROGRAM: WireOperation[pb.RunProgramRequest, core.RunProgram] = WireOperation(core.RUN_PROGRAM, _program)
+REPLAY: WireOperation[graph_service_pb2.ReplayRequest, core.Replay] = WireOperation(
+    core.REPLAY, lambda request: core.Replay(request.graph)
+)

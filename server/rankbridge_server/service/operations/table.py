@@ -11,13 +11,11 @@ from rankbridge.v1 import group_service_pb2 as group
 from rankbridge.v1 import operation_service_pb2 as pb
 
 from ...core.operations import table as core
-from ..graphs import REPLAY
 from ..queues import QUEUES
 from .collectives import COLLECTIVES
 from .objects import OBJECTS
-from .parts import part
 from .point_to_point import POINT_TO_POINT
-from .programs import RUN_PROGRAM
+from .programs import COALESCE, REPLAY, RUN_PROGRAM
 from .wire_operation import WireOperation
 
 NEW_GROUP: WireOperation[group.NewGroupRequest, core.NewGroup] = WireOperation(
@@ -28,15 +26,7 @@ DESTROY_GROUP: WireOperation[group.DestroyGroupRequest, core.DestroyGroup] = Wir
 )
 
 
-def _coalesce(request: pb.CoalesceRequest) -> core.Coalesce:
-    return core.Coalesce(
-        tuple(part(f"operation {number}", it) for number, it in enumerate(request.operations))
-    )
-
-
 PING: WireOperation[pb.PingRequest, core.Ping] = WireOperation(core.PING, lambda _: core.Ping())
-
-COALESCE: WireOperation[pb.CoalesceRequest, core.Coalesce] = WireOperation(core.COALESCE, _coalesce)
 
 OPERATIONS: dict[str, WireOperation[Any, Any]] = {
     **COLLECTIVES,
