@@ -16,7 +16,7 @@ from tests.model.gang import Member
 
 from rankbridge_server.core.coordinator import Coordinator, ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase
-from rankbridge_server.core.operations.operation import Entry, Errand, Plan, Site, Transfer
+from rankbridge_server.core.operations.operation import Entry, LocalPlan, Plan, Site, Transfer
 from rankbridge_server.core.operations.outcome import Outcome
 from rankbridge_server.core.operations.table import ALL_REDUCE, AllReduce, Operation
 from rankbridge_server.core.refs.refs import Ref
@@ -90,7 +90,7 @@ class History:
 
         def plan(site: Site, args: AllReduce) -> Plan:
             inner = ALL_REDUCE.plan(site, args)
-            assert not isinstance(inner, Transfer | Errand)
+            assert not isinstance(inner, Transfer | LocalPlan)
             call.first = True
             call.generation = site.generation
             call.members = site.size

@@ -13,11 +13,11 @@ from rankbridge._plan.gang_calls import Joined
 from rankbridge._plan.gang_core import all_values
 from rankbridge._plan.procedures import Finish
 from rankbridge._plan.status import Group
-from rankbridge._plan.streaming import StreamedCore, Untold, streaming
+from rankbridge._plan.streaming import StreamedCore, Unreported, streaming
 from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge._transport.aio.lock import AsyncLock
-from rankbridge._transport.aio.stream import AsyncAnswer, AsyncExecution
-from rankbridge._transport.framing import ExecutionOver, StreamLost
+from rankbridge._transport.aio.stream import AsyncAnswer, AsyncRankStream
+from rankbridge._transport.framing import StreamLost, StreamOver
 from rankbridge.errors import GangError, InvalidArgumentError, Outcome, RankBridgeError
 
 __all__ = ["AsyncGangStream", "AsyncStreamed"]
@@ -36,7 +36,7 @@ class AsyncStreamed(StreamedCore):
         self,
         channels: AsyncChannels,
         gang_call: Joined[Any],
-        sent: tuple[AsyncExecution, AsyncAnswer],
+        sent: tuple[AsyncRankStream, AsyncAnswer],
         finish: Finish,
     ) -> None:
         """Made by ``AsyncGangStream``."""
@@ -76,7 +76,7 @@ class AsyncStreamed(StreamedCore):
         return self._answer.response()
 
     async def _await(self) -> None:
-        with contextlib.suppress(TimeoutError, RankBridgeError, grpc.RpcError, StreamLost, ExecutionOver):
+        with contextlib.suppress(TimeoutError, RankBridgeError, grpc.RpcError, StreamLost, StreamOver):
             await self._answer.wait(self._gang_call.call.deadline)
 
 
@@ -96,8 +96,8 @@ class AsyncGangStream:
         self.group = group
         self._gang = gang
         self._lock = AsyncLock()
-        self._execution: AsyncExecution | None = None
-        self._untold: Untold[AsyncStreamed] = Untold()
+        self._stream: AsyncRankStream | None = None
+        self._unreported: Unreported[AsyncStreamed] = Unreported()
         self._closed = False
 
     async def submit(self, operation: str, given: Any = None, **options: Any) -> AsyncStreamed:
@@ -120,10 +120,10 @@ class AsyncGangStream:
         with self._lock:
             if self._closed:
                 raise InvalidArgumentError("the stream is closed", operation=operation)
-            sent = gang._channels.send_by(self._execution, gang_call.call)
-            self._execution = sent[0]
+            sent = gang._channels.send_by(self._stream, gang_call.call)
+            self._stream = sent[0]
             streamed = AsyncStreamed(gang._channels, gang_call, sent, finish)
-            oldest = self._untold.add(streamed)
+            oldest = self._unreported.add(streamed)
         if oldest is not None:
             await oldest._await()
         return streamed
@@ -138,10 +138,10 @@ class AsyncGangStream:
         """
         with self._lock:
             self._closed = True
-            begun = self._untold.take()
-            execution, self._execution = self._execution, None
+            begun = self._unreported.take()
+            execution, self._stream = self._stream, None
         try:
-            failures = [error for it in begun if (error := await _untold(it)) is not None]
+            failures = [error for it in begun if (error := await _unreported(it)) is not None]
         except BaseException:
             _withdraw(begun)
             raise
@@ -163,13 +163,13 @@ class AsyncGangStream:
             await self.close()
             return
         with self._lock:
-            begun = list(self._untold)
+            begun = list(self._unreported)
         _withdraw(begun)
         with contextlib.suppress(GangError):
             await self.close()
 
 
-async def _untold(streamed: AsyncStreamed) -> GangError | None:
+async def _unreported(streamed: AsyncStreamed) -> GangError | None:
     """Waits for it; gives its failure, if nobody was told."""
     if streamed._told is None:
         try:

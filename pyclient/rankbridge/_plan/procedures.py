@@ -14,7 +14,7 @@ from rankbridge._plan.calls import Call
 from rankbridge._plan.gang_core import GangCore, all_values, with_id
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.groups import Group, listed
-from rankbridge._plan.operations import Given, group_name
+from rankbridge._plan.operations import FirstArgument, group_name
 from rankbridge.errors import InvalidArgumentError, Outcome, ProtocolError, RankOutOfRangeError
 
 T = TypeVar("T")
@@ -94,28 +94,28 @@ def member_calls(
     """
     options = dict(options)
     match ops.given(operation):
-        case Given.NOTHING:
+        case FirstArgument.NOTHING:
             if given is not None:
                 raise TypeError(f"{operation} takes options alone")
             return gang._on_members(members, build, **options)
-        case Given.REFS:
+        case FirstArgument.REFS:
             return gang._on_refs(given, build, **options)
-        case Given.SAME:
+        case FirstArgument.SAME:
             return gang._on_members(members, build, given, **options)
-        case Given.EACH:
+        case FirstArgument.EACH:
             calls, options = options.pop("calls", None), with_id(options)
             pairs = gang._paired(members, ops.checked_list(operation, given), operation)
             return gang._together(calls, [build(scope, value, **options) for scope, value in pairs])
-        case Given.SOURCE:
+        case FirstArgument.SOURCE:
             calls, options = options.pop("calls", None), with_id(options)
             return gang._together(calls, _from_source(gang, operation, build, given, members, options))
-        case Given.CALLS:
+        case FirstArgument.CALLS:
             calls, options = options.pop("calls", None), with_id(options)
             return gang._together(calls, _coalesced(gang, build, given, members, options))
-        case Given.PROGRAM:
+        case FirstArgument.PROGRAM:
             calls, options = options.pop("calls", None), with_id(options)
             return gang._together(calls, _described(gang, build, given, members, options))
-        case Given.NEVER:
+        case FirstArgument.NEVER:
             raise InvalidArgumentError(
                 "this is an operation of one rank",
                 operation=operation,
@@ -126,11 +126,11 @@ def member_calls(
 
 def _names_members(operation: str, given: Any) -> bool:
     kind = ops.given(operation)
-    if kind is Given.CALLS:
-        return any(ops.given(name) is Given.REFS for name, _, _ in ops.parts_of(given))
-    if kind is Given.PROGRAM:
+    if kind is FirstArgument.CALLS:
+        return any(ops.given(name) is FirstArgument.REFS for name, _, _ in ops.parts_of(given))
+    if kind is FirstArgument.PROGRAM:
         return ops.checked_program(given)._first is not None
-    return kind in (Given.REFS, Given.NEVER)
+    return kind in (FirstArgument.REFS, FirstArgument.NEVER)
 
 
 def _from_source(
@@ -181,7 +181,7 @@ def _coalesced(
 ) -> list[Call[T]]:
     parts = ops.parts_of(given)
     group = options.get("group", "world")
-    with_refs = [refs for name, refs, _ in parts if ops.given(name) is Given.REFS]
+    with_refs = [refs for name, refs, _ in parts if ops.given(name) is FirstArgument.REFS]
     if with_refs:
         members, *_ = [gang._checked_refs(refs, group, "coalesce") for refs in with_refs]
     if any(len(refs) != len(members) for refs in with_refs):
@@ -241,13 +241,13 @@ def replaying(gang: GangCore[Any], graph: str | Graph, options: dict[str, Any]) 
 
 def finishing(operation: str, given: Any) -> Finish:
     """Gives what makes, of the members' results, what the gang's method of an operation gives."""
-    if ops.given(operation) is Given.NOTHING:
+    if ops.given(operation) is FirstArgument.NOTHING:
         return _nothing
     if operation == "replay":
         return _by_recorded
-    if ops.given(operation) is Given.PROGRAM:
+    if ops.given(operation) is FirstArgument.PROGRAM:
         return _by_kept
-    if ops.given(operation) is not Given.CALLS:
+    if ops.given(operation) is not FirstArgument.CALLS:
         return _as_they_are
     kinds = [finishing(name, refs) for name, refs, _ in ops.parts_of(given)]
 

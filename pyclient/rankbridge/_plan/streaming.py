@@ -18,7 +18,7 @@ from rankbridge.errors import InvalidArgumentError, Outcome
 MOST_UNDER_WAY = 256
 """Operations of one stream. A rank reads no further when it has as many."""
 
-__all__ = ["MOST_UNDER_WAY", "StreamedCore", "Untold", "streaming"]
+__all__ = ["MOST_UNDER_WAY", "StreamedCore", "Unreported", "streaming"]
 
 
 def streaming(
@@ -89,7 +89,7 @@ class StreamedCore:
 S = TypeVar("S", bound=StreamedCore)
 
 
-class Untold(Generic[S]):
+class Unreported(Generic[S]):
     """Operations of a stream that need somebody's attention: under way, or failed and nobody was told."""
 
     def __init__(self) -> None:

@@ -13,12 +13,12 @@ from rankbridge._plan.gang_calls import Joined
 from rankbridge._plan.gang_core import all_values
 from rankbridge._plan.procedures import Finish
 from rankbridge._plan.status import Group
-from rankbridge._plan.streaming import StreamedCore, Untold, streaming
+from rankbridge._plan.streaming import StreamedCore, Unreported, streaming
 from rankbridge._sync.front import GangFront
-from rankbridge._transport.framing import ExecutionOver, StreamLost
+from rankbridge._transport.framing import StreamLost, StreamOver
 from rankbridge._transport.threads.channels import Channels
 from rankbridge._transport.threads.lock import Lock
-from rankbridge._transport.threads.stream import Answer, Execution
+from rankbridge._transport.threads.stream import Answer, RankStream
 from rankbridge.errors import GangError, InvalidArgumentError, Outcome, RankBridgeError
 
 __all__ = ["GangStream", "Streamed"]
@@ -37,7 +37,7 @@ class Streamed(StreamedCore):
         self,
         channels: Channels,
         gang_call: Joined[Any],
-        sent: tuple[Execution, Answer],
+        sent: tuple[RankStream, Answer],
         finish: Finish,
     ) -> None:
         """Made by ``GangStream``."""
@@ -77,7 +77,7 @@ class Streamed(StreamedCore):
         return self._answer.response()
 
     def _await(self) -> None:
-        with contextlib.suppress(TimeoutError, RankBridgeError, grpc.RpcError, StreamLost, ExecutionOver):
+        with contextlib.suppress(TimeoutError, RankBridgeError, grpc.RpcError, StreamLost, StreamOver):
             self._answer.wait(self._gang_call.call.deadline)
 
 
@@ -97,8 +97,8 @@ class GangStream:
         self.group = group
         self._gang = gang
         self._lock = Lock()
-        self._execution: Execution | None = None
-        self._untold: Untold[Streamed] = Untold()
+        self._stream: RankStream | None = None
+        self._unreported: Unreported[Streamed] = Unreported()
         self._closed = False
 
     def submit(self, operation: str, given: Any = None, **options: Any) -> Streamed:
@@ -121,10 +121,10 @@ class GangStream:
         with self._lock:
             if self._closed:
                 raise InvalidArgumentError("the stream is closed", operation=operation)
-            sent = gang._channels.send_by(self._execution, gang_call.call)
-            self._execution = sent[0]
+            sent = gang._channels.send_by(self._stream, gang_call.call)
+            self._stream = sent[0]
             streamed = Streamed(gang._channels, gang_call, sent, finish)
-            oldest = self._untold.add(streamed)
+            oldest = self._unreported.add(streamed)
         if oldest is not None:
             oldest._await()
         return streamed
@@ -139,10 +139,10 @@ class GangStream:
         """
         with self._lock:
             self._closed = True
-            begun = self._untold.take()
-            execution, self._execution = self._execution, None
+            begun = self._unreported.take()
+            execution, self._stream = self._stream, None
         try:
-            failures = [error for it in begun if (error := _untold(it)) is not None]
+            failures = [error for it in begun if (error := _unreported(it)) is not None]
         except BaseException:
             _withdraw(begun)
             raise
@@ -164,13 +164,13 @@ class GangStream:
             self.close()
             return
         with self._lock:
-            begun = list(self._untold)
+            begun = list(self._unreported)
         _withdraw(begun)
         with contextlib.suppress(GangError):
             self.close()
 
 
-def _untold(streamed: Streamed) -> GangError | None:
+def _unreported(streamed: Streamed) -> GangError | None:
     """Waits for it; gives its failure, if nobody was told."""
     if streamed._told is None:
         try:

@@ -17,8 +17,8 @@ T = TypeVar("T")
 
 __all__ = [
     "EXECUTE",
-    "ExecutionOver",
     "StreamLost",
+    "StreamOver",
     "calling",
     "parting",
     "result_of",
@@ -29,7 +29,7 @@ __all__ = [
 EXECUTE = path_of("GangService/Execute")
 
 
-class ExecutionOver(Exception):
+class StreamOver(Exception):
     """The stream has ended as the rank wanted it, without an answer: what was sent was not begun."""
 
 

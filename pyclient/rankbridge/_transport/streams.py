@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any, Generic, Protocol, TypeVar
 
-__all__ = ["REFUSED", "Executions"]
+__all__ = ["REFUSED", "Streams"]
 
 REFUSED = "execute"
 """The operation of the error with which a rank refuses a stream."""
@@ -19,7 +19,7 @@ A = TypeVar("A")
 
 
 class _Stream(Protocol[A_co]):
-    """An ``Execution`` or an ``AsyncExecution``."""
+    """An ``RankStream`` or an ``AsyncRankStream``."""
 
     @property
     def closed(self) -> bool: ...
@@ -34,7 +34,7 @@ class _Stream(Protocol[A_co]):
 E = TypeVar("E", bound="_Stream[Any]")
 
 
-class Executions(Generic[E, A]):
+class Streams(Generic[E, A]):
     """Streams by the rank that is called. Thread-safe.
 
     Each has one thing under way at a time, so that none waits for the answer to another thread's or task's.

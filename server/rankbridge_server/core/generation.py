@@ -14,7 +14,7 @@ from .errors import BridgeError, ErrorCode, Phase, Place, RankDetail, RankState,
 from .events import EventLog, Formed, Kind
 from .groups.group import Group, GroupView, Membership, close_groups
 from .links import Ended, Links
-from .operations.operation import Entry, Errand, Meeting, Plan, Transfer
+from .operations.operation import Entry, LocalPlan, Meeting, Plan, Transfer
 from .queues.view import QueueView
 from .task import VERDICT_GRACE, Task, cancelled
 
@@ -172,7 +172,7 @@ class Generation:
             membership.lane.add(lambda: self._run(job), first)
         task.then(self._pending.discard)
 
-    def begin(self, errand: Errand, task: Task) -> None:
+    def begin(self, errand: LocalPlan, task: Task) -> None:
         """Begin what needs nobody's consent. Raises BridgeError when it cannot be, or the generation's error."""
         self._accept(task)
         errand.begin(task)

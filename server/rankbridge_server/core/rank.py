@@ -18,7 +18,7 @@ from .groups.group import WORLD, GroupView
 from .groups.preparation import Preparation, RankAddress
 from .limits import Limits
 from .links import Ended, LinkMaker
-from .operations.operation import Errand, Operation, Site, Transfer
+from .operations.operation import LocalPlan, Operation, Site, Transfer
 from .operations.outcomes import Outcomes
 from .programs.graphs import GraphStore
 from .queues.host import host_id as this_host
@@ -320,14 +320,14 @@ class Rank:
         if operation.recorded and self.graphs.recording(call.session_id, group.name):
             task.then(lambda it: self._record(call.session_id, group.name, operation, args, it))
         try:
-            if isinstance(plan, Errand):
+            if isinstance(plan, LocalPlan):
                 generation.begin(plan, task)
             elif isinstance(plan, Transfer):
                 generation.post(group, group.membership, operation.name, plan, task)
             else:
                 generation.start(group, group.membership, operation.name, plan, task, call.first)
         except BridgeError:
-            if not isinstance(plan, Errand):
+            if not isinstance(plan, LocalPlan):
                 plan.abandon()
             raise
         return task

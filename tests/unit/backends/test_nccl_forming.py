@@ -56,7 +56,7 @@ def forming_error(call: Callable[[], object]) -> str:
 def test_torch_leaves_an_id_and_is_held_up_until_it_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
     # A prefix store calls the other by way of C++, as a process group does.
     monkeypatch.setattr(stores, "_FIRST_COMMUNICATOR", "torch/0")
-    store = stores.Making()
+    store = stores.WritingStore()
     with ThreadPoolExecutor(1) as torchs:
         leaving = torchs.submit(cast(Any, c10d.PrefixStore("torch", store)).set, "0", ID)
         assert store.unique_id.result(TIMEOUT_S) == ID
@@ -67,7 +67,7 @@ def test_torch_leaves_an_id_and_is_held_up_until_it_is_let_go(monkeypatch: pytes
 
 def test_torch_fails_when_the_forming_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stores, "_FIRST_COMMUNICATOR", "torch/0")
-    store = stores.Making()
+    store = stores.WritingStore()
     with ThreadPoolExecutor(1) as torchs:
         leaving = torchs.submit(cast(Any, c10d.PrefixStore("torch", store)).set, "0", ID)
         assert store.unique_id.result(TIMEOUT_S) == ID
@@ -77,13 +77,13 @@ def test_torch_fails_when_the_forming_is_given_up(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_torch_that_leaves_ids_elsewhere_is_found_out() -> None:
-    store = stores.Making()
+    store = stores.WritingStore()
     with pytest.raises(RuntimeError, match="leaves the id of a communicator under 'torch/0'"):
         cast(Any, c10d.PrefixStore("torch", store)).set("0", ID)
 
 
 def test_torch_finds_the_id_that_a_member_was_given() -> None:
-    store = stores.Given()
+    store = stores.ReadingStore()
     store.give(ID)
     assert bytes(store.get("0")) == ID
 
@@ -325,7 +325,7 @@ def test_the_engine_asks_torch_for_what_there_is(monkeypatch: pytest.MonkeyPatch
         engine.tensors._settle()
     # What is captured is not waited for.
     assert current.synchronized == 1
-    store = stores.Given()
+    store = stores.ReadingStore()
     group = cast(TorchsGroup, engine.group(store, 1, 3))
     *given, options = group.given
     assert given == [store, 1, 3]

@@ -21,8 +21,8 @@ from tests.unit.client.sidecars import WAIT, SidecarGang, executed
 
 import rankbridge
 from rankbridge import errors
-from rankbridge._transport.framing import ExecutionOver, calling
-from rankbridge._transport.threads.grpc_stream import GrpcExecution
+from rankbridge._transport.framing import StreamOver, calling
+from rankbridge._transport.threads.grpc_stream import GrpcStream
 from rankbridge._transport.threads.stream import Answer
 from rankbridge.v1 import error_pb2, value_pb2
 from rankbridge.v1 import gang_service_pb2 as pb
@@ -159,7 +159,7 @@ class Opened:
 
     def __init__(self, *, taking: bool = True) -> None:
         self.responses = Responses()
-        self.execution = GrpcExecution(self.responses.open)
+        self.execution = GrpcStream(self.responses.open)
         if taking:
             self.responses.take()
 
@@ -216,7 +216,7 @@ def test_a_call_alone_is_not_sent_while_another_is_under_way() -> None:
 
 
 @pytest.mark.parametrize(
-    ("end", "error"), [(StopIteration(), ExecutionOver), (grpc.RpcError("a test"), grpc.RpcError)]
+    ("end", "error"), [(StopIteration(), StreamOver), (grpc.RpcError("a test"), grpc.RpcError)]
 )
 def test_the_end_fails_all_that_were_not_answered_and_none_is_sent_any_more(
     end: Exception, error: type[Exception]
@@ -297,7 +297,7 @@ def test_threads_that_send_while_it_ends_are_all_told() -> None:
         worker.join(WAIT)
         assert not worker.is_alive()
     while not sent.empty():
-        with pytest.raises(ExecutionOver):
+        with pytest.raises(StreamOver):
             sent.get().wait(WAIT)
 
 
@@ -523,14 +523,14 @@ def test_a_failure_is_kept_however_much_went_well_since(gang: Any, script: Scrip
             assert last.result() is None
             stream.submit("ping").result()
             # The last one is there, too, unless it was answered as soon as it was sent.
-            assert len(list(_untold(stream))) <= 2
+            assert len(list(_unreported(stream))) <= 2
 
     with pytest.raises(rankbridge.UnknownRefError):
         work()
 
 
-def _untold(stream: Any) -> Any:
-    return getattr(stream, "_target", stream)._untold
+def _unreported(stream: Any) -> Any:
+    return getattr(stream, "_target", stream)._unreported
 
 
 def test_a_block_that_fails_withdraws_what_it_has_begun_and_raises_its_own(gang: Any, script: Script) -> None:

@@ -16,7 +16,7 @@ from tests.support.waiting import until
 from tests.unit.client.sidecars import WAIT, SidecarGang
 
 import rankbridge
-from rankbridge._transport.threads.aside import Aside, Result
+from rankbridge._transport.threads.uninterrupted import Result, Uninterrupted
 from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import value_pb2
 
@@ -56,7 +56,7 @@ def test_a_gang_can_be_used_whenever_it_was_interrupted(
 
 
 def test_what_is_done_aside_gives_its_value_or_raises_its_error() -> None:
-    aside = Aside()
+    aside = Uninterrupted()
     threads: list[int] = []
 
     def work() -> int:
@@ -76,7 +76,7 @@ def test_what_is_done_aside_gives_its_value_or_raises_its_error() -> None:
 
 
 def test_other_threads_do_it_themselves() -> None:
-    aside, found = Aside(), []
+    aside, found = Uninterrupted(), []
     thread = threading.Thread(target=lambda: found.append(aside.safely(threading.get_ident)))
     thread.start()
     thread.join(WAIT)
@@ -85,7 +85,7 @@ def test_other_threads_do_it_themselves() -> None:
 
 def test_several_things_are_done_at_once_and_threads_end_when_they_are_done() -> None:
     before = set(thread_names())
-    aside, go = Aside(), threading.Event()
+    aside, go = Uninterrupted(), threading.Event()
 
     def work() -> int:
         assert go.wait(WAIT)
@@ -103,7 +103,7 @@ def test_several_things_are_done_at_once_and_threads_end_when_they_are_done() ->
 
 
 def test_an_interruption_has_it_cancelled_aside() -> None:
-    aside, main = Aside(), threading.main_thread().ident
+    aside, main = Uninterrupted(), threading.main_thread().ident
     assert main is not None
     left, cancelled_by = threading.Event(), []
 
@@ -132,7 +132,7 @@ def test_who_has_it_is_the_only_one() -> None:
     class Large:
         pass
 
-    aside = Aside()
+    aside = Uninterrupted()
     for _ in range(50):
         kept = aside.safely(Large)
         told = weakref.ref(kept)

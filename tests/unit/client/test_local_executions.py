@@ -18,11 +18,11 @@ from tests.support.waiting import until
 from tests.unit.client.local_rank import END, Connection, LocalRank
 from tests.unit.client.sidecars import WAIT
 
-from rankbridge._transport.aio.local_stream import AsyncLocalExecution, AsyncLocalExecutions
+from rankbridge._transport.aio.local_stream import AsyncLocalStream, AsyncLocalStreams
 from rankbridge._transport.aio.stream import AsyncAnswer
-from rankbridge._transport.framing import ExecutionOver, StreamLost, calling
+from rankbridge._transport.framing import StreamLost, StreamOver, calling
 from rankbridge._transport.local import dial
-from rankbridge._transport.threads.local_stream import LocalExecution, LocalExecutions
+from rankbridge._transport.threads.local_stream import LocalStream, LocalStreams
 from rankbridge._transport.threads.stream import Answer
 from rankbridge.v1 import gang_service_pb2 as pb
 
@@ -39,21 +39,21 @@ def rank(tmp_path: Path) -> Iterator[LocalRank]:
 
 
 @pytest.fixture
-def streams(rank: LocalRank) -> Iterator[LocalExecutions]:
-    it = LocalExecutions([rank.target])
+def streams(rank: LocalRank) -> Iterator[LocalStreams]:
+    it = LocalStreams([rank.target])
     yield it
     it.close()
 
 
 @pytest.fixture
-def stream(streams: LocalExecutions) -> LocalExecution:
+def stream(streams: LocalStreams) -> LocalStream:
     opened = streams.open(0)
     assert opened is not None
     return opened
 
 
 @pytest.fixture
-def connection(rank: LocalRank, stream: LocalExecution) -> Connection:
+def connection(rank: LocalRank, stream: LocalStream) -> Connection:
     return rank.accept()
 
 
@@ -64,7 +64,7 @@ def request(operation_id: str, size: int = 0) -> bytes:
     return calling(it.SerializeToString())
 
 
-def sent(stream: LocalExecution, operation_id: str, size: int = 0) -> Answer:
+def sent(stream: LocalStream, operation_id: str, size: int = 0) -> Answer:
     answer = stream.send(request(operation_id, size))
     assert answer is not None
     return answer
@@ -107,7 +107,7 @@ def end(connection: Connection) -> None:
 
 
 ENDS: list[tuple[Callable[[Connection], None], type[Exception]]] = [
-    (end, ExecutionOver),
+    (end, StreamOver),
     (close, StreamLost),
     (break_off_in_a_length, StreamLost),
     (break_off_in_an_answer, StreamLost),
@@ -118,7 +118,7 @@ ENDS: list[tuple[Callable[[Connection], None], type[Exception]]] = [
 # --- in threads ------------------------------------------------------------------------------------------------
 
 
-def test_answers_are_told_apart_by_their_order(stream: LocalExecution, connection: Connection) -> None:
+def test_answers_are_told_apart_by_their_order(stream: LocalStream, connection: Connection) -> None:
     answers = [sent(stream, it) for it in "abc"]
     assert [connection.taken_id() for _ in "abc"] == [*"abc"]
     for it in "abc":
@@ -126,7 +126,7 @@ def test_answers_are_told_apart_by_their_order(stream: LocalExecution, connectio
     assert [answer.wait(WAIT) for answer in answers] == [b"a", b"b", b"c"]
 
 
-def test_an_answer_of_any_size_comes_as_it_was(stream: LocalExecution, connection: Connection) -> None:
+def test_an_answer_of_any_size_comes_as_it_was(stream: LocalStream, connection: Connection) -> None:
     large = bytes(range(256)) * 20_000
     answers = [sent(stream, it) for it in "abc"]
     with ThreadPoolExecutor(1) as telling:
@@ -135,7 +135,7 @@ def test_an_answer_of_any_size_comes_as_it_was(stream: LocalExecution, connectio
         assert told.result(WAIT) == [*"abc"]
 
 
-def test_one_call_alone(stream: LocalExecution, connection: Connection) -> None:
+def test_one_call_alone(stream: LocalStream, connection: Connection) -> None:
     first = stream.send_alone(request("first"))
     assert first is not None
     assert stream.send_alone(request("second")) is None
@@ -147,7 +147,7 @@ def test_one_call_alone(stream: LocalExecution, connection: Connection) -> None:
 
 @pytest.mark.parametrize(("ending", "error"), ENDS)
 def test_the_end_fails_what_was_not_answered_and_nothing_is_sent_any_more(
-    stream: LocalExecution,
+    stream: LocalStream,
     connection: Connection,
     ending: Callable[[Connection], None],
     error: type[Exception],
@@ -170,7 +170,7 @@ def test_the_end_fails_what_was_not_answered_and_nothing_is_sent_any_more(
 
 
 def test_what_comes_unasked_is_the_answer_to_the_first_and_to_no_other(
-    stream: LocalExecution, connection: Connection
+    stream: LocalStream, connection: Connection
 ) -> None:
     connection.answer(b"too many streams")
     assert sent(stream, "first").wait(WAIT) == b"too many streams"
@@ -180,7 +180,7 @@ def test_what_comes_unasked_is_the_answer_to_the_first_and_to_no_other(
 
 
 def test_a_refusal_answers_what_could_not_be_sent_any_more(
-    stream: LocalExecution, connection: Connection
+    stream: LocalStream, connection: Connection
 ) -> None:
     connection.answer(b"too many streams")
     connection.say(END)
@@ -191,9 +191,9 @@ def test_a_refusal_answers_what_could_not_be_sent_any_more(
     assert answer.wait(WAIT) == b"too many streams"
 
 
-@pytest.mark.parametrize("closing", [LocalExecution.close, LocalExecution.hang_up])
+@pytest.mark.parametrize("closing", [LocalStream.close, LocalStream.hang_up])
 def test_one_by_which_nothing_was_sent_is_closed(
-    stream: LocalExecution, connection: Connection, closing: Callable[[LocalExecution], None]
+    stream: LocalStream, connection: Connection, closing: Callable[[LocalStream], None]
 ) -> None:
     closing(stream)
     assert stream.over
@@ -203,7 +203,7 @@ def test_one_by_which_nothing_was_sent_is_closed(
 
 
 def test_who_sends_does_not_wait_for_a_rank_that_reads_nothing(
-    stream: LocalExecution, connection: Connection
+    stream: LocalStream, connection: Connection
 ) -> None:
     with ThreadPoolExecutor(1) as sending:
         answers = sending.submit(lambda: [sent(stream, str(it), LARGE) for it in range(MANY)]).result(WAIT)
@@ -217,7 +217,7 @@ def test_who_sends_does_not_wait_for_a_rank_that_reads_nothing(
     assert [answer.wait(WAIT) for answer in answers] == [str(it).encode() for it in range(MANY)]
 
 
-def test_a_rank_that_never_reads_is_hung_up_on(stream: LocalExecution, connection: Connection) -> None:
+def test_a_rank_that_never_reads_is_hung_up_on(stream: LocalStream, connection: Connection) -> None:
     answers = [sent(stream, str(it), LARGE) for it in range(MANY)]
     stream.hang_up()
     for answer in answers:
@@ -226,7 +226,7 @@ def test_a_rank_that_never_reads_is_hung_up_on(stream: LocalExecution, connectio
 
 
 def test_closing_ends_the_requests_and_what_was_sent_is_answered(
-    stream: LocalExecution, connection: Connection
+    stream: LocalStream, connection: Connection
 ) -> None:
     answer = sent(stream, "a")
     stream.close()
@@ -239,7 +239,7 @@ def test_closing_ends_the_requests_and_what_was_sent_is_answered(
 
 
 def test_all_are_hung_up_on_when_the_gang_is_closed(
-    streams: LocalExecutions, stream: LocalExecution, connection: Connection
+    streams: LocalStreams, stream: LocalStream, connection: Connection
 ) -> None:
     answer = sent(stream, "a")
     streams.close()
@@ -253,7 +253,7 @@ def test_all_are_hung_up_on_when_the_gang_is_closed(
     assert late.send(request("late")) is None
 
 
-def test_nothing_is_left_of_one_that_has_ended(rank: LocalRank, streams: LocalExecutions) -> None:
+def test_nothing_is_left_of_one_that_has_ended(rank: LocalRank, streams: LocalStreams) -> None:
     files, threads = set(open_files()), set(thread_names())
     for large in (False, True):
         opened = streams.open(0)
@@ -267,7 +267,7 @@ def test_nothing_is_left_of_one_that_has_ended(rank: LocalRank, streams: LocalEx
 
 
 def test_interruptions_leave_whole_messages_in_order(
-    stream: LocalExecution, connection: Connection, interrupter: Interrupter
+    stream: LocalStream, connection: Connection, interrupter: Interrupter
 ) -> None:
     def echo() -> None:
         while (taken := connection.take()) is not None:
@@ -295,15 +295,15 @@ def test_interruptions_leave_whole_messages_in_order(
 
 
 @contextlib.asynccontextmanager
-async def opened(rank: LocalRank) -> AsyncIterator[tuple[AsyncLocalExecution, Connection]]:
-    streams = AsyncLocalExecutions([rank.target])
+async def opened(rank: LocalRank) -> AsyncIterator[tuple[AsyncLocalStream, Connection]]:
+    streams = AsyncLocalStreams([rank.target])
     it = streams.open(0)
     assert it is not None
     yield it, rank.accept()
     streams.close()
 
 
-async def asked(stream: AsyncLocalExecution, operation_id: str, size: int = 0) -> AsyncAnswer:
+async def asked(stream: AsyncLocalStream, operation_id: str, size: int = 0) -> AsyncAnswer:
     answer = stream.send(request(operation_id, size))
     assert answer is not None
     return answer
@@ -424,5 +424,5 @@ def test_a_rank_that_accepts_nobody_is_not_waited_for(rank: LocalRank) -> None:
 
 
 def test_what_is_encrypted_goes_by_grpc_alone() -> None:
-    assert LocalExecutions(()).open(0) is None
-    assert AsyncLocalExecutions(()).open(0) is None
+    assert LocalStreams(()).open(0) is None
+    assert AsyncLocalStreams(()).open(0) is None

@@ -9,13 +9,13 @@ from typing import Any, Self, Unpack
 from rankbridge._async.gang import AsyncGang
 from rankbridge._async.queue import AsyncQueue
 from rankbridge._async.work import AsyncWork
-from rankbridge._plan import coordinated as coordinated
-from rankbridge._plan.coordinated import Coordinated, CoordinatorCore
+from rankbridge._plan import vllm as coordinated
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.groups import Group
 from rankbridge._plan.operations import MemberOptions
 from rankbridge._plan.queue import MadeQueue
 from rankbridge._plan.ref import Ref
+from rankbridge._plan.vllm import Coordinated, CoordinatorCore
 from rankbridge.errors import RankBridgeError
 
 __all__ = ["AsyncGroupCoordinator"]

@@ -66,7 +66,7 @@ from rankbridge._plan.operations.refs import (
     release,
     renew_session,
 )
-from rankbridge._plan.operations.shares import Given, given, shares
+from rankbridge._plan.operations.shares import FirstArgument, given, shares
 
 __all__ = [
     "OPERATIONS",
@@ -74,9 +74,9 @@ __all__ = [
     "Calls",
     "Collective",
     "Expected",
+    "FirstArgument",
     "Form",
     "GatherLayout",
-    "Given",
     "MemberOptions",
     "ReduceOp",
     "RefPage",

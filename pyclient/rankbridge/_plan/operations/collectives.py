@@ -17,7 +17,7 @@ from rankbridge._plan.operations.declare import (
     outcome_of,
 )
 from rankbridge._plan.operations.readers import none_reader, ref_or_none, ref_reader
-from rankbridge._plan.operations.shares import Given, given_to, shared_by
+from rankbridge._plan.operations.shares import FirstArgument, given_to, shared_by
 from rankbridge._plan.ref import Ref
 from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import collective_service_pb2 as collective_pb
@@ -39,7 +39,7 @@ ReduceOp = Literal["sum", "product", "min", "max", "avg", "band", "bor", "bxor"]
 """How elements are combined."""
 
 
-@given_to(Given.NOTHING)
+@given_to(FirstArgument.NOTHING)
 @operation
 def barrier(scope: Scope, **options: Unpack[CallOptions]) -> Call[None]:
     """Waits for all members."""

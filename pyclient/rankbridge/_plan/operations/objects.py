@@ -18,7 +18,7 @@ from rankbridge._plan.operations.declare import (
     options_of,
 )
 from rankbridge._plan.operations.readers import value_reader
-from rankbridge._plan.operations.shares import Given, given_to
+from rankbridge._plan.operations.shares import FirstArgument, given_to
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.values import to_value
 from rankbridge.errors import InvalidArgumentError
@@ -38,7 +38,7 @@ __all__ = [
 ]
 
 
-@given_to(Given.SOURCE)
+@given_to(FirstArgument.SOURCE)
 @operation
 def broadcast_object(
     scope: Scope, value: object = None, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
@@ -53,7 +53,7 @@ def broadcast_object(
     return group_call(scope, "broadcast_object", "ObjectService/BroadcastObject", request, read)
 
 
-@given_to(Given.SOURCE)
+@given_to(FirstArgument.SOURCE)
 @operation
 def scatter_object(
     scope: Scope,
@@ -72,7 +72,7 @@ def scatter_object(
     return group_call(scope, "scatter_object", "ObjectService/ScatterObject", request, read)
 
 
-@given_to(Given.EACH)
+@given_to(FirstArgument.EACH)
 @operation
 def gather_object(
     scope: Scope, value: object, *, dst_rank_in_group: int = 0, **options: Unpack[CallOptions]
@@ -87,7 +87,7 @@ def gather_object(
     return group_call(scope, "gather_object", "ObjectService/GatherObject", request, read)
 
 
-@given_to(Given.EACH)
+@given_to(FirstArgument.EACH)
 @operation
 def all_gather_object(scope: Scope, value: object, **options: Unpack[CallOptions]) -> Call[list[Any]]:
     """Collects all members' values at all of them."""
@@ -98,7 +98,7 @@ def all_gather_object(scope: Scope, value: object, **options: Unpack[CallOptions
     return group_call(scope, "all_gather_object", "ObjectService/AllGatherObject", request, read)
 
 
-@given_to(Given.EACH)
+@given_to(FirstArgument.EACH)
 @operation
 def all_reduce_value(
     scope: Scope, value: float, *, op: ReduceOp = "sum", **options: Unpack[CallOptions]
@@ -111,7 +111,7 @@ def all_reduce_value(
     return group_call(scope, "all_reduce_value", "ObjectService/AllReduceValue", request, read)
 
 
-@given_to(Given.SOURCE)
+@given_to(FirstArgument.SOURCE)
 @operation
 def broadcast_tensor_dict(
     scope: Scope,

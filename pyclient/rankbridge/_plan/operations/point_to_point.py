@@ -18,7 +18,7 @@ from rankbridge._plan.operations.declare import (
 )
 from rankbridge._plan.operations.objects import checked_tensor_dict, session_of
 from rankbridge._plan.operations.readers import none_reader, value_with_source
-from rankbridge._plan.operations.shares import Given, given_to
+from rankbridge._plan.operations.shares import FirstArgument, given_to
 from rankbridge._plan.ref import Ref, spec_to_wire
 from rankbridge._plan.tensor import checked_shape
 from rankbridge._plan.values import to_value
@@ -40,7 +40,7 @@ Expected: TypeAlias = "Ref | tuple[object, Iterable[int] | int]"
 """What a receive expects: a ref that takes what comes, or dtype and shape."""
 
 
-@given_to(Given.NEVER)
+@given_to(FirstArgument.NEVER)
 @operation
 def send(
     scope: Scope, ref: Ref, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
@@ -55,7 +55,7 @@ def send(
     return group_call(scope, "send", "PointToPointService/Send", request, none_reader(pb.SendResponse))
 
 
-@given_to(Given.NEVER)
+@given_to(FirstArgument.NEVER)
 @operation
 def recv(
     scope: Scope,
@@ -80,7 +80,7 @@ def recv(
     return group_call(scope, "recv", "PointToPointService/Recv", request, read)
 
 
-@given_to(Given.NEVER)
+@given_to(FirstArgument.NEVER)
 @operation
 def send_object(
     scope: Scope, value: object, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
@@ -96,7 +96,7 @@ def send_object(
     return group_call(scope, "send_object", "PointToPointService/SendObject", request, read)
 
 
-@given_to(Given.NEVER)
+@given_to(FirstArgument.NEVER)
 @operation
 def recv_object(
     scope: Scope, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
@@ -111,7 +111,7 @@ def recv_object(
     return group_call(scope, "recv_object", "PointToPointService/RecvObject", request, read)
 
 
-@given_to(Given.NEVER)
+@given_to(FirstArgument.NEVER)
 @operation
 def send_tensor_dict(
     scope: Scope,
@@ -133,7 +133,7 @@ def send_tensor_dict(
     return group_call(scope, "send_tensor_dict", "PointToPointService/SendTensorDict", request, read)
 
 
-@given_to(Given.NEVER)
+@given_to(FirstArgument.NEVER)
 @operation
 def recv_tensor_dict(
     scope: Scope, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]

@@ -11,10 +11,10 @@ from rankbridge._plan.calls import Call
 P = ParamSpec("P")
 T = TypeVar("T")
 
-__all__ = ["Given", "given", "given_to", "shared_by", "shares"]
+__all__ = ["FirstArgument", "given", "given_to", "shared_by", "shares"]
 
 
-class Given(enum.Enum):
+class FirstArgument(enum.Enum):
     """What a gang's method of an operation is given first, and who gets what of it."""
 
     REFS = "one ref of each member"
@@ -27,7 +27,7 @@ class Given(enum.Enum):
     NEVER = "the operation is one rank's own"
 
 
-_GIVEN: dict[str, Given] = {}
+_GIVEN: dict[str, FirstArgument] = {}
 
 Shares = Callable[[dict[str, Any], int], list[dict[str, Any]]]
 """Makes of the options that a gang's method takes those of each member, by rank in group. Takes their number."""
@@ -35,7 +35,7 @@ Shares = Callable[[dict[str, Any], int], list[dict[str, Any]]]
 _SHARES: dict[str, Shares] = {}
 
 
-def given_to(kind: Given) -> Callable[[Callable[P, Call[T]]], Callable[P, Call[T]]]:
+def given_to(kind: FirstArgument) -> Callable[[Callable[P, Call[T]]], Callable[P, Call[T]]]:
     """Declares what a gang's method of an operation is given; not said: one ref of each member."""
 
     def declare(function: Callable[P, Call[T]]) -> Callable[P, Call[T]]:
@@ -45,9 +45,9 @@ def given_to(kind: Given) -> Callable[[Callable[P, Call[T]]], Callable[P, Call[T
     return declare
 
 
-def given(operation: str) -> Given:
+def given(operation: str) -> FirstArgument:
     """Tells what a gang's method of an operation is given."""
-    return _GIVEN.get(operation, Given.REFS)
+    return _GIVEN.get(operation, FirstArgument.REFS)
 
 
 def shared_by(operation: str) -> Callable[[Shares], Shares]:

@@ -7,13 +7,13 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, Unpack
 
-from rankbridge._plan import coordinated as coordinated
-from rankbridge._plan.coordinated import Coordinated, CoordinatorCore
+from rankbridge._plan import vllm as coordinated
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.groups import Group
 from rankbridge._plan.operations import MemberOptions
 from rankbridge._plan.queue import MadeQueue
 from rankbridge._plan.ref import Ref
+from rankbridge._plan.vllm import Coordinated, CoordinatorCore
 from rankbridge._sync.gang import Gang
 from rankbridge._sync.queue import Queue
 from rankbridge._sync.work import Work

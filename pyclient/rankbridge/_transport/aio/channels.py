@@ -14,13 +14,13 @@ import grpc.aio
 from rankbridge._plan.calls import Call, Shape, SideBySide
 from rankbridge._plan.gang_calls import Joined, joined
 from rankbridge._plan.gang_core import all_values
-from rankbridge._transport.aio.grpc_stream import AsyncGrpcExecution
-from rankbridge._transport.aio.local_stream import AsyncLocalExecutions
+from rankbridge._transport.aio.grpc_stream import AsyncGrpcStream
+from rankbridge._transport.aio.local_stream import AsyncLocalStreams
 from rankbridge._transport.aio.pending import AsyncPending
-from rankbridge._transport.aio.stream import AsyncAnswer, AsyncExecution
-from rankbridge._transport.framing import EXECUTE, ExecutionOver, StreamLost, calling, parting, result_of
+from rankbridge._transport.aio.stream import AsyncAnswer, AsyncRankStream
+from rankbridge._transport.framing import EXECUTE, StreamLost, StreamOver, calling, parting, result_of
 from rankbridge._transport.shared_memory import SharedMemory, Steps
-from rankbridge._transport.streams import REFUSED, Executions
+from rankbridge._transport.streams import REFUSED, Streams
 from rankbridge._transport.targets import CHANNEL_OPTIONS
 from rankbridge.errors import Outcome, RankBridgeError, ResourceExhaustedError, UnavailableError
 
@@ -52,9 +52,9 @@ class AsyncChannels:
             for target in targets
         ]
         self._callables: dict[tuple[int, str], Any] = {}
-        self._executions: Executions[AsyncExecution, AsyncAnswer] = Executions(self._execution)
+        self._streams: Streams[AsyncRankStream, AsyncAnswer] = Streams(self._stream)
         # What speaks TLS is asked by gRPC alone.
-        self._local = AsyncLocalExecutions(() if tls is not None else self._targets)
+        self._local = AsyncLocalStreams(() if tls is not None else self._targets)
         self.closed = False
 
     async def run(self, call: Call[T]) -> T:
@@ -114,7 +114,7 @@ class AsyncChannels:
     async def close(self) -> None:
         """Closes the channels. Calls in flight fail with ``CallCancelledError``."""
         self.closed = True
-        self._executions.close()
+        self._streams.close()
         self._local.close()
         for channel in self._channels:
             await channel.close()
@@ -135,19 +135,19 @@ class AsyncChannels:
             }[call.shape](call.path)
         return found
 
-    def send_by(self, stream: AsyncExecution | None, call: Call[T]) -> tuple[AsyncExecution, AsyncAnswer]:
+    def send_by(self, stream: AsyncRankStream | None, call: Call[T]) -> tuple[AsyncRankStream, AsyncAnswer]:
         """As ``Channels.send_by``."""
         if self.closed:
             raise call.refused()
         message = calling(call.request)
         answer = stream.send(message) if stream is not None else None
         while stream is None or answer is None:
-            stream = self._execution(call.rank)
+            stream = self._stream(call.rank)
             answer = stream.send(message)
         return stream, answer
 
     async def answered(
-        self, gang_call: Joined[T], stream: AsyncExecution, answer: AsyncAnswer
+        self, gang_call: Joined[T], stream: AsyncRankStream, answer: AsyncAnswer
     ) -> list[Outcome[T]]:
         """As ``Channels.answered``. Cancelling who waits withdraws the call."""
         call = gang_call.call
@@ -157,14 +157,14 @@ class AsyncChannels:
             return gang_call.failed(error)
         return await self._completed(gang_call, outcomes)
 
-    async def _answer_of(self, call: Call[T], stream: AsyncExecution, answer: AsyncAnswer) -> bytes:
+    async def _answer_of(self, call: Call[T], stream: AsyncRankStream, answer: AsyncAnswer) -> bytes:
         with self._failures(call):
             try:
                 return await answer.wait(call.deadline)
             except TimeoutError:
                 stream.withdraw(call.operation_id)
                 raise call.late(self._targets[call.rank]) from None
-            except ExecutionOver:
+            except StreamOver:
                 raise call.not_begun(self._targets[call.rank]) from None
             except StreamLost as error:
                 told = call.cancelled() if self.closed else call.lost(self._targets[call.rank], error)
@@ -190,7 +190,7 @@ class AsyncChannels:
         if self.closed:
             raise call.refused()
         with self._failures(call):
-            sent = self._executions.send(call.rank, message)
+            sent = self._streams.send(call.rank, message)
         if sent is not None:
             try:
                 return read(await self._answer_of(call, *sent))
@@ -200,11 +200,11 @@ class AsyncChannels:
             except ResourceExhaustedError as error:
                 if error.operation != REFUSED:
                     raise
-                self._executions.refused_by(call.rank)
+                self._streams.refused_by(call.rank)
         return await self.run(call)
 
-    def _execution(self, rank: int) -> AsyncExecution:
-        return self._local.open(rank) or AsyncGrpcExecution(self._channels[rank].stream_stream(EXECUTE))
+    def _stream(self, rank: int) -> AsyncRankStream:
+        return self._local.open(rank) or AsyncGrpcStream(self._channels[rank].stream_stream(EXECUTE))
 
     async def _completed(self, gang_call: Joined[T], outcomes: list[Outcome[T] | None]) -> list[Outcome[T]]:
         fetched = iter(await self._each(gang_call.kept(outcomes)))

@@ -8,13 +8,13 @@ from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 from rankbridge._transport.aio.stream import AsyncAnswer
-from rankbridge._transport.framing import ExecutionOver, unasked, withdrawing
+from rankbridge._transport.framing import StreamOver, unasked, withdrawing
 
-__all__ = ["AsyncGrpcExecution"]
+__all__ = ["AsyncGrpcStream"]
 
 
-class AsyncGrpcExecution:
-    """An ``AsyncExecution`` over grpcio."""
+class AsyncGrpcStream:
+    """An ``AsyncRankStream`` over grpcio."""
 
     def __init__(self, opened: Callable[..., Any]) -> None:
         """Opens it. It ends, for good, when it is closed or breaks.
@@ -34,11 +34,11 @@ class AsyncGrpcExecution:
         return self._closed
 
     def send_alone(self, message: bytes) -> AsyncAnswer | None:
-        """As ``Execution.send_alone``."""
+        """As ``RankStream.send_alone``."""
         return self.send(message, alone=True)
 
     def send(self, message: bytes, *, alone: bool = False) -> AsyncAnswer | None:
-        """As ``Execution.send``."""
+        """As ``RankStream.send``."""
         if self._closed or (alone and self._answers):
             return None
         answer = AsyncAnswer()
@@ -60,7 +60,7 @@ class AsyncGrpcExecution:
             yield message
 
     async def _read(self) -> None:
-        error: BaseException | None = ExecutionOver()
+        error: BaseException | None = StreamOver()
         try:
             async for response in self._responses:
                 if not self._answers:

@@ -9,28 +9,28 @@ from collections import deque
 from collections.abc import Sequence
 
 from rankbridge._transport.aio.stream import AsyncAnswer
-from rankbridge._transport.framing import ExecutionOver, StreamLost, unasked, withdrawing
+from rankbridge._transport.framing import StreamLost, StreamOver, unasked, withdrawing
 from rankbridge._transport.local import LENGTH, dial, framed, length_of
 
-__all__ = ["AsyncLocalExecution", "AsyncLocalExecutions"]
+__all__ = ["AsyncLocalStream", "AsyncLocalStreams"]
 
 _CHUNK_BYTES = 64 * 1024
 
 
-class AsyncLocalExecutions:
-    """As ``LocalExecutions``, in one event loop."""
+class AsyncLocalStreams:
+    """As ``LocalStreams``, in one event loop."""
 
     def __init__(self, targets: Sequence[str]) -> None:
-        """As ``LocalExecutions``."""
+        """As ``LocalStreams``."""
         self._targets = targets
-        self._opened: list[AsyncLocalExecution] = []
+        self._opened: list[AsyncLocalStream] = []
 
-    def open(self, rank: int) -> AsyncLocalExecution | None:
+    def open(self, rank: int) -> AsyncLocalStream | None:
         """Opens one to a rank. None: that cannot be."""
         sock = dial(self._targets[rank]) if self._targets else None
         if sock is None:
             return None
-        opened = AsyncLocalExecution(sock)
+        opened = AsyncLocalStream(sock)
         self._opened = [*(it for it in self._opened if not it.over), opened]
         return opened
 
@@ -40,8 +40,8 @@ class AsyncLocalExecutions:
             it.hang_up()
 
 
-class AsyncLocalExecution:
-    """An ``AsyncExecution`` that is a connection of its own."""
+class AsyncLocalStream:
+    """An ``AsyncRankStream`` that is a connection of its own."""
 
     def __init__(self, sock: socket.socket) -> None:
         """Takes a connection that ``dial`` has made."""
@@ -61,11 +61,11 @@ class AsyncLocalExecution:
         return self._closed
 
     def send_alone(self, message: bytes) -> AsyncAnswer | None:
-        """As ``Execution.send_alone``."""
+        """As ``RankStream.send_alone``."""
         return self.send(message, alone=True)
 
     def send(self, message: bytes, *, alone: bool = False) -> AsyncAnswer | None:
-        """As ``Execution.send``."""
+        """As ``RankStream.send``."""
         if self._closed or (alone and self._answers):
             return None
         answer = AsyncAnswer()
@@ -74,17 +74,17 @@ class AsyncLocalExecution:
         return answer
 
     def withdraw(self, operation_id: str) -> None:
-        """As ``Execution.withdraw``."""
+        """As ``RankStream.withdraw``."""
         self._put(framed(withdrawing(operation_id)))
 
     def close(self) -> None:
-        """As ``Execution.close``."""
+        """As ``RankStream.close``."""
         self._closed = True
         if not self._unsent:
             self._end_requests()
 
     def hang_up(self) -> None:
-        """As ``LocalExecution.hang_up``."""
+        """As ``LocalStream.hang_up``."""
         self._end(StreamLost("it was closed"))
 
     def _put(self, data: bytes) -> None:
@@ -133,7 +133,7 @@ class AsyncLocalExecution:
             self._end(error)
             return
         if ended:
-            self._end(ExecutionOver())
+            self._end(StreamOver())
         elif not received:
             self._end(StreamLost("the connection has ended"))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from typing import Protocol
 
-from rankbridge._transport.framing import ExecutionOver
+from rankbridge._transport.framing import StreamOver
 
-__all__ = ["AsyncAnswer", "AsyncExecution"]
+__all__ = ["AsyncAnswer", "AsyncRankStream"]
 
 
 class AsyncAnswer:
@@ -35,7 +35,7 @@ class AsyncAnswer:
             grpc.RpcError: The stream broke.
             StreamLost: Likewise, of one without gRPC.
             asyncio.CancelledError: The channel was closed.
-            ExecutionOver: The stream has ended, and the call was not begun.
+            StreamOver: The stream has ended, and the call was not begun.
         """
         if not self._future.done():
             left = self._sent + timeout - asyncio.get_running_loop().time()
@@ -45,11 +45,11 @@ class AsyncAnswer:
         return self._future.result()
 
     def response(self) -> bytes:
-        """What has come. Raises as `wait` why nothing has; ``ExecutionOver`` if the channel was closed."""
+        """What has come. Raises as `wait` why nothing has; ``StreamOver`` if the channel was closed."""
         try:
             return self._future.result()
         except asyncio.CancelledError:
-            raise ExecutionOver from None
+            raise StreamOver from None
 
     def _come(self, response: bytes) -> None:
         self._future.set_result(response)
@@ -61,8 +61,8 @@ class AsyncAnswer:
             self._future.set_exception(error)
 
 
-class AsyncExecution(Protocol):
-    """One stream, made and used in one event loop, as ``Execution`` is in threads."""
+class AsyncRankStream(Protocol):
+    """One stream, made and used in one event loop, as ``RankStream`` is in threads."""
 
     @property
     def closed(self) -> bool:
@@ -70,15 +70,15 @@ class AsyncExecution(Protocol):
         ...
 
     def send_alone(self, message: bytes) -> AsyncAnswer | None:
-        """As ``Execution.send_alone``."""
+        """As ``RankStream.send_alone``."""
         ...
 
     def send(self, message: bytes, *, alone: bool = False) -> AsyncAnswer | None:
-        """As ``Execution.send``."""
+        """As ``RankStream.send``."""
         ...
 
     def withdraw(self, operation_id: str) -> None:
-        """As ``Execution.withdraw``."""
+        """As ``RankStream.withdraw``."""
         ...
 
     def close(self) -> None:

@@ -12,17 +12,17 @@ import grpc
 from rankbridge._plan.calls import Call, Shape, SideBySide
 from rankbridge._plan.gang_calls import Joined, joined
 from rankbridge._plan.gang_core import all_values
-from rankbridge._transport.framing import EXECUTE, ExecutionOver, StreamLost, calling, parting
+from rankbridge._transport.framing import EXECUTE, StreamLost, StreamOver, calling, parting
 from rankbridge._transport.shared_memory import SharedMemory, Steps
-from rankbridge._transport.streams import REFUSED, Executions
+from rankbridge._transport.streams import REFUSED, Streams
 from rankbridge._transport.targets import CHANNEL_OPTIONS
-from rankbridge._transport.threads.aside import Aside, Result
-from rankbridge._transport.threads.grpc_stream import GrpcExecution
-from rankbridge._transport.threads.local_stream import LocalExecutions
+from rankbridge._transport.threads.grpc_stream import GrpcStream
+from rankbridge._transport.threads.local_stream import LocalStreams
 from rankbridge._transport.threads.parts import SentPart
 from rankbridge._transport.threads.pending import Pending
 from rankbridge._transport.threads.steps import AtOnce, InSteps
-from rankbridge._transport.threads.stream import Answer, Execution
+from rankbridge._transport.threads.stream import Answer, RankStream
+from rankbridge._transport.threads.uninterrupted import Result, Uninterrupted
 from rankbridge.errors import Outcome, RankBridgeError, ResourceExhaustedError, UnavailableError
 
 T = TypeVar("T")
@@ -49,10 +49,10 @@ class Channels:
         self._tls = tls
         self._channels = [self._made(target) for target in targets]
         self._callables: dict[tuple[int, str], Any] = {}
-        self._executions: Executions[Execution, Answer] = Executions(self._execution)
+        self._streams: Streams[RankStream, Answer] = Streams(self._stream)
         # What speaks TLS is asked by gRPC alone.
-        self._local = LocalExecutions(() if tls is not None else self._targets)
-        self._aside = Aside()
+        self._local = LocalStreams(() if tls is not None else self._targets)
+        self._uninterrupted = Uninterrupted()
         self.closed = False
 
     def run(self, call: Call[T]) -> T:
@@ -64,7 +64,7 @@ class Channels:
         if self.closed:
             raise call.refused()
         steps = self._steps(call)
-        return self._aside.safely(steps.run, steps.cancel)
+        return self._uninterrupted.safely(steps.run, steps.cancel)
 
     def start(self, call: Call[T]) -> Pending[T]:
         """Sends a call and returns at once.
@@ -72,7 +72,7 @@ class Channels:
         Raises:
             CallCancelledError: The gang is closed.
         """
-        return self._aside.safely(lambda: self._start(call))
+        return self._uninterrupted.safely(lambda: self._start(call))
 
     def _steps(self, call: Call[T]) -> InSteps[T]:
         shared = self._sharing(call)
@@ -85,10 +85,10 @@ class Channels:
     def _start(self, call: Call[T]) -> Pending[T]:
         """Sends a call from a thread that no signal interrupts."""
         send = self._callable(call)
-        safely = self._aside.safely
+        safely = self._uninterrupted.safely
         if call.shape is Shape.DOWNLOAD or self._sharing(call) is not None:
             steps = self._steps(call)
-            carried = self._aside.begin(steps.run)
+            carried = self._uninterrupted.begin(steps.run)
             return Pending(
                 call, carried, lambda timeout: _wait(carried, timeout), lambda: safely(steps.cancel)
             )
@@ -128,7 +128,7 @@ class Channels:
         gang_call = joined(calls)
         return self._each(calls) if gang_call is None else self._all([gang_call])[0][0]
 
-    def answered(self, gang_call: Joined[T], stream: Execution, answer: Answer) -> list[Outcome[T]]:
+    def answered(self, gang_call: Joined[T], stream: RankStream, answer: Answer) -> list[Outcome[T]]:
         """Waits for the answer to a gang call that was sent; gives every member's outcome."""
         call = gang_call.call
         try:
@@ -137,7 +137,7 @@ class Channels:
             return gang_call.failed(error)
         return self._completed(gang_call, outcomes)
 
-    def send_by(self, stream: Execution | None, call: Call[T]) -> tuple[Execution, Answer]:
+    def send_by(self, stream: RankStream | None, call: Call[T]) -> tuple[RankStream, Answer]:
         """Sends a gang call by a stream of the caller's own, or by a new one where there is none, or it is over.
 
         Raises:
@@ -149,7 +149,7 @@ class Channels:
             message = calling(call.request)
             answer = stream.send(message) if stream is not None else None
             while stream is None or answer is None:
-                stream = self._execution(call.rank)
+                stream = self._stream(call.rank)
                 answer = stream.send(message)
             return stream, answer
 
@@ -178,11 +178,11 @@ class Channels:
                 waiting.remove(gang_call)
         except BaseException:
             for gang_call in waiting:
-                self._executions.withdraw(gang_call.call.rank, gang_call.call.operation_id)
+                self._streams.withdraw(gang_call.call.rank, gang_call.call.operation_id)
             raise
         return as_one, each
 
-    def _sent(self, gang_call: Joined[T]) -> tuple[Execution, Answer] | RankBridgeError | None:
+    def _sent(self, gang_call: Joined[T]) -> tuple[RankStream, Answer] | RankBridgeError | None:
         """Sends a gang call by a stream; gives why it cannot be sent. None: there is no stream for it."""
         try:
             return self._by_stream(gang_call.call, calling(gang_call.call.request))
@@ -190,7 +190,7 @@ class Channels:
             return error
 
     def _ended(
-        self, gang_call: Joined[T], sent: tuple[Execution, Answer] | RankBridgeError | None
+        self, gang_call: Joined[T], sent: tuple[RankStream, Answer] | RankBridgeError | None
     ) -> list[Outcome[T]]:
         """Waits for the end of a gang call that was sent, or is a call of its own."""
         call = gang_call.call
@@ -202,16 +202,16 @@ class Channels:
             return gang_call.failed(error)
         return self._completed(gang_call, outcomes)
 
-    def _by_stream(self, call: Call[T], message: bytes) -> tuple[Execution, Answer] | None:
+    def _by_stream(self, call: Call[T], message: bytes) -> tuple[RankStream, Answer] | None:
         """Sends a call by a stream; gives its answer to come. None: there is no stream for it.
 
         A stream takes it to a rank and back in little more than half the time that a call of its own takes.
         """
         if self.closed:
             raise call.refused()
-        return self._executions.send(call.rank, message)
+        return self._streams.send(call.rank, message)
 
-    def _carried(self, call: Call[T], stream: Execution, answer: Answer) -> T:
+    def _carried(self, call: Call[T], stream: RankStream, answer: Answer) -> T:
         """Waits for what was sent by a stream. What was not begun is a call of its own.
 
         Raises:
@@ -224,7 +224,7 @@ class Channels:
                 raise
         return self.run(call)
 
-    def _answer_of(self, call: Call[T], stream: Execution, answer: Answer) -> bytes:
+    def _answer_of(self, call: Call[T], stream: RankStream, answer: Answer) -> bytes:
         """Waits for the answer to a call, until its deadline. What interrupts the waiting withdraws the call.
 
         Raises:
@@ -236,7 +236,7 @@ class Channels:
             stream.withdraw(call.operation_id)
             raise call.late(self._targets[call.rank]) from None
         except BaseException as error:
-            if not isinstance(error, ExecutionOver | StreamLost):
+            if not isinstance(error, StreamOver | StreamLost):
                 stream.withdraw(call.operation_id)
             told = self._meaning(call, error)
             if told is error:
@@ -250,7 +250,7 @@ class Channels:
             return not error.indefinite
         refused = isinstance(error, ResourceExhaustedError) and error.operation == REFUSED
         if refused:
-            self._executions.refused_by(call.rank)
+            self._streams.refused_by(call.rank)
         return refused
 
     def _completed(self, gang_call: Joined[T], outcomes: list[Outcome[T] | None]) -> list[Outcome[T]]:
@@ -258,10 +258,10 @@ class Channels:
         fetched = iter(self._each(kept) if kept else ())
         return [next(fetched) if outcome is None else outcome for outcome in outcomes]
 
-    def _execution(self, rank: int) -> Execution:
+    def _stream(self, rank: int) -> RankStream:
         # An interruption halfway would leave a connection that nobody knows.
-        local = self._aside.safely(lambda: self._local.open(rank))
-        return local or GrpcExecution(self._channels[rank].stream_stream(EXECUTE))
+        local = self._uninterrupted.safely(lambda: self._local.open(rank))
+        return local or GrpcStream(self._channels[rank].stream_stream(EXECUTE))
 
     def _made(self, target: str) -> grpc.Channel:
         if self._tls is None:
@@ -281,7 +281,9 @@ class Channels:
                     parts[place] = SentPart(self, call, *sent)
             others = AtOnce(self, list(alone.values()))
             told = dict(
-                zip(alone, self._aside.safely(others.run, others.cancel) if alone else (), strict=True)
+                zip(
+                    alone, self._uninterrupted.safely(others.run, others.cancel) if alone else (), strict=True
+                )
             )
             told.update((place, it.outcome()) for place, it in parts.items())
         except BaseException:
@@ -289,7 +291,7 @@ class Channels:
                 if place in parts:
                     parts[place].cancel()
                 elif call.operation_id:
-                    self._executions.withdraw(call.rank, call.operation_id)
+                    self._streams.withdraw(call.rank, call.operation_id)
             raise
         return [told[place] for place in range(len(calls))]
 
@@ -304,10 +306,10 @@ class Channels:
     def close(self) -> None:
         """Closes the channels. Calls in flight fail with ``CallCancelledError``."""
         self.closed = True
-        self._executions.close()
+        self._streams.close()
         self._local.close()
-        self._aside.safely(self._close_channels)
-        self._aside.close()
+        self._uninterrupted.safely(self._close_channels)
+        self._uninterrupted.close()
         if self.shared is not None:
             self.shared.close()
 
@@ -368,7 +370,7 @@ class Channels:
                 return call.cancelled()
             case grpc.FutureTimeoutError():
                 return TimeoutError(f"{call.operation} at rank {call.rank} has not ended yet")
-            case ExecutionOver():
+            case StreamOver():
                 return call.not_begun(self._targets[call.rank])
             case StreamLost():
                 return call.cancelled() if self.closed else call.lost(self._targets[call.rank], error)

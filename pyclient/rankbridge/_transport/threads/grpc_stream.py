@@ -8,15 +8,15 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from rankbridge._transport.framing import ExecutionOver, unasked, withdrawing
-from rankbridge._transport.threads.aside import begin_thread
+from rankbridge._transport.framing import StreamOver, unasked, withdrawing
 from rankbridge._transport.threads.stream import Answer
+from rankbridge._transport.threads.uninterrupted import begin_thread
 
-__all__ = ["GrpcExecution"]
+__all__ = ["GrpcStream"]
 
 
-class GrpcExecution:
-    """An ``Execution`` over grpcio.
+class GrpcStream:
+    """An ``RankStream`` over grpcio.
 
     Only threads of its own enter grpcio: an interruption in there, between two steps of taking a lock, leaves the whole
     channel locked for good.
@@ -46,11 +46,11 @@ class GrpcExecution:
         return self._closed
 
     def send_alone(self, message: bytes) -> Answer | None:
-        """As ``Execution.send_alone``."""
+        """As ``RankStream.send_alone``."""
         return self.send(message, alone=True)
 
     def send(self, message: bytes, *, alone: bool = False) -> Answer | None:
-        """As ``Execution.send``."""
+        """As ``RankStream.send``."""
         answer = Answer()
         with self._lock:
             if self._closed or (alone and self._last is not None and not self._last.done()):
@@ -63,7 +63,7 @@ class GrpcExecution:
             return answer
 
     def withdraw(self, operation_id: str) -> None:
-        """As ``Execution.withdraw``."""
+        """As ``RankStream.withdraw``."""
         self._requests.put((withdrawing(operation_id), None))
 
     def close(self) -> None:
@@ -86,7 +86,7 @@ class GrpcExecution:
             yield message
 
     def _read(self) -> None:
-        error: BaseException = ExecutionOver()
+        error: BaseException = StreamOver()
         try:
             responses = self._opened(self._sending())
             for response in responses:

@@ -11,36 +11,36 @@ from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rankbridge._transport.framing import ExecutionOver, StreamLost, unasked, withdrawing
+from rankbridge._transport.framing import StreamLost, StreamOver, unasked, withdrawing
 from rankbridge._transport.local import LENGTH, dial, framed, length_of
-from rankbridge._transport.threads.aside import begin_thread
 from rankbridge._transport.threads.stream import Answer
+from rankbridge._transport.threads.uninterrupted import begin_thread
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["LocalExecution", "LocalExecutions"]
+__all__ = ["LocalStream", "LocalStreams"]
 
 _BUFFER_BYTES = 64 * 1024
 _NOT_WAITING = (socket.MSG_DONTWAIT,)
 
 
-class LocalExecutions:
+class LocalStreams:
     """The streams without gRPC that a gang's client has opened. Thread-safe."""
 
     def __init__(self, targets: Sequence[str]) -> None:
         """None yet. `targets`: gRPC target of each rank; none of those that are asked by gRPC alone."""
         self._targets = targets
         self._lock = threading.Lock()
-        self._opened: list[LocalExecution] = []
+        self._opened: list[LocalStream] = []
         self._closed = False
 
-    def open(self, rank: int) -> LocalExecution | None:
+    def open(self, rank: int) -> LocalStream | None:
         """Opens one to a rank. None: that cannot be."""
         sock = dial(self._targets[rank]) if self._targets else None
         if sock is None:
             return None
-        opened = LocalExecution(sock)
+        opened = LocalStream(sock)
         with self._lock:
             self._opened = [*(it for it in self._opened if not it.over), opened]
             closed = self._closed
@@ -57,8 +57,8 @@ class LocalExecutions:
             it.hang_up()
 
 
-class LocalExecution:
-    """An ``Execution`` that is a connection of its own.
+class LocalStream:
+    """An ``RankStream`` that is a connection of its own.
 
     Who sends writes, as far as nobody has to wait for the rank; a thread reads. An interruption may come between any
     two steps of writing: each leaves a state from which whoever comes next goes on.
@@ -90,11 +90,11 @@ class LocalExecution:
         return self._over
 
     def send_alone(self, message: bytes) -> Answer | None:
-        """As ``Execution.send_alone``."""
+        """As ``RankStream.send_alone``."""
         return self.send(message, alone=True)
 
     def send(self, message: bytes, *, alone: bool = False) -> Answer | None:
-        """As ``Execution.send``."""
+        """As ``RankStream.send``."""
         answer = Answer()
         with self._lock:
             if self._closed or (alone and self._last is not None and not self._last.done()):
@@ -107,12 +107,12 @@ class LocalExecution:
             return answer
 
     def withdraw(self, operation_id: str) -> None:
-        """As ``Execution.withdraw``."""
+        """As ``RankStream.withdraw``."""
         with self._lock:
             self._put(framed(withdrawing(operation_id)))
 
     def close(self) -> None:
-        """As ``Execution.close``."""
+        """As ``RankStream.close``."""
         with self._lock:
             self._closed = True
             if self._begun:
@@ -183,7 +183,7 @@ class LocalExecution:
             return True
 
     def _read(self) -> None:
-        error: BaseException = ExecutionOver()
+        error: BaseException = StreamOver()
         with self._lock:
             # The first is written: a rank's refusal, which comes unasked, is the answer to it.
             pass

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 from rankbridge._plan.calls import Call
 from rankbridge._transport.framing import result_of
-from rankbridge._transport.threads.stream import Answer, Execution
+from rankbridge._transport.threads.stream import Answer, RankStream
 from rankbridge.errors import Outcome, RankBridgeError
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class SentPart(Generic[T]):
     waiting for this one.
     """
 
-    def __init__(self, channels: Channels, call: Call[T], stream: Execution, answer: Answer) -> None:
+    def __init__(self, channels: Channels, call: Call[T], stream: RankStream, answer: Answer) -> None:
         """Made by ``Channels``, of what was sent."""
         self._channels = channels
         self._call = call

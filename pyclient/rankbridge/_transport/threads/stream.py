@@ -9,7 +9,7 @@ from typing import Protocol
 
 from rankbridge._transport.threads.bell import Bell
 
-__all__ = ["Answer", "Execution"]
+__all__ = ["Answer", "RankStream"]
 
 
 class Answer:
@@ -46,7 +46,7 @@ class Answer:
             TimeoutError: It has not come.
             grpc.RpcError: The stream broke.
             StreamLost: Likewise, of one without gRPC.
-            ExecutionOver: The stream has ended, and the call was not begun.
+            StreamOver: The stream has ended, and the call was not begun.
             RankBridgeError: The rank has refused the stream.
         """
         if not self._bell.wait(self._sent + timeout - time.monotonic()):
@@ -68,7 +68,7 @@ class Answer:
         self._bell.ring()
 
 
-class Execution(Protocol):
+class RankStream(Protocol):
     """One stream, which ends, for good, when it is closed or breaks.
 
     Thread-safe, also where a signal interrupts the thread that sends.

@@ -9,7 +9,7 @@ import torch
 
 from ...core.coordinator import ReduceOp
 from ..pieces import as_bytes, concatenated, divided
-from .meeting import Given, Meeting
+from .meeting import Meeting, Offered
 
 _COMBINE: dict[ReduceOp, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     ReduceOp.SUM: torch.add,
@@ -104,7 +104,7 @@ class FakeCoordinator:
         """What all gave, combined: one tensor for all members, lest many take as long as their number squared."""
         return self._given(tensor, timeout).once(lambda given: _reduced(given, op))
 
-    def _given(self, tensor: object, timeout: float) -> Given:
+    def _given(self, tensor: object, timeout: float) -> Offered:
         # A copy: an operation in place may put another tensor into the giver's cell while others still read.
         given = cast(torch.Tensor, tensor).clone()
         return self._meeting.exchange(self._rank_in_group, given, timeout)

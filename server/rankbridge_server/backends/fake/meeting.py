@@ -13,7 +13,7 @@ import torch
 from ...core.errors import BridgeError, ErrorCode, Phase
 
 
-class Given(tuple[torch.Tensor | None, ...]):
+class Offered(tuple[torch.Tensor | None, ...]):
     """What the members of one exchange gave, by rank in group; all of them get the same object."""
 
     def __new__(cls, tensors: Iterable[torch.Tensor | None]) -> Self:
@@ -42,17 +42,17 @@ class Meeting:
         self._changed = threading.Condition()
         self._round = 0
         self._given: dict[int, torch.Tensor | None] = {}
-        self._result = Given(())
+        self._result = Offered(())
         self._broken = False
         self._sent: dict[tuple[int, int], deque[torch.Tensor]] = {}
 
-    def exchange(self, rank_in_group: int, given: torch.Tensor | None, timeout: float) -> Given:
+    def exchange(self, rank_in_group: int, given: torch.Tensor | None, timeout: float) -> Offered:
         """What each member gave, by rank in group. Raises BACKEND_FAILED after `timeout` seconds, for ever after."""
         with self._changed:
             mine = self._round
             self._given[rank_in_group] = given
             if len(self._given) == self._size and not self._broken:
-                self._result = Given(self._given[rank] for rank in range(self._size))
+                self._result = Offered(self._given[rank] for rank in range(self._size))
                 self._given = {}
                 self._round += 1
                 self._changed.notify_all()

@@ -16,7 +16,7 @@ from .coordinator import NcclCoordinator
 from .engine import Engine
 from .errors import ENGINE_ERRORS, forming_failed
 from .raw import NcclGroup, Store
-from .stores import Given, Making
+from .stores import ReadingStore, WritingStore
 
 
 class NcclJoining:
@@ -118,7 +118,7 @@ class _First:
     """What the member of rank 0 does: it makes the id at once, and connects when it is told to."""
 
     def __init__(self, engine: Engine, size: int) -> None:
-        self._store = Making()
+        self._store = WritingStore()
         self._communicator = _Communicator(engine, self._store, 0, size)
         # Whoever waits for the id learns at once that there is none.
         self._communicator.made.add_done_callback(self._ended)
@@ -151,7 +151,7 @@ class _Other:
     """What all others do: they connect when they have the id."""
 
     def __init__(self, engine: Engine, rank_in_group: int, size: int) -> None:
-        self._store = Given()
+        self._store = ReadingStore()
         self._communicator = _Communicator(engine, self._store, rank_in_group, size)
 
     def connected(self, unique_id: bytes, timeout: float) -> NcclGroup:

@@ -17,7 +17,7 @@ from .raw import Store
 _FIRST_COMMUNICATOR = "0"
 
 
-class Given(c10d.HashStore):
+class ReadingStore(c10d.HashStore):
     """The store of a member that is given the id."""
 
     def give(self, unique_id: bytes) -> None:
@@ -26,7 +26,7 @@ class Given(c10d.HashStore):
         self.set(_FIRST_COMMUNICATOR, unique_id)  # type: ignore[arg-type]
 
 
-class Making(Store):
+class WritingStore(Store):
     """The store of the member that makes the id: it holds up whoever leaves it, until `let_go` or `give_up`.
 
     `unique_id`: what was left.

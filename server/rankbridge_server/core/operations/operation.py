@@ -89,7 +89,7 @@ class Transfer(ABC):
         """Let go of what was set aside; called exactly once, also after `run`."""
 
 
-class Errand(ABC):
+class LocalPlan(ABC):
     """An operation that needs nobody's consent, and passed the checks of its own rank."""
 
     @abstractmethod
@@ -105,7 +105,7 @@ class Operation(Generic[Args]):
     """
 
     name: str
-    plan: Callable[[Site, Args], Plan | Transfer | Errand]
+    plan: Callable[[Site, Args], Plan | Transfer | LocalPlan]
     recorded: bool = False
     agreement: bool = False
 

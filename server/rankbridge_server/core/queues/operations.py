@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import BridgeError, ErrorCode, Phase, Place, failed_ranks, invalid
-from ..operations.operation import Entry, Errand, Plan, Site, Transfer
+from ..operations.operation import Entry, LocalPlan, Plan, Site, Transfer
 from ..operations.outcome import Packed
 from ..operations.payloads import MAX_OBJECT_BYTES, check_total
 from ..refs.refs import MAX_ID_BYTES
@@ -65,7 +65,7 @@ def plan_new_queue(site: Site, args: NewQueue) -> Plan:
     return _NewQueuePlan(site, view)
 
 
-def plan_enqueue(site: Site, args: Enqueue) -> Errand:
+def plan_enqueue(site: Site, args: Enqueue) -> LocalPlan:
     """Called on the queue's writer."""
     end = site.membership.queues.find(args.queue)
     if not isinstance(end, WritingEnd):
@@ -75,7 +75,7 @@ def plan_enqueue(site: Site, args: Enqueue) -> Errand:
     return _Errand(lambda task: end.enqueue(data, task))
 
 
-def plan_dequeue(site: Site, args: Dequeue) -> Errand:
+def plan_dequeue(site: Site, args: Dequeue) -> LocalPlan:
     """Called on one of the queue's readers."""
     end = site.membership.queues.find(args.queue)
     if not isinstance(end, ReadingEnd):
@@ -83,7 +83,7 @@ def plan_dequeue(site: Site, args: Dequeue) -> Errand:
     return _Errand(end.dequeue)
 
 
-class _Errand(Errand):
+class _Errand(LocalPlan):
     def __init__(self, begin: Callable[[Task], None]) -> None:
         self._begin = begin
 

@@ -15,7 +15,7 @@ from .loop import Bell, Loop
 from .memory import Ring, close_all, unpack_parcel
 from .posts import FAREWELL_S, Posts, writer_shut_down
 from .view import QueueView
-from .waiting import Call, Waiting, internal, shut_down_here
+from .waiting import Waiting, WaitingCall, internal, shut_down_here
 
 
 class ReadingEnd(ABC):
@@ -92,7 +92,7 @@ class _NearReader(Loop):
             if self._over is not None:
                 task.fail(self._over)
             else:
-                self._waiting.add(Call(task), lambda: self._leave(task))
+                self._waiting.add(WaitingCall(task), lambda: self._leave(task))
 
         # Set at once, so that whoever gives up from now on learns what was missing.
         task.enter(Phase.ADMISSION)

@@ -11,7 +11,7 @@ from ..task import Task, cancelled
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class WaitingCall:
     """One of them. `data`: what it writes; nothing for one that reads."""
 
     task: Task
@@ -22,7 +22,7 @@ class Waiting:
     """In the order in which they came. Of one thread."""
 
     def __init__(self) -> None:
-        self._calls: list[Call] = []
+        self._calls: list[WaitingCall] = []
 
     def __bool__(self) -> bool:
         return bool(self._calls)
@@ -32,7 +32,7 @@ class Waiting:
         """When the first of them gives up, by the monotonic clock."""
         return min((call.task.deadline for call in self._calls), default=None)
 
-    def add(self, call: Call, leave: Callable[[], None]) -> None:
+    def add(self, call: WaitingCall, leave: Callable[[], None]) -> None:
         """Let a call wait, which is in admission; `leave` is called, by any thread, when it wants to go."""
         if not call.task.done:
             self._calls.append(call)
@@ -43,7 +43,7 @@ class Waiting:
         if self._remove(lambda call: call.task is task):
             task.fail(cancelled("the controller asked for it"))
 
-    def next(self) -> Call | None:
+    def next(self) -> WaitingCall | None:
         """The first of them. It waits no longer."""
         while self._calls:
             call = self._calls.pop(0)
@@ -62,7 +62,7 @@ class Waiting:
         for call in self._remove(lambda _: True):
             call.task.fail(error)
 
-    def _remove(self, goes: Callable[[Call], bool]) -> list[Call]:
+    def _remove(self, goes: Callable[[WaitingCall], bool]) -> list[WaitingCall]:
         gone = [call for call in self._calls if goes(call)]
         if gone:
             self._calls = [call for call in self._calls if not goes(call)]

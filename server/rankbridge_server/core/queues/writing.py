@@ -13,7 +13,7 @@ from .memory import Parcel, Ring
 from .outlets import FarOutlet, NearOutlet, Outlet, Written
 from .posts import Posts
 from .view import QueueView
-from .waiting import Call, Waiting, internal, shut_down_here
+from .waiting import Waiting, WaitingCall, internal, shut_down_here
 
 
 class WritingEnd(Loop):
@@ -49,7 +49,7 @@ class WritingEnd(Loop):
             if self._over is not None:
                 task.fail(self._over)
             else:
-                self._waiting.add(Call(task, data), lambda: self._leave(task))
+                self._waiting.add(WaitingCall(task, data), lambda: self._leave(task))
 
         # Set at once, so that whoever gives up from now on learns what was missing.
         task.enter(Phase.ADMISSION)

@@ -1,4 +1,4 @@
-"""The procedures of a ``GroupCoordinator``: one operation in several groups at once, with lists by rank of the gang."""
+"""Procedures of vLLM's ``GroupCoordinator``: one operation in several groups at once, with lists by rank of the gang."""
 
 from __future__ import annotations
 

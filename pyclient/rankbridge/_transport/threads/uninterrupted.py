@@ -13,7 +13,7 @@ from rankbridge._transport.threads.bell import Bell
 
 T = TypeVar("T")
 
-__all__ = ["Aside", "Result", "begin_thread"]
+__all__ = ["Result", "Uninterrupted", "begin_thread"]
 
 
 def begin_thread(run: Callable[..., object], *args: object) -> None:
@@ -60,7 +60,7 @@ class Result(Generic[T]):
         return self._bell
 
 
-class Aside:
+class Uninterrupted:
     """Threads that do what blocks, each one thing at a time; as many as are needed at once. Thread-safe.
 
     An interruption (Ctrl-C) that meets a thread inside grpcio, after a lock was taken and before that was noted, leaves
