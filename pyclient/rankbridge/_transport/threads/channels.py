@@ -174,8 +174,10 @@ class Channels:
             sent = [self._sent(gang_call) for gang_call in gang_calls]
             each = self._each(alone) if alone else []
             for gang_call, stream in zip(gang_calls, sent, strict=True):
+                if isinstance(stream, tuple):
+                    # Whoever is interrupted waiting for its answer has withdrawn it.
+                    waiting.remove(gang_call)
                 as_one.append(self._ended(gang_call, stream))
-                waiting.remove(gang_call)
         except BaseException:
             for gang_call in waiting:
                 self._streams.withdraw(gang_call.call.rank, gang_call.call.operation_id)
