@@ -5,8 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
+from tests.conformance import sampling
 from tests.support.gangs import RunningGang, up
 from tests.support.interrupter import Interrupter
+
+
+def pytest_report_header() -> str:
+    """Tells which of the recorded cases are replayed."""
+    return f"recorded cases: drawn by the commit, {sampling.seed()}"
 
 
 @pytest.fixture(scope="session")

@@ -156,10 +156,10 @@ defmodule RankBridge.Conformance.OnGangsTest do
   end
 
   test "OLMo-core's meshes and groups", %{gangs: gangs} do
-    for %{"inputs" => inputs, "world" => world} = case <-
+    for %{"inputs" => %{"names" => names, "shape" => shape}, "world" => world} = case <-
           Recorded.cases("olmo", ["get_mesh_coordinates"]) do
       gang = gangs[world]
-      axes = Enum.zip(inputs["names"], inputs["shape"])
+      axes = Enum.zip(names, shape)
       mesh = RankBridge.new_mesh!(gang, axes, name: name())
       assert_groups_work(gang, Mesh.groups(mesh))
 

@@ -198,13 +198,24 @@ def get_mesh_coordinates(case: Case, stage: Stage) -> Iterator[Moment]:
 
 def get_mesh_coordinates_custom(case: Case, stage: Stage) -> Iterator[Moment]:
     """A mesh of some ranks in an order of its own: data goes round in its groups, and every rank is where it was."""
-    rows: list[list[int]] = case.inputs["mesh"]
-    ranks = [rank for row in rows for rank in row]
-    mesh = stage.gang.new_mesh({"row": len(rows), "column": len(rows[0])}, ranks=ranks, name=stage.name)
+    axes, ranks = _custom_mesh(case)
+    mesh = stage.gang.new_mesh(axes, ranks=ranks, name=stage.name)
     stage.made(mesh.groups())
     checks.assert_groups_work(stage.gang, mesh.groups())
+    yield from planned_custom_coordinates(case)
+
+
+def planned_custom_coordinates(case: Case) -> Iterator[Moment]:
+    """The same, as far as a description of the mesh tells. No rank is asked."""
+    axes, ranks = _custom_mesh(case)
+    mesh = rankbridge.Mesh.plan(axes, ranks)
     told_so = [_coordinates(mesh, rank) for rank in case.ranks]
     yield from one_each(case, {rank: {"ok": told_so} for rank in case.ranks})
+
+
+def _custom_mesh(case: Case) -> tuple[dict[str, int], list[int]]:
+    rows: list[list[int]] = case.inputs["mesh"]
+    return {"row": len(rows), "column": len(rows[0])}, [rank for row in rows for rank in row]
 
 
 def _coordinates(mesh: rankbridge.Mesh, rank: int) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
@@ -67,6 +68,7 @@ class Player:
         self.kept: dict[tuple[int, int], tuple[Tensor, Ref]] = {}
         self.sizes: list[int] | None = None
         self.pace = Pace(case.ranks)
+        self._ending = threading.Lock()
 
     def group_of(self, rank: int, name: str) -> Group | None:
         """The group that a rank has of those of one name: the last, as in vLLM."""
@@ -129,7 +131,8 @@ class Player:
         match method:
             case "destroy":
                 # Of members of one group each ends it, the first for all.
-                ended = attempt(lambda: self.stage.gang.destroy_groups([group]))
+                with self._ending:
+                    ended = attempt(lambda: self.stage.gang.destroy_groups([group]))
                 return dict.fromkeys(given, {"ok": None} if "ok" in ended else ended)
             case "first_rank" | "next_rank":
                 return {rank: {"ok": getattr(group.member(rank), method)} for rank in given}
