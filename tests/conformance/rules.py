@@ -221,15 +221,6 @@ def average_of_callers(case: Case, moment: Moment, difference: Difference) -> An
     return {name: reference.reduced([own[name] for own in given], "avg") for name in given[0]}
 
 
-def rows_brought(case: Case, moment: Moment, difference: Difference) -> Any:
-    """The rows of all members of the group, at the first; nothing elsewhere."""
-    members = case.inputs_of(moment.rank).get("group", list(case.ranks))
-    if moment.rank != members[0]:
-        return None
-    given = [plain(case.inputs_of(rank)["local"]) for rank in members]
-    return reference.gathered(given, 0)
-
-
 def set_as_list(case: Case, moment: Moment, difference: Difference) -> Any:
     """A set's elements in order."""
     return sorted(difference.recorded)
@@ -326,7 +317,6 @@ VALUES: dict[str, Value] = {
     "what the other of two sent": sent_in_ring,
     "the source's value": of_source,
     "the average of those who call": average_of_callers,
-    "the rows that were brought": rows_brought,
     "a list of the elements": set_as_list,
     "the report of those": report_of_those,
     "that groups cross hosts": two_hosts_warn,

@@ -146,9 +146,7 @@ def bad_dst(case: Case, stage: Stage) -> Iterator[Moment]:
     yield from then_all(case, stage, answers)
 
 
-def in_step(
-    case: Case, stage: Stage, steps: Sequence[tuple[str, Sequence[tuple[str, Given]]]]
-) -> Iterator[Moment]:
+def in_step(case: Case, stage: Stage, steps: Sequence[Sequence[tuple[str, Given]]]) -> Iterator[Moment]:
     """Each step is called on both ranks at once: for each rank its name, and what is given."""
     own: dict[int, list[tuple[str, Answer]]] = {rank: [] for rank in case.ranks}
     for each in steps:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
@@ -371,8 +372,7 @@ def replay(case: Case, stage: Stage) -> Iterator[Moment]:
             group = player.group_of(rank, name) if name in groups else None
             recorded = [ranks[rank]["ctor"][name] for ranks in versions]
             if group is None and name in groups:
-                of_others = groups[name][0]
-                answer = attempt(lambda of_others=of_others, rank=rank: of_others.member(rank))
+                answer = attempt(functools.partial(groups[name][0].member, rank))
             elif group is not None:
                 answer = {"ok": _properties(stage, group, rank)}
                 if not case.name.startswith(("props/", "ctor/")):
