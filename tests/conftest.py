@@ -6,12 +6,18 @@ import signal
 from collections.abc import Iterator
 
 import pytest
+from tests.conformance import sampling
 from tests.support.gangs import RunningGang, up
 from tests.support.interrupter import Interrupter
 
 # Under nohup, or in the background of a script, everything below would ignore Ctrl-C, which tests are about.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_report_header() -> str:
+    """Tells which of the recorded cases are replayed."""
+    return f"recorded cases: drawn by the commit, {sampling.seed()}"
 
 
 @pytest.fixture(scope="session")

@@ -90,9 +90,9 @@ def report(verdict: Verdict, verbose: bool) -> None:
 
 
 def unused(table: Sequence[Explanation], verdicts: Sequence[Verdict]) -> list[str]:
-    """Gives the entries that no case needs, though their table does not say so."""
+    """Gives the entries that no case needs."""
     used = frozenset[str]().union(*(verdict.explained_by for verdict in verdicts))
-    return [entry.id for entry in table if entry.id not in used and not entry.elsewhere]
+    return [entry.id for entry in table if entry.id not in used]
 
 
 def summarise(verdicts: Sequence[Verdict], unused: Sequence[str] = ()) -> int:

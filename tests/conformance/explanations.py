@@ -73,7 +73,6 @@ class Explanation:
         recorded: Pattern of what was recorded: "ok", "hang", "exit", "error Type: message".
         inputs: What a rank must have been given, by name: a value, or a list of possible ones.
         when: Name of a condition of `rules.CONDITIONS`.
-        elsewhere: None of the committed cases shows it.
     """
 
     id: str
@@ -89,7 +88,6 @@ class Explanation:
     recorded: str = ""
     inputs: Mapping[str, Any] = field(default_factory=dict)
     when: str = ""
-    elsewhere: bool = False
 
     def explains(self, case: Case, moment: Moment, difference: Difference) -> bool:
         """Whether it is about this difference."""

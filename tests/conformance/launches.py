@@ -6,14 +6,18 @@ import os
 import re
 import subprocess
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
 from unittest import mock
 
 from tests.conformance.moments import Answer
+from tests.support import prepared
 from tests.support.gangs import RANKBRIDGE, START_TIMEOUT_S, up
 
+import rankbridge
+from rankbridge import Gang
 from rankbridge_server.cli.environment import Launched, LaunchError
 
 
@@ -32,6 +36,32 @@ def started_on(backend: str) -> str:
                 return ""
         except AssertionError as error:
             return str(error)
+
+
+@contextmanager
+def gang_of_one(environment: Mapping[str, str], backend: str) -> Iterator[Gang]:
+    """Starts a gang of one where a launcher's variables are set, which it was not started by."""
+    with (
+        tempfile.TemporaryDirectory() as directory,
+        mock.patch.dict(os.environ, environment),
+        up(Path(directory), 1, backend) as running,
+        rankbridge.connect(running.endpoints_file, timeout=START_TIMEOUT_S) as gang,
+    ):
+        yield gang
+
+
+@contextmanager
+def never_formed() -> Iterator[Gang]:
+    """Starts a rank that nobody forms a gang of."""
+    command = ("rank", "--rank", "0", "--size", "1", "--listen", "127.0.0.1:0")
+    with prepared.rankbridge(command) as process:
+        assert process.stdout is not None
+        try:
+            (target,) = re.findall(r"^rank 0 .* (\S+)$", process.stdout.readline())
+            with rankbridge.connect([target], timeout=START_TIMEOUT_S) as gang:
+                yield gang
+        finally:
+            process.terminate()
 
 
 @cache

@@ -24,6 +24,7 @@ class Pace:
         self._changed = threading.Condition()
         self._meetings = dict.fromkeys(ranks, 0)
         self._busy = set(self._meetings)
+        self._asleep: set[int] = set()
 
     def ended(self, rank: int) -> None:
         """Says that a rank's program has ended."""
@@ -46,7 +47,7 @@ class Pace:
                 self._busy.add(rank)
 
     def wait_for_others(self, rank: int) -> None:
-        """Waits until all others have ended, or wait for this one.
+        """Waits until all others have ended, or wait: for this one, or as it does.
 
         Raises:
             TimeoutError: They never do.
@@ -55,13 +56,16 @@ class Pace:
         def idle() -> bool:
             own = self._meetings[rank]
             return all(
-                other == rank or (other not in self._busy and met > own)
+                other in self._asleep or (other not in self._busy and met > own)
                 for other, met in self._meetings.items()
             )
 
         with self._changed:
+            self._asleep.add(rank)
+            self._changed.notify_all()
             if not self._changed.wait_for(idle, PATIENCE_S):
                 raise TimeoutError(f"rank {rank} waited for {sorted(self._busy - {rank})}")
+            self._asleep.discard(rank)
 
 
 def run(programs: Mapping[int, Callable[[], T]]) -> dict[int, T]:

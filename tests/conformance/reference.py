@@ -38,6 +38,8 @@ def value(method: str, members: Sequence[Arguments], place: int) -> Any:
             return members[own["src"]]["input_"]
         case "broadcast_object":
             return members[own["src"]]["obj"]
+        case "broadcast_object_list":
+            return members[own["src"]]["obj_list"]
         case "broadcast_tensor_dict":
             return members[own["src"]]["tensor_dict"]
         case "dispatch" | "dispatch_router_logits":

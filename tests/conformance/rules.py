@@ -17,7 +17,7 @@ from tests.conformance import reference
 from tests.conformance.compare import Difference
 from tests.conformance.moments import Moment
 from tests.conformance.recorded import Case
-from tests.conformance.systems import gfn, gfn_p2p, hazards
+from tests.conformance.systems import gfn, gfn_layouts, gfn_p2p, hazards
 from tests.conformance.values import Tensor, plain
 from tests.conformance.vllm_grammar import Arguments
 
@@ -113,10 +113,14 @@ def _trainers(case: Case, rank: int) -> Sequence[int]:
 
 def by_reference(case: Case, moment: Moment, difference: Difference) -> Any:
     """What the collective gives, computed with numpy from what all members brought."""
-    found = reference.value(moment.method, moment.arguments, moment.place)
-    for key in difference.path.split(".")[1:]:
-        found = found[int(key)] if isinstance(found, list | tuple) else found[key]
-    return found
+    return _inside(reference.value(moment.method, moment.arguments, moment.place), difference.path)
+
+
+def _inside(value: Any, path: str) -> Any:
+    """What is at the path of a difference in a value."""
+    for key in path.split(".")[1:]:
+        value = value[int(key)] if isinstance(value, list | tuple) else value[key]
+    return value
 
 
 def sent(case: Case, moment: Moment, difference: Difference) -> Any:
@@ -192,17 +196,29 @@ def reversed_order(case: Case, moment: Moment, difference: Difference) -> Any:
 
 
 def rows(case: Case, moment: Moment, difference: Difference) -> Any:
-    """All members' rows."""
-    return hazards.gathered_rows(case)
+    """All members' rows at the first, nothing elsewhere."""
+    return hazards.gathered_rows(case) if moment.rank == 0 else None
 
 
-def rows_brought(case: Case, moment: Moment, difference: Difference) -> Any:
-    """The rows of all members of the group, at the first; nothing elsewhere."""
-    members = case.inputs_of(moment.rank).get("group", list(case.ranks))
-    if moment.rank != members[0]:
-        return None
-    given = [plain(case.inputs_of(rank)["local"]) for rank in members]
-    return reference.gathered(given, 0)
+def uneven(case: Case, moment: Moment, difference: Difference) -> Any:
+    """All members' tensors."""
+    return list(hazards.UNEVEN)
+
+
+def sent_in_ring(case: Case, moment: Moment, difference: Difference) -> Any:
+    """Of a receive what the other of two has sent, of anything else nothing."""
+    return hazards.sent_by(1 - moment.rank) if moment.method == "recv" else None
+
+
+def of_source(case: Case, moment: Moment, difference: Difference) -> Any:
+    """The source's value."""
+    return hazards.source_of(case)
+
+
+def average_of_callers(case: Case, moment: Moment, difference: Difference) -> Any:
+    """The average of the gradients of those ranks that call."""
+    given = [gfn.gradients(rank) for rank, steps in enumerate(case.data["per_rank"]) if steps]
+    return {name: reference.reduced([own[name] for own in given], "avg") for name in given[0]}
 
 
 def set_as_list(case: Case, moment: Moment, difference: Difference) -> Any:
@@ -216,9 +232,18 @@ def report_of_those(case: Case, moment: Moment, difference: Difference) -> Any:
 
 
 def two_hosts_warn(case: Case, moment: Moment, difference: Difference) -> Any:
-    """That agent groups cross hosts, which with several hosts and fewer groups than those they must."""
-    inputs = case.inputs
-    return ["agent group"] if inputs["num_nodes"] > inputs["num_agent_groups"] else []
+    """What crosses hosts: buffers with whom they keep for, agent groups."""
+    layout, host = case.data["result"]["ok"], gfn_layouts.host_names(case.inputs)
+    lists: Mapping[str, Sequence[Sequence[int]]] = {
+        "agent group": layout["agent_group_rank_list"],
+        "buffer": [
+            [buffer, *layout["per_rank"][buffer]["assigned_training_ranks"]]
+            for buffer in layout["buffer_ranks"]
+        ],
+    }
+    return [
+        kind for kind, found in lists.items() if any(len({host[rank] for rank in it}) > 1 for it in found)
+    ]
 
 
 def all_of_world(case: Case, moment: Moment, difference: Difference) -> Any:
@@ -232,9 +257,13 @@ def nothing_or_value(case: Case, moment: Moment, difference: Difference) -> Any:
 
 
 def sent_by_other(case: Case, moment: Moment, difference: Difference) -> Any:
-    """What the first rank sent: a tensor of a specification, as its own rank in the group made it."""
-    (step,) = case.data["steps"]["0"]
-    return Arguments(0, {"g": 0}).read(step["args"][0], "g")
+    """What a rank's partner sent: a tensor or a map of a specification, as that rank made it."""
+    (built,) = [it for it in case.data["groups"] if it["as"] == "g"]
+    (group,) = [ranks for ranks in built["group_ranks"] if moment.rank in ranks]
+    source = moment.inputs["src"]
+    place = group.index(moment.rank) - 1 if source is None else source
+    (step,) = case.data["steps"][str(group[place])]
+    return _inside(Arguments(group[place], {"g": place}).read(step["args"][0], "g"), difference.path)
 
 
 def no_agents(case: Case, moment: Moment, difference: Difference) -> Any:
@@ -284,7 +313,10 @@ VALUES: dict[str, Value] = {
     "the reduction": reduced,
     "the order that was given": reversed_order,
     "all rows": rows,
-    "the rows that were brought": rows_brought,
+    "all tensors": uneven,
+    "what the other of two sent": sent_in_ring,
+    "the source's value": of_source,
+    "the average of those who call": average_of_callers,
     "a list of the elements": set_as_list,
     "the report of those": report_of_those,
     "that groups cross hosts": two_hosts_warn,

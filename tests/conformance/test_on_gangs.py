@@ -10,6 +10,7 @@ from tests.conformance.clients.python import PythonClient
 from tests.conformance.gangs import Gangs
 from tests.conformance.recorded import Case, cases
 from tests.conformance.runner import replay
+from tests.conformance.sampling import some
 from tests.conformance.test_recorded_cases import SUITES
 
 TABLE = tables.read()
@@ -18,18 +19,19 @@ NOT_ON_FAKE = {
     # Its ranks are of one process.
     "hazards/rank_killed",
 }
-EACH = 4
-"""How many of a file, at most, of each world."""
+EACH = 5
+"""How many of a file, at most, of each world: of as many names."""
 
 
 def sample(suite: str) -> list[Case]:
     """Some cases of a file: of each world as many, of as many names as there are."""
     found: list[Case] = []
-    small = [case for case in cases(suite) if case.world <= LARGEST]
-    for world in sorted({case.world for case in small}):
-        by_name = {case.name: case for case in small if case.world == world}
-        usable = [case for name, case in by_name.items() if f"{suite}/{name}" not in NOT_ON_FAKE]
-        found += usable[:: max(1, len(usable) // EACH)]
+    for world in range(1, LARGEST + 1):
+        by_name: dict[str, list[Case]] = {}
+        for case in cases(suite):
+            if case.world == world and f"{suite}/{case.name}" not in NOT_ON_FAKE:
+                by_name.setdefault(case.name, []).append(case)
+        found += [case for same in some(list(by_name.values()), EACH) for case in some(same, 1)]
     return found
 
 

@@ -27,7 +27,7 @@ class Arguments:
         kept: What was kept, by key.
     """
 
-    def __init__(self, rank: int, places: Mapping[str, int]) -> None:
+    def __init__(self, rank: int, places: dict[str, int]) -> None:
         """Knows the rank."""
         self.rank = rank
         self.places = places
@@ -77,6 +77,8 @@ class Arguments:
                 "zeros": lambda: np.zeros(count),
             }
             elements = generators[form["gen"]]()
+            if dtype.startswith("complex"):
+                elements = elements.astype(dtype)
         made = Tensor.of(dtype, elements, shape)
         return Tensor(dtype, made.array.T) if form.get("transpose") else made
 

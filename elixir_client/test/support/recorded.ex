@@ -19,6 +19,10 @@ defmodule RankBridge.Test.Recorded do
     [_first | _others] = Enum.filter(all, &String.starts_with?(name(&1), names))
   end
 
+  @doc "So many of the cases, or all if they are no more; which, ExUnit's seed decides."
+  @spec some(String.t(), [String.t()], pos_integer()) :: [json(), ...]
+  def some(suite, names, count), do: suite |> cases(names) |> Enum.take_random(count)
+
   @doc "Its name."
   @spec name(json()) :: String.t()
   def name(case), do: case["id"] || case["case"]

@@ -30,7 +30,11 @@ class Launched:
 
     @classmethod
     def read(cls, environ: Mapping[str, str], rank: int | None, size: int | None) -> Launched:
-        """From the environment; `rank` and `size` from the command line come first. Raises LaunchError."""
+        """From the environment; `rank` and `size` from the command line come first. Raises LaunchError.
+
+        A variable that is empty counts as one that is not set.
+        """
+        environ = {name: text for name, text in environ.items() if text}
         rank = _number(environ, "RANK") if rank is None else rank
         size = _number(environ, "WORLD_SIZE") if size is None else size
         if not 0 <= rank < size:

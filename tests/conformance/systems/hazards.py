@@ -15,6 +15,7 @@ from tests.conformance.clients.python import attempt, failed
 from tests.conformance.moments import Answer, Moment
 from tests.conformance.recorded import Case
 from tests.conformance.stage import HOPELESS_S, Stage
+from tests.conformance.systems import gfn
 from tests.conformance.systems.calls import Replay
 from tests.conformance.values import Tensor, plain
 
@@ -81,6 +82,19 @@ def dtype_mismatch(case: Case, stage: Stage) -> Iterator[Moment]:
     yield from collective(case, stage, "all_reduce", tensors)
 
 
+def other_operations(case: Case, stage: Stage) -> Iterator[Moment]:
+    """Members call different operations, at the same time. Of one case the record does not say which."""
+    other = "broadcast" if "bcast" in case.name else "all_gather"
+    pending = {
+        rank: stage.gang[rank].start(method, stage.put(rank, ones("float32", 1)))
+        for rank, method in enumerate((other, "all_reduce"))
+    }
+    answers: dict[int, tuple[str, Answer]] = {}
+    for rank, call in pending.items():
+        answers[rank] = "op", attempt(call.result)
+    yield from then_all(case, stage, answers)
+
+
 def shape_mismatch_all_reduce(case: Case, stage: Stage) -> Iterator[Moment]:
     """Members bring different shapes."""
     yield from collective(case, stage, "all_reduce", [ones("float32", 2), ones("float32", 3)])
@@ -91,20 +105,116 @@ def shape_mismatch_broadcast(case: Case, stage: Stage) -> Iterator[Moment]:
     yield from collective(case, stage, "broadcast", [ones("float32", 2), ones("float32", 3)])
 
 
-ROWS = {"float32": [[0.5, 1.5], [2.5, 3.5]], "bool": [[True, False], [False, True]]}
+ROWS = {
+    "float32": [[0.5, 1.5], [2.5, 3.5]],
+    "bool": [[True, False], [False, True]],
+    "uint8": [[row % 256] for row in range(300)],
+}
+
+
+def _rows(case: Case) -> Tensor:
+    """What each rank brings: rows of the dtype that the name of the case tells."""
+    _, dtype, *_ = case.name.split("_")
+    return Tensor.of(dtype, ROWS[dtype])
 
 
 def gather_rows(case: Case, stage: Stage) -> Iterator[Moment]:
     """Rows of a dtype that the recorded function cannot gather."""
-    dtype = "bool" if "bool" in case.name else "float32"
-    tensors = [Tensor.of(dtype, ROWS[dtype])] * case.world
-    yield from collective(case, stage, "gather", tensors, dim=0, ragged=True)
+    yield from collective(case, stage, "gather", [_rows(case)] * case.world, dim=0, ragged=True)
 
 
 def gathered_rows(case: Case) -> Any:
     """What the first must have of it."""
-    dtype = "bool" if "bool" in case.name else "float32"
-    return Tensor.of(dtype, np.concatenate([np.asarray(ROWS[dtype])] * case.world))
+    rows = _rows(case)
+    return Tensor(rows.dtype, np.concatenate([rows.array] * case.world))
+
+
+UNEVEN = (Tensor.of("float32", [1.0]), Tensor.of("float32", [2.0, 3.0]))
+
+
+def uneven_all_gather(case: Case, stage: Stage) -> Iterator[Moment]:
+    """Members bring tensors of different sizes, to be gathered in a list."""
+    yield from collective(case, stage, "all_gather", UNEVEN, layout="list", ragged=True)
+
+
+def bad_dst(case: Case, stage: Stage) -> Iterator[Moment]:
+    """Every rank sends to one that is not there."""
+    answers: dict[int, tuple[str, Answer]] = {}
+    for rank in case.ranks:
+        args = (stage.put(rank, ones("uint8", 1)),)
+        answers[rank] = "send", stage.one(rank, "send", args, {"dst_rank_in_group": case.world})
+    yield from then_all(case, stage, answers)
+
+
+def in_step(case: Case, stage: Stage, steps: Sequence[Sequence[tuple[str, Given]]]) -> Iterator[Moment]:
+    """Each step is called on both ranks at once: for each rank its name, and what is given."""
+    own: dict[int, list[tuple[str, Answer]]] = {rank: [] for rank in case.ranks}
+    for each in steps:
+        pending = {
+            rank: stage.gang[rank].start(name.partition("_")[0], *args, timeout=HOPELESS_S, **options)
+            for rank, (name, (args, options)) in enumerate(each)
+        }
+        for rank, (name, _) in enumerate(each):
+            own[rank].append((name, stage.fetched(attempt(pending[rank].result))))
+    yield from compared(case, own)
+
+
+def _to(stage: Stage, rank: int, tag: int = 0) -> Given:
+    return (stage.put(rank, sent_by(rank)),), {"dst_rank_in_group": 1 - rank, "tag": tag}
+
+
+def sent_by(rank: int) -> Tensor:
+    """What a rank sends to the other."""
+    return Tensor.of("float32", [rank + 1.0])
+
+
+def _from(rank: int, tag: int = 0) -> Given:
+    return (), {"src_rank_in_group": 1 - rank, "tag": tag}
+
+
+def ring_blocking_send(case: Case, stage: Stage) -> Iterator[Moment]:
+    """Both send first, and receive then."""
+    sends = [("send", _to(stage, rank)) for rank in case.ranks]
+    yield from in_step(case, stage, [sends, [("recv", _from(rank)) for rank in case.ranks]])
+
+
+def tags_out_of_order(case: Case, stage: Stage) -> Iterator[Moment]:
+    """One sends with tags 1 and 0, the other receives with tags 0 and 1."""
+    steps = [
+        [(f"send_tag{1 - tag}", _to(stage, 0, 1 - tag)), (f"recv_tag{tag}", _from(1, tag))] for tag in (0, 1)
+    ]
+    yield from in_step(case, stage, steps)
+
+
+def ring_isend(case: Case, stage: Stage) -> Iterator[Moment]:
+    """Both begin to send, receive, and wait for what they have begun."""
+
+    def program(rank: int) -> list[tuple[str, Answer]]:
+        args, options = _to(stage, rank)
+        work = stage.gang[rank].isend(*args, **options)
+        received = stage.one(rank, "recv", *_from(rank))
+        if "ok" in received:
+            received = {"ok": received["ok"][0]}
+        return [("isend", {"ok": None}), ("recv", received), ("wait", attempt(work.wait))]
+
+    yield from compared(case, programs.run({rank: functools.partial(program, rank) for rank in case.ranks}))
+
+
+def average_gradients_subset(case: Case, stage: Stage) -> Iterator[Moment]:
+    """Two of three ranks average their gradients."""
+    callers = [rank for rank, steps in enumerate(case.data["per_rank"]) if steps]
+    answer = stage.new_groups({"subset": callers})
+    assert "ok" in answer, answer
+    maps = {
+        rank: {name: stage.put(rank, tensor) for name, tensor in gfn.gradients(rank).items()}
+        for rank in callers
+    }
+    given: dict[int, Given] = {rank: ((own,), {}) for rank, own in maps.items()}
+    answers = stage.together("average_gradients", given, stage.group("subset"))
+    for rank, own in maps.items():
+        after = {name: stage.client.get(ref) for name, ref in own.items()}
+        answers[rank] = {"ok": after} if "ok" in answers[rank] else answers[rank]
+    yield from compared(case, {rank: [("average_gradients", answers[rank])] for rank in callers})
 
 
 def to_itself(case: Case, stage: Stage) -> Iterator[Moment]:
@@ -145,9 +255,16 @@ def isend_wait_twice(case: Case, stage: Stage) -> Iterator[Moment]:
     )
 
 
-def sync_value_int_vs_float(case: Case, stage: Stage) -> Iterator[Moment]:
-    """The source has a float, another member an int."""
-    given: dict[int, Given] = {0: ((3.5,), {"src_rank_in_group": 0}), 1: ((7,), {"src_rank_in_group": 0})}
+def source_of(case: Case) -> float:
+    """The value of the source: where a receiver has an int, a float or a bool."""
+    return True if "bool" in case.name else 3.5
+
+
+def sync_value(case: Case, stage: Stage) -> Iterator[Moment]:
+    """The source has a float or a bool, another member an int."""
+    given: dict[int, Given] = {
+        rank: ((value,), {"src_rank_in_group": 0}) for rank, value in enumerate((source_of(case), 7))
+    }
     answers = stage.together("synchronize_value", given, stage.gang.group("world"))
     yield from then_all(case, stage, {rank: ("synchronize_value", it) for rank, it in answers.items()})
 
@@ -229,7 +346,14 @@ REPLAYS: dict[str, dict[str, Replay]] = {
         "dtype_mismatch*": dtype_mismatch,
         "shape_mismatch_all_reduce": shape_mismatch_all_reduce,
         "shape_mismatch_broadcast": shape_mismatch_broadcast,
-        "sync_value_int_vs_float": sync_value_int_vs_float,
+        "sync_value_*": sync_value,
+        "ring_blocking_send": ring_blocking_send,
+        "ring_isend": ring_isend,
+        "tags_out_of_order": tags_out_of_order,
+        "bad_dst": bad_dst,
+        "olmo_all_gather_uneven": uneven_all_gather,
+        "op_mismatch*": other_operations,
+        "average_gradients_subset": average_gradients_subset,
         "missing_rank": missing_rank,
         "rank_killed": rank_killed,
         "gather_*": gather_rows,

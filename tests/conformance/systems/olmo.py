@@ -9,6 +9,7 @@ from typing import Any
 from tests.conformance import checks, launches, told
 from tests.conformance.clients.client import Given
 from tests.conformance.clients.python import attempt
+from tests.conformance.compare import ABSENT
 from tests.conformance.moments import Answer, Moment
 from tests.conformance.recorded import Case
 from tests.conformance.stage import Stage
@@ -57,14 +58,40 @@ def about_ranks(case: Case, stage: Stage) -> Iterator[Moment]:
     yield from one_each(case, {rank: {"ok": value} for rank, value in enumerate(values)})
 
 
+def is_distributed(case: Case, stage: Stage) -> Iterator[Moment]:
+    """Whether a process is in a run: outside one, it is a rank that nobody has formed a gang of."""
+    with launches.never_formed() as alone:
+        state = alone[0].status().generation_state
+    yield from one_each(case, {0: {"ok": state == "formed"}})
+
+
+def env_ignored(case: Case, stage: Stage) -> Iterator[Moment]:
+    """What a single process is where the environment tells of a larger run, which it is not in."""
+    with launches.gang_of_one(case.inputs, stage.gangs.backend) as gang:
+        (member,) = gang.group("world").members
+        told_so = [member.rank, member.local_rank, gang[0].fs_local_rank(), member.world_size]
+    yield from one_each(case, {0: {"ok": told_so}})
+
+
+def backend_supports(case: Case, stage: Stage) -> Iterator[Moment]:
+    """Which devices a backend moves the data of: of this gang's the rank tells, of others by name nobody."""
+    device = stage.gang[0].default_device()
+    seen: Any = {"cpu": device == "cpu", "cuda": device.startswith("cuda")}
+    known = case.inputs.get("backend", "gloo") == "gloo"
+    which = case.name.removeprefix("backend_supports_")
+    supported = seen[which] if which in seen else list(seen.values())
+    yield from one_each(case, {0: {"ok": supported if known else ABSENT}})
+
+
 def outside_a_run(case: Case, stage: Stage) -> Iterator[Moment]:
     """What a single process is; where a case changes the environment, what a rank reads there."""
-    changed = case.inputs.get("env")
-    if not changed or case.name == "get_num_nodes":
+    changed = case.inputs.get("env", {})
+    only_said = {"RANK": "0", "WORLD_SIZE": "8"}
+    said = any(changed.values())
+    hosts_said = said or case.name not in ("get_num_nodes", "get_local_world_size")
+    if not changed or case.name == "get_num_nodes" or not hosts_said:
         yield from about_ranks(case, stage)
         return
-    only_said = {"RANK": "0", "WORLD_SIZE": "8"}
-    said = any(value is not None for value in changed.values())
     environment = {**(LAUNCHER if said else only_said), **changed}
     if case.name == "get_local_world_size":
         environment = {**environment, "NUM_NODES": None}
@@ -76,7 +103,7 @@ def outside_a_run(case: Case, stage: Stage) -> Iterator[Moment]:
 
 def validate_env_vars(case: Case, stage: Stage) -> Iterator[Moment]:
     """A launcher's environment in which something is missing."""
-    answer = launches.launched({**LAUNCHER, "OLMO_SHARED_FS": "1", **case.inputs["env"]})
+    answer = launches.launched({**LAUNCHER, "OLMO_SHARED_FS": "1", **case.inputs.get("env", {})})
     yield from one_each(case, {0: {"ok": None} if "ok" in answer else answer})
 
 
@@ -106,6 +133,11 @@ def another_backend(case: Case, stage: Stage) -> Iterator[Moment]:
     """What moves the data cannot be changed in a gang."""
     again: Callable[..., Any] = stage.gang.form
     yield from one_each(case, {0: attempt(lambda: again(backend=case.inputs["backend"]))})
+
+
+def same_backend(case: Case, stage: Stage) -> Iterator[Moment]:
+    """A gang that was formed can be formed again."""
+    yield from one_each(case, {0: attempt(lambda: stage.gang.form() and None)})
 
 
 def barrier(case: Case, stage: Stage) -> Iterator[Moment]:
@@ -164,15 +196,42 @@ def get_mesh_coordinates(case: Case, stage: Stage) -> Iterator[Moment]:
         )
 
 
+def get_mesh_coordinates_custom(case: Case, stage: Stage) -> Iterator[Moment]:
+    """A mesh of some ranks in an order of its own: data goes round in its groups, and every rank is where it was."""
+    axes, ranks = _custom_mesh(case)
+    mesh = stage.gang.new_mesh(axes, ranks=ranks, name=stage.name)
+    stage.made(mesh.groups())
+    checks.assert_groups_work(stage.gang, mesh.groups())
+    yield from planned_custom_coordinates(case)
+
+
+def planned_custom_coordinates(case: Case) -> Iterator[Moment]:
+    """The same, as far as a description of the mesh tells. No rank is asked."""
+    axes, ranks = _custom_mesh(case)
+    mesh = rankbridge.Mesh.plan(axes, ranks)
+    told_so = [_coordinates(mesh, rank) for rank in case.ranks]
+    yield from one_each(case, {rank: {"ok": told_so} for rank in case.ranks})
+
+
+def _custom_mesh(case: Case) -> tuple[dict[str, int], list[int]]:
+    rows: list[list[int]] = case.inputs["mesh"]
+    return {"row": len(rows), "column": len(rows[0])}, [rank for row in rows for rank in row]
+
+
+def _coordinates(mesh: rankbridge.Mesh, rank: int) -> Any:
+    """The coordinates of a rank, or the code with which the mesh refuses one that is outside."""
+    answer = attempt(lambda: list(mesh.coordinates(rank).values()))
+    return answer["ok"] if "ok" in answer else answer["error"]["code"]
+
+
 def planned_coordinates(case: Case) -> Iterator[Moment]:
     """Each rank is where it was recorded, as far as a description of the mesh tells. No rank is asked."""
     axes = dict(zip(case.inputs["names"], case.inputs["shape"], strict=True))
     mesh = rankbridge.Mesh.plan(axes, case.world)
     answers: dict[int, Answer] = {}
     for rank in case.ranks:
-        outside = attempt(lambda: mesh.coordinates(case.world))
         seen = told.olmo_coordinates(mesh, rank)
-        answers[rank] = {"ok": {**seen, "outside": outside.get("ok", outside.get("error", {}).get("code"))}}
+        answers[rank] = {"ok": {**seen, "outside": _coordinates(mesh, case.world)}}
     yield from one_each(case, answers)
 
 
@@ -191,7 +250,7 @@ def synchronize_value(case: Case, stage: Stage) -> Iterator[Moment]:
 
     method = "synchronize_flag" if case.name.startswith("synchronize_flag") else "synchronize_value"
     answers = each_group(case, stage, groups_of(case, stage), method, give)
-    if case.name == "synchronize_flag":
+    if case.name == "synchronize_flag" and case.suite == "olmo":
         answers = {rank: {"ok": answer} for rank, answer in answers.items()}
     yield from one_each(case, answers)
 
@@ -222,6 +281,17 @@ def tensor_in_place(case: Case, stage: Stage) -> Iterator[Moment]:
     yield from one_each(case, answers)
 
 
+def alone_reduced(case: Case, stage: Stage) -> Iterator[Moment]:
+    """A reduction in a gang of one: of a number, or of a tensor, which is its own sum."""
+    value = plain(case.inputs["value"])
+    if not isinstance(value, Tensor):
+        yield from all_reduce_value(case, stage)
+        return
+    world = stage.gang.group("world")
+    given: dict[int, Given] = {0: ((stage.put(0, value),), {})}
+    yield from one_each(case, stage.together("all_reduce", given, world))
+
+
 def all_reduce_value(case: Case, stage: Stage) -> Iterator[Moment]:
     """A reduction of numbers."""
 
@@ -247,8 +317,9 @@ def all_gather(case: Case, stage: Stage) -> Iterator[Moment]:
     """What every rank brings, of whatever shape, in a list."""
 
     def give(_: Group, rank: int) -> Given:
-        tensor = stage.put(rank, plain(case.inputs_of(rank)["tensor"]))
-        return (tensor,), {"layout": "list", "ragged": True}
+        tensor = plain(case.inputs_of(rank)["tensor"])
+        brought = tensor if isinstance(tensor, Tensor) else Tensor.of("float32", tensor)
+        return (stage.put(rank, brought),), {"layout": "list", "ragged": True}
 
     yield from one_each(case, each_group(case, stage, groups_of(case, stage), "all_gather", give))
 
@@ -295,6 +366,17 @@ def do_n_at_a_time(case: Case, stage: Stage) -> Iterator[Moment]:
     yield from one_each(case, answers)
 
 
+def one_turn(case: Case, stage: Stage) -> Iterator[Moment]:
+    """A gang of one has one turn, in which its function gives what it gives."""
+    results = []
+    for turns in stage.gang.do_n_at_a_time():
+        for turn in turns:
+            with turn:
+                results.append(42)
+    (result,) = results
+    yield from one_each(case, {0: {"ok": result}})
+
+
 def schedule(case: Case, stage: Stage) -> Iterator[Moment]:
     """The rounds in which ranks take turns, or what each does in them: its function (f), and a barrier (b)."""
     world, n = case.inputs["world_size"], case.inputs["n"]
@@ -339,14 +421,21 @@ REPLAYS: dict[str, dict[str, Replay]] = {
         "group_ranks": group_ranks,
         "reversed_group": reversed_group,
         "get_mesh_coordinates": get_mesh_coordinates,
+        "get_mesh_coordinates_custom": get_mesh_coordinates_custom,
         "do_n_at_a_time": do_n_at_a_time,
         "*": about_ranks,
     },
     "olmo_nondist": {
         **COMMON,
+        "is_distributed": is_distributed,
+        "env_ignored": env_ignored,
+        "backend_supports*": backend_supports,
+        "all_reduce_value": alone_reduced,
         "init_distributed_single": environment_after,
         "init_again_other_backend": another_backend,
+        "init_again_same": same_backend,
         "validate_env_vars": validate_env_vars,
+        "do_n_at_a_time": one_turn,
         "do_n_*": schedule,
         "get_reduce_divide_factor": get_reduce_divide_factor,
         "get_global_rank": get_global_rank,

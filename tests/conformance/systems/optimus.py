@@ -6,16 +6,19 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tests.conformance import checks, told
+from tests.conformance import checks, launches, told
 from tests.conformance.clients.client import Given
 from tests.conformance.clients.python import attempt
 from tests.conformance.moments import Answer, Moment
 from tests.conformance.recorded import Case
 from tests.conformance.stage import Stage
-from tests.conformance.systems.calls import Replay, each_group, in_place, nothing, one_each, recorded_of
-from tests.conformance.values import Tensor, plain
+from tests.conformance.systems.calls import Replay, each_group, in_place, nothing, one_each
+from tests.conformance.values import Json, Tensor, plain
 
 from rankbridge import Group, Mesh
+
+LAUNCHED = {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE"}
+"""What a launcher must set for a process to be one of several."""
 
 
 def groups_of(case: Case, stage: Stage) -> Sequence[Group]:
@@ -179,6 +182,7 @@ def mesh_ctor_error(case: Case, stage: Stage) -> Iterator[Moment]:
     def make() -> None:
         physical = stage.gang.new_mesh(told.optimus_hosts(case.inputs), name=f"{stage.name}/hosts")
         stage.made(physical.groups())
+        tp_within_hosts(case.inputs)
         stage.gang.new_mesh(told.optimus_axes(case.inputs), name=stage.name)
 
     before = stage.gang.groups()
@@ -188,14 +192,31 @@ def mesh_ctor_error(case: Case, stage: Stage) -> Iterator[Moment]:
     yield from one_each(case, dict.fromkeys(case.ranks, answer))
 
 
+def tp_within_hosts(inputs: Json) -> None:
+    """Divides the ranks of a host into tensor-parallel groups, as optimus-dl's mesh must be able to."""
+    Mesh.plan({"dp": -1, "tp": inputs["tp_size"]}, inputs["local_world_size"])
+
+
+def planned(inputs: Json, world: int) -> Mesh:
+    """Plans the meshes of optimus-dl, and gives the parallel one."""
+    Mesh.plan(told.optimus_hosts(inputs), world)
+    tp_within_hosts(inputs)
+    return Mesh.plan(told.optimus_axes(inputs), world)
+
+
 def planned_ctor_error(case: Case) -> Iterator[Moment]:
     """Sizes that do not fit are refused before any rank is asked."""
 
     def make() -> None:
-        Mesh.plan(told.optimus_hosts(case.inputs), case.world)
-        Mesh.plan(told.optimus_axes(case.inputs), case.world)
+        planned(case.inputs, case.world)
 
     yield from one_each(case, dict.fromkeys(case.ranks, attempt(make)))
+
+
+def ctor_rank_ge_world(case: Case, stage: Stage) -> Iterator[Moment]:
+    """A process whose launcher gives it a rank that is not in its world."""
+    environment = {"RANK": str(case.inputs["rank"]), "WORLD_SIZE": str(case.inputs["world_size"])}
+    yield from one_each(case, dict.fromkeys(case.ranks, launches.launched(environment)))
 
 
 def default_device(case: Case, stage: Stage) -> Iterator[Moment]:
@@ -256,10 +277,14 @@ def fake_call(case: Case, stage: Stage) -> Iterator[Moment]:
         case "all_gather" | "all_gather_noncontig":
             *outer, last = inputs["output_shape"]
             layout = "stacked" if outer else "concatenated"
-            given = {} if last == len(inputs["input"]) else {"sizes": [last]}
+            members = outer[0] if outer else 1
+            expected = members == 1 and last == len(inputs["input"])
+            given = {} if expected else {"sizes": [last] * members}
             answer = call("all_gather", put("input"), dim=0, layout=layout, **given)
         case "all_gather_to_list":
-            answer = call("all_gather", put("input"), layout="list")
+            members = inputs["n"]
+            given = {} if members == 1 else {"sizes": [len(inputs["input"])] * members}
+            answer = call("all_gather", put("input"), layout="list", **given)
         case "all_gather_objects":
             answer = call("all_gather_object", inputs["object"])
         case "broadcast_objects":
@@ -267,7 +292,8 @@ def fake_call(case: Case, stage: Stage) -> Iterator[Moment]:
                 "broadcast_object_list", inputs.get("objects", ["a"]), src_rank_in_group=inputs["source_rank"]
             )
         case "broadcast":
-            answer = call("broadcast", put("tensor"), src_rank_in_group=inputs["source_rank"])
+            ref = stage.put(0, Tensor.of("float32", [1.0]))
+            answer = call("broadcast", ref, src_rank_in_group=inputs["source_rank"])
         case "barrier":
             answer = call("barrier")
         case _:
@@ -276,22 +302,20 @@ def fake_call(case: Case, stage: Stage) -> Iterator[Moment]:
 
 
 def build_best_collective(case: Case, stage: Stage) -> Iterator[Moment]:
-    """A gang of one tells of itself."""
-    status = stage.gang[0].status()
-    seen = {
-        "rank": status.rank,
-        "world_size": status.world_size,
-        "device": stage.gang[0].default_device(),
-    }
-    recorded = recorded_of(case, 0)
-    yield Moment(
-        step="0",
-        rank=0,
-        recorded=[recorded],
-        answer={"ok": seen},
-        method=case.name,
-        inputs=case.inputs,
-    )
+    """A process that a launcher has started in a larger world, as its environment tells; else a gang of one."""
+    environment = case.inputs["env"]
+    if set(environment) >= LAUNCHED and environment["WORLD_SIZE"] not in ("0", "1"):
+        answer = launches.launched(environment)
+        if "ok" in answer:
+            local_size, world = answer["ok"].local_world_size, answer["ok"].world_size
+            sizes = {"tp_size": 1, "sharding_world_size": None, **case.inputs["config"]}
+            answer = attempt(lambda: planned({**sizes, "local_world_size": local_size}, world))
+    else:
+        with launches.gang_of_one(environment, stage.gangs.backend) as gang:
+            status = gang[0].status()
+            seen = {"rank": status.rank, "world_size": status.world_size, "device": gang[0].default_device()}
+            answer = {"ok": seen}
+    yield from one_each(case, {0: answer})
 
 
 REPLAYS: dict[str, dict[str, Replay]] = {
@@ -311,6 +335,7 @@ REPLAYS: dict[str, dict[str, Replay]] = {
     "optimus_mesh": {
         "mesh_table": mesh_table,
         "mesh_ctor_error": mesh_ctor_error,
+        "ctor_rank_ge_world": ctor_rank_ge_world,
         "default_device": default_device,
     },
     "optimus_fake": {

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
+import threading
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 from tests.conformance import launches, programs, told
@@ -16,6 +19,7 @@ from tests.conformance.systems.vllm_calls import (
     CALLS,
     MEETINGS,
     OF_THE_GANG,
+    ON_CUDA,
     Arguments,
     Context,
     bound,
@@ -32,6 +36,10 @@ SETTINGS = ("__moe__", "__sleep__")
 """Steps that are not calls: what the records emulate of a model, and waiting."""
 
 
+ELIDED = 1000
+"""Longest text that was recorded as it is, where a case says that longer ones were not."""
+
+
 def by_version(case: Case) -> list[Json]:
     """What every rank answered in each version, the newest last."""
     results = case.data["results"]
@@ -45,7 +53,7 @@ def _number(version: str) -> list[int]:
 class Player:
     """Replays the steps of one case."""
 
-    def __init__(self, case: Case, stage: Stage, groups: Mapping[str, Sequence[Group]]) -> None:
+    def __init__(self, case: Case, stage: Stage, groups: dict[str, Sequence[Group]]) -> None:
         """Knows the groups of the case, by its names for them."""
         self.case = case
         self.stage = stage
@@ -61,6 +69,7 @@ class Player:
         self.kept: dict[tuple[int, int], tuple[Tensor, Ref]] = {}
         self.sizes: list[int] | None = None
         self.pace = Pace(case.ranks)
+        self._ending = threading.Lock()
 
     def group_of(self, rank: int, name: str) -> Group | None:
         """The group that a rank has of those of one name: the last, as in vLLM."""
@@ -97,6 +106,8 @@ class Player:
             return {}
         if method == "__nodes__":
             return {rank: self._nodes(rank, step["g"]) for rank in ranks}
+        if method == "__module__":
+            return self._of_module(step, ranks)
         given = {rank: self.given(rank, step) for rank in ranks}
         if "on" in step:
             on_all = self.queues.on_all(method, step["on"], given)
@@ -120,20 +131,38 @@ class Player:
             return self._call_of_gang(method, group, given)
         match method:
             case "destroy":
-                answer = attempt(lambda: self.stage.gang.destroy(group) and None)
-                return dict.fromkeys(given, answer)
+                # Of members of one group each ends it, the first for all.
+                with self._ending:
+                    ended = attempt(lambda: self.stage.gang.destroy_groups([group]))
+                return dict.fromkeys(given, {"ok": None} if "ok" in ended else ended)
+            case "first_rank" | "next_rank":
+                return {rank: {"ok": getattr(group.member(rank), method)} for rank in given}
             case "prepare_communication_buffer_for_model":
                 return self._prepare(group, given)
             case "graph_capture":
                 return self.queues.capture(group, given)
         if any(lacks(method, arguments) for arguments in given.values()):
             return self._call_that_lacks(method, group, given)
-        name, make = CALLS[method]
+        name, make = (ON_CUDA if "cuda_path" in self.case.data else {}).get(method, CALLS[method])
         made = {rank: make(self.context(rank, group), arguments) for rank, arguments in given.items()}
         answers = self.stage.together(name, made, group, timeout)
         if name.startswith("recv"):
             answers = {rank: _received(answer) for rank, answer in answers.items()}
         return answers
+
+    def _of_module(self, step: Json, ranks: Sequence[int]) -> dict[int, tuple[Answer, Arguments]]:
+        """Calls a function of vLLM's module, which takes a group by its name, and leaves its tensor as it is."""
+        given: dict[int, Arguments] = {}
+        for rank in ranks:
+            tensor, *dim_and_size, name = self.arguments[rank].read(step["args"], next(iter(self.groups)))
+            given[rank] = {"input_": tensor, **dict(zip(("dim",), dim_and_size, strict=False))}
+        options = {"dim": dim_and_size[0]} if dim_and_size else {}
+        refs = [self._put(rank, arguments["input_"]) for rank, arguments in given.items()]
+        answers = self.stage.client.call(step["fn"], (refs,), options, f"{self.stage.name}/{name}", ranks)
+        return {
+            rank: (self._with_after(self.stage.fetched(answers[rank]), rank, given[rank]), given[rank])
+            for rank in ranks
+        }
 
     def _call_that_lacks(
         self, method: str, group: Group, given: Mapping[int, Arguments]
@@ -234,10 +263,14 @@ class Player:
         if step["m"] == "__sleep__":
             self.pace.wait_for_others(rank)
             return {"ok": None}, {}
-        given = self.given(rank, step)
         if "on" in step:
+            given = self.given(rank, step)
             ended = not any("TimeoutError" in str(it.get("error")) for it in recorded)
             return self.queues.on_one(rank, step["m"], step["on"], given, ended), given
+        if step["m"] == "__ctor__":
+            with self.pace.meeting(rank):
+                return self._make_again(rank, step), {}
+        given = self.given(rank, step)
         group = self.group_of(rank, step["g"])
         assert group is not None
         if step["m"].startswith("isend") or step["m"].startswith("irecv"):
@@ -245,12 +278,22 @@ class Player:
         if step["m"] == "create_mq_broadcaster":
             with self.pace.meeting(rank):
                 return self.queues.create_on(rank, group, given, step["keep"]), given
-        if step["m"] in MEETINGS:
-            with self.pace.meeting(rank):
-                answer = self.call(step["m"], group, {rank: given}, timeout)[rank]
-        else:
+        # Who waits in vain is not met.
+        meets = step["m"] in MEETINGS and timeout is None
+        with self.pace.meeting(rank) if meets else nullcontext():
             answer = self.call(step["m"], group, {rank: given}, timeout)[rank]
         return self._with_after(answer, rank, given), given
+
+    def _make_again(self, rank: int, step: Json) -> Answer:
+        """Makes one rank's part of a group in the middle of a case, which has one list of ranks."""
+        (ranks,) = step["group_ranks"]
+        name = f"{step['group_name']}:0"
+        made = attempt(lambda: self.stage.gang[rank].new_group(f"{self.stage.name}/{name}", ranks))
+        if "error" in made:
+            return made
+        self.groups[step["as"]] = self.stage.made([made["ok"]])
+        self.arguments[rank].places[step["as"]] = made["ok"].member(rank).rank_in_group
+        return {"ok": made["ok"].name.removeprefix(f"{self.stage.name}/")}
 
     def _begun(self, rank: int, group: Group, method: str, given: Arguments) -> Answer:
         """What is begun and then waited for; tensors of a map move as one operation."""
@@ -328,7 +371,9 @@ def replay(case: Case, stage: Stage) -> Iterator[Moment]:
         for rank in case.ranks:
             group = player.group_of(rank, name) if name in groups else None
             recorded = [ranks[rank]["ctor"][name] for ranks in versions]
-            if group is not None:
+            if group is None and name in groups:
+                answer = attempt(functools.partial(groups[name][0].member, rank))
+            elif group is not None:
                 answer = {"ok": _properties(stage, group, rank)}
                 if not case.name.startswith(("props/", "ctor/")):
                     # Of a case that is about something else, what the bridge tells as well.
@@ -341,6 +386,9 @@ def replay(case: Case, stage: Stage) -> Iterator[Moment]:
         steps = steps["*"]
     if isinstance(steps, list):
         for place, step in enumerate(steps):
+            if len(versions[-1][0]["steps"]) <= place:
+                # The processes had been killed by then.
+                return
             yield from _of_step(player, str(place), step, player.step_of_all(step, case.ranks))
         return
     own = {rank: steps[str(rank)] for rank in case.ranks}
@@ -376,6 +424,9 @@ def _of_step(
 ) -> Iterator[Moment]:
     versions = by_version(player.case)
     for rank, (answer, given) in played.items():
+        if "elide" in player.case.data and isinstance(answer.get("ok"), str) and len(answer["ok"]) > ELIDED:
+            # Of a long text only its length was recorded.
+            answer = {"ok": {"str_len": len(answer["ok"])}}
         recorded = [ranks[rank]["steps"][int(place)] for ranks in versions]
         group = player.group_of(rank, step["g"]) if "g" in step else None
         members = [] if group is None else [played[other][1] for other in group.ranks]

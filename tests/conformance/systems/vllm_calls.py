@@ -38,6 +38,8 @@ PARAMETERS: Mapping[str, Mapping[str, Any]] = {
     "recv": {"size": REQUIRED, "dtype": REQUIRED, "src": None},
     "barrier": {},
     "destroy": {},
+    "first_rank": {},
+    "next_rank": {},
     "prepare_communication_buffer_for_model": {"model": REQUIRED},
     "graph_capture": {"graph_capture_context": None},
     "combine": {"hidden_states": REQUIRED, "is_sequence_parallel": False},
@@ -72,6 +74,21 @@ def _dispatched(args: Sequence[Any]) -> Arguments:
     return {"tensors": tensors, "extra_tensors": lists[0] if lists else []}
 
 
+def by_value(value: Any) -> Any:
+    """A value that travels, tensors in it by value."""
+    if isinstance(value, Tensor):
+        return value.for_bridge()
+    if isinstance(value, set):
+        return sorted(value)
+    if isinstance(value, Unserialisable):
+        return object()
+    if isinstance(value, list | tuple):
+        return type(value)(by_value(item) for item in value)
+    if isinstance(value, dict):
+        return {by_value(key): by_value(item) for key, item in value.items()}
+    return value
+
+
 @dataclass(frozen=True)
 class Context:
     """Where one rank makes a call.
@@ -91,27 +108,13 @@ class Context:
         """Its place in the group."""
         return self.group.member(self.rank).rank_in_group
 
-    def by_value(self, value: Any) -> Any:
-        """A value that travels, tensors in it by value."""
-        if isinstance(value, Tensor):
-            return value.for_bridge()
-        if isinstance(value, set):
-            return sorted(value)
-        if isinstance(value, Unserialisable):
-            return object()
-        if isinstance(value, list | tuple):
-            return type(value)(self.by_value(item) for item in value)
-        if isinstance(value, dict):
-            return {self.by_value(key): self.by_value(item) for key, item in value.items()}
-        return value
-
     def with_refs(self, value: Any) -> Any:
         """A map of tensors, with refs on this rank in their places."""
         if isinstance(value, Tensor):
             return self.put(value)
         if isinstance(value, dict):
             return {key: self.with_refs(item) for key, item in value.items()}
-        return value
+        return [self.with_refs(item) for item in value] if isinstance(value, list) else value
 
 
 Make: TypeAlias = Callable[[Context, Arguments], Given]
@@ -154,11 +157,11 @@ def _recv(context: Context, given: Arguments) -> Given:
 
 
 def _object(context: Context, given: Arguments) -> Given:
-    return (context.by_value(given["obj"]),), {"src_rank_in_group": given["src"]}
+    return (by_value(given["obj"]),), {"src_rank_in_group": given["src"]}
 
 
 def _object_list(context: Context, given: Arguments) -> Given:
-    return (context.by_value(given["obj_list"]),), {"src_rank_in_group": given["src"]}
+    return (by_value(given["obj_list"]),), {"src_rank_in_group": given["src"]}
 
 
 def _tensor_dict(context: Context, given: Arguments) -> Given:
@@ -169,7 +172,7 @@ def _tensor_dict(context: Context, given: Arguments) -> Given:
 
 
 def _send_object(context: Context, given: Arguments) -> Given:
-    return (context.by_value(given["obj"]),), _neighbour(context, given, "dst", 1)
+    return (by_value(given["obj"]),), _neighbour(context, given, "dst", 1)
 
 
 def _send_tensor_dict(context: Context, given: Arguments) -> Given:
@@ -229,10 +232,13 @@ CALLS: Mapping[str, tuple[str, Make]] = {
 }
 """For each method the bridge's, and how its arguments are made."""
 
+ON_CUDA: Mapping[str, tuple[str, Make]] = {"all_reduce": ("all_reduce", _tensor())}
+"""Those that do another thing in vLLM's CUDA code, which leaves their argument as it is."""
+
 OF_THE_GANG = ("all_gatherv", "dispatch", "dispatch_router_logits")
 """Methods of a gang alone, whose arguments are lists of refs of all members."""
 
-MEETINGS = frozenset({*CALLS, "destroy"}) - {
+MEETINGS = frozenset(CALLS) - {
     "send",
     "recv",
     "send_object",

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from tests.conformance.clients.python import attempt
 from tests.conformance.moments import Answer
 from tests.conformance.stage import Stage
-from tests.conformance.systems.vllm_calls import Arguments
+from tests.conformance.systems.vllm_calls import Arguments, by_value
 from tests.conformance.values import Tensor
 
 from rankbridge import Group
@@ -62,7 +62,7 @@ class Queues:
         assert method == "broadcast_object"
         queue = self._stage.gang.queue(key, group=group)
         writer = queue.writer_rank_in_group
-        value = given[group.ranks[writer]]["args"][0]
+        value = by_value(given[group.ranks[writer]]["args"][0])
         answer = attempt(lambda: queue.broadcast_object(value))
         if "error" in answer:
             return dict.fromkeys(given, answer)
@@ -77,9 +77,17 @@ class Queues:
         timeout = None if ended else given.get("timeout")
         match method:
             case "enqueue":
-                return attempt(lambda: there.enqueue(key, given["args"][0], group=group, timeout=timeout))
+                value = by_value(given["args"][0])
+                return attempt(lambda: there.enqueue(key, value, group=group, timeout=timeout))
             case "dequeue":
-                return attempt(lambda: there.dequeue(key, group=group, timeout=timeout))
+                return self._stage.fetched(attempt(lambda: there.dequeue(key, group=group, timeout=timeout)))
+            case "broadcast_object":
+                queue = self._stage.gang.queue(key, group=group)
+                if group.member(rank).rank_in_group != queue.writer_rank_in_group:
+                    return attempt(lambda: there.dequeue(key, group=group))
+                (value,) = given["args"]
+                answer = attempt(lambda: there.enqueue(key, value, group=group))
+                return {"ok": value} if "ok" in answer else answer
             case "shutdown":
                 answer = attempt(lambda: there.shut_down_queue(key, group=group))
                 return {"ok": None} if "ok" in answer else answer

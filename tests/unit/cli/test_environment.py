@@ -25,6 +25,13 @@ def test_what_the_command_line_says_comes_first() -> None:
     assert (it.rank, it.world_size, it.local_rank) == (1, 2, 1)
 
 
+def test_an_empty_variable_is_one_that_is_not_set() -> None:
+    nothing = dict.fromkeys([*HOSTS, "MASTER_ADDR", "FS_LOCAL_RANK", "TORCHELASTIC_RESTART_COUNT"], "")
+    assert read({**nothing, **MINIMAL}) == read(MINIMAL)
+    with pytest.raises(LaunchError, match="WORLD_SIZE is not set"):
+        read({**MINIMAL, "WORLD_SIZE": ""})
+
+
 @pytest.mark.parametrize("without", ["", "NUM_NODES", "LOCAL_WORLD_SIZE"])
 def test_hosts_are_said_by_their_number_or_their_size(without: str) -> None:
     it = read(HOSTS, without)
