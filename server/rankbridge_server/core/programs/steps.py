@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import cast
 
 from ..errors import BridgeError, invalid
@@ -89,10 +90,14 @@ class Repetition:
 
     def run(self) -> None:
         """Run its body as often as it says."""
-        first, *others = [step.run for step in self.body]
+        turn = [step.run for step in self.body]
+        if len(turn) == 1:
+            # Of loops the most usual, and the one in which a turn is shortest.
+            for run in repeat(turn[0], self._count):
+                run()
+            return
         for _ in range(self._count):
-            first()
-            for run in others:
+            for run in turn:
                 run()
 
 
