@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from collections.abc import Collection
 from typing import Any
 
 import numpy as np
+from tests.chaos.controllers.controller import Controller
 from tests.chaos.controllers.python import PythonController
 from tests.chaos.operations import Values
 from tests.chaos.pending import fill_queue, wait_pending
-from tests.chaos.scene import SHORT_TIMEOUT_S, Scene
+from tests.chaos.scene import CALL_TIMEOUT_S, PATIENCE_S, SHORT_TIMEOUT_S, Scene
 from tests.chaos.usage import SETTLE_S, Usage, settled, usage
 
 from rankbridge import Pending
@@ -20,6 +22,10 @@ _KEPT_ELEMENTS = 16 * 1024
 _AWAITS = 12
 # A thread or descriptor of gRPC or of the interpreter that comes with some first use, and stays.
 SLACK = 1
+# Segments of one controller: those that it keeps, those that the rank keeps for it, and those of a round's calls.
+_SEGMENTS = 12
+# Of so many bytes on, a rank copies with a second thread, which stays.
+_LARGE_BYTES = 8 << 20
 
 
 def kept(rank: int) -> Values:
@@ -33,8 +39,8 @@ def welcome(scene: Scene, ranks: Collection[int]) -> None:
     All controllers are connected to them by then, and the gang is whole.
     """
     if ranks:
-        # The client keeps a stream to each rank from the first call of all of them on.
-        scene.gang.barrier()
+        for it in scene.controllers.values():
+            _open_streams(scene, it)
     for rank in ranks:
         pid = scene.pids[rank] = scene.gang[rank].status().pid
         scene.kept[rank] = scene.gang[rank].put(kept(rank))
@@ -43,26 +49,56 @@ def welcome(scene: Scene, ranks: Collection[int]) -> None:
 
 
 def count_leaks(scene: Scene, seconds: float = SETTLE_S) -> dict[int, tuple[Usage, Usage]]:
-    """Finds what the present processes hold more than when they were new, after `seconds` at the latest.
+    """Finds what the present processes hold too much: more than when they were new, or too many segments.
+
+    Args:
+        scene: The gang.
+        seconds: That they have, all together, to let go of it.
 
     Returns:
         What each held then and holds now, by pid.
     """
     pairs: dict[int, tuple[Usage, Usage]] = {}
+    deadline = time.monotonic() + seconds
+    segments = _SEGMENTS * len(scene.controllers)
     for rank, pid in enumerate(scene.pids):
         then = scene.baseline[pid]
-        now = settled(pid, then, seconds)
+        most = Usage(then.threads + SLACK, then.fds + SLACK, 0, segments)
+        now = settled(pid, most, deadline - time.monotonic())
         pairs[pid] = then, now
-        for what, before, after in (
-            ("threads", then.threads, now.threads),
-            ("file descriptors", then.fds, now.fds),
+        for what, allowed, held in (
+            ("threads", most.threads, now.threads),
+            ("file descriptors", most.fds, now.fds),
+            ("segments of shared memory", most.segments, now.segments),
         ):
-            if after > before + SLACK:
-                scene.findings.leak(f"rank {rank} of {scene.size} had {before} {what}, and has {after}")
+            if held > allowed:
+                scene.findings.leak(
+                    f"rank {rank} of {scene.size} may hold {allowed} {what}, and holds {held}"
+                )
     return pairs
 
 
+def _open_streams(scene: Scene, controller: Controller) -> None:
+    """Has a client call in each way for which it keeps streams: all members of a group, and each rank's own part."""
+    for group, members in scene.groups.items():
+        controller.call_all("barrier", None, group=group, ranks=members, timeout=CALL_TIMEOUT_S)
+    operation_id = uuid.uuid4().hex
+    parts = [
+        controller.start(
+            rank, "barrier", None, {}, group="world", operation_id=operation_id, timeout=CALL_TIMEOUT_S
+        )
+        for rank in range(scene.size)
+    ]
+    for part in parts:
+        outcome = part.outcome(CALL_TIMEOUT_S + PATIENCE_S)
+        if outcome.error is not None:
+            raise outcome.error
+
+
 def _warm_up(scene: Scene, rank: int) -> None:
+    large = scene.gang[rank].put(np.zeros(_LARGE_BYTES, np.uint8))
+    scene.gang[rank].get(large)
+    scene.gang.release(large)
     operation_id = uuid.uuid4().hex
     pending = fill_queue(scene, PythonController(scene.gang), rank, operation_id)
     scene.gang[rank].poll(operation_id)

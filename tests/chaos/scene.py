@@ -195,10 +195,6 @@ class Scene:
                 self.findings.wrong_result(f"rank {rank} was not called, and its tensor became {told(got)}")
         self.release({rank: ref for rank, ref in begun.refs.items() if rank not in gone})
 
-    def finish(self, begun: Begun, allowed: Mapping[int, Allowed], struck: float) -> None:
-        """Waits for an operation's end, and judges it."""
-        self.judge(begun, self.collect(begun, struck), allowed)
-
     def good(self, operation: Operation, group: str) -> bool:
         """Does an operation that must succeed; False: it did not, and that has been noted."""
         begun = self.begin(operation, group)

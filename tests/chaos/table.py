@@ -14,13 +14,14 @@ def table(report: Report) -> str:
     lines = [*_times("fault", findings.times), "", *_times("client", findings.clients), ""]
     lines.extend(f"not tried: {kind}: {why}" for kind, why in findings.unavailable.items())
     threads = max((now.threads - then.threads for then, now in report.usage), default=0)
+    segments = max((now.segments for _, now in report.usage), default=0)
     fds = max((now.fds - then.fds for then, now in report.usage), default=0)
     lines += [
         f"rounds: {report.done}; operations judged: {findings.operations}, by "
         f"{_counts(findings.calls)} calls; formings: {report.formed} ({report.retried} more were tried)",
         f"wrong results: {len(findings.wrong)}; wrong errors: {len(findings.errors)}; hangs: {len(findings.hangs)}",
         f"leaks: {len(findings.leaks)}; most that one of {len(report.usage)} ranks holds more than when it was new: "
-        f"threads {threads:+d}, file descriptors {fds:+d}",
+        f"threads {threads:+d}, file descriptors {fds:+d}; segments of shared memory that one keeps: {segments}",
     ]
     if report.held:
         new, now = report.held

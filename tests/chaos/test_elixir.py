@@ -198,7 +198,7 @@ class Fate(Fault):
         assert isinstance(controller, ElixirController)
         begun = scene.begin(operation, group, absent={0})
         self.strike(controller.process)
-        scene.finish(begun, {1: Allowed(frozenset())}, 0.0)
+        scene.judge(begun, scene.collect(begun, 0.0), {1: Allowed(frozenset())})
 
 
 class Killed(Fate):

@@ -14,15 +14,25 @@ _ELASTIC = frozenset({"event_engine"})
 # Longer than `--data-timeout`: a thread that was in the backend when its generation ended is let go by then.
 SETTLE_S = 40.0
 _LOOK_EVERY_S = 0.05
+# Of the directories in which ranks have segments.
+_SHARED = "rankbridge-tensors-"
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Threads, file descriptors, and resident memory in KB. Without gRPC's elastic threads."""
+    """Threads without gRPC's elastic ones, file descriptors, resident memory in KB, and segments of shared memory.
+
+    The descriptors of segments are not among the others: a rank keeps some segments, to use them again.
+    """
 
     threads: int
     fds: int
     rss_kb: int
+    segments: int = 0
+
+    def exceeds(self, most: Usage) -> bool:
+        """Whether it holds more threads, descriptors or segments."""
+        return self.threads > most.threads or self.fds > most.fds or self.segments > most.segments
 
 
 def usage(pid: int) -> Usage:
@@ -33,26 +43,37 @@ def usage(pid: int) -> Usage:
         # It may end while it is looked at.
         with suppress(OSError):
             names.append((task / "comm").read_text().strip())
+    files = [_target(fd) for fd in (process / "fd").iterdir()]
+    segments = sum(it.parent.name.startswith(_SHARED) and it.name != "lock" for it in files)
     pages = int((process / "statm").read_text().split()[1])
     return Usage(
         threads=sum(name not in _ELASTIC for name in names),
-        fds=len(os.listdir(process / "fd")),
+        fds=len(files) - segments,
         rss_kb=pages * os.sysconf("SC_PAGE_SIZE") // 1024,
+        segments=segments,
     )
 
 
 def settled(pid: int, at_most: Usage, seconds: float = SETTLE_S) -> Usage:
-    """What a process holds when it is down to `at_most` threads and descriptors, or after `seconds`.
+    """What a process holds when that does not exceed `at_most`, or after `seconds`.
 
     Groups of a generation that is over are taken down in the background.
     """
+    now = usage(pid)
 
     def down() -> bool:
-        it = usage(pid)
-        return it.threads <= at_most.threads and it.fds <= at_most.fds
+        nonlocal now
+        now = usage(pid)
+        return not now.exceeds(at_most)
 
     until(down, seconds)
-    return usage(pid)
+    return now
+
+
+def _target(fd: Path) -> Path:
+    with suppress(OSError):
+        return fd.readlink()
+    return Path()
 
 
 def until(true: Callable[[], bool], seconds: float) -> bool:

@@ -7,12 +7,12 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
-from tests.chaos.checks import same, told
+from tests.chaos.checks import Allowed, same, told
 from tests.chaos.controllers.controller import Controller
 from tests.chaos.findings import Findings
 from tests.chaos.newcomers import kept, welcome
 from tests.chaos.pending import GangBrokenError
-from tests.chaos.scene import CALL_TIMEOUT_S, PAIR, PATIENCE_S, Scene
+from tests.chaos.scene import CALL_TIMEOUT_S, PAIR, PATIENCE_S, Begun, Scene
 
 from rankbridge import RankBridgeError, Ref
 
@@ -26,6 +26,13 @@ def is_whole(scene: Scene, struck: float) -> None:
     _one_reduction(scene)
     scene.findings.whole_after(time.monotonic() - struck)
     _look_around(scene, replaced=())
+
+
+def finish(scene: Scene, begun: Begun, allowed: Mapping[int, Allowed], struck: float) -> None:
+    """Waits for an operation's end, requires that the gang is whole then, and judges the operation."""
+    outcomes = scene.collect(begun, struck)
+    is_whole(scene, struck)
+    scene.judge(begun, outcomes, allowed)
 
 
 def make_whole(scene: Scene, struck: float, survivor: int, *, replaced: Collection[int] = ()) -> None:

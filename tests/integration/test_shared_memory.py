@@ -10,6 +10,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -468,3 +469,59 @@ def test_what_was_killed_with_its_agent_is_removed_by_the_next_that_starts(tmp_p
         running.process.wait(DEADLINE_S)
     with up(tmp_path, 1, "fake"):
         assert not any(directory.exists() for directory in left)
+
+
+def test_of_sizes_that_grow_a_rank_keeps_few(tmp_path: Path) -> None:
+    with (
+        up(tmp_path, 1, "fake") as running,
+        rankbridge.connect(running.description, shared_memory=False) as other,
+        rankbridge.connect(running.description) as gang,
+    ):
+        (pid,) = running.pids
+        for mib in range(1, 25):
+            ref = other[0].put(np.full(mib * MIB, mib, np.uint8))
+            assert fetched(gang[0], ref)[-1] == mib
+            kept = [path.stat().st_size for path in files(pid)]
+            # Free ones, and the one that came last.
+            assert len(kept) <= 6
+            assert sum(kept) < 6 * (mib + 1) * MIB
+        assert gang[0].transfers == rankbridge.Transfers(shared=24)
+
+
+@pytest.mark.parametrize("given", [MIB, 2 * MIB])
+def test_wrong_and_closed_sessions_cost_no_memory_on_the_rank(tmp_path: Path, given: int) -> None:
+    with (
+        up(tmp_path, 1, "fake", ["--max-shared-bytes", str(16 * MIB)]) as running,
+        rankbridge.connect(running.description) as gang,
+    ):
+        array = random(given)
+        ref = gang[0].put(array)
+        for turn in range(1, 13):
+            with gang.session():
+                closed = gang[0].put(array)
+                assert np.array_equal(fetched(gang[0], closed), array)
+            with pytest.raises(rankbridge.UnknownSessionError):
+                gang[0].get(closed)
+            with pytest.raises(rankbridge.WrongSessionError):
+                gang[0].get(replace(ref, session_id=""))
+            assert np.array_equal(fetched(gang[0], ref), array)
+            assert (gang[0].transfers.shared, gang[0].transfers.streamed) == (1 + 3 * turn, 2 * turn)
+        (pid,) = running.pids
+        assert len(files(pid)) <= 6
+
+
+def test_a_session_that_is_closed_and_opened_again_shares_memory_again(tmp_path: Path) -> None:
+    with (
+        up(tmp_path, 1, "fake", ["--max-shared-bytes", str(16 * MIB)]) as running,
+        rankbridge.connect(running.description) as gang,
+    ):
+        given = random(2 * MIB)
+        array = fetched(gang[0], gang[0].put(given))
+        for turn in range(8):
+            ref = gang[0].put(given)
+            assert all(np.array_equal(fetched(gang[0], ref), given) for _ in range(2))
+            # One finds that its memory is gone, and is streamed.
+            assert (gang[0].transfers.shared, gang[0].transfers.streamed) == (5 + 2 * turn, turn)
+            gang[0].close_session(gang.session_id)
+            gang[0].open_session(gang.session_id)
+        assert np.array_equal(array, given)

@@ -13,8 +13,8 @@ defmodule RankBridge.SharedMemory do
 
   # From so many bytes on; with fewer, a stream takes as long.
   @least 1_048_576
-  # That there is no such memory, or no such session of it. Whether the tensor's own is open, the stream finds out.
-  @gone [:unknown_shared_memory, :wrong_session, :unknown_session]
+  # Of the tensor, or of the memory. Whether the tensor's own is open, the stream finds out.
+  @session [:wrong_session, :unknown_session]
   @never [:unsupported_operation, :protocol]
 
   @type failure :: {:stream, String.t()} | {:error, Error.t()}
@@ -132,8 +132,14 @@ defmodule RankBridge.SharedMemory do
         Segments.give_back(table, target, segment)
         {:ok, value}
 
-      {:error, %Error{reason: reason} = error} when reason in @gone ->
+      {:error, %Error{reason: :unknown_shared_memory} = error} ->
+        # The rank was replaced, or the session was closed and opened again.
+        Segments.give_up(table, target, segment)
         Segments.forget(table, target)
+        {:stream, error.message}
+
+      {:error, %Error{reason: reason} = error} when reason in @session ->
+        Segments.give_up(table, target, segment)
         {:stream, error.message}
 
       failure ->
@@ -208,9 +214,16 @@ defmodule RankBridge.SharedMemory do
       ids ->
         request = %V1.CloseSharedMemoryRequest{session_id: view.session_id, memory_ids: ids}
         call = call(V1.RefService.close_shared_memory(), "close_shared_memory", until)
-        heard? = match?({:ok, _closed}, Calls.one(view, rank, request, call))
-        Segments.closed(view.memory, view.targets[rank], ids, heard?)
-        heard?
+
+        gone? =
+          case Calls.one(view, rank, request, call) do
+            {:ok, _closed} -> true
+            # They went with their session.
+            {:error, error} -> error.reason == :unknown_session
+          end
+
+        Segments.closed(view.memory, view.targets[rank], ids, gone?)
+        gone?
     end
   end
 

@@ -3,8 +3,9 @@ defmodule RankBridge.SharedMemoryTest do
 
   use ExUnit.Case, async: true
 
-  alias RankBridge.{Dtype, Gang, SharedMemory, Tensor}
+  alias RankBridge.{Dtype, Gang, Sessions, SharedMemory, Tensor}
   alias RankBridge.Gang.View
+  alias RankBridge.Proto.V1
   alias RankBridge.SharedMemory.Segments
   alias RankBridge.Test.{LiveRanks, OsProcess}
 
@@ -146,6 +147,63 @@ defmodule RankBridge.SharedMemoryTest do
     LiveRanks.stop(ranks)
   end
 
+  test "the few free segments are those that were used last" do
+    table = Segments.new()
+
+    segments =
+      for mib <- 1..6 do
+        memory = %V1.SharedMemory{id: "#{mib}", path: "/#{mib}", bytes: mib * 10 * @mib}
+        segment = Segments.keep(table, "unix:a", memory)
+        Segments.give_back(table, "unix:a", segment)
+        assert {:ok, ^segment} = Segments.take(table, "unix:a", memory.bytes)
+        Segments.give_back(table, "unix:a", segment)
+        segment
+      end
+
+    assert length(:ets.match_object(table, {:_, :_, :_, :free})) == 4
+    {id, _path, _room} = List.last(segments)
+    refute id in Segments.unwanted(table, "unix:a", false)
+  end
+
+  test "wrong and closed sessions cost no memory on the rank" do
+    ranks = LiveRanks.start(1, "fake", ["--max-shared-bytes", "#{16 * @mib}"])
+    gang = gang(ranks)
+    tensor = uint8(large())
+    ref = RankBridge.put!(gang, 0, tensor)
+
+    for session <- 1..12 do
+      assert RankBridge.get!(gang, ref) == tensor
+      closed = %{ref | session_id: "closed #{session}"}
+      assert {:error, %{reason: :unknown_session}} = RankBridge.get(gang, closed)
+      unowned = %{ref | session_id: ""}
+      assert {:error, %{reason: :wrong_session}} = RankBridge.get(gang, unowned)
+    end
+
+    assert %{shared: 13, streamed: 24} = transfers(gang)
+    assert length(files(gang)) <= 6
+    LiveRanks.stop(ranks)
+  end
+
+  test "a session that is closed and opened again shares memory again" do
+    ranks = LiveRanks.start(1, "fake", ["--max-shared-bytes", "#{16 * @mib}"])
+    gang = gang(ranks)
+    {:ok, view} = View.fetch(gang)
+    tensor = uint8(large())
+
+    for turn <- 1..6 do
+      ref = RankBridge.put!(gang, 0, tensor)
+      assert RankBridge.get!(gang, ref) == tensor
+      assert RankBridge.get!(gang, ref) == tensor
+      # One finds that its memory is gone, and is streamed.
+      assert %{shared: shared, streamed: streamed} = transfers(gang)
+      assert {shared, streamed} == {3 * turn - (turn - 1), turn - 1}
+      :ok = Sessions.close(view, 60_000)
+      :ok = Sessions.open(view)
+    end
+
+    LiveRanks.stop(ranks)
+  end
+
   test "what a caller died with is given up", %{ranks: ranks} do
     gang = gang(ranks["fake"])
     tensor = uint8(large())
@@ -181,6 +239,9 @@ defmodule RankBridge.SharedMemoryTest do
     assert directory(gang, 1) != before
     LiveRanks.stop(ranks)
   end
+
+  defp files(gang),
+    do: gang |> directory(0) |> Elixir.File.ls!() |> List.delete("lock")
 
   defp directory(gang, rank) do
     {:ok, view} = View.fetch(gang)

@@ -17,7 +17,8 @@ MAX_VIEWS = 4
 """Segments of one rank that arrays of the caller's show at a time. More would be new ones each time, which takes longer
 than copying out of one that has been used before."""
 
-_MAX_FREE = 4
+# All that arrays have shown, and one to copy out of.
+_MAX_FREE = MAX_VIEWS + 1
 _MAX_LENT = 4
 _POPULATE = getattr(mmap, "MAP_POPULATE", 0)
 
@@ -63,6 +64,9 @@ class _Loan:
     def __del__(self) -> None:
         if self.epoch == self._pool.epoch:
             self._pool.returned.append(self)
+        else:
+            # Only the id: the memory itself is let go of now.
+            self._pool.orphans.append(self.segment.id)
 
 
 class Pool:
@@ -72,6 +76,7 @@ class Pool:
         off: Why this rank shares no memory with this process; empty: it may.
         epoch: How often everything was forgotten.
         returned: Loans that have ended, to be looked at by whoever comes next.
+        orphans: Ids of segments whose loans have ended after they were forgotten.
     """
 
     def __init__(self) -> None:
@@ -79,6 +84,7 @@ class Pool:
         self.off = ""
         self.epoch = 0
         self.returned: deque[_Loan] = deque()
+        self.orphans: deque[str] = deque()
         self._lock = threading.Lock()
         self._free: list[Segment] = []
         self._unwanted: list[str] = []
@@ -100,9 +106,7 @@ class Pool:
         """Nobody uses the segment."""
         with self._lock:
             self._free.append(segment)
-            for surplus in self._free[:-_MAX_FREE]:
-                self._drop(surplus)
-            del self._free[:-_MAX_FREE]
+            self._keep_few(_MAX_FREE)
 
     def give_up(self, segment: Segment) -> None:
         """The rank may use the segment at any time: it is not used again."""
@@ -110,23 +114,19 @@ class Pool:
             self._drop(segment)
 
     def forget(self) -> None:
-        """The segments are used no more: the rank does not know them, or this process needs no others."""
+        """No segment is used again: the rank knows none any more, or is to close those that it does know."""
         with self._lock:
             self.epoch += 1
-            self.returned.clear()
-            self._views = 0
-            self._free.clear()
+            self._take_back()
+            self._keep_few(0)
             self._lent.clear()
-            self._unwanted.clear()
 
     def unwanted(self, *, all_free: bool = False) -> list[str]:
         """Ids that the rank is to be told to close; told once. `all_free`: with all that nobody uses."""
         with self._lock:
             self._take_back()
             if all_free:
-                for segment in self._free:
-                    self._drop(segment)
-                self._free.clear()
+                self._keep_few(0)
             ids, self._unwanted = self._unwanted, []
             return ids
 
@@ -180,19 +180,25 @@ class Pool:
         memory._rankbridge_loan = _Loan(segment, epoch, self)  # type: ignore[attr-defined]
         return memoryview(memory).cast("B")
 
+    def _keep_few(self, most: int) -> None:
+        for _ in range(len(self._free) - most):
+            self._drop(self._free.pop(0))
+
     def _drop(self, segment: Segment) -> None:
         self._unwanted.append(segment.id)
 
     def _take_back(self) -> None:
         while self.returned:
             loan = self.returned.popleft()
-            if loan.epoch != self.epoch:
-                continue
             self._views -= 1
-            if loan.forks == _forks:
+            if loan.epoch == self.epoch and loan.forks == _forks:
                 self._free.append(loan.segment)
             else:
                 self._drop(loan.segment)
+        while self.orphans:
+            self._views -= 1
+            self._unwanted.append(self.orphans.popleft())
+        self._keep_few(_MAX_FREE)
 
 
 def fitting(nbytes: int) -> int:

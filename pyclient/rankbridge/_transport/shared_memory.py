@@ -98,10 +98,14 @@ class SharedMemory:
                 transfer.fill(segment.memory(transfer.nbytes))
             made = transfer.make(self._session_id, segment.id)
             answer = yield replace(made, deadline=_left(until))
-        except (errors.UnknownSharedMemoryError, errors.SessionError) as error:
-            # Of a rank that was replaced, or a session that was closed. Whether the tensor's own is open, the stream
-            # finds out.
+        except errors.UnknownSharedMemoryError as error:
+            # The rank was replaced, or the session was closed and opened again.
+            pool.give_up(segment)
             pool.forget()
+            raise _Stream(error.message) from None
+        except errors.SessionError as error:
+            # Of the tensor, or of the memory. Whether the tensor's own is open, the stream finds out.
+            pool.give_up(segment)
             raise _Stream(error.message) from None
         except BaseException:
             # Whether the rank is done with the memory is not known.
@@ -174,7 +178,9 @@ class SharedMemory:
             try:
                 yield close_memory(call.rank, self._session_id, ids, _left(until))
             except BaseException as error:
-                pool.still_unwanted(ids)
+                # Without its session, a rank has none of them.
+                if not isinstance(error, errors.UnknownSessionError):
+                    pool.still_unwanted(ids)
                 if not isinstance(error, errors.RankBridgeError) or isinstance(
                     error, errors.CallCancelledError
                 ):

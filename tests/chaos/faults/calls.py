@@ -9,7 +9,7 @@ from tests.chaos.checks import Allowed
 from tests.chaos.faults.fault import Fault
 from tests.chaos.operations import Operation
 from tests.chaos.scene import SHORT_TIMEOUT_S, Scene
-from tests.chaos.wholeness import is_whole
+from tests.chaos.wholeness import finish
 
 from rankbridge import ErrorCode
 
@@ -31,8 +31,7 @@ class Mismatch(Fault):
             rank: Allowed(mismatch, members - {odd} if rank == odd else frozenset({odd}), False, True)
             for rank in members
         }
-        scene.finish(begun, allowed, struck)
-        is_whole(scene, struck)
+        finish(scene, begun, allowed, struck)
 
 
 class Missing(Fault):
@@ -46,8 +45,7 @@ class Missing(Fault):
         begun = scene.begin(operation, group, absent={missing}, timeout=SHORT_TIMEOUT_S)
         struck = time.monotonic()
         rule = Allowed(frozenset({ErrorCode.PEER_MISSING}), frozenset({missing}), False, True)
-        scene.finish(begun, dict.fromkeys(scene.groups[group], rule), struck)
-        is_whole(scene, struck)
+        finish(scene, begun, dict.fromkeys(scene.groups[group], rule), struck)
 
 
 class Cancel(Fault):
@@ -65,5 +63,4 @@ class Cancel(Fault):
         # One that was hung up on before it had heard the call has never heard of it.
         codes = frozenset({ErrorCode.CANCELLED, ErrorCode.UNKNOWN_OPERATION})
         rule = Allowed(codes, success=not self.absent, definite=True)
-        scene.finish(begun, dict.fromkeys(scene.groups[group], rule), struck)
-        is_whole(scene, struck)
+        finish(scene, begun, dict.fromkeys(scene.groups[group], rule), struck)

@@ -37,7 +37,7 @@ class DeadController(Fault):
         struck = time.monotonic()
         rule = Allowed(frozenset({ErrorCode.MISMATCH}), frozenset({self.victim}), definite=True)
         begun = scene.begin(operation, group)
-        scene.finish(begun, dict.fromkeys(scene.groups[group], rule), struck)
+        outcomes = scene.collect(begun, struck)
 
         def gone() -> bool:
             sessions = [it.session_id for status in scene.gang.status() for it in status.sessions]
@@ -46,6 +46,7 @@ class DeadController(Fault):
         if not until(gone, 3 * _LEASE_S + 2.0):
             scene.findings.wrong_error(f"the session of the dead controller lives: {session_id}")
         is_whole(scene, struck)
+        scene.judge(begun, outcomes, dict.fromkeys(scene.groups[group], rule))
 
 
 def _kill_python(scene: Scene, rank: int) -> str:

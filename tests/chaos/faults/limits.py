@@ -34,10 +34,11 @@ class FullSession(Fault):
             begun = scene.begin(reduction, group, timeout=SHORT_TIMEOUT_S)
             struck = time.monotonic()
             missing = Allowed(frozenset({ErrorCode.PEER_MISSING}), frozenset({full}), False, True)
-            scene.finish(begun, dict.fromkeys(scene.groups[group], missing) | {full: _FULL}, struck)
+            outcomes = scene.collect(begun, struck)
             controller.release(fillers)
+            is_whole(scene, struck)
+            scene.judge(begun, outcomes, dict.fromkeys(scene.groups[group], missing) | {full: _FULL})
             scene.good(reduction, group)
-        is_whole(scene, struck)
 
 
 class FullQueue(Fault):
@@ -51,14 +52,16 @@ class FullQueue(Fault):
         others = [rank for rank in scene.groups[group] if rank != full]
         queued = fill_queue(scene, scene.caller(full), full, "")
         # Alone: what the others ask for would end the first of those that are queued, and make room.
-        begun = scene.begin(operation, group, absent=others)
+        alone = scene.begin(operation, group, absent=others)
         struck = time.monotonic()
-        scene.finish(begun, {full: _FULL}, struck)
+        refused = scene.collect(alone, struck)
         begun = scene.begin(operation, group, absent={full}, timeout=SHORT_TIMEOUT_S)
+        outcomes = scene.collect(begun, struck)
         codes = frozenset({ErrorCode.PEER_MISSING, ErrorCode.MISMATCH})
         rule = Allowed(codes, frozenset({full}), success=False, definite=True)
-        scene.finish(begun, dict.fromkeys(others, rule), struck)
         for it in queued:
             it.cancel()
         wait_pending(scene, full, 0)
         is_whole(scene, struck)
+        scene.judge(alone, refused, {full: _FULL})
+        scene.judge(begun, outcomes, dict.fromkeys(others, rule))

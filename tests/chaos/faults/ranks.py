@@ -116,4 +116,5 @@ def _call_off(scene: Scene, begun: Begun) -> None:
     for pending in begun.pending.values():
         pending.cancel()
     codes = frozenset({ErrorCode.CANCELLED, ErrorCode.UNKNOWN_OPERATION})
-    scene.finish(begun, dict.fromkeys(begun.pending, Allowed(codes)), time.monotonic())
+    outcomes = scene.collect(begun, time.monotonic())
+    scene.judge(begun, outcomes, dict.fromkeys(begun.pending, Allowed(codes)))

@@ -95,10 +95,20 @@ def test_more_free_ones_than_are_of_use_are_closed(pool: Pool, files: Files) -> 
     segments = [held(pool, files) for _ in range(6)]
     for segment in segments:
         pool.give_back(segment)
-    assert pool.unwanted() == [segment.id for segment in segments[:2]]
+    assert pool.unwanted() == [segment.id for segment in segments[:1]]
     assert pool.unwanted() == []
-    assert pool.unwanted(all_free=True) == [segment.id for segment in segments[2:]]
+    assert pool.unwanted(all_free=True) == [segment.id for segment in segments[1:]]
     assert pool.take(MIB) is None
+
+
+def test_what_arrays_have_shown_is_kept_up_to_the_same_bound(pool: Pool, files: Files) -> None:
+    segments = [held(pool, files, pages * 4096) for pages in range(1, 13)]
+    for segment in segments:
+        view = pool.view(segment, 1)
+        assert view is not None
+        del view
+    assert pool.unwanted() == [segment.id for segment in segments[:7]]
+    assert pool.unwanted(all_free=True) == [segment.id for segment in segments[7:]]
 
 
 def test_a_view_has_its_segment_for_as_long_as_it_lives(pool: Pool, files: Files) -> None:
@@ -141,16 +151,22 @@ def test_the_mapping_of_what_was_lent_is_used_when_it_comes_again(pool: Pool, fi
     assert [new is old for new, old in zip(again, segments, strict=True)] == [False] * 2 + [True] * 4
 
 
-def test_of_a_rank_that_knows_none_nothing_is_kept(pool: Pool, files: Files) -> None:
-    memory = files.make(MIB)
-    view = pool.view(pool.map(memory), 1)
-    pool.give_back(held(pool, files))
-    pool.lend(held(pool, files))
-    pool.give_up(held(pool, files))
+def test_what_was_forgotten_is_not_used_again_and_closed(pool: Pool, files: Files) -> None:
+    shown, ended, free, lent, given_up = segments = [held(pool, files) for _ in range(5)]
+    view = pool.view(shown, 1)
+    assert pool.view(ended, 1) is not None
+    pool.give_back(free)
+    pool.lend(lent)
+    pool.give_up(given_up)
     pool.forget()
-    del view
     assert pool.take(MIB) is None
-    assert pool.unwanted(all_free=True) == []
+    assert sorted(pool.unwanted()) == sorted(it.id for it in segments if it not in (shown, lent))
+    # It is an array's still: one of those that there may be.
+    views = [pool.view(held(pool, files), 1) for _ in range(MAX_VIEWS)]
+    assert views.count(None) == 1
+    del view
+    assert pool.unwanted() == [shown.id]
+    assert pool.view(held(pool, files), 1) is not None
 
 
 FORKING = """

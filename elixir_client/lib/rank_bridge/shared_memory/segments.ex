@@ -54,14 +54,14 @@ defmodule RankBridge.SharedMemory.Segments do
     {memory.id, memory.path, memory.bytes}
   end
 
-  @doc "The caller uses a segment no more."
+  @doc "The caller uses a segment no more. It is free; others are given up where there are too many."
   @spec give_back(table(), String.t(), segment()) :: :ok
   def give_back(table, target, segment) do
-    row = {{target, :_}, :_, :_, :free}
-    free = in_table(0, fn -> :ets.select_count(table, [{row, [], [true]}]) end)
-    to = if free < @most_free, do: :free, else: :unwanted
-    _ = move(table, target, segment, self(), to)
-    :ok
+    # Counted when it is free: of several that are given back at once, the last sees all.
+    _ = move(table, target, segment, self(), :free)
+    free = free(table, target)
+    others = List.delete(free, segment)
+    give_up_free(table, target, Enum.take(others, max(0, length(free) - @most_free)))
   end
 
   @doc "The rank may use a segment at any time: nobody else does."
@@ -78,12 +78,17 @@ defmodule RankBridge.SharedMemory.Segments do
     :ok
   end
 
-  @doc "The rank knows none of its segments any more."
+  @doc "The rank does not know a segment, and perhaps none: those that are free are given up."
   @spec forget(table(), String.t()) :: :ok
-  def forget(table, target) do
-    _ = in_table(true, fn -> :ets.match_delete(table, {{target, :_}, :_, :_, :_}) end)
-    :ok
+  def forget(table, target), do: give_up_free(table, target, free(table, target))
+
+  defp free(table, target) do
+    rows = in_table([], fn -> :ets.match_object(table, {{target, :_}, :_, :_, :free}) end)
+    for {{_target, id}, path, room, :free} <- rows, do: {id, path, room}
   end
+
+  defp give_up_free(table, target, segments),
+    do: Enum.each(segments, &move(table, target, &1, :free, :unwanted))
 
   @doc """
   Ids that the rank is to be told to close, which the caller has until they are `closed/4`. `all_free?`: with all that
@@ -100,13 +105,13 @@ defmodule RankBridge.SharedMemory.Segments do
         do: id
   end
 
-  @doc "What has become of segments that were to be closed: whether the rank has heard of it."
+  @doc "What has become of segments that were to be closed: whether the rank has them no more."
   @spec closed(table(), String.t(), [String.t()], boolean()) :: :ok
-  def closed(table, target, ids, heard?) do
+  def closed(table, target, ids, gone?) do
     for id <- ids, key = {target, id} do
       _ =
         in_table(true, fn ->
-          if heard?,
+          if gone?,
             do: :ets.delete(table, key),
             else: :ets.update_element(table, key, {4, :unwanted})
         end)
