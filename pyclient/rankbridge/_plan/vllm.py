@@ -1,4 +1,4 @@
-"""Procedures of vLLM's ``GroupCoordinator``: one operation in several groups at once, with lists by rank of the gang."""
+"""Procedures of vLLM's ``GroupCoordinator``: one operation in several groups at once, with lists by rank."""
 
 from __future__ import annotations
 
