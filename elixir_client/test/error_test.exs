@@ -7,6 +7,7 @@ defmodule RankBridge.ErrorTest do
   alias RankBridge.Transport.Status
 
   doctest RankBridge.Error
+  doctest RankBridge.Error.RankDetail
 
   test "every code of the protocol has a reason of its own" do
     reasons =
@@ -55,7 +56,7 @@ defmodule RankBridge.ErrorTest do
 
     assert Exception.message(error) ==
              "mismatch at rank 2 in all_reduce of group \"tp\": m; expected float32[2], got float32[3]; " <>
-               "rank 3 missing (late); some ranks may have done it"
+               "some ranks may have done it\n  rank 3 missing: late"
   end
 
   test "a lost rank is whom its loss is about, whoever reports it" do

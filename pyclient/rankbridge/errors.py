@@ -230,7 +230,14 @@ class RankBridgeError(Exception):
         self.ranks = tuple(ranks)
 
     def __str__(self) -> str:
-        """Gives code and message, and of rank, operation, group and both sides what the message leaves out."""
+        """Gives code and message, and of rank, operation, group and both sides what the message leaves out.
+
+        A line for each distinct part follows, with the ranks that have it::
+
+            MISMATCH: rank 0, group 'world', all_reduce: the members asked for different things
+              ranks 0-2 arrived: all_reduce dtype=float32 shape=[3] op=sum #1
+              rank 3 disagrees: all_reduce dtype=float32 shape=[3] op=max #1
+        """
         place = [
             f"rank {self.rank}" if self.rank is not None else "",
             f"group {self.group!r}" if self.group else "",
@@ -239,13 +246,44 @@ class RankBridgeError(Exception):
         before = ", ".join(part for part in place if part and not _names(self.message, part))
         parts = [f"{self.code}: {before}: {self.message}" if before else f"{self.code}: {self.message}"]
         sides = f"expected {self.expected or 'nothing'}, got {self.got or 'nothing'}"
-        if (self.expected or self.got) and sides not in self.message:
+        shown = self.expected and any(detail.detail == self.expected for detail in self.ranks)
+        if (self.expected or self.got) and sides not in self.message and not shown:
             parts.append(sides)
-        if self.ranks:
-            parts.append(", ".join(map(str, self.ranks)))
         if self.indefinite:
             parts.append("some ranks may have done it")
-        return "; ".join(parts)
+        return "\n  ".join(["; ".join(parts) + self._outcomes_in_short(), *_distinct(self.ranks)])
+
+    def _outcomes_in_short(self) -> str:
+        return ""
+
+
+def _distinct(ranks: Sequence[RankDetail]) -> list[str]:
+    """Gives a line for each distinct part, in the order of the first rank that has it."""
+    alike: dict[tuple[str, str], list[int]] = {}
+    for each in ranks:
+        alike.setdefault((each.state, each.detail), []).append(each.rank)
+    return [
+        f"{intervals(those)} {state}" + (f": {detail}" if detail else "")
+        for (state, detail), those in alike.items()
+    ]
+
+
+# A gang may have a thousand ranks.
+_MOST_RUNS = 8
+
+
+def intervals(ranks: Sequence[int]) -> str:
+    """Names ranks, those that follow each other as intervals: "ranks 0-2, 5"."""
+    runs: list[list[int]] = []
+    for rank in sorted(ranks):
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1][1] = rank
+        else:
+            runs.append([rank, rank])
+    named = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs[:_MOST_RUNS])
+    if len(runs) > _MOST_RUNS:
+        named += f" and {sum(last - first + 1 for first, last in runs[_MOST_RUNS:])} more"
+    return f"ranks {named}" if len(ranks) != 1 else f"rank {named}"
 
 
 def _names(message: str, part: str) -> bool:
@@ -469,22 +507,14 @@ class GangError(RankBridgeError):
 
     outcomes: tuple[Outcome[object], ...] = ()
 
-    def __str__(self) -> str:
-        """Gives the cause, then which ranks failed with what."""
+    def _outcomes_in_short(self) -> str:
         by_code: dict[ErrorCode, list[int]] = {}
         for outcome in self.outcomes:
             if outcome.error is not None:
                 by_code.setdefault(outcome.error.code, []).append(outcome.rank)
         failed = sum(map(len, by_code.values()))
-        codes = ", ".join(f"{code} at {_named(ranks)}" for code, ranks in by_code.items())
-        return f"{super().__str__()} [{failed} of {len(self.outcomes)} ranks failed: {codes}]"
-
-
-def _named(ranks: Sequence[int]) -> str:
-    # A gang may have a thousand ranks; their outcomes have all of them.
-    shown = ", ".join(map(str, ranks[:8]))
-    more = f" and {len(ranks) - 8} more" if len(ranks) > 8 else ""
-    return f"rank{'s' if len(ranks) > 1 else ''} {shown}{more}"
+        codes = ", ".join(f"{code} at {intervals(ranks)}" for code, ranks in by_code.items())
+        return f" [{failed} of {len(self.outcomes)} ranks failed: {codes}]"
 
 
 _GANG_CLASSES: dict[type[RankBridgeError], type[GangError]] = {}

@@ -169,12 +169,13 @@ defmodule RankBridge.Error do
       if(error.group != "", do: " of group #{inspect(error.group)}", else: "")
     ]
 
+    shown? = Enum.any?(error.ranks, &(&1.detail == error.expected and error.expected != ""))
+
     sides =
-      if error.expected != "" or error.got != "",
+      if (error.expected != "" or error.got != "") and not shown?,
         do: ["expected #{or_nothing(error.expected)}, got #{or_nothing(error.got)}"],
         else: []
 
-    ranks = if error.ranks != [], do: [Enum.map_join(error.ranks, ", ", &to_string/1)], else: []
     failed = for {_rank, %__MODULE__{} = outcome} <- error.outcomes, do: outcome
 
     count =
@@ -184,10 +185,10 @@ defmodule RankBridge.Error do
 
     unknown = if error.indefinite, do: ["some ranks may have done it"], else: []
 
-    Enum.join(
-      ["#{error.reason}#{place}: #{error.message}"] ++ sides ++ ranks ++ count ++ unknown,
-      "; "
-    )
+    head =
+      Enum.join(["#{error.reason}#{place}: #{error.message}"] ++ sides ++ count ++ unknown, "; ")
+
+    Enum.join([head | RankDetail.lines(error.ranks)], "\n  ")
   end
 
   defp or_nothing(""), do: "nothing"

@@ -107,7 +107,12 @@ class Failure:
 
     def __str__(self) -> str:
         where = f"{self.place}: " if self.place else ""
-        sides = f" (expected {self.expected}, got {self.got})" if self.expected or self.got else ""
+        shown = self.expected and any(it.detail == self.expected for it in self.ranks)
+        sides = (
+            f" (expected {self.expected}, got {self.got})"
+            if (self.expected or self.got) and not shown
+            else ""
+        )
         return f"{where}{self.message}{sides}"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from .admission.admission import Arrival, Notice, Ruling, Verdict
 from .admission.matching import Match, Post
-from .admission.verdicts import disagreement, told, unmatched
+from .admission.verdicts import disagreement, event_of, unmatched
 from .coordinator import Backend
 from .errors import BridgeError, ErrorCode, Phase, Place, RankDetail, RankState, unknown_group
 from .events import EventLog, Formed, Kind
@@ -101,7 +101,7 @@ class Generation:
 
     def noticed(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
         """Tell of the admissions of a group whose first rank this is."""
-        kind, detail = told(notice, group, ranks, self.number)
+        kind, detail = event_of(notice, group, ranks, self.number)
         self._events.add(kind, self.rank, self.number, detail)
 
     def get(self, name: str) -> Group | None:

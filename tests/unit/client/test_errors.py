@@ -53,7 +53,7 @@ def test_all_that_an_error_tells_is_kept() -> None:
     )
     assert str(error) == (
         "MISMATCH: rank 1, group 'tp', all_reduce: the members disagree; expected float32[4], got float32[8]; "
-        "rank 1 disagrees ([8]), rank 3 missing; some ranks may have done it"
+        "some ranks may have done it\n  rank 1 disagrees: [8]\n  rank 3 missing"
     )
 
 
@@ -190,7 +190,7 @@ def test_the_cause_among_many_errors_is_the_one_that_the_others_follow_from() ->
     assert not isinstance(error, rankbridge.PeerMissingError)
     assert (error.rank, error.__cause__) == (1, refused)
     assert not error.indefinite
-    assert "4 of 4 ranks failed: PEER_MISSING at ranks 0, 2, 3, UNKNOWN_REF at rank 1" in str(error)
+    assert "4 of 4 ranks failed: PEER_MISSING at ranks 0, 2-3, UNKNOWN_REF at rank 1" in str(error)
 
 
 def test_a_lost_rank_is_the_cause_before_the_connection_to_it() -> None:
@@ -208,8 +208,34 @@ def test_a_gangs_error_is_indefinite_as_soon_as_one_rank_has_done_it() -> None:
 
 def test_a_gangs_error_of_a_thousand_ranks_stays_readable() -> None:
     error = gang_error(_outcomes(*[rankbridge.PeerLostError("rank 7 is lost", rank=0)] * 1000))
-    assert "1000 of 1000 ranks failed: PEER_LOST at ranks 0, 1, 2, 3, 4, 5, 6, 7 and 992 more" in str(error)
+    assert "1000 of 1000 ranks failed: PEER_LOST at ranks 0-999]" in str(error)
     assert len(error.outcomes) == 1000
+    every_other = [rankbridge.PeerLostError("rank 7 is lost", rank=0), None] * 500
+    assert "500 of 1000 ranks failed: PEER_LOST at ranks 0, 2, 4, 6, 8, 10, 12, 14 and 492 more]" in str(
+        gang_error(_outcomes(*every_other))
+    )
+
+
+def test_ranks_with_equal_parts_are_shown_once() -> None:
+    mine, other = "all_reduce op=sum #1", "all_reduce op=max #1"
+    ranks = [
+        rankbridge.RankDetail(rank=rank, rank_in_group=rank, state=state, detail=detail)
+        for rank, state, detail in [
+            (0, "arrived", mine),
+            (1, "arrived", mine),
+            (2, "arrived", mine),
+            (3, "disagrees", other),
+            (5, "arrived", mine),
+            (4, "missing", ""),
+        ]
+    ]
+    error = rankbridge.MismatchError("they differ", rank=0, expected=mine, got=other, ranks=ranks)
+    assert str(error).splitlines() == [
+        "MISMATCH: rank 0: they differ",
+        "  ranks 0-2, 5 arrived: all_reduce op=sum #1",
+        "  rank 3 disagrees: all_reduce op=max #1",
+        "  rank 4 missing",
+    ]
 
 
 def test_errors_are_also_what_python_calls_them() -> None:

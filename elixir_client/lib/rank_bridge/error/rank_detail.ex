@@ -40,6 +40,33 @@ defmodule RankBridge.Error.RankDetail do
     }
   end
 
+  @doc """
+  A line for each distinct part, in the order of the first rank that has it.
+
+      iex> alias RankBridge.Error.RankDetail
+      iex> detail = %RankDetail{rank: 0, rank_in_group: 0, state: :arrived, detail: "op=sum"}
+      iex> missing = %RankDetail{rank: 3, rank_in_group: 3, state: :missing, detail: ""}
+      iex> RankDetail.lines([detail, %{detail | rank: 1}, missing])
+      ["ranks 0-1 arrived: op=sum", "rank 3 missing"]
+  """
+  @spec lines([t()]) :: [String.t()]
+  def lines(details) do
+    for {state, text} <- Enum.uniq(Enum.map(details, &{&1.state, &1.detail})) do
+      ranks = for %{state: ^state, detail: ^text, rank: rank} <- details, do: rank
+      "#{intervals(ranks)} #{state}" <> if(text == "", do: "", else: ": #{text}")
+    end
+  end
+
+  defp intervals(ranks) do
+    runs = Enum.chunk_while(Enum.sort(ranks), nil, &run/2, &{:cont, &1, nil})
+    named = Enum.map_join(runs, ", ", fn {a, z} -> if a == z, do: "#{a}", else: "#{a}-#{z}" end)
+    if length(ranks) == 1, do: "rank #{named}", else: "ranks #{named}"
+  end
+
+  defp run(rank, nil), do: {:cont, {rank, rank}}
+  defp run(rank, {first, last}) when rank == last + 1, do: {:cont, {first, rank}}
+  defp run(rank, run), do: {:cont, run, {rank, rank}}
+
   defimpl String.Chars do
     def to_string(%{detail: ""} = detail), do: "rank #{detail.rank} #{detail.state}"
     def to_string(detail), do: "rank #{detail.rank} #{detail.state} (#{detail.detail})"

@@ -13,10 +13,10 @@ from .admission import Arrival, Notice, Ruling, Straggling, Verdict
 from .matching import Match, Post
 
 
-def told(
+def event_of(
     notice: Notice, group: str, ranks: Sequence[int], generation: int
 ) -> tuple[Kind, Failure | Straggler]:
-    """What is told of a group's admissions, as an event. `ranks`: of the group, in the gang."""
+    """Makes the event of a notice about a group's admissions. `ranks`: of the group, in the gang."""
     operation = notice.arrival.contract.partition(" ")[0]
     if isinstance(notice, Straggling):
         after = list(enumerate(zip(ranks, notice.after, strict=True)))
