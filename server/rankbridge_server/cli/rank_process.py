@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from ..agent.messages import Line, Suspect
 from ..core.rank import Identity
-from ..links.local import LocalHub
+from ..links.pairs import PairLinkMaker
 from ..links.sockets import SocketLinkMaker
 from .nccl import limits_on
 from .settings import RankSettings
@@ -65,7 +65,7 @@ def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line
     """Serve all ranks of a gang on the fake backend until the agent is gone."""
     from ..backends.fake import FakeBackend, FakeHub
 
-    hub, links = FakeHub(), LocalHub(settings(0).straggler_after)
+    hub, links = FakeHub(), PairLinkMaker(settings(0).straggler_after)
 
     def sidecar(rank: int) -> Sidecar:
         identity = Identity(rank, size, local_rank=rank, fs_local_rank=rank, local_world_size=size)

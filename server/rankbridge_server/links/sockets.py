@@ -23,7 +23,8 @@ from . import wire
 from .follower import Follower
 from .heartbeat import Heartbeat
 from .leader import Leader
-from .link import Link, dial, listen
+from .link import Link
+from .listeners import Listener, SocketListener
 from .party import Party
 from .readers import Readers
 from .tls import LinkTls
@@ -53,9 +54,8 @@ class SocketLinkMaker:
     def __call__(self, generation: int, rank: int) -> Links:
         """Links of one generation, on a listener of their own. Raises OSError."""
         address = f"{self._address}.{generation}" if self._address.startswith("unix:") else self._address
-        return SocketLinks(
-            generation, rank, address, self._advertise, self._heartbeat, self._tls, self._patience
-        )
+        listener = SocketListener(address, self._advertise, self._tls)
+        return SocketLinks(generation, rank, listener, self._heartbeat, self._patience)
 
     def sweep(self) -> None:
         """Remove sockets that a killed process with the same address left behind."""
@@ -76,17 +76,14 @@ class SocketLinks:
         self,
         generation: int,
         rank: int,
-        address: str,
-        advertise: str,
+        listener: Listener,
         heartbeat: Heartbeat,
-        tls: LinkTls | None = None,
         patience: float = math.inf,
     ) -> None:
         self._generation = generation
         self.rank = rank
-        self._listener, bound = listen(address)
-        self._unlink = bound.removeprefix("unix:") if bound.startswith("unix:") else ""
-        self.address = f"{advertise}:{bound.rpartition(':')[2]}" if advertise and not self._unlink else bound
+        self._listener = listener
+        self.address = listener.address
         self._lock = threading.Lock()
         self._closed = False
         self._farewells_said = threading.Event()
@@ -103,7 +100,6 @@ class SocketLinks:
         # When it is full, there is word enough; who wakes may hold what the links thread waits for.
         self._wake_in.setblocking(False)
         self._heartbeat = heartbeat
-        self._tls = tls
         self._patience = patience
         self._noticed: Callable[[str, Sequence[int], Notice], None] | None = None
         self._next_look = 0.0
@@ -113,7 +109,6 @@ class SocketLinks:
     def start(self, addresses: Mapping[int, str], secret: bytes, ended: Callable[[Ended], None]) -> None:
         """Begin to accept links that know the secret."""
         self._addresses, self._secret, self._ended = addresses, secret, ended
-        self._listener.setblocking(False)
         self._readers.add(self._listener.fileno())
         self._readers.add(self._wake_out.fileno())
         self._thread = threading.Thread(target=self._run, name=f"links:{self._generation}", daemon=True)
@@ -249,11 +244,7 @@ class SocketLinks:
     def _dial(self, group: str, leader: int, timeout: float) -> Link:
         deadline = time.monotonic() + timeout
         try:
-            address = self._addresses[leader]
-            sock = dial(address, timeout)
-            if self._tls:
-                sock = self._tls.dialled(sock, address, deadline - time.monotonic())
-            link = Link(sock)
+            link = Link(self._listener.dial(self._addresses[leader], timeout))
         except OSError as error:
             raise ConnectionError(f"no link with rank {leader}: {error}") from error
         try:
@@ -332,11 +323,10 @@ class SocketLinks:
 
     def _accept(self) -> None:
         try:
-            sock, _ = self._listener.accept()
+            link = Link(self._listener.accept())
         except OSError:
             # The caller hung up before it was accepted.
             return
-        link = Link(self._tls.accepted(sock) if self._tls else sock)
         with self._lock:
             self._strangers[link.fileno()] = link
         self._readers.add(link.fileno())
@@ -389,12 +379,10 @@ class SocketLinks:
 
     def _close(self) -> None:
         self._listener.close()
-        for party in {party for party, _ in self._known.values()} | set(self._parties.values()):
+        for party in dict.fromkeys([*(party for party, _ in self._known.values()), *self._parties.values()]):
             party.dispose()
         for link in self._strangers.values():
             link.close()
         self._readers.close()
         self._wake_out.close()
         self._wake_in.close()
-        if self._unlink:
-            Path(self._unlink).unlink(missing_ok=True)
