@@ -104,6 +104,8 @@ class SocketLinks:
         self._noticed: Callable[[str, Sequence[int], Notice], None] | None = None
         self._next_look = 0.0
         self._next_beat = 0.0
+        # When a link has been silent for too long, unless it is heard before; it may be later than the next beat.
+        self._next_silence = math.inf
         self._thread: threading.Thread | None = None
 
     def start(self, addresses: Mapping[int, str], secret: bytes, ended: Callable[[Ended], None]) -> None:
@@ -281,11 +283,14 @@ class SocketLinks:
     def _run(self) -> None:
         while not self._closed:
             due = [at for party in list(self._parties.values()) if (at := party.expire()) is not None]
-            self._next_look = min([self._next_beat, *due])
+            self._next_look = min([self._next_beat, self._next_silence, *due])
             for fd in self._readers.wait(self._next_look - time.monotonic()):
                 self._look(fd)
-            if time.monotonic() >= self._next_beat:
-                self._beat()
+            now = time.monotonic()
+            if now >= min(self._next_beat, self._next_silence):
+                self._look_for_silence(now)
+            if now >= self._next_beat:
+                self._beat(now)
         # Who ends the generation may be another thread, which is still telling the others why.
         self._farewells_said.wait()
         self._close()
@@ -301,21 +306,29 @@ class SocketLinks:
             party, link = known
             party.receive(link)
 
-    def _beat(self) -> None:
-        now = time.monotonic()
-        late = now - self._next_beat > self._heartbeat.interval
+    def _look_for_silence(self, now: float) -> None:
+        """Lose ranks that have given no sign of life for too long."""
+        # Who was late himself has signs of life of others waiting to be read.
+        late = now - min(self._next_beat, self._next_silence) > self._heartbeat.interval
+        self._next_silence = math.inf
+        for _, link in self._linked():
+            until = link.heard + self._heartbeat.patience
+            if now < until:
+                self._next_silence = min(self._next_silence, until)
+            elif not late:
+                silent = now - link.heard
+                self.over(Ended(link.rank or 0, True, f"it gave no sign of life for {silent:.1f} s"))
+
+    def _linked(self) -> list[tuple[Party, Link]]:
+        """Links on which neither side has said goodbye."""
+        known = list(self._known.values())
+        return [(party, it) for party, it in known if self._parties.get(it.group) is party and not it.leaving]
+
+    def _beat(self, now: float) -> None:
         self._next_beat = now + self._heartbeat.interval
-        for party, link in list(self._known.values()):
-            if self._parties.get(link.group) is not party or link.leaving:
-                # One side has said goodbye.
-                continue
-            silent = now - link.heard
+        for party, link in self._linked():
             try:
-                # Who was late himself has signs of life of others waiting to be read.
-                if not late and silent > self._heartbeat.patience:
-                    self.over(Ended(link.rank or 0, True, f"it gave no sign of life for {silent:.1f} s"))
-                else:
-                    link.send(wire.BEAT)
+                link.send(wire.BEAT)
             except OSError:
                 party.receive(link)
         for link in [it for it in self._strangers.values() if now - it.heard > self._heartbeat.patience]:
