@@ -329,10 +329,11 @@ def test_a_name_that_is_taken_anywhere_is_refused_everywhere(gang: LocalGang) ->
     # It passes the check of ranks 0 and 2; that of rank 1 is circumvented.
     held = gang.ranks[1].queues()
     membership = gang.ranks[1]._current(0).get("world").membership  # type: ignore[union-attr]
+    assert membership is not None
     table, checked = membership.queues, threading.Event()
     end = table._ends.pop("q")
     # Its lane looks again before it arrives.
-    membership.lane.add(checked.wait)
+    membership.lane.add(lambda: until(checked.is_set))
     tasks = [begin(gang, rank, NEW_QUEUE, args) for rank in range(2)]
     table.add(end)
     checked.set()
