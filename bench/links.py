@@ -19,6 +19,7 @@ from pathlib import Path
 from rankbridge_server.core.admission.admission import Arrival, Ruling
 from rankbridge_server.links.heartbeat import Heartbeat
 from rankbridge_server.links.link import dial, listen
+from rankbridge_server.links.listeners import SocketListener
 from rankbridge_server.links.sockets import SocketLinks
 
 CONTRACT = "all_reduce dtype=float32 shape=[1] op=sum"
@@ -73,7 +74,7 @@ def admission(links: SocketLinks) -> Callable[[], None]:
 
 def serve(directory: Path, rank: int, size: int, blocks: int, report: Connection) -> None:
     """One rank: both ways, block by block; reports each side's times in seconds."""
-    links = SocketLinks(1, rank, f"unix:{directory}/links-{rank}", "", Heartbeat())
+    links = SocketLinks(1, rank, SocketListener(f"unix:{directory}/links-{rank}"), Heartbeat())
     report.send(links.address)
     links.start(dict(enumerate(report.recv())), b"secret", lambda ended: None)
     links.add_group("world", list(range(size)), TIMEOUT_S)

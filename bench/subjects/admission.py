@@ -14,9 +14,11 @@ from bench.subject import Timed, Ways, serve, timed
 def enter(place: Place) -> Mapping[str, Timed]:
     """Becomes a sidecar as far as its links go. They end with the process."""
     from rankbridge_server.links.heartbeat import Heartbeat
+    from rankbridge_server.links.listeners import SocketListener
     from rankbridge_server.links.sockets import SocketLinks
 
-    links = SocketLinks(1, place.rank, f"unix:{place.directory}/{place.rank}", "", Heartbeat(interval=1.0))
+    listener = SocketListener(f"unix:{place.directory}/{place.rank}")
+    links = SocketLinks(1, place.rank, listener, Heartbeat(interval=1.0))
     links.start(dict(enumerate(place.meet(links.address))), b"secret", lambda ended: None)
     links.add_group("world", list(range(place.size)), TIMEOUT_S)
     place.meet("linked")

@@ -18,7 +18,7 @@ from rankbridge_server.core.errors import ErrorCode, Failure
 from rankbridge_server.core.events import KEPT, MAX_WATCHES, Kind
 from rankbridge_server.core.limits import Limits
 from rankbridge_server.core.rank import Identity, Rank
-from rankbridge_server.links.local import LocalHub
+from rankbridge_server.links.pairs import PairLinkMaker
 from rankbridge_server.service.server import Server
 
 DEADLINE_S = 60.0
@@ -73,7 +73,7 @@ def test_a_watcher_is_told_at_once_how_the_rank_is(sidecar: Sidecar) -> None:
 
 
 def test_a_rank_that_was_never_formed_has_no_state(tmp_path: Path) -> None:
-    rank = Rank(Identity(3, 4, local_rank=0), FakeBackend(FakeHub()), LocalHub(), limits=Limits())
+    rank = Rank(Identity(3, 4, local_rank=0), FakeBackend(FakeHub()), PairLinkMaker(), limits=Limits())
     it = Sidecar(rank, tmp_path)
     watching = next(it.watch()).watching
     assert (watching.rank, watching.last, watching.HasField("state")) == (3, 0, False)

@@ -1,4 +1,4 @@
-"""A gang of real ranks in a simulation: fake backend, simulated links, and a forming that can fail anywhere."""
+"""A gang of real ranks in a simulation: fake backend, simulated sockets, and a forming that can fail anywhere."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from tests.model.simulation import Process, Simulation, answer_of
-from tests.support.simulated_links import Network
+from tests.support.simulated_sockets import Network
 
 from rankbridge_server.backends.fake import FakeBackend, FakeHub
 from rankbridge_server.core.coordinator import GroupDescription

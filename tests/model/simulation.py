@@ -1,31 +1,19 @@
 """Threads and time under a schedule: real code, one thread at a time, switched where it locks or waits.
 
-The modules of the server that make threads, locks, conditions, queues, futures or ask the time get those of a
-`Simulation` instead (`patched`). Which thread goes on at each switch is a function of the seed, so that a schedule
-can be played again. Nothing runs while the test looks, and time passes only when the test says so.
+The modules of the server that make threads, locks, conditions, queues, sockets or ask the time get those of a
+`Simulation` instead (`tests.model.patches`). Which thread goes on at each switch is a function of the seed, so that a
+schedule can be played again. Nothing runs while the test looks, and time passes only when the test says so.
 """
 
 from __future__ import annotations
 
-import contextlib
 import random
 import threading
-import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable
+from concurrent.futures import Future
 from enum import Enum, auto
-from queue import SimpleQueue
-from types import ModuleType
 from typing import Any, ClassVar
-
-from rankbridge_server.backends.fake import backend as fake_backend
-from rankbridge_server.backends.fake import meeting
-from rankbridge_server.core import generation, lane, rank, task
-from rankbridge_server.core.groups import forming, preparation
-from rankbridge_server.core.operations import outcomes
-from rankbridge_server.core.refs import reaper, refs
-from rankbridge_server.links import desk, waiting
 
 # Whether a thread that takes a lock lets another go first.
 PREEMPTION = 0.4
@@ -239,25 +227,29 @@ def _frozen(thread: SimulatedThread) -> bool:
 
 
 class SimulatedLock:
-    """A lock that its holder may take again. `shared`: of several processes, so that no switch happens within."""
+    """A lock. `shared`: of several processes, so that no switch happens within. `again`: for its holder, too."""
 
-    def __init__(self, simulation: Simulation, shared: bool = False) -> None:
+    def __init__(self, simulation: Simulation, shared: bool = False, again: bool = True) -> None:
         self._simulation = simulation
         self._shared = shared
+        self._again = again
         self._holder: SimulatedThread | Simulation | None = None
         self._depth = 0
         self._queue: deque[SimulatedThread] = deque()
 
-    def acquire(self) -> bool:
-        """Take it."""
+    def acquire(self, blocking: bool = True) -> bool:
+        """Take it; False when it is not free and `blocking` is not."""
         simulation = self._simulation
         if simulation.over:
             return True
         me = simulation.current or simulation
+        assert self._again or self._holder is not me, "its holder would wait for itself"
         if self._holder is not me:
             if not self._shared:
                 simulation.preempt()
             while self._holder is not None:
+                if not blocking:
+                    return False
                 assert isinstance(me, SimulatedThread), "the test itself would have to wait for a lock"
                 self._queue.append(me)
                 simulation.park(None)
@@ -335,6 +327,23 @@ class SimulatedCondition:
         self.notify(len(self._waiters))
 
 
+class SimulatedEvent:
+    """As `threading.Event`."""
+
+    def __init__(self, simulation: Simulation) -> None:
+        self._changed = SimulatedCondition(simulation=simulation)
+        self._set = False
+
+    def set(self) -> None:
+        with self._changed:
+            self._set = True
+            self._changed.notify_all()
+
+    def wait(self) -> bool:
+        with self._changed:
+            return self._changed.wait_for(lambda: self._set)
+
+
 class SimulatedFuture(Future[Any]):
     """A future whose `result` waits in simulated time."""
 
@@ -343,7 +352,7 @@ class SimulatedFuture(Future[Any]):
         self._condition: Any = SimulatedCondition(simulation=simulation)
 
 
-class _Queue:
+class SimulatedQueue:
     def __init__(self, simulation: Simulation) -> None:
         self._changed = SimulatedCondition(simulation=simulation)
         self._items: deque[Any] = deque()
@@ -358,8 +367,11 @@ class _Queue:
             self._changed.wait_for(lambda: bool(self._items))
             return self._items.popleft()
 
+    def empty(self) -> bool:
+        return not self._items
 
-class _Thread:
+
+class StartedThread:
     def __init__(
         self, simulation: Simulation, target: Callable[..., object], args: tuple[Any, ...], name: str
     ) -> None:
@@ -374,7 +386,7 @@ class _Thread:
         self._simulation.spawn(lambda: self._target(*self._args), owner, self._name)
 
 
-class _Executor:
+class SimulatedExecutor:
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
         self._futures: list[Future[Any]] = []
@@ -384,7 +396,7 @@ class _Executor:
         self._futures.append(future)
         return future
 
-    def __enter__(self) -> _Executor:
+    def __enter__(self) -> SimulatedExecutor:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -409,84 +421,3 @@ def answer_of(
 
     simulation.spawn(run, owner, "call")
     return future
-
-
-class _OrderedSet(dict[Any, None]):
-    """A set in the order in which its items came."""
-
-    def add(self, item: object) -> None:
-        self[item] = None
-
-    def discard(self, item: object) -> None:
-        self.pop(item, None)
-
-
-class _Threading:
-    """Stands for the module `threading`; threads outside the simulation get the real thing."""
-
-    def __init__(self, simulation: Simulation, shared: bool = False) -> None:
-        self._simulation = simulation
-        self._shared = shared
-
-    def Lock(self) -> Any:
-        it = self._simulation
-        return SimulatedLock(it, self._shared) if it.driving else threading.Lock()
-
-    def RLock(self) -> Any:
-        it = self._simulation
-        return SimulatedLock(it, self._shared) if it.driving else threading.RLock()
-
-    def Condition(self, lock: Any = None) -> Any:
-        it = self._simulation
-        if not it.driving:
-            return threading.Condition(lock)
-        return SimulatedCondition(lock, simulation=it, shared=self._shared)
-
-    def Thread(
-        self, target: Callable[..., object], args: Any = (), name: str = "", daemon: bool = True
-    ) -> Any:
-        if not self._simulation.driving:
-            return threading.Thread(target=target, args=args, name=name, daemon=daemon)
-        return _Thread(self._simulation, target, tuple(args), name)
-
-
-class _Time:
-    """Stands for the module `time`."""
-
-    def __init__(self, simulation: Simulation) -> None:
-        self._simulation = simulation
-
-    def monotonic(self) -> float:
-        return self._simulation.now if self._simulation.driving else time.monotonic()
-
-
-@contextlib.contextmanager
-def patched(simulation: Simulation) -> Iterator[None]:
-    """The server's modules take their threads and their time from the simulation."""
-
-    def either(simulated: Callable[..., Any], real: Callable[..., Any]) -> Callable[..., Any]:
-        return lambda *args, **kwargs: simulated(simulation) if simulation.driving else real(*args, **kwargs)
-
-    private, shared, clock = _Threading(simulation), _Threading(simulation, shared=True), _Time(simulation)
-    patches: list[tuple[ModuleType, str, object]] = [
-        *((module, "threading", private) for module in (generation, lane, outcomes, rank, reaper, refs)),
-        *((module, "threading", private) for module in (task, desk, waiting)),
-        *((module, "threading", shared) for module in (fake_backend, meeting)),
-        *((module, "time", clock) for module in (forming, preparation, reaper, refs, task, desk, meeting)),
-        (lane, "SimpleQueue", either(_Queue, SimpleQueue)),
-        (waiting, "Future", either(SimulatedFuture, Future)),
-        (forming, "ThreadPoolExecutor", either(_Executor, ThreadPoolExecutor)),
-        # A set of tasks is in the order of their addresses, which no seed repeats.
-        (generation, "set", _OrderedSet),
-    ]
-    saved = [(module, name, getattr(module, name, None)) for module, name, _ in patches]
-    for module, name, value in patches:
-        setattr(module, name, value)
-    try:
-        yield
-    finally:
-        for module, name, value in saved:
-            if value is None:
-                delattr(module, name)
-            else:
-                setattr(module, name, value)

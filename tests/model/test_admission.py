@@ -1,11 +1,12 @@
-"""Admission and desk beside a model that keeps everything and forgets nothing."""
+"""Admission and the leader of a group beside a model that keeps everything and forgets nothing."""
 
 from __future__ import annotations
 
 import math
+import socket
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import product
-from typing import ClassVar
 from unittest.mock import patch
 
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.model.settings import PURE
 
+from rankbridge.link.v1 import link_pb2 as pb
 from rankbridge_server.core.admission.admission import (
     REMEMBERED_FAILURES,
     Admission,
@@ -24,8 +26,13 @@ from rankbridge_server.core.admission.admission import (
     Straggling,
     Verdict,
 )
-from rankbridge_server.links import desk
-from rankbridge_server.links.desk import Desk
+from rankbridge_server.core.gang_calls.messages import Report
+from rankbridge_server.core.links import Ended
+from rankbridge_server.links import leader, wire
+from rankbridge_server.links.leader import Leader
+from rankbridge_server.links.link import Link
+from rankbridge_server.links.party import Switch
+from rankbridge_server.links.readers import Readers
 
 PLACES = st.integers(0, 3)
 ARRIVALS = st.builds(
@@ -215,96 +222,160 @@ class Clock:
         return self.now
 
 
-class DeskMachine(RuleBasedStateMachine):
-    """A desk with up to two groups of a gang of four, which it may lead later than their members come."""
+class Peer:
+    """The other end of a member's link. `early`: what it has said while the leader did not know the link."""
 
-    GROUPS: ClassVar = {"all": (2, 0, 1, 3), "two": (3, 1)}
+    def __init__(self, rank: int) -> None:
+        ours, self.socket = socket.socketpair()
+        self.link = Link(ours)
+        self.link.rank = rank
+        self.linked = False
+        self.early: list[Arrival] = []
+        self._frames = wire.Frames()
+
+    def verdicts(self) -> list[pb.Verdict]:
+        """What the leader has said since."""
+        try:
+            data = self.socket.recv(1 << 20, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return []
+        return [wire.parse(body).verdict for body in self._frames.feed(data)]
+
+
+class Unheeded(Switch):
+    """Nobody is told of anything; a lost link is a fault of the test."""
+
+    rank = 2
+
+    def look(self, due: float | None) -> None: ...
+
+    def forget(self, link: Link) -> None: ...
+
+    def over(self, ended: Ended) -> None:
+        raise AssertionError(ended)
+
+    def heard(self, letter: object) -> None: ...
+
+    def noticed(self, group: str, ranks: Sequence[int], notice: Notice) -> None: ...
+
+
+Ruled = tuple[int, int, str, Ruling, tuple[str | None, ...], tuple[bytes, ...]]
+"""A verdict as it has come: to which place, for what sequence and operation id, and what it says."""
+
+
+class LeaderMachine(RuleBasedStateMachine):
+    """The leader of a group of four, whose members may say something before the leader knows their links."""
+
+    RANKS = (2, 0, 1, 3)
 
     def __init__(self) -> None:
         super().__init__()
-        self.sent: list[tuple[int, str, Reply]] = []
-        self.tables: dict[str, Table] = {}
-        self.early: dict[str, list[tuple[int, Arrival, float]]] = {}
+        self.table = Table(len(self.RANKS))
         self.clock = Clock()
-        self.desk = Desk(lambda rank, group, reply: self.sent.append((rank, group, reply)), lambda *_: None)
-        self.patch = patch.object(desk, "time", self.clock)
+        self.readers = Readers()
+        self.leader = Leader("all", Unheeded(), self.readers, self.RANKS, math.inf)
+        self.peers = {place: Peer(rank) for place, rank in enumerate(self.RANKS) if place}
+        self.patch = patch.object(leader, "time", self.clock)
         self.patch.start()
 
     def teardown(self) -> None:
         self.patch.stop()
+        self.leader.dispose()
+        self.readers.close()
+        for peer in self.peers.values():
+            peer.link.close()
+            peer.socket.close()
 
-    @rule(group=st.sampled_from(["all", "two"]))
-    def lead(self, group: str) -> None:
-        """Members that came early count from when they came."""
-        if group in self.tables:
+    @rule(place=PLACES)
+    def link(self, place: int) -> None:
+        """What came early counts from now."""
+        peer = self.peers.get(place)
+        if peer is None or peer.linked:
             return
-        table = self.tables[group] = Table(len(self.GROUPS[group]))
-        expected: list[tuple[str, Said]] = []
-        for place, arrival, at in self.early.pop(group, []):
-            expected += [(group, it) for it in table.arrive(place, arrival, at)]
-        self.desk.lead(group, self.GROUPS[group])
-        self._compare(expected)
+        peer.linked = True
+        self.leader.attach(peer.link)
+        self.leader.receive(peer.link)
+        self._compare([it for early in peer.early for it in self.table.arrive(place, early, self.clock.now)])
 
-    @rule(group=st.sampled_from(["all", "two"]))
-    def leave(self, group: str) -> None:
-        """All that waited in the group is forgotten, without a word."""
-        self.tables.pop(group, None)
-        self.early.pop(group, None)
-        self.desk.leave(group)
-        self._compare([])
-
-    @rule(group=st.sampled_from(["all", "two"]), rank=PLACES, arrival=ARRIVALS)
-    def arrive(self, group: str, rank: int, arrival: Arrival) -> None:
-        ranks, table = self.GROUPS[group], self.tables.get(group)
-        if table is None:
-            early = self.early.setdefault(group, [])
-            if rank in ranks and ranks.index(rank) not in [place for place, _, _ in early]:
-                early.append((ranks.index(rank), arrival, self.clock.now))
-                assert self.desk.arrive(rank, group, arrival) == self.clock.now + arrival.timeout
+    @rule(place=PLACES, arrival=ARRIVALS)
+    def arrive(self, place: int, arrival: Arrival) -> None:
+        if place in self.table.waiters:
             return
-        if rank not in ranks or ranks.index(rank) in table.waiters:
-            with pytest.raises(ValueError, match="rank"):
-                self.desk.arrive(rank, group, arrival)
-            self._compare([])
+        peer = self.peers.get(place)
+        # On a link a timeout is in milliseconds, and one at least.
+        arrival = arrival._replace(timeout=max(0.001, arrival.timeout))
+        if peer is None:
+            self.leader._expect(arrival)
+            self.leader._announce(arrival)
+        elif not peer.early or peer.linked:
+            peer.socket.send(wire.pack_arrival("all", arrival))
+            if not peer.linked:
+                peer.early.append(arrival)
+                return
+            self.leader.receive(peer.link)
+        else:
             return
-        due = self.desk.arrive(rank, group, arrival)
-        self._compare([(group, it) for it in table.arrive(ranks.index(rank), arrival, self.clock.now)])
-        assert due == table.due
+        self._compare(self.table.arrive(place, arrival, self.clock.now))
 
-    @rule(
-        group=st.sampled_from(["all", "two"]),
-        rank=PLACES,
-        sequence=st.sampled_from([0, 0, 1]),
-        operation_id=st.sampled_from(["", "a", "b"]),
-    )
-    def withdraw(self, group: str, rank: int, sequence: int, operation_id: str) -> None:
-        ranks, table = self.GROUPS[group], self.tables.get(group)
-        self.desk.withdraw(rank, group, sequence, operation_id)
-        heard = table is not None and rank in ranks
-        answers = table.withdraw(ranks.index(rank), sequence, operation_id) if heard and table else []
-        self._compare([(group, it) for it in answers])
+    @rule(place=PLACES, sequence=st.sampled_from([0, 0, 1]), operation_id=st.sampled_from(["", "a", "b"]))
+    def withdraw(self, place: int, sequence: int, operation_id: str) -> None:
+        peer, arrival = self.peers.get(place), Arrival(sequence, operation_id, "sum", 1.0)
+        if peer is None:
+            self.leader.withdraw(arrival)
+        elif peer.linked:
+            peer.socket.send(wire.pack_withdrawal("all", arrival))
+            self.leader.receive(peer.link)
+        else:
+            return
+        self._compare(self.table.withdraw(place, sequence, operation_id))
+
+    @rule(place=PLACES, operation_id=st.sampled_from(["a", "b", "c"]))
+    def refuse(self, place: int, operation_id: str) -> None:
+        """A member says that it will not come for an operation."""
+        report = Report("all", place, 0, operation_id, b"", "UNKNOWN_REF", "why")
+        peer = self.peers.get(place)
+        if peer is None:
+            self.leader.report(report)
+        elif peer.linked:
+            peer.socket.send(wire.pack_report(report))
+            self.leader.receive(peer.link)
+        else:
+            return
+        self._compare(self.table.refuse(operation_id, report.verdict))
 
     @rule(seconds=st.sampled_from([0.0, 0.5, 1.0, 3.0]))
     def pass_time(self, seconds: float) -> None:
         self.clock.now += seconds
-        due = self.desk.expire()
-        expected = [
-            (group, it) for group, table in self.tables.items() for it in table.expire(self.clock.now)
-        ]
-        self._compare(expected)
-        assert due == min((it.due for it in self.tables.values() if it.due is not None), default=None)
+        due = self.leader.expire()
+        self._compare(self.table.expire(self.clock.now))
+        assert due == self.table.due
 
-    def _compare(self, expected: list[tuple[str, Said]]) -> None:
-        sent = [(rank, group, *said(reply)) for rank, group, reply in self.sent]
-        self.sent.clear()
-        wanted = [(self.GROUPS[group][it[0]], group, *it) for group, it in expected]
-        assert sorted(sent, key=lambda it: it[:2]) == sorted(wanted, key=lambda it: it[:2])
+    def _compare(self, expected: list[Said]) -> None:
+        ruled = [
+            (place, it.sequence, it.operation_id, *_said(wire.verdict_of(it)))
+            for place, peer in self.peers.items()
+            for it in peer.verdicts()
+        ]
+        mine, verdict = self.leader._expected, self.leader._verdict
+        if mine is not None and verdict is not None:
+            ruled.append((0, mine.sequence, mine.operation_id, *_said(verdict)))
+            self.leader._expected = None
+        wanted: list[Ruled] = [
+            (place, arrival.sequence, arrival.operation_id, ruling, members, payloads)
+            for place, arrival, ruling, members, payloads in expected
+        ]
+        assert sorted(ruled, key=lambda it: it[0]) == sorted(wanted, key=lambda it: it[0])
+        assert self.leader.due() == self.table.due
+
+
+def _said(verdict: Verdict) -> tuple[Ruling, tuple[str | None, ...], tuple[bytes, ...]]:
+    return verdict.ruling, tuple(member.arrival for member in verdict.members), verdict.payloads
 
 
 TestAdmission = AdmissionMachine.TestCase
 TestAdmission.settings = PURE
-TestDesk = DeskMachine.TestCase
-TestDesk.settings = PURE
+TestLeader = LeaderMachine.TestCase
+TestLeader.settings = PURE
 
 
 def test_every_schedule_of_four_steps_of_two_members_is_ruled_on_as_the_model_says() -> None:

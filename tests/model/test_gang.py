@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.model.gang import Fault, Forming, Member, begin_forming
 from tests.model.history import Call, History, element
+from tests.model.patches import patched
 from tests.model.settings import GANG
-from tests.model.simulation import Simulation, patched
-from tests.support.simulated_links import Network
+from tests.model.simulation import Simulation
 
 from rankbridge_server.backends.fake import FakeHub
 from rankbridge_server.core.coordinator import GroupDescription, ReduceOp
@@ -43,9 +43,8 @@ class GangMachine(RuleBasedStateMachine):
     @initialize(size=st.integers(2, 4), seed=st.integers(0, 1 << 16))
     def begin(self, size: int, seed: int) -> None:
         self.simulation = Simulation(seed)
-        self.stack.enter_context(patched(self.simulation))
+        self.network = self.stack.enter_context(patched(self.simulation))
         self.stack.callback(self.simulation.close)
-        self.network = Network(self.simulation)
         self.hub = FakeHub()
         self.size = size
         self.members = [self._member(rank) for rank in range(size)]
@@ -285,7 +284,6 @@ class GangMachine(RuleBasedStateMachine):
         for member in self.members:
             if member.stopped:
                 member.stopped, member.resumed = False, self.simulation.now
-        self.network.wake()
 
     def _form(self, members: list[Member], fault: Fault | None) -> None:
         groups = [GroupDescription("pair", (len(members) - 1, 0))] if len(members) > 1 else []

@@ -7,8 +7,9 @@ from contextlib import contextmanager, suppress
 from functools import partial
 
 from tests.model.gang import Fault, Member, begin_forming
-from tests.model.simulation import Simulation, patched
-from tests.support.simulated_links import Network
+from tests.model.patches import patched
+from tests.model.simulation import Simulation
+from tests.support.simulated_sockets import Network
 
 from rankbridge_server.backends.fake import FakeHub
 from rankbridge_server.core.coordinator import ReduceOp
@@ -22,10 +23,11 @@ ORDERS = range(1, 401)
 class Gang:
     """Formed ranks in a simulation."""
 
-    def __init__(self, simulation: Simulation, size: int) -> None:
-        self.simulation = simulation
+    def __init__(self, network: Network, size: int) -> None:
+        self.simulation = network.simulation
+        self.network = network
         self.tasks: list[Task] = []
-        self.network, hub = Network(simulation), FakeHub()
+        hub = FakeHub()
         self.members = [Member(rank, size, f"rank {rank}", hub, self.network) for rank in range(size)]
         for member in self.members:
             member.sidecar.open_session("s", 0.0)
@@ -64,9 +66,9 @@ class Gang:
 @contextmanager
 def gang(size: int, seed: int) -> Iterator[Gang]:
     simulation = Simulation(seed)
-    with patched(simulation):
+    with patched(simulation) as network:
         try:
-            yield Gang(simulation, size)
+            yield Gang(network, size)
         finally:
             simulation.close()
 

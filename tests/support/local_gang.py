@@ -1,4 +1,4 @@
-"""A gang within the test's process: fake backend, and local links unless told otherwise."""
+"""A gang within the test's process: fake backend, and links over socket pairs unless the test gives others."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from rankbridge_server.core.rank import Identity, Rank, State
 from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.refs.tensors import Arange, Full, Init, TensorSpec
 from rankbridge_server.core.task import Call
-from rankbridge_server.links.local import LocalHub
+from rankbridge_server.links.pairs import PairLinkMaker
 
 Args = TypeVar("Args")
 
@@ -62,12 +62,12 @@ class LocalGang:
         backends: Sequence[Backend] = (),
     ) -> None:
         """`hosts`: what each rank takes its host for; all one unless told. `backends`: of each rank; fake ones."""
-        hub, local = FakeHub(), LocalHub()
+        hub, pairs = FakeHub(), PairLinkMaker()
         self.ranks = [
             Rank(
                 Identity(rank=rank, world_size=size, local_rank=rank),
                 backends[rank] if backends else FakeBackend(hub),
-                links(rank) if links else local,
+                links(rank) if links else pairs,
                 limits=limits or Limits(),
                 data_timeout=data_timeout,
                 host_id=hosts[rank] if hosts else None,

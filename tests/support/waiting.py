@@ -6,10 +6,13 @@ import time
 from collections.abc import Callable
 
 PATIENCE_S = 30.0
+# Between two questions: who asks without a pause keeps the threads of its own process from making it true.
+PAUSE_S = 0.001
 
 
 def until(condition: Callable[[], bool]) -> None:
-    """Ask until the answer is yes; fail if it never is. Every question is a call, so this is no busy loop."""
+    """Ask until the answer is yes; fail if it never is."""
     deadline = time.monotonic() + PATIENCE_S
     while not condition():
         assert time.monotonic() < deadline, "it did not come true in time"
+        time.sleep(PAUSE_S)

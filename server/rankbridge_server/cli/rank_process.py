@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import resource
 import signal
 import threading
 from collections.abc import Callable
@@ -10,7 +11,7 @@ from dataclasses import replace
 
 from ..agent.messages import Line, Suspect
 from ..core.rank import Identity
-from ..links.local import LocalHub
+from ..links.pairs import PairLinkMaker
 from ..links.sockets import SocketLinkMaker
 from .nccl import limits_on
 from .settings import RankSettings
@@ -65,12 +66,15 @@ def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line
     """Serve all ranks of a gang on the fake backend until the agent is gone."""
     from ..backends.fake import FakeBackend, FakeHub
 
-    hub, links = FakeHub(), LocalHub(settings(0).straggler_after)
+    hub, links = FakeHub(), PairLinkMaker(settings(0).straggler_after)
 
     def sidecar(rank: int) -> Sidecar:
         identity = Identity(rank, size, local_rank=rank, fs_local_rank=rank, local_world_size=size)
         return Sidecar(identity, FakeBackend(hub), links, settings(rank))
 
+    # Each rank has a link from every member of the groups that it leads: more files than a shell lets a process open.
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     _serve(lambda: [sidecar(rank) for rank in range(size)], line)
 
 

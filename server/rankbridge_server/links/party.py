@@ -96,24 +96,26 @@ class Party(ABC):
     def admit(self, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
         """Say that this rank has come, call `arrived`, and wait for the verdict, at most `patience` seconds."""
         end = time.monotonic() + patience
-        with self._waiting:
-            try:
-                with self.lock:
-                    self._readers.take(self)
-                    self._expect(arrival)
-                    self._announce(arrival)
-                arrived()
-                while (verdict := self._verdict) is None:
-                    if self._closed:
-                        raise ConnectionError(self._closed)
-                    self._wait(end)
-                return verdict
-            finally:
-                with self.lock:
-                    self._expected = None
-                    self._leave_links()
-                if self._parted:
-                    self._give_back()
+        try:
+            with self._waiting:
+                try:
+                    with self.lock:
+                        self._readers.take(self)
+                        self._expect(arrival)
+                        self._announce(arrival)
+                    arrived()
+                    while (verdict := self._verdict) is None:
+                        if self._closed:
+                            raise ConnectionError(self._closed)
+                        self._wait(end)
+                    return verdict
+                finally:
+                    with self.lock:
+                        self._expected = None
+                        self._leave_links()
+        finally:
+            if self._parted:
+                self._give_back()
 
     def wait(self, has_work: Callable[[], bool]) -> bool:
         """Read the links until there is work for the lane; False: they are closed. See `core.links.Rest`."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import select
 import threading
 import time
@@ -99,13 +100,13 @@ class Readers:
         return not asked
 
     def wait(self, timeout: float) -> Sequence[int]:
-        """Where there is something to read; waits `timeout` seconds at most. For the links thread."""
+        """Where there is something to read; waits `timeout` seconds at most, or without end. For the links thread."""
         # In this order: a lane that leaves its links after this look finds that nobody has been asked.
         self._asked = False
         if self._left:
             self._asked = True
             timeout = min(timeout, TICK_S)
-        found = self._epoll.poll(max(0.0, timeout))
+        found = self._epoll.poll(None if timeout == math.inf else max(0.0, timeout))
         for party in list(self._left):
             self._look_at(party)
         return [fileno for fileno, _ in found]

@@ -14,7 +14,6 @@ from pathlib import Path
 
 from rankbridge.link.v1 import link_pb2 as pb
 
-from ..core.address import Address
 from ..core.admission.admission import Arrival, Notice, Verdict
 from ..core.admission.matching import Match, Post
 from ..core.gang_calls.messages import Letter, Relay, Report
@@ -24,7 +23,8 @@ from . import wire
 from .follower import Follower
 from .heartbeat import Heartbeat
 from .leader import Leader
-from .link import Link, dial, listen
+from .link import Link
+from .listeners import Listener, SocketListener
 from .party import Party
 from .readers import Readers
 from .tls import LinkTls
@@ -54,9 +54,8 @@ class SocketLinkMaker:
     def __call__(self, generation: int, rank: int) -> Links:
         """Links of one generation, on a listener of their own. Raises OSError."""
         address = f"{self._address}.{generation}" if self._address.startswith("unix:") else self._address
-        return SocketLinks(
-            generation, rank, address, self._advertise, self._heartbeat, self._tls, self._patience
-        )
+        listener = SocketListener(address, self._advertise, self._tls)
+        return SocketLinks(generation, rank, listener, self._heartbeat, self._patience)
 
     def sweep(self) -> None:
         """Remove sockets that a killed process with the same address left behind."""
@@ -77,19 +76,14 @@ class SocketLinks:
         self,
         generation: int,
         rank: int,
-        address: str,
-        advertise: str,
+        listener: Listener,
         heartbeat: Heartbeat,
-        tls: LinkTls | None = None,
         patience: float = math.inf,
     ) -> None:
         self._generation = generation
         self.rank = rank
-        self._listener, bound = listen(address)
-        self._unlink = bound.removeprefix("unix:") if bound.startswith("unix:") else ""
-        if advertise and not self._unlink:
-            bound = str(Address(advertise, Address.parse(bound).port))
-        self.address = bound
+        self._listener = listener
+        self.address = listener.address
         self._lock = threading.Lock()
         self._closed = False
         self._farewells_said = threading.Event()
@@ -106,17 +100,17 @@ class SocketLinks:
         # When it is full, there is word enough; who wakes may hold what the links thread waits for.
         self._wake_in.setblocking(False)
         self._heartbeat = heartbeat
-        self._tls = tls
         self._patience = patience
         self._noticed: Callable[[str, Sequence[int], Notice], None] | None = None
         self._next_look = 0.0
         self._next_beat = 0.0
+        # When a link has been silent for too long, unless it is heard before; it may be later than the next beat.
+        self._next_silence = math.inf
         self._thread: threading.Thread | None = None
 
     def start(self, addresses: Mapping[int, str], secret: bytes, ended: Callable[[Ended], None]) -> None:
         """Begin to accept links that know the secret."""
         self._addresses, self._secret, self._ended = addresses, secret, ended
-        self._listener.setblocking(False)
         self._readers.add(self._listener.fileno())
         self._readers.add(self._wake_out.fileno())
         self._thread = threading.Thread(target=self._run, name=f"links:{self._generation}", daemon=True)
@@ -252,11 +246,7 @@ class SocketLinks:
     def _dial(self, group: str, leader: int, timeout: float) -> Link:
         deadline = time.monotonic() + timeout
         try:
-            address = self._addresses[leader]
-            sock = dial(address, timeout)
-            if self._tls:
-                sock = self._tls.dialled(sock, address, deadline - time.monotonic())
-            link = Link(sock)
+            link = Link(self._listener.dial(self._addresses[leader], timeout))
         except OSError as error:
             raise ConnectionError(f"no link with rank {leader}: {error}") from error
         try:
@@ -293,11 +283,14 @@ class SocketLinks:
     def _run(self) -> None:
         while not self._closed:
             due = [at for party in list(self._parties.values()) if (at := party.expire()) is not None]
-            self._next_look = min([self._next_beat, *due])
+            self._next_look = min([self._next_beat, self._next_silence, *due])
             for fd in self._readers.wait(self._next_look - time.monotonic()):
                 self._look(fd)
-            if time.monotonic() >= self._next_beat:
-                self._beat()
+            now = time.monotonic()
+            if now >= min(self._next_beat, self._next_silence):
+                self._look_for_silence(now)
+            if now >= self._next_beat:
+                self._beat(now)
         # Who ends the generation may be another thread, which is still telling the others why.
         self._farewells_said.wait()
         self._close()
@@ -313,21 +306,29 @@ class SocketLinks:
             party, link = known
             party.receive(link)
 
-    def _beat(self) -> None:
-        now = time.monotonic()
-        late = now - self._next_beat > self._heartbeat.interval
+    def _look_for_silence(self, now: float) -> None:
+        """Lose ranks that have given no sign of life for too long."""
+        # Who was late himself has signs of life of others waiting to be read.
+        late = now - min(self._next_beat, self._next_silence) > self._heartbeat.interval
+        self._next_silence = math.inf
+        for _, link in self._linked():
+            until = link.heard + self._heartbeat.patience
+            if now < until:
+                self._next_silence = min(self._next_silence, until)
+            elif not late:
+                silent = now - link.heard
+                self.over(Ended(link.rank or 0, True, f"it gave no sign of life for {silent:.1f} s"))
+
+    def _linked(self) -> list[tuple[Party, Link]]:
+        """Links on which neither side has said goodbye."""
+        known = list(self._known.values())
+        return [(party, it) for party, it in known if self._parties.get(it.group) is party and not it.leaving]
+
+    def _beat(self, now: float) -> None:
         self._next_beat = now + self._heartbeat.interval
-        for party, link in list(self._known.values()):
-            if self._parties.get(link.group) is not party or link.leaving:
-                # One side has said goodbye.
-                continue
-            silent = now - link.heard
+        for party, link in self._linked():
             try:
-                # Who was late himself has signs of life of others waiting to be read.
-                if not late and silent > self._heartbeat.patience:
-                    self.over(Ended(link.rank or 0, True, f"it gave no sign of life for {silent:.1f} s"))
-                else:
-                    link.send(wire.BEAT)
+                link.send(wire.BEAT)
             except OSError:
                 party.receive(link)
         for link in [it for it in self._strangers.values() if now - it.heard > self._heartbeat.patience]:
@@ -335,11 +336,10 @@ class SocketLinks:
 
     def _accept(self) -> None:
         try:
-            sock, _ = self._listener.accept()
+            link = Link(self._listener.accept())
         except OSError:
             # The caller hung up before it was accepted.
             return
-        link = Link(self._tls.accepted(sock) if self._tls else sock)
         with self._lock:
             self._strangers[link.fileno()] = link
         self._readers.add(link.fileno())
@@ -392,12 +392,10 @@ class SocketLinks:
 
     def _close(self) -> None:
         self._listener.close()
-        for party in {party for party, _ in self._known.values()} | set(self._parties.values()):
+        for party in dict.fromkeys([*(party for party, _ in self._known.values()), *self._parties.values()]):
             party.dispose()
         for link in self._strangers.values():
             link.close()
         self._readers.close()
         self._wake_out.close()
         self._wake_in.close()
-        if self._unlink:
-            Path(self._unlink).unlink(missing_ok=True)

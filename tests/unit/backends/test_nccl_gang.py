@@ -19,7 +19,7 @@ from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.limits import Limits
 from rankbridge_server.core.rank import Identity
 from rankbridge_server.links.heartbeat import Heartbeat
-from rankbridge_server.links.local import LocalHub
+from rankbridge_server.links.pairs import PairLinkMaker
 
 SIZE = 4
 FORM_TIMEOUT_S = 60.0
@@ -37,7 +37,7 @@ def engines() -> list[CpuEngine]:
 
 @pytest.fixture(scope="module")
 def gang(engines: list[CpuEngine], tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gang]:
-    directory, hub = tmp_path_factory.mktemp("nccl"), LocalHub()
+    directory, hub = tmp_path_factory.mktemp("nccl"), PairLinkMaker()
     sidecars = [
         Sidecar(
             Identity(rank, SIZE, local_rank=rank), NcclBackend(rank, engine), hub, settings(directory, rank)

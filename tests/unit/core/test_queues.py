@@ -328,10 +328,15 @@ def test_a_name_that_is_taken_anywhere_is_refused_everywhere(gang: LocalGang) ->
         gang.ranks[rank].shut_down_queue("", "q")
     # It passes the check of ranks 0 and 2; that of rank 1 is circumvented.
     held = gang.ranks[1].queues()
-    table = gang.ranks[1]._current(0).get("world").membership.queues  # type: ignore[union-attr]
+    membership = gang.ranks[1]._current(0).get("world").membership  # type: ignore[union-attr]
+    assert membership is not None
+    table, checked = membership.queues, threading.Event()
     end = table._ends.pop("q")
+    # Its lane looks again before it arrives.
+    membership.lane.add(lambda: until(checked.is_set))
     tasks = [begin(gang, rank, NEW_QUEUE, args) for rank in range(2)]
     table.add(end)
+    checked.set()
     tasks.append(begin(gang, 2, NEW_QUEUE, args))
     for task in tasks:
         it = failure(task)
