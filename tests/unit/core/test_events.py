@@ -6,6 +6,7 @@ import threading
 
 import pytest
 from tests.support.local_gang import LocalGang
+from tests.support.waiting import until
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure
 from rankbridge_server.core.events import MAX_WATCHES, EventLog, Formed, Kind, Seen, Watch
@@ -151,6 +152,7 @@ def test_a_gang_tells_how_its_generations_begin_and_end() -> None:
     watch = gang.ranks[1].events.watch(after=0)
     gang.form()
     gang.ranks[0].abort(2, "enough")
+    until(lambda: gang.ranks[1].describe().error is not None)
     gang.ranks[1].close("the rank stops")
     seen = []
     while (it := watch.next()) is not None:

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from tests.support.local_gang import LocalGang, LocalPeer, a_call
 from tests.support.tasks import error_of
+from tests.support.waiting import until
 
 from rankbridge_server.core import generation as generation_module
 from rankbridge_server.core.coordinator import GroupDescription, Joining, ReduceOp
@@ -310,6 +311,8 @@ def test_aborting_a_generation_answers_everyone_at_once_and_refs_live_on(gang: L
     with pytest.raises(BridgeError, match="enough") as error:
         waiting.wait()
     assert error.value.failure.code is ErrorCode.ABORTED
+    # Each rank hears of it by its own links.
+    until(lambda: all(rank.describe().state is State.OVER for rank in gang.ranks))
     assert codes(gang.run(BARRIER, [Barrier()] * 3)) == [ErrorCode.STALE_GENERATION] * 3
     assert not gang.ranks[1].abort(1, "again")
     assert gang.form().generation == 2
