@@ -181,7 +181,7 @@ class Outcome(Generic[T_co]):
 
 
 class RankBridgeError(Exception):
-    """A failure, told so that it can be acted on.
+    """A failure, with what a caller needs to act on it.
 
     Attributes:
         code: What went wrong.
@@ -215,7 +215,7 @@ class RankBridgeError(Exception):
         got: str = "",
         ranks: Sequence[RankDetail] = (),
     ) -> None:
-        """Keeps what is told; see the class for the meaning of each."""
+        """Keeps all of it; see the class for the meaning of each."""
         super().__init__(message)
         self.message = message
         self.indefinite = indefinite

@@ -24,7 +24,7 @@ class AsyncEvents(Watched):
     event counts them.
 
     Attributes:
-        watching: What each rank told first, by rank; of those that could be watched.
+        watching: Each rank's first answer, by rank; of those that could be watched.
         position: How far each rank's events were read, by rank, for `after` of another watch.
     """
 

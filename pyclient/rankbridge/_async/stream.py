@@ -84,7 +84,7 @@ class AsyncGangStream:
     """Operations of one group that are sent one after another, and answered in that order, each as soon as it is done.
 
     To be used as a context manager. At its end it waits for all that was begun, and raises the first failure that
-    nobody has been told by `Streamed.result` or `Streamed.outcomes`. If its block fails, what was not admitted is
+    neither `Streamed.result` nor `Streamed.outcomes` has raised. If its block fails, what was not admitted is
     withdrawn. Thread-safe.
 
     Attributes:
@@ -134,7 +134,7 @@ class AsyncGangStream:
         What interrupts the waiting withdraws all that was not admitted.
 
         Raises:
-            GangError: The first failure that nobody was told.
+            GangError: The first failure that was not raised before.
         """
         with self._lock:
             self._closed = True
@@ -170,7 +170,7 @@ class AsyncGangStream:
 
 
 async def _unreported(streamed: AsyncStreamed) -> GangError | None:
-    """Waits for it; gives its failure, if nobody was told."""
+    """Waits for it; gives its failure, if it was not raised before."""
     if streamed._told is None:
         try:
             all_values(await streamed.outcomes())

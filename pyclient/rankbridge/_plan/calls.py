@@ -19,7 +19,7 @@ T_co = TypeVar("T_co", covariant=True)
 __all__ = ["MARGIN", "Call", "Reader", "Shape", "SideBySide", "Together", "Transfer"]
 
 MARGIN = 2.0
-"""Seconds that the RPC's deadline leaves the rank beyond the timeout that it was told, so that the rank's own
+"""Seconds that the RPC's deadline leaves the rank beyond the call's timeout, so that the rank's own
 verdict arrives first."""
 
 
@@ -100,7 +100,7 @@ class Call(Generic[T]):
 
     @property
     def rpc_options(self) -> dict[str, Any]:
-        """What either front of grpcio is told beside the request."""
+        """Gives grpcio's options beside the request."""
         return {"timeout": self.deadline, "wait_for_ready": self.wait_for_ready}
 
     def result(self, response: bytes) -> T:

@@ -1,4 +1,4 @@
-"""What happens on ranks, as watchers are told it; and how it is asked for and read from the wire."""
+"""Events of ranks: how they are asked for, and read from the wire."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Event:
         time: When it happened, by the clock of the rank's host: seconds since 1970 in UTC.
         rank: Rank in the gang that tells it.
         generation: Generation in which it happened.
-        missed: Events before it that the rank dropped before this watcher could be told of them. 0: none.
+        missed: Events before it that the rank dropped before this watcher could get them. 0: none.
     """
 
     number: int
@@ -103,7 +103,7 @@ class PeerMissingEvent(Event):
 class StragglerEvent(Event):
     """Some members of a group keep the others waiting; the group's first rank tells it, while they do.
 
-    Once all have come it is told again, with nobody in `missing`.
+    Once all have come there is another, with nobody in `missing`.
 
     Attributes:
         group: Name of the group.

@@ -41,7 +41,7 @@ __all__ = [
 ]
 
 LEASE = 30.0
-"""How long the ranks keep a session whose controller is not heard of, in seconds, unless told otherwise."""
+"""How long the ranks keep a session whose controller is silent, in seconds, if `lease` is not given."""
 
 
 CLOSE_TIMEOUT = 5.0
@@ -284,7 +284,7 @@ def refused_submit(outcomes: Sequence[Outcome[str]], withdrawn: Sequence[Outcome
 
     Args:
         outcomes: Every rank's answer to it.
-        withdrawn: The answers of those that may have begun it to being told to withdraw it.
+        withdrawn: The answers to `cancel` of those that may have begun it.
     """
     error = gang_error(outcomes)
     error.indefinite = not all(

@@ -62,7 +62,7 @@ def ending(gang: GangCore[Any], graph: Graph) -> Procedure[Graph]:
 
 
 def dropping(gang: GangCore[Any], graph: Graph) -> Procedure[None]:
-    """Ends a recording, and keeps it nowhere; what fails is not told."""
+    """Ends a recording, and keeps it nowhere; ignores what fails."""
     outcomes: list[Outcome[Graph]] = yield list(_ends(gang, graph))
     ended = [it.value for it in outcomes if it.value is not None]
     if ended:

@@ -40,7 +40,7 @@ class Program(Steps):
     those of the next turn of a loop, find it there. Its dtype and shape stay as they were. What a step in place gives
     is the tensor that it has changed: nothing else can be put there, and kept, it is the same ref.
 
-    Each method raises ``InvalidArgumentError`` for what can be told without asking a rank - wrong options, refs of
+    Each method raises ``InvalidArgumentError`` for what needs no rank to find out - wrong options, refs of
     other members or sessions, names of another program - and leaves the program as it was.
     """
 

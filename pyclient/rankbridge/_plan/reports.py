@@ -35,7 +35,7 @@ class TimeReport:
 
     Attributes:
         ranks: By rank, its steps in its order.
-        maximum: The longest total of each step, in seconds; steps in the order in which ranks told of them.
+        maximum: The longest total of each step, in seconds; steps in the order in which ranks reported them.
         average: The mean total of each step, over the ranks that have it.
     """
 

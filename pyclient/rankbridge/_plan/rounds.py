@@ -21,7 +21,7 @@ __all__ = ["Round", "Turn", "checked_number", "note", "rounds_of", "rounds_on_ho
 class Turn(Generic[RankT]):
     """One rank's turn: ``with turn as rank: ...``.
 
-    An exception inside is kept, and told after the last round, so that the others have their turns all the same.
+    An exception inside is kept, and raised after the last round, so that the others have their turns all the same.
 
     Attributes:
         rank: The rank, to be used.

@@ -90,7 +90,7 @@ S = TypeVar("S", bound=StreamedCore)
 
 
 class Unreported(Generic[S]):
-    """Operations of a stream that need somebody's attention: under way, or failed and nobody was told."""
+    """Operations of a stream that need somebody's attention: under way, or failed and not raised yet."""
 
     def __init__(self) -> None:
         """None yet."""
@@ -107,7 +107,7 @@ class Unreported(Generic[S]):
         begun.append(streamed)
         while begun and begun[0].done():
             first = begun.popleft()
-            # Of so many failures the first that was not told is there at the end, or all of them were told.
+            # Of so many failures the first that was not raised is there at the end, or all of them were raised.
             if first._told is None and not first._went_well() and len(failed) < MOST_UNDER_WAY:
                 failed.append(first)
         return begun[0] if len(begun) >= MOST_UNDER_WAY else None

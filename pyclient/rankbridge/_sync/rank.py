@@ -315,7 +315,7 @@ class Rank(RankFront):
 
         Raises:
             InvalidArgumentError: The tensor cannot be divided so, or one of the lists is missing.
-            MismatchError: A member expects something else than another one sends. All members are told which, and
+            MismatchError: A member expects something else than another one sends. Every member gets both sides, and
                 nothing has moved.
         """
         call = ops.all_to_all(

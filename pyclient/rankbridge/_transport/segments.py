@@ -122,7 +122,7 @@ class Pool:
             self._lent.clear()
 
     def unwanted(self, *, all_free: bool = False) -> list[str]:
-        """Ids that the rank is to be told to close; told once. `all_free`: with all that nobody uses."""
+        """Takes the ids that the rank has to close. `all_free`: with those of all that nobody uses."""
         with self._lock:
             self._take_back()
             if all_free:

@@ -21,7 +21,7 @@ _STDERR = 2
 
 
 class Report(Watcher, Protocol):
-    """Who is told what becomes of a gang, from its start to its end."""
+    """Reports what happens to a gang, from its start to its end."""
 
     def progress(self, what: str) -> AbstractContextManager[None]:
         """Something that takes a while is done within the context."""
@@ -86,7 +86,7 @@ class JsonReport:
     """One JSON object on a line of standard output for each event, written at once; failures to standard error too.
 
     What else is written to standard output from now on, by whatever this process and its ranks run, goes to standard
-    error. A reader that is gone, or takes nothing for seconds, is told nothing more; that stops nobody else.
+    error. A reader that is gone, or takes nothing for seconds, gets no more reports; that stops nobody else.
     """
 
     def __init__(self) -> None:
@@ -97,7 +97,7 @@ class JsonReport:
         self._ranks: dict[int, list[int]] = {}
 
     def progress(self, what: str) -> AbstractContextManager[None]:
-        """Programs are told of what has happened."""
+        """Writes what has happened, for programs."""
         return nullcontext()
 
     def starting(self, size: int) -> None:
@@ -164,7 +164,7 @@ class WithEndpointsFile:
         self._watcher.exited(rank, pid, how, replaced)
 
     def replaced(self, rank: int, pid: int, targets: list[str]) -> None:
-        """Written before it is told."""
+        """Writes the endpoints file before it reports."""
         self._gang["ranks"][rank].update(pid=pid, endpoints=targets)
         endpoints.write(self._path, self._gang)
         self._watcher.replaced(rank, pid, targets)

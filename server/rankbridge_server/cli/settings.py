@@ -18,7 +18,7 @@ class RankSettings:
     `listen`: addresses for gRPC, the one for this host first. `links`: address for control links. `advertise`: host
     name that other hosts reach this one by; empty on one host. `tls`: spoken on TCP; None: plain text there too.
     `share_memory`: queues pass values, and callers tensors, in shared memory where they can. `straggler_after`: when
-    members of a group have kept others waiting for so long, watchers are told; infinite: never.
+    members of a group have kept others waiting for so long, watchers get an event; infinite: never.
     Timeouts in seconds.
     """
 
@@ -108,7 +108,7 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         type=_patience,
         default=1.0,
         metavar="S",
-        help="seconds that members of a group may keep others waiting before watchers are told who they are "
+        help="seconds that members of a group may keep others waiting before an event names them "
         "(RankService.WatchEvents); 0: never (default: %(default)s)",
     )
 

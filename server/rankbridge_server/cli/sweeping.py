@@ -17,7 +17,7 @@ class Sweeping:
         self._watcher.suspected(rank, pid)
 
     def exited(self, rank: int, pid: int, how: str, replaced: bool) -> None:
-        """Swept before it is told."""
+        """Sweeps before it reports."""
         sweep()
         self._watcher.exited(rank, pid, how, replaced)
 

@@ -192,7 +192,7 @@ def _up(options: argparse.Namespace, report: Report, tls: Tls | None, directory:
             started = agent.start(START_TIMEOUT_S)
         pids, targets = started.pids, started.endpoints
         if fake:
-            # One process serves all ranks; it told the endpoints of all of them, two for each.
+            # One process serves all ranks; it has sent the endpoints of all of them, two for each.
             targets = [targets[0][2 * rank : 2 * rank + 2] for rank in range(options.size)]
             pids = pids * options.size
         gang = endpoints.describe(options.name, options.backend, started.generation, pids, targets)

@@ -1,4 +1,4 @@
-"""What can go wrong, told so that it can be acted on."""
+"""Everything that can go wrong, with what a caller needs to act on it."""
 
 from __future__ import annotations
 
@@ -169,7 +169,7 @@ def invalid(message: str, *, expected: str = "", got: str = "") -> BridgeError:
 
 
 def failed_ranks(ranks: Sequence[int], troubles: Sequence[str]) -> tuple[RankDetail, ...]:
-    """The members that told of trouble, by rank in group; an empty text is none. `ranks`: of the group, in the gang."""
+    """Gives the members that reported trouble, by rank in group; an empty text is none. `ranks`: of the group."""
     return tuple(
         RankDetail(rank=ranks[place], rank_in_group=place, state=RankState.FAILED, detail=trouble)
         for place, trouble in enumerate(troubles)

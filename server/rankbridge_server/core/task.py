@@ -39,6 +39,7 @@ class Task:
     """
 
     __slots__ = (
+        "_callbacks",
         "_changed",
         "_error",
         "_leave",
@@ -46,7 +47,6 @@ class Task:
         "_lock",
         "_outcome",
         "_phase",
-        "_told",
         "agreement",
         "deadline",
         "done",
@@ -65,7 +65,7 @@ class Task:
         self._lock = threading.RLock()
         # Only once somebody waits.
         self._changed: threading.Condition | None = None
-        self._told: list[Callable[[Task], None]] = []
+        self._callbacks: list[Callable[[Task], None]] = []
         self._phase = Phase.CHECK
         self._leaving = False
         self._leave: Callable[[], None] | None = None
@@ -85,13 +85,13 @@ class Task:
         """How it failed; None: it did not, or is not done."""
         return self._error
 
-    def then(self, told: Callable[[Task], None]) -> None:
-        """Have `told` called when it is done, before anyone who waits knows; at once if it is. It must not raise."""
+    def then(self, callback: Callable[[Task], None]) -> None:
+        """Calls `callback` when the task is done, before waiters wake; at once if it is done. It must not raise."""
         with self._lock:
             if not self.done:
-                self._told.append(told)
+                self._callbacks.append(callback)
                 return
-        told(self)
+        callback(self)
 
     def enter(self, phase: Phase) -> bool:
         """Go on to the next phase; False when the task was answered and must not go on."""
@@ -200,13 +200,13 @@ class Task:
             self._settle()
 
     def _settle(self) -> None:
-        """With the lock held, so that who waits knows after those who are told."""
+        """Called with the lock held, so that callbacks run before waiters wake."""
         self.done = True
-        told, self._told = self._told, []
+        callbacks, self._callbacks = self._callbacks, []
         self._leave = None
         try:
-            for tell in told:
-                tell(self)
+            for callback in callbacks:
+                callback(self)
         finally:
             self._notify()
 

@@ -1,4 +1,4 @@
-"""What happened on a rank, as watchers are told it."""
+"""Events of a rank, as watchers get them."""
 
 from __future__ import annotations
 

@@ -50,7 +50,7 @@ class GrpcPeer:
     def describe(self, timeout: float) -> PeerState:
         """What the rank is; waits for one that has only been started."""
         request = rank_pb.DescribeRankRequest()
-        # Who has waited for a connection is told that it was in vain; who does not wait is told why.
+        # A call that waits for a connection fails without a reason; one that does not wait fails with it.
         last = min(_LAST_S, timeout / 4)
         try:
             reply = self._rank.DescribeRank(request, timeout=timeout - last, wait_for_ready=True)

@@ -80,7 +80,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
             timeout: Longest time for each group, in seconds. None: the gang's default.
 
         Raises:
-            InvalidArgumentError: The gang has another backend, which is told; a rank is named twice.
+            InvalidArgumentError: The gang has another backend, which the error names; a rank is named twice.
             RankOutOfRangeError: A rank is not in the gang.
             GroupExistsError: There are groups of such names. None was made.
             GangError: One could not be made.

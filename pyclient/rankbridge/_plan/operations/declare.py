@@ -47,7 +47,7 @@ class CallOptions(MemberOptions, total=False):
 
     Attributes:
         group: The group, or its name. "world" if not given.
-        calls: Of calls of a gang: "gang" or "ranks", in place of what ``connect`` was told.
+        calls: Of calls of a gang: "gang" or "ranks", in place of the one given to ``connect``.
     """
 
     group: str | Group

@@ -111,7 +111,7 @@ class AsyncLocalStream:
         except BlockingIOError:
             return 0
         except OSError:
-            # The connection has ended, as who reads it is told.
+            # The connection has ended; its reader finds that out.
             return len(data)
 
     def _end_requests(self) -> None:

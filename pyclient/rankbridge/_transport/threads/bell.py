@@ -1,4 +1,4 @@
-"""How a thread that signals interrupt is told that something has come."""
+"""Wakes a thread that signals may interrupt."""
 
 from __future__ import annotations
 

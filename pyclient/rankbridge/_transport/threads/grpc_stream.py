@@ -29,7 +29,7 @@ class GrpcStream:
             opened: Given the requests, gives the responses, as grpcio's callable for ``GangService.Execute`` does.
         """
         # What is to be sent, and where its answer goes; None: there is no more. One step puts both there, so that
-        # nothing comes between: answers are told apart by their order alone.
+        # nothing comes between: only their order says which answer is whose.
         self._requests: queue.SimpleQueue[tuple[bytes, Answer | None] | None] = queue.SimpleQueue()
         self._lock = threading.Lock()
         self._answers: deque[Answer] = deque()

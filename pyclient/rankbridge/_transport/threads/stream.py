@@ -15,25 +15,25 @@ __all__ = ["Answer", "RankStream"]
 class Answer:
     """What will be answered to one call or part: the bytes of an ``ExecuteResponse``."""
 
-    __slots__ = ("_bell", "_bytes", "_error", "_here", "_lock", "_sent", "_told")
+    __slots__ = ("_bell", "_bytes", "_callback", "_error", "_here", "_lock", "_sent")
 
     def __init__(self) -> None:
         """Nothing has come; the call is sent now."""
         self._sent = time.monotonic()
         self._bell = Bell()
         self._lock = threading.Lock()
-        self._told: Callable[[], None] | None = None
+        self._callback: Callable[[], None] | None = None
         self._here = False
         self._bytes = b""
         self._error: BaseException | None = None
 
-    def then(self, told: Callable[[], None]) -> None:
-        """Has `told` called, once, when it has come or never will, before those who wait go on; at once if it has."""
+    def then(self, callback: Callable[[], None]) -> None:
+        """Calls `callback` once, when it has come or never will, before waiters wake; at once if it has."""
         with self._lock:
             if not self._here:
-                self._told = told
+                self._callback = callback
                 return
-        told()
+        callback()
 
     def done(self) -> bool:
         """Says whether it has come, or never will."""
@@ -63,8 +63,8 @@ class Answer:
         self._bytes, self._error = response, error
         with self._lock:
             self._here = True
-        if self._told is not None:
-            self._told()
+        if self._callback is not None:
+            self._callback()
         self._bell.ring()
 
 

@@ -1,4 +1,4 @@
-"""How failures of NCCL are told."""
+"""Errors of this backend."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A member of a group that has told its address and waits for the others'."""
+"""A member of a group that has given its address and waits for the others'."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class _Communicator:
 
 
 class _First:
-    """What the member of rank 0 does: it makes the id at once, and connects when it is told to."""
+    """The member of rank 0 in the group: makes the id at once, and connects when all have it."""
 
     def __init__(self, engine: Engine, size: int) -> None:
         self._store = WritingStore()

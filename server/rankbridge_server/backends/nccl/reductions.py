@@ -1,4 +1,4 @@
-"""Which reductions NCCL does, and how torch's elements are told to it."""
+"""The reductions that NCCL has, and torch's elements as it takes them."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ class GangCall:
     """What the members tell, by rank in group. Thread-safe.
 
     `number` names it among those of this leader; `parts` are what the members are asked. `own` is the leader's part,
-    once that was begun. `future` gets every member's result, in group order, when all have told.
+    once that was begun. `future` gets every member's result, in group order, when all have reported.
     """
 
     def __init__(self, number: int, operation_id: str, parts: Sequence[bytes]) -> None:
@@ -30,12 +30,12 @@ class GangCall:
 
     @property
     def done(self) -> bool:
-        """Whether all have told."""
+        """Whether all members have reported."""
         return not self._left
 
     @property
     def results(self) -> Sequence[bytes | None]:
-        """What the members have told so far; None for one that has not."""
+        """The members' results so far; None for one that has not reported."""
         return tuple(self._results)
 
     def begin(self) -> bool:
@@ -64,6 +64,6 @@ class GangCall:
         self.future.set_result([it or b"" for it in self._results])
 
     def tell_all(self, result: bytes) -> None:
-        """The outcome of every member that has not told."""
+        """Sets the outcome of every member that has not reported."""
         for place in range(len(self._results)):
             self.tell(place, result)

@@ -138,23 +138,23 @@ class GangCalls:
         try:
             it.own = self._begin(generation, Command(group, it.number, it.parts[0]), 0)
         except Exception as error:
-            # A fault of rankbridge: the lane goes on, and whoever waits is told.
+            # A fault of rankbridge: the lane goes on, and whoever waits gets the error.
             self._fill(route, it, failure_of(error))
 
     def _late(self, route: Route, it: GangCall, end: float) -> None:
-        """The time is over, and not all have told."""
+        """The time is over, and not all members have reported."""
         if it.give_up():
             message = "the timeout passed: it was queued behind others, and no member was asked"
             self._fill(route, it, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
         elif not it.done:
-            # Those who came are told what the leader rules.
+            # Those who came get the leader's ruling.
             self._alarms.set(it, end + VERDICT_GRACE, lambda: self._too_late(route, it))
             if it.future.done():
                 self._alarms.cancel(it)
 
     def _too_late(self, route: Route, it: GangCall) -> None:
         self._withdraw(route, it)
-        message = "the timeout passed: it has not told what became of its part"
+        message = "the timeout passed: it has not reported its part's outcome"
         self._fill(route, it, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
 
     def _again(self, it: GangCall, parts: Sequence[bytes], end: float) -> Results:
@@ -173,17 +173,17 @@ class GangCalls:
             with suppress(InvalidStateError):
                 shared.set_exception(error)
 
-        def told(first: Results) -> None:
+        def share(first: Results) -> None:
             self._alarms.cancel(shared)
             with suppress(InvalidStateError):
                 shared.set_result(first.result())
 
         self._alarms.set(shared, end, late)
-        it.future.add_done_callback(told)
+        it.future.add_done_callback(share)
         return shared
 
     def _begin(self, generation: Generation, command: Command, place: int) -> Task | None:
-        """Begin this rank's part; its outcome is told to the leader when it is there. None: it was refused."""
+        """Begins this rank's part, and reports its outcome to the leader. None: it was refused."""
         parts = self._parts()
         try:
             task = parts.begin(command.part, first=not place)
@@ -238,7 +238,7 @@ class GangCalls:
             generation.links.report(report)
 
     def _fill(self, route: Route, it: GangCall, failure: Failure) -> None:
-        """Those who have not told are given a failure: indefinite, unless all are known to have done nothing."""
+        """Gives members that have not reported a failure: indefinite, unless all are known to have done nothing."""
         nothing = it.give_up() or self._came_to_nothing(it)
         for place, result in enumerate(it.results):
             if result is None:
@@ -253,7 +253,7 @@ class GangCalls:
     def _came_to_nothing(it: GangCall) -> bool:
         """Whether the leader's own part, and with it everyone's, is known not to have been admitted."""
         if it.own is None:
-            # It was refused, once it has told.
+            # A part that has an outcome and no task was refused.
             return it.results[0] is not None
         error = it.own.error
         return error is not None and not error.failure.indefinite

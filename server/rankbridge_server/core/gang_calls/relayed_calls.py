@@ -28,8 +28,8 @@ class Asked(Protocol):
         """What withdraws it."""
         ...
 
-    def then(self, told: Callable[[], None]) -> None:
-        """Have `told` called when its response is there; it must be quick."""
+    def then(self, callback: Callable[[], None]) -> None:
+        """Calls `callback`, which must be quick, when the response is there."""
         ...
 
     def packed(self) -> bytes:
@@ -130,10 +130,10 @@ class RelayedCalls:
         asked = self._begin(relay.body)
         caller.leave(asked.withdraw)
 
-        def told() -> None:
+        def answer() -> None:
             self._courier.add(lambda: self._answer(generation, relay, asked))
 
-        asked.then(told)
+        asked.then(answer)
 
     def _answer(self, generation: Generation, relay: Relay, asked: Asked) -> None:
         del self._callers[generation.number, relay.source, relay.number]
@@ -144,7 +144,7 @@ class RelayedCalls:
 
 
 def _late(route: Route) -> BridgeError:
-    message = f"the timeout passed: rank {route.leader} has not told what became of the call"
+    message = f"the timeout passed: rank {route.leader} has not reported the call's outcome"
     return BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, message, indefinite=True)
 
 

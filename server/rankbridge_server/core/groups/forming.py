@@ -92,7 +92,7 @@ def _all(
         try:
             answers.append(future.result())
         except Exception as error:
-            # Whatever it is: the others have to be told.
+            # Whatever it is: the other ranks must abort.
             detail = str(error) if isinstance(error, BridgeError) else f"{type(error).__name__}: {error}"
             details.append(RankDetail(rank=rank, rank_in_group=rank, state=RankState.FAILED, detail=detail))
     if details:

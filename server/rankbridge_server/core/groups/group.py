@@ -18,7 +18,7 @@ WORLD = "world"
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """A group as it is told to controllers. `rank_in_group` is None on a rank that is not a member."""
+    """A group as controllers see it. `rank_in_group` is None on a rank that is not a member."""
 
     name: str
     ranks: tuple[int, ...]
@@ -59,7 +59,7 @@ class Group:
         return self.description.name
 
     def view(self, backend: str, generation: int) -> GroupView:
-        """What controllers are told of it."""
+        """Gives the group as controllers see it."""
         return GroupView(
             name=self.name,
             ranks=self.description.ranks,

@@ -35,9 +35,9 @@ def regroup(peers: Sequence[PeerState], wanted: Sequence[GroupDescription]) -> l
     members = [peer if peer.rank is not None and peer.formed == latest else None for peer in peers]
     places = {peer.rank: place for place, peer in enumerate(members) if peer is not None}
     fresh = {place for place, peer in enumerate(peers) if peer.rank is None}
-    told = [(peer.rank, group) for peer in members if peer is not None for group in peer.groups]
-    others = {group.name: group for _, group in told if places.keys().isdisjoint(group.ranks)}
-    old = others | {group.name: group for rank, group in told if rank in group.ranks}
+    known = [(peer.rank, group) for peer in members if peer is not None for group in peer.groups]
+    others = {group.name: group for _, group in known if places.keys().isdisjoint(group.ranks)}
+    old = others | {group.name: group for rank, group in known if rank in group.ranks}
     new = {group.name: group for group in wanted}
     for name, group in old.items():
         if name == WORLD or name in new:

@@ -54,7 +54,7 @@ class AllGather:
 
 
 def plan_gather(site: Site, args: Gather) -> Plan:
-    """Equal dtypes, shapes but for what is told, dims, sizes, layouts and destinations."""
+    """Members agree on dtypes, dims, sizes, layouts, destinations, and on shapes but for what they exchange."""
     dst = site.member("dst_rank_in_group", args.dst_rank_in_group)
 
     def move(entry: Entry, tensor: object, dim: int, sizes: Sizes) -> object | None:
@@ -65,7 +65,7 @@ def plan_gather(site: Site, args: Gather) -> Plan:
 
 
 def plan_all_gather(site: Site, args: AllGather) -> Plan:
-    """Equal dtypes, shapes but for what is told, dims, sizes and layouts."""
+    """Members agree on dtypes, dims, sizes, layouts, and on shapes but for what they exchange."""
 
     def move(entry: Entry, tensor: object, dim: int, sizes: Sizes) -> object | None:
         return entry.coordinator.all_gather(tensor, dim, sizes, entry.timeout)

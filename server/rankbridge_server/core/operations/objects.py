@@ -45,7 +45,7 @@ class AllGatherObject:
 
 
 def plan_broadcast_object(site: Site, args: BroadcastObject) -> Plan:
-    """Equal sources; the source's length is told to all."""
+    """Members agree on the source, which sends all its length."""
     src = site.member("src_rank_in_group", args.src_rank_in_group)
     given = b""
     if site.membership.rank_in_group == src:
@@ -63,7 +63,7 @@ def plan_broadcast_object(site: Site, args: BroadcastObject) -> Plan:
 
 
 def plan_scatter_object(site: Site, args: ScatterObject) -> Plan:
-    """Equal sources; the source's lengths are told to all."""
+    """Members agree on the source, which sends all its lengths."""
     src = site.member("src_rank_in_group", args.src_rank_in_group)
     given: Sequence[bytes] = [b""] * site.size
     if site.membership.rank_in_group == src:
@@ -86,7 +86,7 @@ def plan_scatter_object(site: Site, args: ScatterObject) -> Plan:
 
 
 def plan_gather_object(site: Site, args: GatherObject) -> Plan:
-    """Equal destinations; every member's length is told to all."""
+    """Members agree on the destination; each sends all its length."""
     dst = site.member("dst_rank_in_group", args.dst_rank_in_group)
 
     def run(entry: Entry) -> Outcome:
@@ -99,7 +99,7 @@ def plan_gather_object(site: Site, args: GatherObject) -> Plan:
 
 
 def plan_all_gather_object(site: Site, args: AllGatherObject) -> Plan:
-    """Nothing to agree on; every member's length is told to all."""
+    """Members have nothing to agree on; each sends all its length."""
 
     def run(entry: Entry) -> Outcome:
         lengths = _lengths(entry)

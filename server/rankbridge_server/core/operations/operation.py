@@ -48,7 +48,7 @@ class Plan(Protocol):
     def run(self, entry: Entry) -> Callable[[], Outcome]:
         """Do it, in scratch memory; what is returned commits the result, and is quick.
 
-        It is not called when the caller has been told meanwhile that the operation failed.
+        The caller may have got an error meanwhile; then it is not called.
         """
         ...
 

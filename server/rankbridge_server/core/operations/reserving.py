@@ -1,4 +1,4 @@
-"""Room for results whose size is known only when all members have told theirs."""
+"""Room for results whose size is known only when all members have sent theirs."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class BroadcastTensorDict:
 
 
 def plan_broadcast_tensor_dict(site: Site, args: BroadcastTensorDict) -> Plan:
-    """Equal sources; what is in the map is told to all by the source."""
+    """Members agree on the source, which sends all what is in the map."""
     src = site.member("src_rank_in_group", args.src_rank_in_group)
     if site.membership.rank_in_group != src:
         return _BroadcastDictPlan(site, src, (), b"")

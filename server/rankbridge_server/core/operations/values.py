@@ -99,7 +99,7 @@ def _folded(combine: Callable[[int, int], int]) -> Callable[[Sequence[Number]], 
 
 def _extreme(pick: Callable[[Sequence[Number]], Number]) -> Callable[[Sequence[Number]], Number]:
     def of(numbers: Sequence[Number]) -> Number:
-        # As torch does: what cannot be compared is told.
+        # As torch does: an error for values that cannot be compared.
         return next((it for it in numbers if isinstance(it, float) and math.isnan(it)), pick(numbers))
 
     return of

@@ -41,7 +41,7 @@ def terms_of(steps: Sequence[str], results: Sequence[str] | None, members: int) 
 
 
 def difference(mine: str, theirs: str) -> str:
-    """Where two arrivals of programs differ first: "step 2.1"; empty if that cannot be told."""
+    """Where two arrivals of programs differ first: "step 2.1"; empty if the texts do not show it."""
     (name, _, its), (same, _, others) = mine.partition(" "), theirs.partition(" ")
     if name != same or name not in (RUN_PROGRAM, COALESCE, REPLAY):
         return ""

@@ -72,7 +72,7 @@ class NearOutlet(Outlet):
 
     @property
     def unread(self) -> int:
-        """Those whose receipt it has not told."""
+        """Counts values whose receipt the reader has not confirmed."""
         return self._given - self._read
 
     @property

@@ -114,7 +114,7 @@ class _NearReader(Loop):
         return [self._line.fileno()] if self._hears and self._waiting and self._held is None else []
 
     def due(self) -> float | None:
-        """When the next call gives up, or the writer is told again."""
+        """When the next call gives up, or the writer needs another receipt."""
         due = self._waiting.due
         if self._told_read < self._read and self._hears:
             soon = time.monotonic() + STALL_S

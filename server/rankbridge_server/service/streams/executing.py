@@ -93,6 +93,6 @@ class Streams:
 
 
 def _read(stream: Stream, requests: Iterable[pb.ExecuteRequest]) -> None:
-    # The caller has gone, as `leave` has been told.
+    # The caller has gone; `leave` was called.
     with suppress(grpc.RpcError):
         stream.read(requests)
