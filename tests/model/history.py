@@ -30,6 +30,8 @@ EXPECTED = {
     ErrorCode.BACKEND_FAILED,
     ErrorCode.DEADLINE_EXCEEDED,
     ErrorCode.UNKNOWN_SESSION,
+    ErrorCode.UNKNOWN_REF,
+    ErrorCode.RELEASED_REF,
 }
 
 

@@ -10,8 +10,9 @@ from .admission.admission import Arrival, Notice, Ruling, Verdict
 from .admission.matching import Match, Post
 from .admission.verdicts import disagreement, told, unmatched
 from .coordinator import Backend
-from .errors import BridgeError, ErrorCode, Phase, Place, RankDetail, RankState, unknown_group
+from .errors import BridgeError, ErrorCode, Failure, Phase, Place, RankDetail, RankState, unknown_group
 from .events import EventLog, Formed, Kind
+from .gang_calls.messages import Report
 from .groups.group import Group, GroupView, Membership
 from .links import Ended, Links
 from .operations.operation import Entry, Errand, Meeting, Plan, Transfer
@@ -171,6 +172,11 @@ class Generation:
             # With the lock held: who closes the lane does so after it, and what comes later would never be let go.
             membership.lane.add(lambda: self._run(job), first)
         task.then(self._pending.discard)
+
+    def refuse(self, group: Group, membership: Membership, failure: Failure) -> None:
+        """Tell the group's leader, in the lane's order, that this rank will not come for an operation, and why."""
+        report = Report.of_refusal(group.name, membership.rank_in_group, failure)
+        membership.lane.add(lambda: self._links.report(report))
 
     def begin(self, errand: Errand, task: Task) -> None:
         """Begin what needs nobody's consent. Raises BridgeError when it cannot be, or the generation's error."""

@@ -42,7 +42,7 @@ class WireParts:
         request = getattr(operation, kind)
         try:
             known, call = OPERATIONS[kind], wire.call(request.call, self._rank.default_timeout, first=first)
-            return self._rank.submit(known.core, known.args(request), call)
+            return self._rank.submit_part(known.core, known.args(request), call)
         except Exception as error:
             place = Place(
                 rank=self._rank.describe().rank,
