@@ -89,6 +89,23 @@ def test_a_missing_leader_is_named(gang: LocalGang) -> None:
     assert works(gang)
 
 
+@pytest.mark.parametrize("refusing", range(3))
+def test_a_released_ref_at_one_rank_fails_the_call_at_all_and_names_that_rank(
+    gang: LocalGang, refusing: int
+) -> None:
+    inputs = gang.full(1)
+    gang.ranks[refusing].refs.release("", [inputs[refusing].id])
+    args = [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs]
+    # Whoever would wait until its timeout waits for longer than any test may take.
+    outcomes = gang.run(ALL_REDUCE, args, timeout=3600)
+    for rank, outcome in enumerate(outcomes):
+        assert isinstance(outcome, BridgeError)
+        assert (outcome.failure.code, outcome.failure.indefinite) == (ErrorCode.RELEASED_REF, False)
+        named = [(it.rank, it.state) for it in outcome.failure.ranks]
+        assert named == ([] if rank == refusing else [(refusing, RankState.FAILED)])
+    assert works(gang)
+
+
 @pytest.mark.parametrize("lost", [1, 2])
 def test_a_closed_link_fails_every_pending_call_at_once_and_names_the_rank(
     gang: LocalGang, lost: int

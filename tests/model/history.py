@@ -30,6 +30,8 @@ EXPECTED = {
     ErrorCode.BACKEND_FAILED,
     ErrorCode.DEADLINE_EXCEEDED,
     ErrorCode.UNKNOWN_SESSION,
+    ErrorCode.UNKNOWN_REF,
+    ErrorCode.RELEASED_REF,
 }
 
 
@@ -154,7 +156,10 @@ class History:
         if call.withdrawn:
             failure = call.failure
             assert failure is not None, f"said withdrawn, but did not fail: {call}"
-            assert failure.code is ErrorCode.CANCELLED, f"said withdrawn, but failed otherwise: {call}"
+            refused = failure.phase is Phase.CHECK and not failure.indefinite
+            assert failure.code is ErrorCode.CANCELLED or refused, (
+                f"said withdrawn, but failed otherwise: {call}"
+            )
         if call.failure is not None:
             assert call.value is None, f"failed, but committed: {call}"
 

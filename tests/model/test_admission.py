@@ -44,7 +44,7 @@ ARRIVALS = st.builds(
     payload=st.sampled_from([b"", b"x", b"yy"]),
 )
 
-REFUSED = Verdict(Ruling.REFUSED, (Member(0, "why"),), refusal="UNKNOWN_REF")
+REFUSALS = [Verdict(Ruling.REFUSED, (Member(place, "why"),), refusal="UNKNOWN_REF") for place in range(4)]
 WITHDRAWN = Verdict(Ruling.WITHDRAWN)
 
 Said = tuple[int, Arrival, Ruling, tuple[str | None, ...], tuple[bytes, ...]]
@@ -76,6 +76,7 @@ class Table:
         self.patience = patience
         self.waiters: dict[int, Waiter] = {}
         self.failed: dict[str, tuple[Ruling, tuple[str | None, ...]]] = {}
+        self.refusals: dict[str, list[Verdict]] = {}
         self.told: list[Told] = []
         self.tardy = False
         self.last_go = ""
@@ -90,6 +91,10 @@ class Table:
     def arrive(self, place: int, arrival: Arrival, now: float) -> list[Said]:
         if arrival.operation_id in self.failed:
             return [(place, arrival, *self.failed[arrival.operation_id], ())]
+        refused = self._refused_to(place, arrival.operation_id)
+        if refused is not None:
+            it = self.failed[arrival.operation_id] = refused.ruling, tuple(m.arrival for m in refused.members)
+            return [(place, arrival, *it, ())]
         self.waiters[place] = Waiter(arrival, now)
         if len(self.waiters) < self.size:
             return []
@@ -110,6 +115,13 @@ class Table:
     def refuse(self, operation_id: str, verdict: Verdict) -> list[Said]:
         if operation_id == self.last_go:
             return []
+        if verdict.ruling is Ruling.REFUSED and operation_id not in self.failed:
+            said = self.refusals.setdefault(operation_id, [])
+            said.append(verdict)
+            times = self._times(_place(verdict), operation_id)
+            came_for_it = [at for at, it in self.waiters.items() if it.arrival.operation_id == operation_id]
+            if not any(self._times(at, operation_id) < times for at in came_for_it):
+                return []
         members = tuple(member.arrival for member in verdict.members)
         self.failed.setdefault(operation_id, (verdict.ruling, members))
         came = {place: it for place, it in self.waiters.items() if it.arrival.operation_id == operation_id}
@@ -117,6 +129,18 @@ class Table:
             del self.waiters[place]
         self.tardy = self.tardy and bool(self.waiters)
         return [(place, it.arrival, verdict.ruling, members, ()) for place, it in came.items()]
+
+    def _times(self, place: int, operation_id: str) -> int:
+        return [_place(it) for it in self.refusals.get(operation_id, [])].count(place)
+
+    def _refused_to(self, place: int, operation_id: str) -> Verdict | None:
+        mine = self._times(place, operation_id)
+        for it in self.refusals.get(operation_id, []):
+            other = self.waiters.get(_place(it))
+            has_come = other is not None and other.arrival.operation_id == operation_id
+            if self._times(_place(it), operation_id) > mine and not has_come:
+                return it
+        return None
 
     def expire(self, now: float) -> list[Said]:
         if any(waiter.due <= now for waiter in self.waiters.values()):
@@ -147,6 +171,7 @@ class Table:
         agree = all((it.sequence, it.contract) == (one.sequence, one.contract) for it in others)
         if agree and len(ids) < 2 and len(came) == self.size:
             self.last_go = operation_id
+            self.refusals.pop(operation_id, None)
             given = tuple(came[place].payload for place in range(self.size))
             payloads = given if any(given) else ()
             return [(place, arrival, Ruling.GO, (), payloads) for place, arrival in came.items()]
@@ -157,9 +182,14 @@ class Table:
         return [(place, arrival, ruling, members, ()) for place, arrival in came.items()]
 
 
+def _place(refusal: Verdict) -> int:
+    return refusal.members[0].rank_in_group
+
+
 def said(reply: Reply) -> Said:
     verdict = reply.verdict
-    assert [member.rank_in_group for member in verdict.members] == list(range(len(verdict.members)))
+    if verdict.ruling is not Ruling.REFUSED:
+        assert [member.rank_in_group for member in verdict.members] == list(range(len(verdict.members)))
     members = tuple(member.arrival for member in verdict.members)
     return reply.rank_in_group, reply.arrival, verdict.ruling, members, verdict.payloads
 
@@ -196,8 +226,10 @@ class AdmissionMachine(RuleBasedStateMachine):
         replies = self.admission.withdraw(place, sequence, operation_id)
         self._compare(replies, self.table.withdraw(place, sequence, operation_id))
 
-    @rule(operation_id=st.sampled_from(["a", "b", "c"]), verdict=st.sampled_from([REFUSED, WITHDRAWN]))
+    @rule(operation_id=st.sampled_from(["a", "b", "c"]), verdict=st.sampled_from([*REFUSALS, WITHDRAWN]))
     def refuse(self, operation_id: str, verdict: Verdict) -> None:
+        if any(member.rank_in_group >= self.size for member in verdict.members):
+            return
         replies = self.admission.refuse(operation_id, verdict)
         self._compare(replies, self.table.refuse(operation_id, verdict))
 

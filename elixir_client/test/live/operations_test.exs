@@ -165,7 +165,7 @@ defmodule RankBridge.OperationsTest do
              for({_rank, outcome} <- error.outcomes, do: outcome.reason)
   end
 
-  test "what one rank refuses is withdrawn on the others", %{gang: gang, refs: refs} do
+  test "what one rank refuses has failed on the others", %{gang: gang, refs: refs} do
     id = Id.uuid()
     RankBridge.release!(gang, List.last(refs))
 
@@ -173,8 +173,11 @@ defmodule RankBridge.OperationsTest do
              RankBridge.submit(gang, :all_reduce, refs, operation_id: id)
 
     for rank <- [0, 1] do
-      assert [%{result: {:error, %Error{reason: :cancelled}}}] =
+      # Whichever was quicker: the leader, who learns of the refusal, or this client.
+      assert [%{result: {:error, %Error{reason: reason}}}] =
                RankBridge.poll!(gang, id, rank: rank)
+
+      assert reason in [:cancelled, :released_ref]
     end
 
     assert RankBridge.barrier!(gang, timeout: 5_000) == nil

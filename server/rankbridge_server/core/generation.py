@@ -10,8 +10,9 @@ from .admission.admission import Arrival, Notice, Ruling, Verdict
 from .admission.matching import Match, Post
 from .admission.verdicts import disagreement, event_of, unmatched
 from .coordinator import Backend
-from .errors import BridgeError, ErrorCode, Phase, Place, RankDetail, RankState, unknown_group
+from .errors import BridgeError, ErrorCode, Failure, Phase, Place, RankDetail, RankState, unknown_group
 from .events import EventLog, Formed, Kind
+from .gang_calls.messages import Report
 from .groups.group import Group, GroupView, Membership, close_groups
 from .links import Ended, Links
 from .operations.operation import Entry, LocalPlan, Meeting, Plan, Transfer
@@ -172,10 +173,15 @@ class Generation:
             membership.lane.add(lambda: self._run(job), first)
         task.then(self._pending.discard)
 
-    def begin(self, errand: LocalPlan, task: Task) -> None:
+    def refuse(self, group: Group, membership: Membership, failure: Failure) -> None:
+        """Tell the group's leader, in the lane's order, that this rank will not come for an operation, and why."""
+        report = Report.of_refusal(group.name, membership.rank_in_group, failure)
+        membership.lane.add(lambda: self._links.report(report))
+
+    def begin(self, plan: LocalPlan, task: Task) -> None:
         """Begin what needs nobody's consent. Raises BridgeError when it cannot be, or the generation's error."""
         self._accept(task)
-        errand.begin(task)
+        plan.begin(task)
 
     def post(
         self, group: Group, membership: Membership, operation: str, transfer: Transfer, task: Task

@@ -171,8 +171,15 @@ class Rank:
     def submit(self, operation: Operation[Args], args: Args, call: Call) -> Task:
         """Check an operation and queue it. Raises BridgeError when it is wrong; then nothing has happened.
 
-        A repeated operation id gives the first call's task and runs nothing.
+        A repeated operation id gives the first call's task and runs nothing. The other members learn of a refusal.
         """
+        return self._submit(operation, args, call, alone=True)
+
+    def submit_part(self, operation: Operation[Args], args: Args, call: Call) -> Task:
+        """The same for a part of a gang call, whose leader learns of a refusal from the report."""
+        return self._submit(operation, args, call, alone=False)
+
+    def _submit(self, operation: Operation[Args], args: Args, call: Call, *, alone: bool) -> Task:
         generation = self._generation
         place = Place(
             rank=generation.rank if generation else self.identity.rank,
@@ -185,10 +192,10 @@ class Rank:
             if len(call.operation_id.encode()) > MAX_ID_BYTES:
                 raise invalid("the operation id is too long", expected=f"at most {MAX_ID_BYTES} bytes")
             if not call.operation_id:
-                return self._start(operation, args, call, place)
+                return self._start(operation, args, call, place, alone)
             request = (operation.name, args, call.group, call.session_id)
             return self._outcomes.once(
-                call.operation_id, request, lambda: self._start(operation, args, call, place)
+                call.operation_id, request, lambda: self._start(operation, args, call, place, alone)
             )
         except BridgeError as error:
             raise error.at(place, Phase.CHECK) from None
@@ -283,15 +290,8 @@ class Rank:
         self.events.close()
         self.segments.close_all()
 
-    def _start(self, operation: Operation[Args], args: Args, call: Call, place: Place) -> Task:
+    def _start(self, operation: Operation[Args], args: Args, call: Call, place: Place, alone: bool) -> Task:
         generation = self._current(call.generation)
-        if generation.pending >= self._limits.max_pending:
-            raise BridgeError.of(
-                ErrorCode.RESOURCE_EXHAUSTED,
-                "too many pending operations on this rank",
-                expected=f"at most {self._limits.max_pending}",
-                got=str(generation.pending + 1),
-            )
         group = generation.get(call.group or WORLD)
         if group is None:
             raise unknown_group(call.group)
@@ -315,7 +315,19 @@ class Rank:
             graphs=self.graphs,
             host_id=self._host_id,
         )
-        plan = operation.plan(site, args)
+        try:
+            if generation.pending >= self._limits.max_pending:
+                raise BridgeError.of(
+                    ErrorCode.RESOURCE_EXHAUSTED,
+                    "too many pending operations on this rank",
+                    expected=f"at most {self._limits.max_pending}",
+                    got=str(generation.pending + 1),
+                )
+            plan = operation.plan(site, args)
+        except BridgeError as error:
+            if alone and call.operation_id:
+                generation.refuse(group, group.membership, error.at(place, Phase.CHECK).failure)
+            raise
         task = Task(place, call.timeout, call.session_id, agreement=operation.agreement)
         if operation.recorded and self.graphs.recording(call.session_id, group.name):
             task.then(lambda it: self._record(call.session_id, group.name, operation, args, it))

@@ -159,9 +159,12 @@ class Task:
             leave()
 
     def cancelled(self) -> bool:
-        """Whether a cancel took effect, as soon as that is known."""
+        """Whether a cancel took effect, as soon as that is known: no rank does it, also when another has refused it."""
         self._wait_for(lambda: self.done or self._phase is Phase.DATA, VERDICT_GRACE)
-        return self._error is not None and self._error.failure.code is ErrorCode.CANCELLED
+        if self._error is None:
+            return False
+        it = self._error.failure
+        return it.code is ErrorCode.CANCELLED or (it.phase is Phase.CHECK and not it.indefinite)
 
     def wait(self, patience: float = math.inf) -> Outcome:
         """The outcome, at the latest when the deadline has passed, or `patience` seconds. Raises BridgeError.

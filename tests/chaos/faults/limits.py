@@ -24,7 +24,7 @@ class FullSession(Fault):
     kind = "full session"
 
     def happen(self, scene: Scene, operation: Operation, group: str) -> None:
-        """That rank has RESOURCE_EXHAUSTED, the others PEER_MISSING; with room again, all is well."""
+        """That rank has RESOURCE_EXHAUSTED, and the others of it; with room again, all is well."""
         reduction = replace(operation, kind="all_reduce", options={"op": "sum"})
         full = self.member(scene, group)
         controller = scene.caller(full)
@@ -33,11 +33,11 @@ class FullSession(Fault):
             fillers = controller.create(full, MAX_SESSION_REFS - 1)
             begun = scene.begin(reduction, group, timeout=SHORT_TIMEOUT_S)
             struck = time.monotonic()
-            missing = Allowed(frozenset({ErrorCode.PEER_MISSING}), frozenset({full}), False, True)
+            refused = Allowed(frozenset({ErrorCode.RESOURCE_EXHAUSTED}), frozenset({full}), False, True)
             outcomes = scene.collect(begun, struck)
             controller.release(fillers)
             is_whole(scene, struck)
-            scene.judge(begun, outcomes, dict.fromkeys(scene.groups[group], missing) | {full: _FULL})
+            scene.judge(begun, outcomes, dict.fromkeys(scene.groups[group], refused) | {full: _FULL})
             scene.good(reduction, group)
 
 

@@ -233,3 +233,60 @@ def test_what_goes_cannot_be_refused_also_in_another_round_of_its_own() -> None:
         replies = admission.arrive(1, arrival(sequence=number, operation_id="a"), now=0)
         assert rulings(replies) == dict.fromkeys(range(2), Ruling.GO)
         assert admission.refuse("a", REFUSED) == []
+
+
+def refused_by(place: int) -> Verdict:
+    return Verdict(Ruling.REFUSED, (Member(place, "no ref"),), refusal="UNKNOWN_REF")
+
+
+def test_a_refusal_without_an_id_is_nobodys() -> None:
+    admission = Admission(2)
+    admission.arrive(0, arrival(), now=0)
+    assert admission.refuse("", REFUSED) == []
+    assert rulings(admission.arrive(1, arrival(), now=0)) == dict.fromkeys(range(2), Ruling.GO)
+
+
+def test_who_refused_and_comes_before_the_others_has_mended_it() -> None:
+    admission = Admission(3)
+    assert admission.refuse("a", refused_by(1)) == []
+    assert [admission.arrive(place, arrival(operation_id="a"), now=1) for place in (1, 0)] == [[], []]
+    replies = admission.arrive(2, arrival(operation_id="a"), now=1)
+    assert rulings(replies) == dict.fromkeys(range(3), Ruling.GO)
+
+
+def test_who_refused_and_comes_after_others_have_learned_of_it_is_ruled_as_they_were() -> None:
+    admission = Admission(3)
+    admission.refuse("a", refused_by(1))
+    for place in (0, 1, 2):
+        replies = admission.arrive(place, arrival(operation_id="a"), now=1)
+        assert [it.verdict for it in replies] == [refused_by(1)]
+
+
+@pytest.mark.parametrize("late", [1, 2])
+def test_what_all_refuse_may_be_called_again_however_late_refusals_come(late: int) -> None:
+    admission = Admission(3)
+    for place in range(late):
+        assert admission.refuse("a", refused_by(place)) == []
+    assert admission.arrive(0, arrival(operation_id="a"), now=1) == []
+    for place in range(late, 3):
+        assert admission.refuse("a", refused_by(place)) == []
+    assert admission.arrive(1, arrival(operation_id="a"), now=1) == []
+    replies = admission.arrive(2, arrival(operation_id="a"), now=1)
+    assert rulings(replies) == dict.fromkeys(range(3), Ruling.GO)
+
+
+def test_who_refuses_again_refuses_those_who_have_called_again() -> None:
+    admission = Admission(2)
+    for place in (0, 1):
+        admission.refuse("a", refused_by(place))
+    admission.arrive(0, arrival(operation_id="a"), now=1)
+    assert rulings(admission.refuse("a", refused_by(1))) == {0: Ruling.REFUSED}
+
+
+def test_so_many_refusals_are_remembered_and_no_more() -> None:
+    admission = Admission(2)
+    for number in range(REMEMBERED_FAILURES + 1):
+        admission.refuse(str(number), REFUSED)
+    assert admission.arrive(0, arrival(operation_id="0"), now=0) == []
+    admission.withdraw(0, 0, "0")
+    assert rulings(admission.arrive(0, arrival(operation_id="1"), now=0)) == {0: Ruling.REFUSED}

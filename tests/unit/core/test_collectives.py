@@ -207,7 +207,8 @@ def test_a_whole_that_cannot_be_divided_equally_is_refused_at_its_source(gang: L
     assert (error.code, error.phase, error.indefinite) == (ErrorCode.INVALID_ARGUMENT, Phase.CHECK, False)
     assert "equal parts do not fit the tensor" in error.message
     assert (error.expected, error.got) == ("a multiple of 3, one part for each member, along dim 0", "4")
-    assert [failure(it).code for it in missed] == [ErrorCode.PEER_MISSING] * 2
+    assert [failure(it).code for it in missed] == [ErrorCode.INVALID_ARGUMENT] * 2
+    assert [[detail.rank for detail in failure(it).ranks] for it in missed] == [[0], [0]]
     is_as_before(gang, refs)
 
 
@@ -279,11 +280,8 @@ def test_a_tensor_that_is_not_of_its_size_is_refused_at_its_own_rank(
     refs = [gang.arange_on(rank, 100 * rank, (size, 2)) for rank, size in enumerate((2, 3, 1))]
     args: Any = Gather("", 0, 0, (2, 2, 1)) if operation is GATHER else AllGather("", 0, (2, 2, 1))
     outcomes = gang.run(operation, on(refs, args), timeout=SHORT_S)
-    assert [failure(it).code for it in outcomes] == [
-        ErrorCode.PEER_MISSING,
-        ErrorCode.INVALID_ARGUMENT,
-        ErrorCode.PEER_MISSING,
-    ]
+    assert [failure(it).code for it in outcomes] == [ErrorCode.INVALID_ARGUMENT] * 3
+    assert [[detail.rank for detail in failure(it).ranks] for it in outcomes] == [[1], [], [1]]
     error = failure(outcomes[1])
     assert "sizes do not fit the tensor" in error.message
     assert error.expected == "3 for this rank, the tensor's size along dim 0"

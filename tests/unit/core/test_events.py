@@ -11,6 +11,7 @@ from tests.support.waiting import until
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure
 from rankbridge_server.core.events import MAX_WATCHES, EventLog, Formed, Kind, Seen, Watch
 from rankbridge_server.core.operations.table import BARRIER, Barrier
+from rankbridge_server.core.rank import State
 
 FORMED = Formed(2, ())
 OVER = Failure(code=ErrorCode.PEER_LOST, message="rank 1 is lost")
@@ -152,7 +153,7 @@ def test_a_gang_tells_how_its_generations_begin_and_end() -> None:
     watch = gang.ranks[1].events.watch(after=0)
     gang.form()
     gang.ranks[0].abort(2, "enough")
-    until(lambda: gang.ranks[1].describe().error is not None)
+    until(lambda: gang.ranks[1].describe().state is State.OVER)
     gang.ranks[1].close("the rank stops")
     seen = []
     while (it := watch.next()) is not None:

@@ -443,3 +443,49 @@ def test_a_failing_backend_ends_the_generation_on_every_rank(
     assert codes(gang.run(BARRIER, [Barrier()] * 3)) == [ErrorCode.STALE_GENERATION] * 3
     gang.form()
     barrier_works(gang)
+
+
+@pytest.mark.parametrize("refusing", range(3))
+@pytest.mark.parametrize("last", [False, True])
+def test_what_one_rank_refuses_fails_all_at_once_by_calls_of_ranks(
+    gang: LocalGang, refusing: int, last: bool
+) -> None:
+    inputs = gang.full(1)
+    gang.ranks[refusing].refs.release("", [inputs[refusing].id])
+    args = [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs]
+    others = [rank for rank in range(3) if rank != refusing]
+    # Far longer than the test may take: whoever waits for the one that refused, fails it.
+    call = a_call(operation_id="x", timeout=3600)
+
+    def refuse() -> None:
+        with pytest.raises(BridgeError, match="was released"):
+            gang.ranks[refusing].submit(ALL_REDUCE, args[refusing], call)
+
+    if not last:
+        refuse()
+    tasks = [gang.ranks[rank].submit(ALL_REDUCE, args[rank], call) for rank in others]
+    if last:
+        refuse()
+    for task in tasks:
+        with pytest.raises(BridgeError) as raised:
+            task.wait(60)
+        it = raised.value.failure
+        assert (it.code, it.phase, it.indefinite) == (ErrorCode.RELEASED_REF, Phase.CHECK, False)
+        assert [(detail.rank, detail.state) for detail in it.ranks] == [(refusing, RankState.FAILED)]
+    # It is the outcome of that id at every member, also where it was refused.
+    mended = AllReduce(gang.full(1)[refusing].id, ReduceOp.SUM, False)
+    late = gang.ranks[refusing].submit(ALL_REDUCE, mended, call)
+    with pytest.raises(BridgeError, match=f"rank {refusing} refused its part"):
+        late.wait(60)
+    assert gang.run(BARRIER, [Barrier()] * 3) == [None] * 3
+
+
+def test_an_id_that_is_taken_on_one_rank_fails_nobody_else(gang: LocalGang) -> None:
+    inputs = gang.full(1)
+    args = [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs]
+    call = a_call(operation_id="x", timeout=60)
+    tasks = [gang.ranks[rank].submit(ALL_REDUCE, args[rank], call) for rank in (0, 1)]
+    with pytest.raises(BridgeError, match="was used for another operation"):
+        gang.ranks[1].submit(BARRIER, Barrier(), call)
+    tasks.append(gang.ranks[2].submit(ALL_REDUCE, args[2], call))
+    assert [gang.floats(ref(task.wait())) for task in tasks] == [[3.0, 3.0]] * 3

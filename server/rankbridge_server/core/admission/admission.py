@@ -102,6 +102,14 @@ Notice = Straggling | Failed
 """What those are told who look at a group from outside."""
 
 
+@dataclass(frozen=True, slots=True)
+class _Refusal:
+    """A member's last refusal of an operation, and how many times it has refused that."""
+
+    times: int
+    verdict: Verdict
+
+
 def _nobody(notice: Notice) -> None:
     """Nobody looks."""
 
@@ -111,8 +119,9 @@ class Admission:
 
     One round at a time: it ends with GO or MISMATCH when all members have come, and with MISMATCH or
     PEER_MISSING at the earliest timeout of those who have. After a round that failed, members who come late for
-    the same operation id get the verdict that the others had. So do those whose operation has been refused before
-    they came.
+    the same operation id get the verdict that the others had. So do those whose operation a member has refused before
+    they came. A refusal concerns whoever has refused the operation less often, as long as the member has not come
+    itself: whoever has refused it as often calls it anew.
     """
 
     def __init__(
@@ -129,6 +138,8 @@ class Admission:
         self._due: dict[int, float] = {}
         self._deadline = math.inf
         self._failed: OrderedDict[str, Verdict] = OrderedDict()
+        # Refusals on which nobody was ruled yet, by operation id and by the place of who refused.
+        self._refused: OrderedDict[str, dict[int, _Refusal]] = OrderedDict()
         # Operation id of the last round that ended with GO.
         self._last_go = ""
 
@@ -148,6 +159,8 @@ class Admission:
         if rank_in_group in self._arrivals:
             raise ValueError(f"rank_in_group {rank_in_group} came twice: {arrival}")
         failed = self._failed.get(arrival.operation_id) if self._failed and arrival.operation_id else None
+        if self._refused and failed is None:
+            failed = self._refused_to(rank_in_group, arrival.operation_id)
         if failed is not None:
             return [Reply(rank_in_group, arrival, failed)]
         self._arrivals[rank_in_group] = arrival
@@ -176,14 +189,43 @@ class Admission:
 
         Nothing happens when it was admitted, as long as that was the last GO: it may have another round.
         """
-        if operation_id == self._last_go:
+        if not operation_id or operation_id == self._last_go:
             return []
         came = {rank: it for rank, it in self._arrivals.items() if it.operation_id == operation_id}
+        kept = verdict.ruling is Ruling.REFUSED and operation_id not in self._failed
+        if kept and not self._count(operation_id, verdict, came):
+            return []
         for rank in came:
             del self._arrivals[rank], self._due[rank]
         self._look_again()
         self._remember((operation_id,), verdict)
         return [Reply(rank, arrival, verdict) for rank, arrival in came.items()]
+
+    def _count(self, operation_id: str, verdict: Verdict, came: Iterable[int]) -> bool:
+        """Keep a refusal; tells whether it concerns one of those who `came`."""
+        refusals = self._refused.setdefault(operation_id, {})
+        place = verdict.members[0].rank_in_group
+        times = refusals[place].times + 1 if place in refusals else 1
+        refusals[place] = _Refusal(times, verdict)
+        if any(rank not in refusals or refusals[rank].times < times for rank in came):
+            return True
+        if len(refusals) == self._size and len({it.times for it in refusals.values()}) == 1:
+            # Nobody is left whom it concerns.
+            del self._refused[operation_id]
+        while len(self._refused) > REMEMBERED_FAILURES:
+            self._refused.popitem(last=False)
+        return False
+
+    def _refused_to(self, rank_in_group: int, operation_id: str) -> Verdict | None:
+        """The refusal that concerns a member: everyone's verdict from now on."""
+        refusals = self._refused.get(operation_id, {})
+        mine = refusals[rank_in_group].times if rank_in_group in refusals else 0
+        for place, it in refusals.items():
+            came = self._arrivals.get(place)
+            if it.times > mine and (came is None or came.operation_id != operation_id):
+                self._remember((operation_id,), it.verdict)
+                return it.verdict
+        return None
 
     def expire(self, now: float) -> list[Reply]:
         """The replies that are due because time has passed."""
@@ -218,6 +260,7 @@ class Admission:
         ids = [arrival.operation_id for arrival in arrivals.values()]
         if verdict.ruling is Ruling.GO:
             self._last_go = max(ids)
+            self._refused.pop(self._last_go, None)
         else:
             self._remember(ids, verdict)
             place = min(arrivals)
@@ -239,6 +282,7 @@ class Admission:
             # The first verdict is the one that the others had.
             if operation_id:
                 self._failed.setdefault(operation_id, verdict)
+                self._refused.pop(operation_id, None)
         while len(self._failed) > REMEMBERED_FAILURES:
             self._failed.popitem(last=False)
 

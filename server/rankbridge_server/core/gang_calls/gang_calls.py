@@ -19,11 +19,9 @@ from ..generation import Generation
 from ..operations.outcome import Outcome
 from ..task import VERDICT_GRACE, Task, cancelled, failure_of
 from .gang_call import GangCall
-from .messages import MAX_PART, MAX_RESULT, Command, Letter, Report
+from .messages import MAX_PART, MAX_RESULT, Command, Letter, Report, shown
 from .relayed_calls import Asked, RelayedCalls
 from .route import Route
-
-_MAX_SHOWN = 500
 
 Results = Future[Sequence[bytes]]
 """Every member's result, in group order, to come."""
@@ -200,17 +198,8 @@ class GangCalls:
         self._begin(generation, command, place)
 
     def _refuse(self, generation: Generation, command: Command, place: int, failure: Failure) -> None:
-        operation_id = failure.place.operation_id if failure.place else ""
-        report = Report(
-            command.group,
-            place,
-            command.number,
-            operation_id,
-            self._fitting(failure),
-            failure.code.name,
-            _shown(str(failure)),
-        )
-        self._report(generation, report)
+        result = self._fitting(failure)
+        self._report(generation, Report.of_refusal(command.group, place, failure, command.number, result))
 
     def _told(self, generation: Generation, command: Command, place: int, task: Task) -> None:
         if task.error is not None:
@@ -281,9 +270,9 @@ class GangCalls:
         if len(result) > MAX_RESULT:
             short = replace(
                 failure,
-                message=_shown(failure.message),
-                expected=_shown(failure.expected),
-                got=_shown(failure.got),
+                message=shown(failure.message),
+                expected=shown(failure.expected),
+                got=shown(failure.got),
                 ranks=(),
             )
             result = self._parts().failure(short)
@@ -297,7 +286,3 @@ class GangCalls:
 
 def _nothing() -> None:
     """Withdraws nothing: the call is another's."""
-
-
-def _shown(text: str) -> str:
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"
