@@ -12,6 +12,9 @@ from ..task import cancelled
 from .admission import Arrival, Notice, Ruling, Straggling, Verdict
 from .matching import Match, Post
 
+# A gang may have a thousand ranks; the error's `ranks` has them all.
+MOST_SHOWN = 8
+
 
 def event_of(
     notice: Notice, group: str, ranks: Sequence[int], generation: int
@@ -67,7 +70,7 @@ def disagreement(verdict: Verdict, arrival: Arrival, ranks: Sequence[int]) -> Br
     where = next(filter(None, (difference(str(arrival), detail.detail) for detail in others)), "")
     return BridgeError.of(
         ErrorCode.MISMATCH,
-        f"the members asked for different things, other than this rank: {_names([d.rank for d in others])}"
+        f"the members asked for different things: {_sides(details)}"
         + (f"; the programs differ first in {where}" if where else ""),
         expected=str(arrival),
         got="; ".join(sorted({detail.detail for detail in others})) or "no call",
@@ -126,5 +129,24 @@ def unmatched(match: Match | None, post: Post, group: Group) -> BridgeError:
     )
 
 
+def _sides(details: Sequence[RankDetail]) -> str:
+    """Names the ranks that asked for the same, those of each side together: "ranks 0-2 against rank 3"."""
+    sides: dict[str, list[int]] = {}
+    for detail in details:
+        if detail.state is not RankState.MISSING:
+            sides.setdefault(detail.detail, []).append(detail.rank)
+    shown = " against ".join(map(_names, list(sides.values())[:MOST_SHOWN]))
+    return shown + (f" and {len(sides) - MOST_SHOWN} more sides" if len(sides) > MOST_SHOWN else "")
+
+
 def _names(ranks: Sequence[int]) -> str:
-    return "rank" + ("s " if len(ranks) != 1 else " ") + (", ".join(map(str, ranks)) or "none")
+    """Names ranks, those that follow each other as intervals: "ranks 0-2, 5"."""
+    runs: list[tuple[int, int]] = []
+    for rank in sorted(ranks):
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], rank)
+        else:
+            runs.append((rank, rank))
+    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs[:MOST_SHOWN])
+    rest = sum(last - first + 1 for first, last in runs[MOST_SHOWN:])
+    return f"rank{'s' if len(ranks) != 1 else ''} {shown or 'none'}" + (f" and {rest} more" if rest else "")
