@@ -11,18 +11,19 @@ from rankbridge.v1 import group_service_pb2 as group
 from rankbridge.v1 import operation_service_pb2 as pb
 
 from ...core.operations import table as core
-from ..queues import QUEUES
+from ..wire import wire
 from .collectives import COLLECTIVES
 from .objects import OBJECTS
 from .point_to_point import POINT_TO_POINT
 from .programs import COALESCE, REPLAY, RUN_PROGRAM
+from .queues import QUEUES
 from .wire_operation import WireOperation
 
 NEW_GROUP: WireOperation[group.NewGroupRequest, core.NewGroup] = WireOperation(
-    core.NEW_GROUP, lambda r: core.NewGroup(r.name, tuple(r.ranks))
+    core.NEW_GROUP, lambda r: core.NewGroup(r.name, tuple(r.ranks)), wire.pack_group
 )
 DESTROY_GROUP: WireOperation[group.DestroyGroupRequest, core.DestroyGroup] = WireOperation(
-    core.DESTROY_GROUP, lambda _: core.DestroyGroup()
+    core.DESTROY_GROUP, lambda _: core.DestroyGroup(), wire.pack_group
 )
 
 
