@@ -203,7 +203,7 @@ def pack_abilities(operations: Iterable[str], backend: Backend) -> rank_service_
     dtypes = backend.tensors.dtypes
     reductions = {op: [pack_dtype(it) for it in dtypes if backend.reduces(op, it)] for op in ReduceOp}
     return rank_service_pb2.Abilities(
-        collectives=[it for it in operations if backend.scans or it != "scan"],
+        collectives=[it for it in operations if it not in backend.lacks],
         dtypes=map(pack_dtype, dtypes),
         reductions=[
             rank_service_pb2.Reduction(
