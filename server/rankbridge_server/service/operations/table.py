@@ -9,6 +9,7 @@ from typing import Any
 
 from rankbridge.v1 import group_service_pb2 as group
 from rankbridge.v1 import operation_service_pb2 as pb
+from rankbridge.v1 import options_pb2
 
 from ...core.operations import table as core
 from ..wire import wire
@@ -41,5 +42,11 @@ OPERATIONS: dict[str, WireOperation[Any, Any]] = {
 }
 """All that can be submitted."""
 
-GANG_OPERATIONS = [kind for kind in OPERATIONS if kind not in POINT_TO_POINT and kind not in QUEUES]
-"""Those in which all members of a group take part: what a gang call can be."""
+
+def _is_gang_call(kind: str) -> bool:
+    options = getattr(pb.Operation(), kind).DESCRIPTOR.GetOptions()
+    return bool(options.Extensions[options_pb2.operation].gang_call)
+
+
+GANG_OPERATIONS = [kind for kind in OPERATIONS if _is_gang_call(kind)]
+"""Those in which all members of a group take part, as the proto says: what a gang call can be."""
