@@ -1,4 +1,4 @@
-"""Writes docs/operations.md: every operation, from the proto's comments and both clients' own declarations.
+"""Writes docs/operations.md: every operation, from the proto's comments and options and both clients' declarations.
 
 scripts/operations_doc.py writes it; with --check it fails if what is committed differs.
 """
@@ -6,7 +6,6 @@ scripts/operations_doc.py writes it; with --check it fails if what is committed 
 from __future__ import annotations
 
 import inspect
-import json
 import re
 import subprocess
 import sys
@@ -22,11 +21,10 @@ from google.protobuf.descriptor_pb2 import (
 )
 
 import rankbridge
+from rankbridge.v1 import options_pb2
 
 ROOT = Path(__file__).parents[1]
 DOC = ROOT / "docs" / "operations.md"
-SYSTEMS = json.loads((ROOT / "docs" / "operations.json").read_text())
-"""For each RPC the systems that it follows."""
 
 SERVICES = (
     "CollectiveService",
@@ -202,7 +200,10 @@ def operation(documented: list[Documented], service: str, rpc: str, comment: str
     response, outcomes = message(documented, f"{rpc}Response")
     yield f"### {snake(rpc)}\n"
     yield f"{prose(comment)}\n"
-    yield f"RPC `{service}.{rpc}`. From: {SYSTEMS[rpc]}.\n"
+    systems = request.options.Extensions[options_pb2.operation].systems
+    if not systems:
+        raise LookupError(f"{request.name} names no systems in its options")
+    yield f"RPC `{service}.{rpc}`. From: {systems}.\n"
     rows = [field for field in request.field if field.name != "call"]
     if rows:
         yield "| request | type | |\n| --- | --- | --- |"

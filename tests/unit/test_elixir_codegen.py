@@ -81,6 +81,19 @@ def test_proto3_optional_is_supported() -> None:
     assert features & CodeGeneratorResponse.FEATURE_PROTO3_OPTIONAL
 
 
+def extension_of(extended: str) -> FileDescriptorProto:
+    """A file that extends a message by a field, with a message of its own."""
+    file = file_of(DescriptorProto(name="Extra"))
+    field = file.extension.add(name="extra", number=50000, extendee=extended)
+    field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, ".rankbridge.v1.Extra"
+    return file
+
+
+def test_a_file_of_options_becomes_nothing() -> None:
+    response = generate(extension_of(".google.protobuf.MessageOptions"))
+    assert (response.error, list(response.file)) == ("", [])
+
+
 def _map() -> DescriptorProto:
     entry = DescriptorProto(name="Entry", field=[scalar("key", 1), scalar("value", 2)])
     entry.options.map_entry = True
@@ -100,8 +113,9 @@ def _mixed_oneof() -> DescriptorProto:
         (file_of(_mixed_oneof()), "Mixed"),
         (file_of(package="elsewhere.v1"), "elsewhere.v1"),
         (FileDescriptorProto(name="a.proto", package="rankbridge.v1", syntax="proto2"), "proto3"),
+        (extension_of(".rankbridge.v1.Extra"), "without extensions"),
     ],
-    ids=["maps", "a oneof with others between", "another package", "proto2"],
+    ids=["maps", "a oneof with others between", "another package", "proto2", "an extension of no options"],
 )
 def test_what_is_not_supported_is_refused_by_name(file: FileDescriptorProto, named: str) -> None:
     response = generate(file)

@@ -1,5 +1,6 @@
 """From a request of protoc to its response."""
 
+import re
 import sys
 from collections.abc import Iterable, Iterator
 
@@ -22,13 +23,13 @@ def main() -> None:
 
 
 def respond(request: CodeGeneratorRequest) -> CodeGeneratorResponse:
-    """One file of Elixir for each file asked for; or the error, which protoc shows."""
+    """One file of Elixir for each file asked for that is not of options; or the error, which protoc shows."""
     response = CodeGeneratorResponse(supported_features=CodeGeneratorResponse.FEATURE_PROTO3_OPTIONAL)
     enum_zeros = dict(_enum_zeros(request.proto_file))
     wanted = set(request.file_to_generate)
     try:
         for file in request.proto_file:
-            if file.name in wanted:
+            if file.name in wanted and not _is_of_options(file):
                 response.file.add(name=output_name(file), content=elixir_of(file, enum_zeros))
     except Unsupported as error:
         response.error = f"rankbridge-elixir: {error}"
@@ -55,6 +56,12 @@ def elixir_of(file: FileDescriptorProto, enum_zeros: dict[str, str]) -> str:
         modules.append(service_lines(service, file.package, (place.SERVICE, index), notes))
     header = ["# Generated from " + file.name + " by protoc-gen-rankbridge-elixir. Do not edit."]
     return "\n".join(separated([header, *modules])) + "\n"
+
+
+def _is_of_options(file: FileDescriptorProto) -> bool:
+    """Whether a file declares options. They are for those who read descriptors, and are never sent."""
+    extended = [it.extendee for it in file.extension]
+    return bool(extended) and all(re.fullmatch(r"\.google\.protobuf\.\w+Options", it) for it in extended)
 
 
 def _messages(file: FileDescriptorProto) -> Iterator[tuple[str, DescriptorProto, Path]]:

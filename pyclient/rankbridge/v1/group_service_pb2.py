@@ -24,33 +24,38 @@ _sym_db = _symbol_database.Default()
 
 from rankbridge.v1 import call_pb2 as rankbridge_dot_v1_dot_call__pb2
 from rankbridge.v1 import error_pb2 as rankbridge_dot_v1_dot_error__pb2
+from rankbridge.v1 import options_pb2 as rankbridge_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!rankbridge/v1/group_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a\x19rankbridge/v1/error.proto\"\x89\x01\n\x05Group\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05ranks\x18\x02 \x03(\r\x12\x1a\n\rrank_in_group\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x0f\n\x07\x62\x61\x63kend\x18\x04 \x01(\t\x12\x12\n\ngeneration\x18\x05 \x01(\x04\x12\x10\n\x08sequence\x18\x06 \x01(\x04\x42\x10\n\x0e_rank_in_group\"Q\n\x0fNewGroupRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05ranks\x18\x03 \x03(\r\"k\n\x10NewGroupResponse\x12%\n\x05group\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GroupH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"$\n\x14\x44\x65scribeGroupRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"p\n\x15\x44\x65scribeGroupResponse\x12%\n\x05group\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GroupH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x13\n\x11ListGroupsRequest\":\n\x12ListGroupsResponse\x12$\n\x06groups\x18\x01 \x03(\x0b\x32\x14.rankbridge.v1.Group\"8\n\x13\x44\x65stroyGroupRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\"o\n\x14\x44\x65stroyGroupResponse\x12%\n\x05group\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GroupH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome2\xe3\x02\n\x0cGroupService\x12K\n\x08NewGroup\x12\x1e.rankbridge.v1.NewGroupRequest\x1a\x1f.rankbridge.v1.NewGroupResponse\x12Z\n\rDescribeGroup\x12#.rankbridge.v1.DescribeGroupRequest\x1a$.rankbridge.v1.DescribeGroupResponse\x12Q\n\nListGroups\x12 .rankbridge.v1.ListGroupsRequest\x1a!.rankbridge.v1.ListGroupsResponse\x12W\n\x0c\x44\x65stroyGroup\x12\".rankbridge.v1.DestroyGroupRequest\x1a#.rankbridge.v1.DestroyGroupResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!rankbridge/v1/group_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a\x19rankbridge/v1/error.proto\x1a\x1brankbridge/v1/options.proto\"\x89\x01\n\x05Group\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05ranks\x18\x02 \x03(\r\x12\x1a\n\rrank_in_group\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x0f\n\x07\x62\x61\x63kend\x18\x04 \x01(\t\x12\x12\n\ngeneration\x18\x05 \x01(\x04\x12\x10\n\x08sequence\x18\x06 \x01(\x04\x42\x10\n\x0e_rank_in_group\"\x83\x01\n\x0fNewGroupRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05ranks\x18\x03 \x03(\r:0\x82\xb5\x18,\n*vLLM `GroupCoordinator`, torch `new_group`\"k\n\x10NewGroupResponse\x12%\n\x05group\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GroupH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"$\n\x14\x44\x65scribeGroupRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"p\n\x15\x44\x65scribeGroupResponse\x12%\n\x05group\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GroupH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x13\n\x11ListGroupsRequest\":\n\x12ListGroupsResponse\x12$\n\x06groups\x18\x01 \x03(\x0b\x32\x14.rankbridge.v1.Group\"m\n\x13\x44\x65stroyGroupRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call:3\x82\xb5\x18/\n-vLLM `destroy`, torch `destroy_process_group`\"o\n\x14\x44\x65stroyGroupResponse\x12%\n\x05group\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GroupH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome2\xe3\x02\n\x0cGroupService\x12K\n\x08NewGroup\x12\x1e.rankbridge.v1.NewGroupRequest\x1a\x1f.rankbridge.v1.NewGroupResponse\x12Z\n\rDescribeGroup\x12#.rankbridge.v1.DescribeGroupRequest\x1a$.rankbridge.v1.DescribeGroupResponse\x12Q\n\nListGroups\x12 .rankbridge.v1.ListGroupsRequest\x1a!.rankbridge.v1.ListGroupsResponse\x12W\n\x0c\x44\x65stroyGroup\x12\".rankbridge.v1.DestroyGroupRequest\x1a#.rankbridge.v1.DestroyGroupResponseb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rankbridge.v1.group_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_GROUP']._serialized_start=106
-  _globals['_GROUP']._serialized_end=243
-  _globals['_NEWGROUPREQUEST']._serialized_start=245
-  _globals['_NEWGROUPREQUEST']._serialized_end=326
-  _globals['_NEWGROUPRESPONSE']._serialized_start=328
-  _globals['_NEWGROUPRESPONSE']._serialized_end=435
-  _globals['_DESCRIBEGROUPREQUEST']._serialized_start=437
-  _globals['_DESCRIBEGROUPREQUEST']._serialized_end=473
-  _globals['_DESCRIBEGROUPRESPONSE']._serialized_start=475
-  _globals['_DESCRIBEGROUPRESPONSE']._serialized_end=587
-  _globals['_LISTGROUPSREQUEST']._serialized_start=589
-  _globals['_LISTGROUPSREQUEST']._serialized_end=608
-  _globals['_LISTGROUPSRESPONSE']._serialized_start=610
-  _globals['_LISTGROUPSRESPONSE']._serialized_end=668
-  _globals['_DESTROYGROUPREQUEST']._serialized_start=670
-  _globals['_DESTROYGROUPREQUEST']._serialized_end=726
-  _globals['_DESTROYGROUPRESPONSE']._serialized_start=728
-  _globals['_DESTROYGROUPRESPONSE']._serialized_end=839
-  _globals['_GROUPSERVICE']._serialized_start=842
-  _globals['_GROUPSERVICE']._serialized_end=1197
+  _globals['_NEWGROUPREQUEST']._loaded_options = None
+  _globals['_NEWGROUPREQUEST']._serialized_options = b'\202\265\030,\n*vLLM `GroupCoordinator`, torch `new_group`'
+  _globals['_DESTROYGROUPREQUEST']._loaded_options = None
+  _globals['_DESTROYGROUPREQUEST']._serialized_options = b'\202\265\030/\n-vLLM `destroy`, torch `destroy_process_group`'
+  _globals['_GROUP']._serialized_start=135
+  _globals['_GROUP']._serialized_end=272
+  _globals['_NEWGROUPREQUEST']._serialized_start=275
+  _globals['_NEWGROUPREQUEST']._serialized_end=406
+  _globals['_NEWGROUPRESPONSE']._serialized_start=408
+  _globals['_NEWGROUPRESPONSE']._serialized_end=515
+  _globals['_DESCRIBEGROUPREQUEST']._serialized_start=517
+  _globals['_DESCRIBEGROUPREQUEST']._serialized_end=553
+  _globals['_DESCRIBEGROUPRESPONSE']._serialized_start=555
+  _globals['_DESCRIBEGROUPRESPONSE']._serialized_end=667
+  _globals['_LISTGROUPSREQUEST']._serialized_start=669
+  _globals['_LISTGROUPSREQUEST']._serialized_end=688
+  _globals['_LISTGROUPSRESPONSE']._serialized_start=690
+  _globals['_LISTGROUPSRESPONSE']._serialized_end=748
+  _globals['_DESTROYGROUPREQUEST']._serialized_start=750
+  _globals['_DESTROYGROUPREQUEST']._serialized_end=859
+  _globals['_DESTROYGROUPRESPONSE']._serialized_start=861
+  _globals['_DESTROYGROUPRESPONSE']._serialized_end=972
+  _globals['_GROUPSERVICE']._serialized_start=975
+  _globals['_GROUPSERVICE']._serialized_end=1330
 # @@protoc_insertion_point(module_scope)

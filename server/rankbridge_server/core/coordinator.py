@@ -98,7 +98,7 @@ class Coordinator(Protocol):
     def scan(self, tensor: object, op: ReduceOp, exclusive: bool, timeout: float) -> object:
         """The reduction of the tensors of the members up to this one; `exclusive`: without its own, zeros at the first.
 
-        Called only if the backend `scans`.
+        Not called if the backend `lacks` it.
         """
         ...
 
@@ -184,8 +184,8 @@ class Backend(Protocol):
         ...
 
     @property
-    def scans(self) -> bool:
-        """Whether it has scan, of what it reduces."""
+    def lacks(self) -> frozenset[str]:
+        """Names of the operations that it does not have."""
         ...
 
     def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:

@@ -19,9 +19,9 @@ from ..core.groups.forming import Formed, form
 from ..core.groups.preparation import RankAddress
 from ..core.groups.regrouping import PeerState
 from ..core.rank import Rank
-from .gang_calls import WireParts, respond
+from .answering import answered
+from .gang_calls import PendingGangCall, WireParts
 from .rank import DEFAULT_FORMING_TIMEOUT_MS
-from .running import answered
 from .streams.executing import Streams
 from .targets import is_unix
 from .wire import wire
@@ -157,12 +157,9 @@ class GangServicer(stub.GangServiceServicer):
 
     def Call(self, request: pb.CallRequest, context: grpc.ServicerContext) -> pb.CallResponse:
         """Do a collective on every member."""
-
-        def leave(withdraw: Callable[[], None]) -> None:
-            if not context.add_callback(withdraw):
-                withdraw()
-
-        return respond(self._rank, request, leave)
+        pending = PendingGangCall(self._rank, request)
+        pending.attend(context)
+        return pending.response(pb.CallResponse)
 
     def Execute(
         self, request_iterator: Iterator[pb.ExecuteRequest], context: grpc.ServicerContext

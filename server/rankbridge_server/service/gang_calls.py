@@ -22,13 +22,10 @@ from ..core.operations.outcome import Outcome
 from ..core.rank import Rank
 from ..core.refs.refs import Ref
 from ..core.task import Task, failure_of
+from .answering import answered
 from .operations.table import GANG_OPERATIONS, OPERATIONS
-from .running import answered
+from .pending import Pending
 from .wire import values, wire
-
-Leave = Callable[[Callable[[], None]], None]
-"""Takes what is to be called when the caller of a gang call has gone."""
-
 
 Response = TypeVar("Response", pb.CallResponse, pb.ExecuteResponse)
 
@@ -80,9 +77,9 @@ class WireParts:
         """A failure as an outcome."""
         return operation_pb.OperationResult(error=wire.pack_error(failure)).SerializeToString()
 
-    def call(self, request: bytes) -> Begun:
+    def call(self, request: bytes) -> PendingGangCall:
         """Begin a gang call that another rank was asked for."""
-        return Begun(self._rank, pb.CallRequest.FromString(request))
+        return PendingGangCall(self._rank, pb.CallRequest.FromString(request))
 
 
 def _call_of_unknown(operation: operation_pb.Operation) -> call_pb2.Call:
@@ -103,14 +100,14 @@ def _packed_again(outcome: Ref | None) -> bytes:
     return _packed(outcome)
 
 
-class Begun:
-    """A gang call that is under way, or failed: a response to come."""
+class PendingGangCall(Pending):
+    """A gang call: every member's part."""
 
     def __init__(self, rank: Rank, request: pb.CallRequest) -> None:
         """Begin it, here or by way of its leader."""
         self._rank = rank
         self.operation_id = request.call.operation_id
-        self.withdraw: Callable[[], None] = _nothing
+        self._withdraw: Callable[[], None] = _nothing
         self._future: Future[Any] = Future()
         self._read: Callable[[Future[Any], type[Any]], Any] = _refused
         try:
@@ -123,12 +120,20 @@ class Begun:
         """Whether the response is there."""
         return self._future.done()
 
+    def withdraw(self) -> None:
+        """Withdraws every part that was not admitted."""
+        self._withdraw()
+
     def then(self, callback: Callable[[], None]) -> None:
         """Calls `callback`, which must be quick, when the response is there."""
         self._future.add_done_callback(lambda _: callback())
 
+    def executed(self) -> pb.ExecuteResponse:
+        """Gives the response of a stream, once it is there. Raises nothing."""
+        return self.response(pb.ExecuteResponse)
+
     def response(self, kind: type[Response]) -> Response:
-        """The response, once it is there, as a call's or as a stream's: they are written alike. Raises nothing."""
+        """Waits for the response, as a call's or as a stream's: they are written alike. Raises nothing."""
         return answered(
             self._rank,
             "call",
@@ -152,7 +157,7 @@ class Begun:
         if not route.is_here:
             message.timeout_ms = max(1, round(call.timeout * 1000))
             body = request.SerializeToString()
-            self._future, self.withdraw = rank.gang_calls.relayed.ask(route, body, call.timeout)
+            self._future, self._withdraw = rank.gang_calls.relayed.ask(route, body, call.timeout)
             self._read = lambda answer, kind: self._relayed(route, answer, kind)
             return
         message.group = message.group or WORLD
@@ -161,7 +166,7 @@ class Begun:
         parts = [it.SerializeToString() for it in request.operations]
         if len(parts) == 1:
             parts *= len(ranks)
-        self._future, self.withdraw = rank.gang_calls.lead(route, self.operation_id, call.timeout, parts)
+        self._future, self._withdraw = rank.gang_calls.lead(route, self.operation_id, call.timeout, parts)
         self._read = lambda results, kind: _response(kind, self.operation_id, ranks, results.result())
 
     def _relayed(self, route: Route, answer: Future[bytes], kind: type[Response]) -> Response:
@@ -173,13 +178,6 @@ class Begun:
             ranks = route.group.description.ranks
             failed = [_failed(self._rank, route, error, self.operation_id, it) for it in ranks]
             return _response(kind, self.operation_id, ranks, failed)
-
-
-def respond(rank: Rank, request: pb.CallRequest, leave: Leave) -> pb.CallResponse:
-    """Do a gang call, here or by way of its leader."""
-    begun = Begun(rank, request)
-    leave(begun.withdraw)
-    return begun.response(pb.CallResponse)
 
 
 def _nothing() -> None:

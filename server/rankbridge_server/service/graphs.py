@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import grpc
 
 from rankbridge.v1 import call_pb2
@@ -13,17 +11,18 @@ from rankbridge.v1 import graph_service_pb2_grpc as stub
 from ..core.groups.group import WORLD
 from ..core.programs.graphs import Graph
 from ..core.rank import Rank
-from .operations import typed
+from .answering import answered
 from .operations.programs import REPLAY
-from .running import answered
+from .operations.typed import method
 
 
 class GraphServicer(stub.GraphServiceServicer):
     """Graphs of one rank."""
 
+    Replay = method(pb.ReplayResponse, REPLAY)
+
     def __init__(self, rank: Rank) -> None:
         self._rank = rank
-        self._replay: Any = typed.method(rank, pb, "replay", REPLAY)
 
     def BeginCapture(
         self, request: pb.BeginCaptureRequest, context: grpc.ServicerContext
@@ -46,11 +45,6 @@ class GraphServicer(stub.GraphServiceServicer):
             lambda: pb.EndCaptureResponse(graph=_packed(self._end(request.call))),
             lambda error: pb.EndCaptureResponse(error=error),
         )
-
-    def Replay(self, request: pb.ReplayRequest, context: grpc.ServicerContext) -> pb.ReplayResponse:
-        """Run a graph again."""
-        response: pb.ReplayResponse = self._replay(self, request, context)
-        return response
 
     def ReleaseGraph(
         self, request: pb.ReleaseGraphRequest, context: grpc.ServicerContext

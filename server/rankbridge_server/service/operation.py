@@ -10,10 +10,10 @@ from rankbridge.v1 import operation_service_pb2_grpc as stub
 from ..core.errors import BridgeError, Phase, invalid
 from ..core.rank import Rank
 from ..core.task import Task
-from .operations import typed
+from .answering import answered
 from .operations.programs import COALESCE, RUN_PROGRAM
-from .operations.table import OPERATIONS
-from .running import answered, submit
+from .operations.typed import method
+from .pending import PendingPart
 from .wire import values, wire
 
 _STATES = {
@@ -26,10 +26,11 @@ _STATES = {
 class OperationServicer(stub.OperationServiceServicer):
     """Operations of one rank by their ids."""
 
+    Coalesce = method(pb.CoalesceResponse, COALESCE)
+    RunProgram = method(pb.RunProgramResponse, RUN_PROGRAM)
+
     def __init__(self, rank: Rank) -> None:
         self._rank = rank
-        self._coalesce = typed.method(rank, pb, "coalesce", COALESCE)
-        self._run_program = typed.method(rank, pb, "run_program", RUN_PROGRAM)
 
     def Submit(self, request: pb.SubmitRequest, context: grpc.ServicerContext) -> pb.SubmitResponse:
         """Begin an operation."""
@@ -70,27 +71,13 @@ class OperationServicer(stub.OperationServiceServicer):
             lambda error: pb.CancelResponse(error=error),
         )
 
-    def Coalesce(self, request: pb.CoalesceRequest, context: grpc.ServicerContext) -> pb.CoalesceResponse:
-        """Do several collectives as one operation."""
-        response: pb.CoalesceResponse = self._coalesce(self, request, context)
-        return response
-
-    def RunProgram(
-        self, request: pb.RunProgramRequest, context: grpc.ServicerContext
-    ) -> pb.RunProgramResponse:
-        """Run a program."""
-        response: pb.RunProgramResponse = self._run_program(self, request, context)
-        return response
-
     def _submit(self, operation: pb.Operation) -> str:
         kind = operation.WhichOneof("kind")
-        if kind is None:
-            raise invalid("the operation is missing", expected="one of " + ", ".join(OPERATIONS), got="none")
-        request = getattr(operation, kind)
-        if not request.call.operation_id:
+        if kind and not getattr(operation, kind).call.operation_id:
             raise invalid("a submitted operation needs an id", expected="call.operation_id", got="''")
-        submit(self._rank, OPERATIONS[kind], request)
-        return str(request.call.operation_id)
+        pending = PendingPart.of(self._rank, operation)
+        pending.check()
+        return pending.operation_id
 
 
 def _status(task: Task) -> pb.OperationStatus:

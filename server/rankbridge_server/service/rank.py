@@ -14,8 +14,8 @@ from rankbridge.v1 import rank_service_pb2_grpc as stub
 
 from ..core.rank import Rank
 from . import events
+from .answering import answered
 from .operations.table import OPERATIONS
-from .running import answered
 from .wire import wire
 
 DEFAULT_FORMING_TIMEOUT_MS = 10_000

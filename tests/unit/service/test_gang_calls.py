@@ -23,10 +23,11 @@ from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.gang_calls.messages import MAX_PART, MAX_RESULT
 from rankbridge_server.core.links import LinkMaker
 from rankbridge_server.core.operations.table import BARRIER, NEW_GROUP, Barrier, NewGroup
+from rankbridge_server.core.rank import Rank
 from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.task import Task
 from rankbridge_server.links.sockets import SocketLinkMaker
-from rankbridge_server.service.gang_calls import WireParts, respond
+from rankbridge_server.service.gang_calls import PendingGangCall, WireParts
 
 SIZE = 3
 BARRIER_PART = operations.Operation(barrier=collectives.BarrierRequest())
@@ -49,21 +50,22 @@ class Caller:
     """A gang call that is under way. `hang_up` is what its end does when the caller has gone."""
 
     def __init__(self, gang: LocalGang, at: int, parts: Sequence[operations.Operation], **call: Any) -> None:
-        self.withdraw: Callable[[], None] | None = None
+        self._pending: Future[PendingGangCall] = Future()
         self._threads = ThreadPoolExecutor(1)
         request = pb.CallRequest(call=call_pb2.Call(**{"timeout_ms": 60_000, **call}), operations=parts)
-        self.response: Future[pb.CallResponse] = self._threads.submit(
-            respond, gang.ranks[at], request, self._leave
-        )
+        self.response: Future[pb.CallResponse] = self._threads.submit(self._ask, gang.ranks[at], request)
         self._threads.shutdown(wait=False)
 
-    def _leave(self, withdraw: Callable[[], None]) -> None:
-        self.withdraw = withdraw
+    def _ask(self, rank: Rank, request: pb.CallRequest) -> pb.CallResponse:
+        pending = PendingGangCall(rank, request)
+        self._pending.set_result(pending)
+        return pending.response(pb.CallResponse)
+
+    def await_begun(self) -> None:
+        self._pending.result(60)
 
     def hang_up(self) -> None:
-        until(lambda: self.withdraw is not None)
-        assert self.withdraw is not None
-        self.withdraw()
+        self._pending.result(60).withdraw()
 
     def outcomes(self) -> list[pb.MemberOutcome]:
         response = self.response.result(60)
@@ -228,7 +230,7 @@ def test_a_call_that_is_repeated_while_it_is_under_way_runs_once(gang: LocalGang
     held = Held(gang, 1)
     parts = reducing(gang.full(1.0))
     first = Caller(gang, 0, parts, operation_id="once")
-    until(lambda: first.withdraw is not None)
+    first.await_begun()
     second = Caller(gang, 2, parts, operation_id="once", timeout_ms=50_000)
     another = Caller(gang, 0, [BARRIER_PART], operation_id="once")
     response = another.response.result(60)

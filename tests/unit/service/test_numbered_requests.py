@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from tests.support.waiting import until
 from tests.unit.service.stages import (
+    PATIENCE_S,
     SIZE,
     Held,
     Stage,
@@ -83,15 +84,26 @@ def test_what_has_a_number_is_withdrawn_by_its_operation_id(stage: Stage) -> Non
 
 
 def test_the_end_of_requests_answers_what_has_a_number(stage: Stage) -> None:
-    ending, stopped = Stream(stage), Stream(stage)
+    stream = Stream(stage)
     barrier = operations.Operation(barrier=collectives.BarrierRequest())
     with Held(stage.gang, 2):
-        ending.call(number=1)
-        stopped.call(number=2)
+        stream.call(number=1)
         until(lambda: pending(stage, 1) == 1)
-        for each in (ending, stopped):
-            each.call([barrier, barrier], number=9)
-            assert each.answer().number == 9
-        ending.end()
-    assert numbers(ending.rest()) == [1]
-    assert numbers([stopped.answer()]) == [2]
+        stream.call([barrier, barrier], number=9)
+        assert stream.answer().number == 9
+        stream.end()
+    assert numbers(stream.rest()) == [1]
+
+
+def test_a_rank_that_stops_answers_what_has_a_number_and_ends_the_stream(stage: Stage) -> None:
+    stream = Stream(stage)
+    with Held(stage.gang, 2):
+        stream.call(number=8, operation_id="a")
+        stream.call(number=9, operation_id="b")
+        until(lambda: len(stage.gang.ranks[0].gang_calls._led) == 2 and pending(stage, 1) == 1)
+        stage.gang.ranks[0].close("the rank stops")
+        stage.servers[0].stop(PATIENCE_S)
+    told = stream.rest()
+    assert sorted(numbers(told)) == [8, 9]
+    assert [name_of(it.outcomes.members[0].result.error) for it in told] == ["ABORTED"] * 2
+    assert not stage.streams()

@@ -15,7 +15,7 @@ from rankbridge.v1 import operation_service_pb2 as pb
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.operations import table as core
-from rankbridge_server.service.gang_calls import WireParts, respond
+from rankbridge_server.service.gang_calls import PendingGangCall, WireParts
 from rankbridge_server.service.operations.programs import COALESCE, RUN_PROGRAM
 from rankbridge_server.service.operations.table import GANG_OPERATIONS, OPERATIONS
 
@@ -106,7 +106,7 @@ def called(gang: LocalGang, parts: Sequence[pb.RunProgramRequest]) -> list[pb.Op
     request = gangs.CallRequest(
         call=call_pb2.Call(timeout_ms=60_000), operations=[pb.Operation(run_program=it) for it in parts]
     )
-    response = respond(gang.ranks[1], request, lambda _: None)
+    response = PendingGangCall(gang.ranks[1], request).response(gangs.CallResponse)
     assert response.WhichOneof("outcome") == "outcomes", response.error
     return [it.result for it in response.outcomes.members]
 

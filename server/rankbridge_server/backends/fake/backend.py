@@ -52,7 +52,7 @@ class FakeBackend:
     """One rank of a gang that lives in this process; all its ranks share the hub."""
 
     name = "fake"
-    scans = True
+    lacks = frozenset[str]()
 
     def __init__(self, hub: FakeHub) -> None:
         self.tensors = TorchTensors()

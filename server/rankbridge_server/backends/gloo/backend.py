@@ -30,7 +30,7 @@ class GlooBackend:
     """
 
     name = "gloo"
-    scans = False
+    lacks = frozenset({"scan"})
 
     def __init__(self, hostname: str = "127.0.0.1", connect_timeout: float = 10.0) -> None:
         self.tensors = TorchTensors()

@@ -32,7 +32,7 @@ class MpiBackend:
     """
 
     name = "mpi"
-    scans = True
+    lacks = frozenset[str]()
 
     def __init__(self, world: MpiWorld) -> None:
         self.tensors = TorchTensors()

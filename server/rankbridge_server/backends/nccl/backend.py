@@ -19,7 +19,7 @@ class NcclBackend:
     """
 
     name = "nccl"
-    scans = False
+    lacks = frozenset({"scan"})
 
     def __init__(self, local_rank: int, engine: Engine | None = None, patience: float = 30.0) -> None:
         self._engine = engine or CudaEngine(local_rank)

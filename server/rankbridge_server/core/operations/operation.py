@@ -99,15 +99,25 @@ class LocalPlan(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[Args]):
-    """One operation. `plan` raises BridgeError when the arguments are wrong; then nothing has happened.
+    """One operation. `make_plan` checks its arguments, on a backend that has it.
 
     `recorded`: graphs have it. `agreement`: whoever has been admitted has done it, and gives none.
     """
 
     name: str
-    plan: Callable[[Site, Args], Plan | Transfer | LocalPlan]
+    make_plan: Callable[[Site, Args], Plan | Transfer | LocalPlan]
     recorded: bool = False
     agreement: bool = False
+
+    def plan(self, site: Site, args: Args) -> Plan | Transfer | LocalPlan:
+        """Raises BridgeError when the backend lacks it or the arguments are wrong; then nothing has happened."""
+        if self.name in site.backend.lacks:
+            raise BridgeError.of(
+                ErrorCode.UNSUPPORTED_OPERATION,
+                f"backend {site.backend.name!r} has no {self.name}",
+                expected="another backend",
+            )
+        return self.make_plan(site, args)
 
 
 @dataclass(frozen=True, slots=True)

@@ -98,13 +98,7 @@ def plan_reduce_scatter(site: Site, args: ReduceScatter) -> Plan:
 
 
 def plan_scan(site: Site, args: Scan) -> Plan:
-    """Equal dtypes, shapes and ops, on a backend that has it."""
-    if not site.backend.scans:
-        raise BridgeError.of(
-            ErrorCode.UNSUPPORTED_OPERATION,
-            f"backend {site.backend.name!r} has no scan",
-            expected="another backend",
-        )
+    """Equal dtypes, shapes and ops."""
     if args.op is ReduceOp.AVG or (args.exclusive and args.op is not ReduceOp.SUM):
         expected = "sum" if args.exclusive else "any but avg"
         raise invalid("a scan cannot be done with this op", expected=expected, got=str(args.op))

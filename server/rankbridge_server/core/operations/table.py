@@ -1,7 +1,7 @@
 """Every operation, declared once: its name, and what is checked, agreed on, and run.
 
 To add one: write its arguments and a function from site and arguments to a plan beside those of its kind, and declare
-it below. The wire's side of it is one line in `service/operations.py`.
+it below. The wire's side of it is a message with options in `proto/`, and one line in `service/operations/`.
 """
 
 from __future__ import annotations

@@ -9,20 +9,22 @@ from typing import Any
 
 from rankbridge.v1 import group_service_pb2 as group
 from rankbridge.v1 import operation_service_pb2 as pb
+from rankbridge.v1 import options_pb2
 
 from ...core.operations import table as core
-from ..queues import QUEUES
+from ..wire import wire
 from .collectives import COLLECTIVES
 from .objects import OBJECTS
 from .point_to_point import POINT_TO_POINT
 from .programs import COALESCE, REPLAY, RUN_PROGRAM
+from .queues import QUEUES
 from .wire_operation import WireOperation
 
 NEW_GROUP: WireOperation[group.NewGroupRequest, core.NewGroup] = WireOperation(
-    core.NEW_GROUP, lambda r: core.NewGroup(r.name, tuple(r.ranks))
+    core.NEW_GROUP, lambda r: core.NewGroup(r.name, tuple(r.ranks)), wire.pack_group
 )
 DESTROY_GROUP: WireOperation[group.DestroyGroupRequest, core.DestroyGroup] = WireOperation(
-    core.DESTROY_GROUP, lambda _: core.DestroyGroup()
+    core.DESTROY_GROUP, lambda _: core.DestroyGroup(), wire.pack_group
 )
 
 
@@ -40,5 +42,11 @@ OPERATIONS: dict[str, WireOperation[Any, Any]] = {
 }
 """All that can be submitted."""
 
-GANG_OPERATIONS = [kind for kind in OPERATIONS if kind not in POINT_TO_POINT and kind not in QUEUES]
-"""Those in which all members of a group take part: what a gang call can be."""
+
+def _is_gang_call(kind: str) -> bool:
+    options = getattr(pb.Operation(), kind).DESCRIPTOR.GetOptions()
+    return bool(options.Extensions[options_pb2.operation].gang_call)
+
+
+GANG_OPERATIONS = [kind for kind in OPERATIONS if _is_gang_call(kind)]
+"""Those in which all members of a group take part, as the proto says: what a gang call can be."""

@@ -1,42 +1,45 @@
-"""Services with one typed call for each operation of a table."""
+"""The typed face of operations: a unary call for each, made from its declaration."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any
+from typing import Any, Protocol
 
 import grpc
 
 from ...core.rank import Rank
-from ..running import answered, run
-from ..wire import values
+from ..answering import answered
+from ..pending import PendingPart
 from .wire_operation import WireOperation
+
+
+class _Servicer(Protocol):
+    _rank: Rank
 
 
 def servicer(
     rank: Rank, base: type[Any], messages: ModuleType, table: Mapping[str, WireOperation[Any, Any]]
 ) -> Any:
     """A servicer with one method for each operation of `table`. `messages`: the module of its responses."""
-    methods = {rpc_name(kind): method(rank, messages, kind, it) for kind, it in table.items()}
-    return type(base.__name__, (base,), methods)()
+    names = {"".join(part.capitalize() for part in kind.split("_")): it for kind, it in table.items()}
+    methods = {name: method(getattr(messages, f"{name}Response"), it) for name, it in names.items()}
+    return type(base.__name__, (base,), {"_rank": rank, **methods})()
 
 
-def method(rank: Rank, messages: ModuleType, kind: str, operation: WireOperation[Any, Any]) -> Any:
-    """The method of one operation."""
-    response = getattr(messages, f"{rpc_name(kind)}Response")
+def method(response: type[Any], operation: WireOperation[Any, Any]) -> Any:
+    """The method of one operation, for a servicer that keeps its rank as `_rank`."""
+    # A response has one field beside its error.
+    (given,) = (it.name for it in response.DESCRIPTOR.oneofs_by_name["outcome"].fields if it.name != "error")
 
-    def call(self: object, request: Any, context: grpc.ServicerContext) -> Any:
+    def call(self: _Servicer, request: Any, context: grpc.ServicerContext) -> Any:
+        pending = PendingPart(self._rank, operation, request)
+        pending.attend(context)
         return answered(
-            rank,
-            operation.core.name,
-            lambda: response(value=values.pack_value(run(rank, operation, request, context))),
+            self._rank,
+            pending.name,
+            lambda: response(**{given: operation.pack(pending.outcome())}),
             lambda error: response(error=error),
         )
 
     return call
-
-
-def rpc_name(kind: str) -> str:
-    """The RPC of an operation: "AllReduce" for "all_reduce"."""
-    return "".join(part.capitalize() for part in kind.split("_"))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from rankbridge.v1 import call_pb2
 
 from ...core.operations.operation import Operation
+from ..wire import values
 
 
 class Request(Protocol):
@@ -26,7 +27,11 @@ Args = TypeVar("Args")
 
 @dataclass(frozen=True, slots=True)
 class WireOperation(Generic[R, Args]):
-    """The core's declaration of an operation, and how to read its arguments from a request; may raise BridgeError."""
+    """The core's declaration of an operation, and how to read its arguments from a request; may raise BridgeError.
+
+    `pack` makes of its outcome the message that its response has.
+    """
 
     core: Operation[Args]
     args: Callable[[R], Args]
+    pack: Callable[[Any], Any] = values.pack_value

@@ -13,7 +13,7 @@ from rankbridge.v1 import ref_service_pb2_grpc as stub
 from ...core.errors import invalid
 from ...core.rank import Rank
 from ...core.refs.refs import Ref
-from ..running import answered
+from ..answering import answered
 from ..wire import wire
 from .chunks import encoded_chunks, parse_put, serialize_get
 from .shared_memory import SharedMemoryServicer

@@ -11,7 +11,7 @@ from ...core.rank import Rank
 from ...core.refs.tensors import TensorSpec
 from ...core.shared_memory.copying import copy
 from ...core.shared_memory.segments import Use
-from ..running import answered
+from ..answering import answered
 from ..wire import wire
 
 

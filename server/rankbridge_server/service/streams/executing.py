@@ -11,11 +11,9 @@ import grpc
 
 from rankbridge.v1 import gang_service_pb2 as pb
 
-from ...core.alarms import Alarms
-from ...core.errors import BridgeError, ErrorCode, Place
+from ...core.errors import BridgeError, ErrorCode
 from ...core.rank import Rank
-from ..wire import wire
-from .stream import Asked, Stream
+from .stream import Answer, Stream, refusal
 
 MAX_STREAMS = 64
 """At once, however they come. Each keeps one or two threads."""
@@ -26,7 +24,6 @@ class Streams:
 
     def __init__(self, rank: Rank) -> None:
         self._rank = rank
-        self._alarms = Alarms("streams")
         self._lock = threading.Lock()
         self._open: set[Stream] = set()
         self._ended = False
@@ -35,9 +32,9 @@ class Streams:
         """How many there are now."""
         return len(self._open)
 
-    def begin(self, ready: Callable[[Asked | None], None]) -> Stream | pb.ExecuteResponse:
+    def begin(self, ready: Callable[[Answer | None], None]) -> Stream | pb.ExecuteResponse:
         """A new stream, which is to be given to `discard` when it is over; or why there is none, as its only answer."""
-        stream = Stream(self._rank, self._alarms, ready)
+        stream = Stream(self._rank, ready)
         with self._lock:
             free = len(self._open) < MAX_STREAMS
             if free:
@@ -53,8 +50,7 @@ class Streams:
             expected=f"at most {MAX_STREAMS}",
             got=str(MAX_STREAMS + 1),
         )
-        place = Place(rank=self._rank.describe().rank, operation="execute")
-        return pb.ExecuteResponse(error=wire.pack_error(error.at(place).failure))
+        return refusal(self._rank, error)
 
     def discard(self, stream: Stream) -> None:
         """It is over."""
@@ -76,7 +72,7 @@ class Streams:
 
         Whatever was begun is answered before a stream ends: what is not, was not begun.
         """
-        ready: SimpleQueue[Asked | None] = SimpleQueue()
+        ready: SimpleQueue[Answer | None] = SimpleQueue()
         stream = self.begin(ready.put)
         if isinstance(stream, pb.ExecuteResponse):
             yield stream
@@ -85,8 +81,8 @@ class Streams:
             if context.add_callback(stream.leave):
                 reader = threading.Thread(target=_read, args=(stream, requests), name="execute", daemon=True)
                 reader.start()
-                while (asked := ready.get()) is not None:
-                    yield asked.response()
+                while (answer := ready.get()) is not None:
+                    yield answer()
                     stream.answered()
         finally:
             self.discard(stream)

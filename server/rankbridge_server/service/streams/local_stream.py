@@ -19,7 +19,7 @@ from rankbridge.v1 import gang_service_pb2 as pb
 
 from .executing import Streams
 from .outbox import Outbox
-from .stream import Asked, Stream
+from .stream import Answer, Stream
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
@@ -93,12 +93,12 @@ class LocalStream:
                 return False
         return True
 
-    def _ready(self, asked: Asked | None) -> None:
+    def _ready(self, answer: Answer | None) -> None:
         """Answers; called for one after the other."""
-        if asked is None:
+        if answer is None:
             self._outbox.put(END, self._end)
         elif self._stream is not None:
-            self._send(asked.response(), self._stream.answered)
+            self._send(answer(), self._stream.answered)
 
     def _send(self, response: pb.ExecuteResponse, written: Callable[[], None]) -> None:
         body = response.SerializeToString()

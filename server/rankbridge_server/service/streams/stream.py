@@ -5,83 +5,43 @@ Each request that has a number is answered as soon as it is done; those that hav
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Protocol
+from functools import partial
 
 from rankbridge.v1 import gang_service_pb2 as pb
 
-from ...core.alarms import Alarms
-from ...core.errors import Place, invalid
+from ...core.errors import BridgeError, invalid
 from ...core.rank import Rank
-from ..gang_calls import Begun
-from ..wire import wire
-from .begun_part import BegunPart
+from ..answering import packed_error
+from ..gang_calls import PendingGangCall
+from ..pending import Pending, PendingPart
 
 MAX_UNDER_WAY = 256
 """Calls and parts of one stream. What follows is read when one of them was answered."""
 
-
-class UnderWay(Protocol):
-    """A gang call or a part that is under way, or failed: a response to come."""
-
-    @property
-    def operation_id(self) -> str:
-        """Under which it can be withdrawn."""
-        ...
-
-    @property
-    def withdraw(self) -> Callable[[], None]:
-        """What withdraws it."""
-        ...
-
-    @property
-    def done(self) -> bool:
-        """Whether the response is there."""
-        ...
-
-    def then(self, callback: Callable[[], None], /) -> None:
-        """Calls `callback`, which must be quick, when the response is there."""
-        ...
-
-    def response(self, kind: type[pb.ExecuteResponse]) -> pb.ExecuteResponse:
-        """The response, once it is there. Raises nothing."""
-        ...
-
-
-class Asked:
-    """A request of a stream, until it is answered. `number`: the caller's; 0: none."""
-
-    __slots__ = ("begun", "number")
-
-    def __init__(self, begun: UnderWay, number: int) -> None:
-        self.begun = begun
-        self.number = number
-
-    def response(self) -> pb.ExecuteResponse:
-        """Gives the response, once it is there. Raises nothing."""
-        response = self.begun.response(pb.ExecuteResponse)
-        response.number = self.number
-        return response
+Answer = Callable[[], pb.ExecuteResponse]
+"""Makes the response of a request that is done. Raises nothing."""
 
 
 class Stream:
     """The requests that are under way, in the order in which they came. Thread-safe.
 
-    Calls `ready` with each request that is to be answered, one at a time, and with None when there are no more; it must
-    be quick. Whoever gives an answer calls `answered`.
+    Calls `ready` with the answer of each request, one at a time, and with None when there are no more; it must be
+    quick. Whoever gives an answer calls `answered`.
     """
 
-    def __init__(self, rank: Rank, alarms: Alarms, ready: Callable[[Asked | None], None]) -> None:
+    def __init__(self, rank: Rank, ready: Callable[[Answer | None], None]) -> None:
         self._rank = rank
-        self._alarms = alarms
         self._ready = ready
         self._lock = threading.Lock()
-        self._under_way: dict[Asked, None] = {}
+        # By their numbers; those that have none, below 0.
+        self._under_way: dict[int, Pending] = {}
+        self._unnumbered = itertools.count(-1, -1)
         # Of those, what has no number: the first is answered first.
-        self._in_turn: deque[Asked] = deque()
-        self._numbers: set[int] = set()
+        self._in_turn: deque[int] = deque()
         self._room = threading.Semaphore(MAX_UNDER_WAY)
         self._beginning = False
         self._ended = False
@@ -123,11 +83,11 @@ class Stream:
         """The caller has gone, or the stream is over."""
         with self._lock:
             self._left = True
-            under_way = list(self._under_way)
+            under_way = list(self._under_way.values())
         self.end()
         # The last first: none is begun because one before it is not any more.
-        for asked in reversed(under_way):
-            asked.begun.withdraw()
+        for pending in reversed(under_way):
+            pending.withdraw()
         # Who reads may be waiting for room that nobody makes any more.
         self._room.release()
 
@@ -137,53 +97,50 @@ class Stream:
             return self._beginning
 
     def _begin(self, request: pb.ExecuteRequest) -> None:
+        number = request.number or next(self._unnumbered)
         with self._lock:
-            free = not request.number or request.number not in self._numbers
-            if request.number:
-                self._numbers.add(request.number)
+            if number in self._under_way:
+                self._beginning = False
+                self._ready(partial(_taken, self._rank, number))
+                self._end_if_over()
+                return
         # Without the lock: whoever finishes another request takes it.
-        begun: UnderWay
-        if not free:
-            begun = _Refused(self._rank, request.number)
-        elif request.HasField("part"):
-            begun = BegunPart(self._rank, request.part, self._alarms)
+        pending: Pending
+        if request.HasField("part"):
+            pending = PendingPart.of(self._rank, request.part)
         else:
             # A request that says nothing is refused as a call without operations.
-            begun = Begun(self._rank, request.call)
-        asked = Asked(begun, request.number)
+            pending = PendingGangCall(self._rank, request.call)
         with self._lock:
-            self._under_way[asked] = None
-            if not asked.number:
-                self._in_turn.append(asked)
+            self._under_way[number] = pending
+            if not request.number:
+                self._in_turn.append(number)
             self._beginning = False
             left = self._left
-        begun.then(lambda: self._done(asked))
+        pending.then(lambda: self._done(number))
         if left:
-            begun.withdraw()
+            pending.withdraw()
 
     def _withdraw(self, operation_id: str) -> None:
         # A part may have none.
         if not operation_id:
             return
         with self._lock:
-            found = [asked.begun for asked in self._under_way if asked.begun.operation_id == operation_id]
-        for begun in found:
-            begun.withdraw()
+            found = [it for it in self._under_way.values() if it.operation_id == operation_id]
+        for pending in found:
+            pending.withdraw()
 
-    def _done(self, asked: Asked) -> None:
+    def _done(self, number: int) -> None:
         with self._lock:
-            if asked.number:
-                if not isinstance(asked.begun, _Refused):
-                    self._numbers.discard(asked.number)
-                self._answer(asked)
-            while self._in_turn and self._in_turn[0].begun.done:
+            if number > 0:
+                self._answer(number)
+            while self._in_turn and self._under_way[self._in_turn[0]].done:
                 self._answer(self._in_turn.popleft())
             self._end_if_over()
 
-    def _answer(self, asked: Asked) -> None:
+    def _answer(self, number: int) -> None:
         """With the lock held."""
-        del self._under_way[asked]
-        self._ready(asked)
+        self._ready(partial(_response, self._under_way.pop(number), max(number, 0)))
 
     def _end_if_over(self) -> None:
         """With the lock held."""
@@ -192,29 +149,21 @@ class Stream:
             self._ready(None)
 
 
-class _Refused:
-    """A request whose number another has that is under way."""
+def refusal(rank: Rank, error: BridgeError, number: int = 0) -> pb.ExecuteResponse:
+    """The response to what a stream refuses itself."""
+    return pb.ExecuteResponse(error=packed_error(rank, "execute", error), number=number)
 
-    operation_id = ""
-    done = True
 
-    def __init__(self, rank: Rank, number: int) -> None:
-        self._rank = rank
-        self._number = number
+def _taken(rank: Rank, number: int) -> pb.ExecuteResponse:
+    error = invalid(
+        "another request with this number is under way on the stream",
+        expected="a number of its own",
+        got=str(number),
+    )
+    return refusal(rank, error, number)
 
-    def withdraw(self) -> None:
-        """Nothing was begun."""
 
-    def then(self, callback: Callable[[], None]) -> None:
-        """Calls `callback` at once."""
-        callback()
-
-    def response(self, kind: type[pb.ExecuteResponse]) -> pb.ExecuteResponse:
-        """Gives the error."""
-        error = invalid(
-            "another request with this number is under way on the stream",
-            expected="a number of its own",
-            got=str(self._number),
-        )
-        place = Place(rank=self._rank.describe().rank, operation="execute")
-        return kind(error=wire.pack_error(error.at(place).failure))
+def _response(pending: Pending, number: int) -> pb.ExecuteResponse:
+    response = pending.executed()
+    response.number = number
+    return response

@@ -12,6 +12,7 @@ from rankbridge.v1 import (
     dtype_pb2,
     error_pb2,
     group_service_pb2,
+    queue_service_pb2,
     rank_service_pb2,
     ref_pb2,
     ref_service_pb2,
@@ -25,6 +26,7 @@ from ...core.groups.group import GroupView
 from ...core.groups.preparation import RankAddress
 from ...core.groups.regrouping import PeerState
 from ...core.operations.gathers import GatherLayout
+from ...core.queues.view import QueueView
 from ...core.refs.refs import Ref
 from ...core.refs.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
 from ...core.task import Call
@@ -147,6 +149,19 @@ def pack_group(group: GroupView) -> group_service_pb2.Group:
     )
 
 
+def pack_queue(it: QueueView) -> queue_service_pb2.Queue:
+    """A queue for the wire."""
+    return queue_service_pb2.Queue(
+        name=it.name,
+        group=it.group,
+        writer_rank_in_group=it.writer,
+        reader_ranks_in_group=it.readers,
+        shared_memory_ranks_in_group=it.shared_memory,
+        max_chunk_bytes=it.max_chunk_bytes,
+        max_chunks=it.max_chunks,
+    )
+
+
 def groups(messages: Sequence[rank_service_pb2.GroupDescription]) -> list[GroupDescription]:
     """Groups that are to be formed."""
     return [GroupDescription(message.name, tuple(message.ranks)) for message in messages]
@@ -188,7 +203,7 @@ def pack_abilities(operations: Iterable[str], backend: Backend) -> rank_service_
     dtypes = backend.tensors.dtypes
     reductions = {op: [pack_dtype(it) for it in dtypes if backend.reduces(op, it)] for op in ReduceOp}
     return rank_service_pb2.Abilities(
-        collectives=[it for it in operations if backend.scans or it != "scan"],
+        collectives=[it for it in operations if it not in backend.lacks],
         dtypes=map(pack_dtype, dtypes),
         reductions=[
             rank_service_pb2.Reduction(

@@ -1,0 +1,35 @@
+"""Answers of RPCs: whatever fails becomes the `error` of the response."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from rankbridge.v1 import error_pb2
+
+from ..core.errors import BridgeError, Place
+from ..core.rank import Rank
+from ..core.task import failure_of
+from .wire import wire
+
+Response = TypeVar("Response")
+
+
+def answered(
+    rank: Rank,
+    operation: str,
+    answer: Callable[[], Response],
+    refused: Callable[[error_pb2.Error], Response],
+) -> Response:
+    """`answer`'s response, or the response that `refused` makes of what it raised."""
+    try:
+        return answer()
+    except Exception as error:
+        return refused(packed_error(rank, operation, error))
+
+
+def packed_error(rank: Rank, operation: str, error: Exception) -> error_pb2.Error:
+    """The error of a response. `operation` is where it happened, unless the error itself knows."""
+    place = Place(rank=rank.describe().rank, operation=operation)
+    known = error if isinstance(error, BridgeError) else BridgeError(failure_of(error))
+    return wire.pack_error(known.at(place).failure)

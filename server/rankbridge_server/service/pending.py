@@ -1,0 +1,156 @@
+"""Operations that were asked for, until they are answered. Every way to ask for one is an adapter over `Pending`."""
+
+from __future__ import annotations
+
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import grpc
+
+from rankbridge.v1 import gang_service_pb2 as gang_pb
+from rankbridge.v1 import operation_service_pb2 as pb
+
+from ..core.alarms import Alarms
+from ..core.errors import invalid
+from ..core.operations.outcome import Outcome
+from ..core.rank import Rank
+from ..core.task import Task
+from .answering import answered
+from .operations.table import OPERATIONS
+from .operations.wire_operation import Request, WireOperation
+from .wire import values, wire
+
+# One for all ranks of a process: it has a thread only once a caller does not wait itself.
+_ALARMS = Alarms("pending")
+
+
+class Pending(ABC):
+    """An operation that is under way, done or refused. Thread-safe. `operation_id`: as the caller knows it."""
+
+    operation_id: str
+
+    @property
+    @abstractmethod
+    def done(self) -> bool:
+        """Whether the response is there; the operation itself may go on."""
+
+    @abstractmethod
+    def withdraw(self) -> None:
+        """Withdraws what was not admitted: the caller has gone."""
+
+    @abstractmethod
+    def then(self, callback: Callable[[], None]) -> None:
+        """Calls `callback`, which must be quick, when the response is there. For one callback, of who does not wait."""
+
+    @abstractmethod
+    def executed(self) -> gang_pb.ExecuteResponse:
+        """Gives the response of a stream, once it is there. Raises nothing."""
+
+    def attend(self, context: grpc.ServicerContext) -> None:
+        """Withdraws the operation when the caller of this RPC hangs up, or its deadline passes."""
+        if not context.add_callback(self.withdraw):
+            self.withdraw()
+
+
+class PendingPart(Pending):
+    """This rank's own part of an operation: the other members are asked by their own ranks."""
+
+    def __init__(
+        self, rank: Rank, operation: WireOperation[Any, Any] | None, request: Request | None
+    ) -> None:
+        """Begin it. Without an operation and a request it is refused."""
+        self._rank = rank
+        self._lock = threading.Lock()
+        self._callback: Callable[[], None] = _nothing
+        self._task: Task | None = None
+        self._refused: Exception | None = None
+        self._patience = 0.0
+        self._done = False
+        self.name = operation.core.name if operation else ""
+        self.operation_id = request.call.operation_id if request else ""
+        try:
+            self._begin(operation, request)
+        except Exception as error:
+            self._refused, self._done = error, True
+
+    @classmethod
+    def of(cls, rank: Rank, operation: pb.Operation) -> PendingPart:
+        """Begin one of any kind."""
+        kind = operation.WhichOneof("kind") or ""
+        return cls(rank, OPERATIONS.get(kind), getattr(operation, kind) if kind else None)
+
+    @property
+    def done(self) -> bool:
+        """Whether the response is there; the operation itself may go on."""
+        return self._done
+
+    def withdraw(self) -> None:
+        """Withdraws the part if it was not admitted."""
+        if self._task is not None:
+            self._task.cancel("its caller has gone")
+
+    def check(self) -> None:
+        """Raises why the part was refused, if it was."""
+        if self._refused is not None:
+            raise self._refused
+
+    def outcome(self) -> Outcome:
+        """Gives the outcome; waits for it at most for the call's timeout. Raises BridgeError.
+
+        After `then` it is for its callback, and does not wait.
+        """
+        self.check()
+        assert self._task is not None
+        return self._task.outcome() if self._done else self._task.wait(self._patience)
+
+    def then(self, callback: Callable[[], None]) -> None:
+        """Calls `callback`, which must be quick, when the outcome is there or the time is over."""
+        self._callback = callback
+        if self._task is None:
+            callback()
+            return
+        # Of an operation that was begun before, this call may be less patient than the first, and ends only itself.
+        expire = self._expire if self._patience >= self._task.remaining else self._end
+        _ALARMS.set(self, time.monotonic() + self._patience, expire)
+        self._task.then(lambda _: self._end())
+
+    def executed(self) -> gang_pb.ExecuteResponse:
+        """Gives the response of a stream, once it is there. Raises nothing."""
+        return answered(
+            self._rank,
+            self.name or "execute",
+            lambda: gang_pb.ExecuteResponse(
+                result=pb.OperationResult(value=values.pack_value(self.outcome()))
+            ),
+            lambda error: gang_pb.ExecuteResponse(result=pb.OperationResult(error=error)),
+        )
+
+    def _begin(self, operation: WireOperation[Any, Any] | None, request: Request | None) -> None:
+        if operation is None or request is None:
+            raise invalid("the operation is missing", expected="one of " + ", ".join(OPERATIONS), got="none")
+        call = wire.call(request.call, self._rank.default_timeout)
+        self._patience = call.timeout
+        self._task = self._rank.submit(operation.core, operation.args(request), call)
+
+    def _expire(self) -> None:
+        if self._task is not None and (grace := self._task.expire()):
+            _ALARMS.set(self, time.monotonic() + grace, self._end)
+            if self._done:
+                _ALARMS.cancel(self)
+        else:
+            self._end()
+
+    def _end(self) -> None:
+        with self._lock:
+            if self._done:
+                return
+            self._done = True
+        _ALARMS.cancel(self)
+        self._callback()
+
+
+def _nothing() -> None:
+    """Nobody is to be called."""

@@ -1,0 +1,97 @@
+"""An operation is the same by each way to ask for it: typed calls, Submit, parts by streams."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tests.support.waiting import until
+from tests.unit.service.stages import ByGrpc, Stage, Stream, is_healthy, name_of, pending, sequences
+
+from rankbridge.v1 import call_pb2, collective_service_pb2_grpc, error_pb2, operation_service_pb2_grpc
+from rankbridge.v1 import collective_service_pb2 as collectives
+from rankbridge.v1 import operation_service_pb2 as operations
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    it = Stage(tmp_path, ByGrpc)
+    yield it
+    it.close()
+
+
+def barrier(**call: object) -> collectives.BarrierRequest:
+    return collectives.BarrierRequest(call=call_pb2.Call(**{"timeout_ms": 60_000, **call}))  # type: ignore[arg-type]
+
+
+def by_its_own_rpc(stage: Stage, request: collectives.BarrierRequest) -> error_pb2.Error:
+    return collective_service_pb2_grpc.CollectiveServiceStub(stage.channels[1]).Barrier(request).error
+
+
+def by_a_stream(stage: Stage, request: collectives.BarrierRequest) -> error_pb2.Error:
+    stream = Stream(stage, 1)
+    stream.part(operations.Operation(barrier=request))
+    return stream.answer().result.error
+
+
+def by_submit(stage: Stage, request: collectives.BarrierRequest) -> error_pb2.Error:
+    stub = operation_service_pb2_grpc.OperationServiceStub(stage.channels[1])
+    submitted = stub.Submit(operations.SubmitRequest(operation=operations.Operation(barrier=request)))
+    if submitted.HasField("error"):
+        return submitted.error
+    return stub.Await(operations.AwaitRequest(operation_id=submitted.operation_id, timeout_ms=60_000)).error
+
+
+@pytest.mark.parametrize(
+    ("call", "code"),
+    [
+        ({"group": "nowhere"}, "UNKNOWN_GROUP"),
+        ({"generation": 9}, "STALE_GENERATION"),
+        ({"timeout_ms": 20}, "PEER_MISSING"),
+    ],
+)
+def test_a_failure_is_the_same_by_each_way(stage: Stage, call: dict[str, object], code: str) -> None:
+    errors = [
+        ask(stage, barrier(operation_id=ask.__name__, **call))
+        for ask in (by_its_own_rpc, by_a_stream, by_submit)
+    ]
+    assert {name_of(it) for it in errors} == {code}
+    assert [it.operation_id for it in errors] == ["by_its_own_rpc", "by_a_stream", "by_submit"]
+    shown = [str(it).replace(it.operation_id, "ID") for it in errors]
+    assert shown[0] == shown[1] == shown[2]
+    assert is_healthy(stage)
+
+
+def test_a_typed_call_whose_caller_hangs_up_is_withdrawn(stage: Stage) -> None:
+    stub = collective_service_pb2_grpc.CollectiveServiceStub(stage.channels[1])
+    call = stub.Barrier.future(barrier())
+    until(lambda: pending(stage, 1) == 1)
+    call.cancel()
+    until(lambda: pending(stage, 1) == 0)
+    assert is_healthy(stage)
+    assert sequences(stage) == [1, 1, 1]
+
+
+def test_what_was_submitted_is_no_callers_to_withdraw(stage: Stage) -> None:
+    request = operations.SubmitRequest(
+        operation=operations.Operation(barrier=barrier(operation_id="left alone"))
+    )
+    stub = operation_service_pb2_grpc.OperationServiceStub(stage.channels[1])
+    assert stub.Submit(request).operation_id == "left alone"
+    assert pending(stage, 1) == 1
+    for at in (0, 2):
+        by = operation_service_pb2_grpc.OperationServiceStub(stage.channels[at])
+        assert by.Submit(request).operation_id == "left alone"
+    for channel in stage.channels:
+        by = operation_service_pb2_grpc.OperationServiceStub(channel)
+        awaited = by.Await(operations.AwaitRequest(operation_id="left alone", timeout_ms=60_000))
+        assert awaited.WhichOneof("outcome") == "value"
+
+
+def test_a_submitted_operation_needs_an_id_and_a_kind(stage: Stage) -> None:
+    stub = operation_service_pb2_grpc.OperationServiceStub(stage.channels[1])
+    for operation in (operations.Operation(), operations.Operation(barrier=barrier())):
+        error = stub.Submit(operations.SubmitRequest(operation=operation)).error
+        assert (name_of(error), error.operation) == ("INVALID_ARGUMENT", "submit")
+    assert pending(stage, 1) == 0
