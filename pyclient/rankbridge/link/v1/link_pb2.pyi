@@ -66,7 +66,7 @@ class _RulingEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTyp
     RULING_WITHDRAWN: _Ruling.ValueType  # 4
     """The member asked to leave, and has left before anyone entered."""
     RULING_REFUSED: _Ruling.ValueType  # 5
-    """A member refused its part of a gang call."""
+    """A member refused its part."""
 
 class Ruling(_Ruling, metaclass=_RulingEnumTypeWrapper):
     """How an admission ended."""
@@ -82,7 +82,7 @@ RULING_PEER_MISSING: Ruling.ValueType  # 3
 RULING_WITHDRAWN: Ruling.ValueType  # 4
 """The member asked to leave, and has left before anyone entered."""
 RULING_REFUSED: Ruling.ValueType  # 5
-"""A member refused its part of a gang call."""
+"""A member refused its part."""
 Global___Ruling: typing_extensions.TypeAlias = Ruling
 
 class _Side:
@@ -179,7 +179,7 @@ class Frame(google.protobuf.message.Message):
 
     @property
     def report(self) -> Global___Report:
-        """What became of that part."""
+        """What became of that part, or that a member refuses a call of its own."""
 
     @property
     def relay(self) -> Global___Relay:
@@ -233,7 +233,7 @@ Global___Command: typing_extensions.TypeAlias = Command
 
 @typing.final
 class Report(google.protobuf.message.Message):
-    """What became of a member's part of a gang call."""
+    """What became of a member's part of a gang call, or that a member refuses a call that came to it alone."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -243,7 +243,7 @@ class Report(google.protobuf.message.Message):
     REASON_FIELD_NUMBER: builtins.int
     RESULT_FIELD_NUMBER: builtins.int
     number: builtins.int
-    """Number of the command."""
+    """Number of the command. 0: there was none; it is a refusal, and has no result."""
     operation_id: builtins.str
     """Id of the operation."""
     refusal: builtins.str
