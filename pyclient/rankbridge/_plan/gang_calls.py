@@ -9,14 +9,14 @@ from typing import Any, Generic, TypeVar
 
 from rankbridge._plan.calls import Call, Together
 from rankbridge._plan.failures import error_from_wire
-from rankbridge._plan.operations.declare import path_of
+from rankbridge._plan.operations.declare import KINDS, path_of
 from rankbridge.errors import InvalidArgumentError, Outcome, ProtocolError, RankBridgeError
 from rankbridge.v1 import gang_service_pb2 as gang_pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
 
 T = TypeVar("T")
 
-__all__ = ["KINDS", "MAX_PART", "Joined", "joined"]
+__all__ = ["MAX_PART", "Joined", "joined"]
 
 MAX_PART = 60_000
 """Bytes of a member's part that goes by another rank. The ranks take a little more."""
@@ -25,8 +25,6 @@ _NEVER = {
     *("send", "recv", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict"),
     *("enqueue", "dequeue"),
 }
-KINDS = frozenset(operation_pb.Operation.DESCRIPTOR.fields_by_name)
-"""Operations that have parts."""
 _GANG_KINDS = KINDS - _NEVER
 _AWAIT = path_of("OperationService/Await")
 _CALL = path_of("GangService/Call")
@@ -56,7 +54,7 @@ class Joined(Generic[T]):
     def _await(self, call: Call[T]) -> Call[T]:
         request = operation_pb.AwaitRequest(operation_id=call.operation_id)
         # The response of `Await` is written as that of any operation.
-        return replace(call, path=_AWAIT, request=request.SerializeToString(), begun=True)
+        return replace(call, operation=None, path=_AWAIT, request=request.SerializeToString(), begun=True)
 
 
 def joined(calls: Sequence[Call[T]]) -> Joined[T] | None:
@@ -71,27 +69,28 @@ def joined(calls: Sequence[Call[T]]) -> Joined[T] | None:
     Raises:
         InvalidArgumentError: They can only go as one, and cannot.
     """
-    if not isinstance(calls, Together) or calls.first.operation not in _GANG_KINDS:
+    if not isinstance(calls, Together) or calls.first.kind not in _GANG_KINDS:
         return None
     first = calls.first
     request = gang_pb.CallRequest()
     for call in (first,) if calls.alike else calls:
-        if call is not first and call.request == first.request:
+        if call is not first and call.operation == first.operation:
             continue
+        assert call.operation is not None, "an operation of a group has parts"
         operation = request.operations.add()
-        part: Any = getattr(operation, first.operation)
-        part.MergeFromString(call.request)
+        operation.CopyFrom(call.operation)
+        part: Any = getattr(operation, first.kind)
         if call is first:
             request.call.CopyFrom(part.call)
-        if len(call.request) > MAX_PART or part.call != request.call:
-            _check_each_may_go_alone(first.operation)
+        if operation.ByteSize() > MAX_PART or part.call != request.call:
+            _check_each_may_go_alone(first.kind)
             return None
         part.ClearField("call")
         part.SetInParent()
     if len(request.operations) not in (1, len(calls)):
         request = _spelled_out(request, calls)
     whole: Call[list[Outcome[T] | None]] = Call(
-        operation=first.operation,
+        kind=first.kind,
         path=_CALL,
         rank=first.rank,
         group=first.group,
@@ -116,7 +115,7 @@ def _spelled_out(request: gang_pb.CallRequest, calls: Sequence[Call[Any]]) -> ga
     first = next(made)
     whole = gang_pb.CallRequest(call=request.call, operations=[first])
     for call in calls[1:]:
-        whole.operations.append(first if call.request == calls[0].request else next(made))
+        whole.operations.append(first if call.operation == calls[0].operation else next(made))
     return whole
 
 

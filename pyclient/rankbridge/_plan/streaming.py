@@ -58,7 +58,7 @@ class StreamedCore:
 
     def __init__(self, gang_call: Joined[Any], finish: Finish) -> None:
         """Knows the operation. `finish` makes the result of what every member gave."""
-        self.operation = gang_call.call.operation
+        self.operation = gang_call.call.kind
         self.operation_id = gang_call.call.operation_id
         self.ranks = tuple(call.rank for call in gang_call.each)
         self._gang_call = gang_call

@@ -8,7 +8,7 @@ from google.protobuf.message import DecodeError
 
 from rankbridge._plan.calls import Call
 from rankbridge._plan.failures import error_from_wire
-from rankbridge._plan.gang_calls import KINDS, MAX_PART
+from rankbridge._plan.gang_calls import MAX_PART
 from rankbridge._plan.operations.declare import path_of
 from rankbridge.errors import ProtocolError, RankBridgeError
 from rankbridge.v1 import gang_service_pb2 as gang_pb
@@ -49,12 +49,9 @@ def parting(call: Call[Any]) -> bytes | None:
 
     A part needs an operation id, by which it can be told from others, and is small enough to keep nobody waiting.
     """
-    if call.operation not in KINDS or call.begun or not call.operation_id or len(call.request) > MAX_PART:
+    if call.operation is None or not call.operation_id or call.operation.ByteSize() > MAX_PART:
         return None
-    message = gang_pb.ExecuteRequest()
-    part: Any = getattr(message.part, call.operation)
-    part.MergeFromString(call.request)
-    return message.SerializeToString()
+    return gang_pb.ExecuteRequest(part=call.operation).SerializeToString()
 
 
 def result_of(call: Call[T], response: bytes) -> T:

@@ -65,10 +65,11 @@ def coalesce(
 
 def write_part(operation: operation_pb.Operation, name: str, call: Call[Any]) -> None:
     """Writes a collective's request without what is of all."""
-    kind = getattr(operation, name)
-    kind.SetInParent()
-    kind.MergeFromString(call.request)
-    kind.ClearField("call")
+    assert call.operation is not None, "a collective is an operation"
+    operation.CopyFrom(call.operation)
+    part = getattr(operation, name)
+    part.ClearField("call")
+    part.SetInParent()
 
 
 def parts_of(collectives: object) -> list[tuple[str, Any, dict[str, Any]]]:

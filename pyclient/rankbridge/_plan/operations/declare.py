@@ -14,9 +14,13 @@ from rankbridge._plan.failures import error_from_wire
 from rankbridge._plan.status import Group
 from rankbridge.errors import InvalidArgumentError, ProtocolError, RankOutOfRangeError
 from rankbridge.v1 import call_pb2
+from rankbridge.v1.operation_service_pb2 import Operation
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+KINDS = frozenset(Operation.DESCRIPTOR.fields_by_name)
+"""Names of the operations that have parts: the fields of an `Operation`."""
 
 OPERATIONS: dict[str, Callable[..., Call[Any]]] = {}
 """Every operation by name."""
@@ -101,7 +105,7 @@ def path_of(method: str) -> str:
 
 def plain_call(
     scope: Scope,
-    operation: str,
+    kind: str,
     method: str,
     request: Message,
     read: Callable[[bytes], T],
@@ -111,7 +115,7 @@ def plain_call(
 ) -> Call[T]:
     """Declares a unary call that belongs to no group's order. Its deadline is the timeout itself."""
     return Call(
-        operation=operation,
+        kind=kind,
         path=path_of(method),
         rank=scope.rank,
         group=group,
@@ -121,19 +125,19 @@ def plain_call(
     )
 
 
-def group_call(
-    scope: Scope, operation: str, method: str, request: Any, read: Callable[[bytes], T]
-) -> Call[T]:
+def group_call(scope: Scope, kind: str, method: str, request: Any, read: Callable[[bytes], T]) -> Call[T]:
     """Declares a unary call whose request carries a `Call`. Its deadline leaves a margin for the rank's verdict."""
     call: call_pb2.Call = request.call
+    operation = Operation(**{kind: request}) if kind in KINDS else None
     return Call(
+        kind=kind,
         operation=operation,
         path=path_of(method),
         rank=scope.rank,
         group=call.group,
         operation_id=call.operation_id,
         deadline=call.timeout_ms / 1000 + MARGIN,
-        request=request.SerializeToString(),
+        request=request.SerializeToString() if operation is None else b"",
         read=read,
     )
 

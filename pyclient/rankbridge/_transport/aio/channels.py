@@ -69,11 +69,11 @@ class AsyncChannels:
         with self._failures(call):
             match call.shape:
                 case Shape.UNARY:
-                    return call.result(await send(call.request, **call.rpc_options))
+                    return call.result(await send(call.body, **call.rpc_options))
                 case Shape.UPLOAD:
                     return call.result(await send(call.messages(), **call.rpc_options))
                 case Shape.DOWNLOAD:
-                    return await self._download(call, send(call.request, **call.rpc_options))
+                    return await self._download(call, send(call.body, **call.rpc_options))
 
     def start(self, call: Call[T]) -> AsyncPending[T]:
         """Sends a call and returns at once.
@@ -86,7 +86,7 @@ class AsyncChannels:
 
     def stream(self, call: Call[T]) -> Any:
         """As ``Channels.stream``."""
-        return self._callable(call)(call.request)
+        return self._callable(call)(call.body)
 
     async def read(self, call: Call[T], stream: Any) -> AsyncIterator[T]:
         """As ``Channels.read``."""
@@ -139,7 +139,7 @@ class AsyncChannels:
         """As ``Channels.send_by``."""
         if self.closed:
             raise call.refused()
-        message = calling(call.request)
+        message = calling(call.body)
         answer = stream.send(message) if stream is not None else None
         while stream is None or answer is None:
             stream = self._stream(call.rank)
@@ -176,7 +176,7 @@ class AsyncChannels:
     async def _as_one(self, gang_call: Joined[T]) -> list[Outcome[T]]:
         call = gang_call.call
         try:
-            outcomes = await self._carried(call, calling(call.request), call.result)
+            outcomes = await self._carried(call, calling(call.body), call.result)
         except RankBridgeError as error:
             return gang_call.failed(error)
         return await self._completed(gang_call, outcomes)

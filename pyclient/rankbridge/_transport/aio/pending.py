@@ -24,7 +24,7 @@ class AsyncPending(Generic[T]):
 
     def __init__(self, call: Call[T], task: asyncio.Task[T]) -> None:
         """Holds a call in flight; made by ``AsyncRank.start``."""
-        self.operation = call.operation
+        self.operation = call.kind
         self.operation_id = call.operation_id
         self.rank = call.rank
         self._task = task

@@ -93,7 +93,7 @@ class Channels:
                 call, carried, lambda timeout: _wait(carried, timeout), lambda: safely(steps.cancel)
             )
         with self._failures(call):
-            request = call.messages() if call.shape is Shape.UPLOAD else call.request
+            request = call.messages() if call.shape is Shape.UPLOAD else call.body
             reply = send.future(request, **call.rpc_options)
         return Pending(
             call,
@@ -109,7 +109,7 @@ class Channels:
             CallCancelledError: The gang is closed.
         """
         with self._failures(call):
-            return self._callable(call)(call.request)
+            return self._callable(call)(call.body)
 
     def read(self, call: Call[T], stream: Any) -> Iterator[T]:
         """Gives what each response of a stream says, as it comes. ``stream.cancel()`` ends it.
@@ -146,7 +146,7 @@ class Channels:
         if self.closed:
             raise call.refused()
         with self._failures(call):
-            message = calling(call.request)
+            message = calling(call.body)
             answer = stream.send(message) if stream is not None else None
             while stream is None or answer is None:
                 stream = self._stream(call.rank)
@@ -371,7 +371,7 @@ class Channels:
             case grpc.FutureCancelledError():
                 return call.cancelled()
             case grpc.FutureTimeoutError():
-                return TimeoutError(f"{call.operation} at rank {call.rank} has not ended yet")
+                return TimeoutError(f"{call.kind} at rank {call.rank} has not ended yet")
             case StreamOver():
                 return call.not_begun(self._targets[call.rank])
             case StreamLost():

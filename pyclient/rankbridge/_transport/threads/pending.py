@@ -26,7 +26,7 @@ class Pending(Generic[T]):
         self, call: Call[T], future: Any, finish: Callable[[float | None], T], cancel: Callable[[], Any]
     ):
         """Holds a call in flight; made by ``Rank.start``."""
-        self.operation = call.operation
+        self.operation = call.kind
         self.operation_id = call.operation_id
         self.rank = call.rank
         self._future = future

@@ -57,7 +57,7 @@ class InSteps(Generic[T]):
             send = channels._callable(step)
             with self._lock, channels._failures(step):
                 self._check(step)
-                stream = send(step.request, **step.rpc_options)
+                stream = send(step.body, **step.rpc_options)
                 self._cancel_step = stream.cancel
             return channels._guarded_download(step, stream)
         with self._lock:
