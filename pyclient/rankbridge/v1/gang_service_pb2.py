@@ -25,34 +25,41 @@ _sym_db = _symbol_database.Default()
 from rankbridge.v1 import call_pb2 as rankbridge_dot_v1_dot_call__pb2
 from rankbridge.v1 import error_pb2 as rankbridge_dot_v1_dot_error__pb2
 from rankbridge.v1 import operation_service_pb2 as rankbridge_dot_v1_dot_operation__service__pb2
+from rankbridge.v1 import options_pb2 as rankbridge_dot_v1_dot_options__pb2
 from rankbridge.v1 import rank_service_pb2 as rankbridge_dot_v1_dot_rank__service__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n rankbridge/v1/gang_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a\x19rankbridge/v1/error.proto\x1a%rankbridge/v1/operation_service.proto\x1a rankbridge/v1/rank_service.proto\"|\n\x0b\x46ormRequest\x12\x11\n\tendpoints\x18\x01 \x03(\t\x12/\n\x06groups\x18\x02 \x03(\x0b\x32\x1f.rankbridge.v1.GroupDescription\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\x12\x15\n\rforget_groups\x18\x04 \x01(\x08\"A\n\x06\x46ormed\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x12\n\nworld_size\x18\x02 \x01(\r\x12\x0f\n\x07took_us\x18\x03 \x01(\x04\"i\n\x0c\x46ormResponse\x12\'\n\x06\x66ormed\x18\x01 \x01(\x0b\x32\x15.rankbridge.v1.FormedH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"^\n\x0b\x43\x61llRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12,\n\noperations\x18\x02 \x03(\x0b\x32\x18.rankbridge.v1.Operation\"M\n\rMemberOutcome\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12.\n\x06result\x18\x02 \x01(\x0b\x32\x1e.rankbridge.v1.OperationResult\"U\n\x0eMemberOutcomes\x12\x14\n\x0coperation_id\x18\x01 \x01(\t\x12-\n\x07members\x18\x02 \x03(\x0b\x32\x1c.rankbridge.v1.MemberOutcome\"s\n\x0c\x43\x61llResponse\x12\x31\n\x08outcomes\x18\x01 \x01(\x0b\x32\x1d.rankbridge.v1.MemberOutcomesH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x92\x01\n\x0e\x45xecuteRequest\x12*\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x1a.rankbridge.v1.CallRequestH\x00\x12\x12\n\x08withdraw\x18\x02 \x01(\tH\x00\x12(\n\x04part\x18\x03 \x01(\x0b\x32\x18.rankbridge.v1.OperationH\x00\x12\x0e\n\x06number\x18\x04 \x01(\x04\x42\x06\n\x04kind\"\xb8\x01\n\x0f\x45xecuteResponse\x12\x31\n\x08outcomes\x18\x01 \x01(\x0b\x32\x1d.rankbridge.v1.MemberOutcomesH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x12\x30\n\x06result\x18\x03 \x01(\x0b\x32\x1e.rankbridge.v1.OperationResultH\x00\x12\x0e\n\x06number\x18\x04 \x01(\x04\x42\t\n\x07outcome2\xdd\x01\n\x0bGangService\x12?\n\x04\x46orm\x12\x1a.rankbridge.v1.FormRequest\x1a\x1b.rankbridge.v1.FormResponse\x12?\n\x04\x43\x61ll\x12\x1a.rankbridge.v1.CallRequest\x1a\x1b.rankbridge.v1.CallResponse\x12L\n\x07\x45xecute\x12\x1d.rankbridge.v1.ExecuteRequest\x1a\x1e.rankbridge.v1.ExecuteResponse(\x01\x30\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n rankbridge/v1/gang_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a\x19rankbridge/v1/error.proto\x1a%rankbridge/v1/operation_service.proto\x1a\x1brankbridge/v1/options.proto\x1a rankbridge/v1/rank_service.proto\"|\n\x0b\x46ormRequest\x12\x11\n\tendpoints\x18\x01 \x03(\t\x12/\n\x06groups\x18\x02 \x03(\x0b\x32\x1f.rankbridge.v1.GroupDescription\x12\x12\n\ntimeout_ms\x18\x03 \x01(\r\x12\x15\n\rforget_groups\x18\x04 \x01(\x08\"A\n\x06\x46ormed\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x12\n\nworld_size\x18\x02 \x01(\r\x12\x0f\n\x07took_us\x18\x03 \x01(\x04\"i\n\x0c\x46ormResponse\x12\'\n\x06\x66ormed\x18\x01 \x01(\x0b\x32\x15.rankbridge.v1.FormedH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"^\n\x0b\x43\x61llRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12,\n\noperations\x18\x02 \x03(\x0b\x32\x18.rankbridge.v1.Operation\"M\n\rMemberOutcome\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12.\n\x06result\x18\x02 \x01(\x0b\x32\x1e.rankbridge.v1.OperationResult\"U\n\x0eMemberOutcomes\x12\x14\n\x0coperation_id\x18\x01 \x01(\t\x12-\n\x07members\x18\x02 \x03(\x0b\x32\x1c.rankbridge.v1.MemberOutcome\"s\n\x0c\x43\x61llResponse\x12\x31\n\x08outcomes\x18\x01 \x01(\x0b\x32\x1d.rankbridge.v1.MemberOutcomesH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x92\x01\n\x0e\x45xecuteRequest\x12*\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x1a.rankbridge.v1.CallRequestH\x00\x12\x12\n\x08withdraw\x18\x02 \x01(\tH\x00\x12(\n\x04part\x18\x03 \x01(\x0b\x32\x18.rankbridge.v1.OperationH\x00\x12\x0e\n\x06number\x18\x04 \x01(\x04\x42\x06\n\x04kind\"\xb8\x01\n\x0f\x45xecuteResponse\x12\x31\n\x08outcomes\x18\x01 \x01(\x0b\x32\x1d.rankbridge.v1.MemberOutcomesH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x12\x30\n\x06result\x18\x03 \x01(\x0b\x32\x1e.rankbridge.v1.OperationResultH\x00\x12\x0e\n\x06number\x18\x04 \x01(\x04\x42\t\n\x07outcome2\xef\x01\n\x0bGangService\x12\x45\n\x04\x46orm\x12\x1a.rankbridge.v1.FormRequest\x1a\x1b.rankbridge.v1.FormResponse\"\x04\x80\xb5\x18\x03\x12\x45\n\x04\x43\x61ll\x12\x1a.rankbridge.v1.CallRequest\x1a\x1b.rankbridge.v1.CallResponse\"\x04\x80\xb5\x18\x02\x12R\n\x07\x45xecute\x12\x1d.rankbridge.v1.ExecuteRequest\x1a\x1e.rankbridge.v1.ExecuteResponse\"\x04\x80\xb5\x18\x02(\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rankbridge.v1.gang_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_FORMREQUEST']._serialized_start=177
-  _globals['_FORMREQUEST']._serialized_end=301
-  _globals['_FORMED']._serialized_start=303
-  _globals['_FORMED']._serialized_end=368
-  _globals['_FORMRESPONSE']._serialized_start=370
-  _globals['_FORMRESPONSE']._serialized_end=475
-  _globals['_CALLREQUEST']._serialized_start=477
-  _globals['_CALLREQUEST']._serialized_end=571
-  _globals['_MEMBEROUTCOME']._serialized_start=573
-  _globals['_MEMBEROUTCOME']._serialized_end=650
-  _globals['_MEMBEROUTCOMES']._serialized_start=652
-  _globals['_MEMBEROUTCOMES']._serialized_end=737
-  _globals['_CALLRESPONSE']._serialized_start=739
-  _globals['_CALLRESPONSE']._serialized_end=854
-  _globals['_EXECUTEREQUEST']._serialized_start=857
-  _globals['_EXECUTEREQUEST']._serialized_end=1003
-  _globals['_EXECUTERESPONSE']._serialized_start=1006
-  _globals['_EXECUTERESPONSE']._serialized_end=1190
-  _globals['_GANGSERVICE']._serialized_start=1193
-  _globals['_GANGSERVICE']._serialized_end=1414
+  _globals['_GANGSERVICE'].methods_by_name['Form']._loaded_options = None
+  _globals['_GANGSERVICE'].methods_by_name['Form']._serialized_options = b'\200\265\030\003'
+  _globals['_GANGSERVICE'].methods_by_name['Call']._loaded_options = None
+  _globals['_GANGSERVICE'].methods_by_name['Call']._serialized_options = b'\200\265\030\002'
+  _globals['_GANGSERVICE'].methods_by_name['Execute']._loaded_options = None
+  _globals['_GANGSERVICE'].methods_by_name['Execute']._serialized_options = b'\200\265\030\002'
+  _globals['_FORMREQUEST']._serialized_start=206
+  _globals['_FORMREQUEST']._serialized_end=330
+  _globals['_FORMED']._serialized_start=332
+  _globals['_FORMED']._serialized_end=397
+  _globals['_FORMRESPONSE']._serialized_start=399
+  _globals['_FORMRESPONSE']._serialized_end=504
+  _globals['_CALLREQUEST']._serialized_start=506
+  _globals['_CALLREQUEST']._serialized_end=600
+  _globals['_MEMBEROUTCOME']._serialized_start=602
+  _globals['_MEMBEROUTCOME']._serialized_end=679
+  _globals['_MEMBEROUTCOMES']._serialized_start=681
+  _globals['_MEMBEROUTCOMES']._serialized_end=766
+  _globals['_CALLRESPONSE']._serialized_start=768
+  _globals['_CALLRESPONSE']._serialized_end=883
+  _globals['_EXECUTEREQUEST']._serialized_start=886
+  _globals['_EXECUTEREQUEST']._serialized_end=1032
+  _globals['_EXECUTERESPONSE']._serialized_start=1035
+  _globals['_EXECUTERESPONSE']._serialized_end=1219
+  _globals['_GANGSERVICE']._serialized_start=1222
+  _globals['_GANGSERVICE']._serialized_end=1461
 # @@protoc_insertion_point(module_scope)

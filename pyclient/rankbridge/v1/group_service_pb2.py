@@ -27,7 +27,7 @@ from rankbridge.v1 import error_pb2 as rankbridge_dot_v1_dot_error__pb2
 from rankbridge.v1 import options_pb2 as rankbridge_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!rankbridge/v1/group_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a\x19rankbridge/v1/error.proto\x1a\x1brankbridge/v1/options.proto\"\x89\x01\n\x05Group\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05ranks\x18\x02 \x03(\r\x12\x1a\n\rrank_in_group\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x0f\n\x07\x62\x61\x63kend\x18\x04 \x01(\t\x12\x12\n\ngeneration\x18\x05 \x01(\x04\x12\x10\n\x08sequence\x18\x06 \x01(\x04\x42\x10\n\x0e_rank_in_group\"\x83\x01\n\x0fNewGroupRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05ranks\x18\x03 \x03(\r:0\x82\xb5\x18,\n*vLLM `GroupCoordinator`, torch `new_group`\"k\n\x10NewGroupResponse\x12%\n\x05group\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GroupH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"$\n\x14\x44\x65scribeGroupRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"p\n\x15\x44\x65scribeGroupResponse\x12%\n\x05group\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GroupH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x13\n\x11ListGroupsRequest\":\n\x12ListGroupsResponse\x12$\n\x06groups\x18\x01 \x03(\x0b\x32\x14.rankbridge.v1.Group\"m\n\x13\x44\x65stroyGroupRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call:3\x82\xb5\x18/\n-vLLM `destroy`, torch `destroy_process_group`\"o\n\x14\x44\x65stroyGroupResponse\x12%\n\x05group\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GroupH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome2\xe3\x02\n\x0cGroupService\x12K\n\x08NewGroup\x12\x1e.rankbridge.v1.NewGroupRequest\x1a\x1f.rankbridge.v1.NewGroupResponse\x12Z\n\rDescribeGroup\x12#.rankbridge.v1.DescribeGroupRequest\x1a$.rankbridge.v1.DescribeGroupResponse\x12Q\n\nListGroups\x12 .rankbridge.v1.ListGroupsRequest\x1a!.rankbridge.v1.ListGroupsResponse\x12W\n\x0c\x44\x65stroyGroup\x12\".rankbridge.v1.DestroyGroupRequest\x1a#.rankbridge.v1.DestroyGroupResponseb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!rankbridge/v1/group_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a\x19rankbridge/v1/error.proto\x1a\x1brankbridge/v1/options.proto\"\x89\x01\n\x05Group\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05ranks\x18\x02 \x03(\r\x12\x1a\n\rrank_in_group\x18\x03 \x01(\rH\x00\x88\x01\x01\x12\x0f\n\x07\x62\x61\x63kend\x18\x04 \x01(\t\x12\x12\n\ngeneration\x18\x05 \x01(\x04\x12\x10\n\x08sequence\x18\x06 \x01(\x04\x42\x10\n\x0e_rank_in_group\"\x83\x01\n\x0fNewGroupRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\r\n\x05ranks\x18\x03 \x03(\r:0\x82\xb5\x18,\n*vLLM `GroupCoordinator`, torch `new_group`\"k\n\x10NewGroupResponse\x12%\n\x05group\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GroupH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"$\n\x14\x44\x65scribeGroupRequest\x12\x0c\n\x04name\x18\x01 \x01(\t\"p\n\x15\x44\x65scribeGroupResponse\x12%\n\x05group\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GroupH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x13\n\x11ListGroupsRequest\":\n\x12ListGroupsResponse\x12$\n\x06groups\x18\x01 \x03(\x0b\x32\x14.rankbridge.v1.Group\"m\n\x13\x44\x65stroyGroupRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call:3\x82\xb5\x18/\n-vLLM `destroy`, torch `destroy_process_group`\"o\n\x14\x44\x65stroyGroupResponse\x12%\n\x05group\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GroupH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome2\xfb\x02\n\x0cGroupService\x12Q\n\x08NewGroup\x12\x1e.rankbridge.v1.NewGroupRequest\x1a\x1f.rankbridge.v1.NewGroupResponse\"\x04\x80\xb5\x18\x02\x12`\n\rDescribeGroup\x12#.rankbridge.v1.DescribeGroupRequest\x1a$.rankbridge.v1.DescribeGroupResponse\"\x04\x80\xb5\x18\x01\x12W\n\nListGroups\x12 .rankbridge.v1.ListGroupsRequest\x1a!.rankbridge.v1.ListGroupsResponse\"\x04\x80\xb5\x18\x01\x12]\n\x0c\x44\x65stroyGroup\x12\".rankbridge.v1.DestroyGroupRequest\x1a#.rankbridge.v1.DestroyGroupResponse\"\x04\x80\xb5\x18\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -38,6 +38,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_NEWGROUPREQUEST']._serialized_options = b'\202\265\030,\n*vLLM `GroupCoordinator`, torch `new_group`'
   _globals['_DESTROYGROUPREQUEST']._loaded_options = None
   _globals['_DESTROYGROUPREQUEST']._serialized_options = b'\202\265\030/\n-vLLM `destroy`, torch `destroy_process_group`'
+  _globals['_GROUPSERVICE'].methods_by_name['NewGroup']._loaded_options = None
+  _globals['_GROUPSERVICE'].methods_by_name['NewGroup']._serialized_options = b'\200\265\030\002'
+  _globals['_GROUPSERVICE'].methods_by_name['DescribeGroup']._loaded_options = None
+  _globals['_GROUPSERVICE'].methods_by_name['DescribeGroup']._serialized_options = b'\200\265\030\001'
+  _globals['_GROUPSERVICE'].methods_by_name['ListGroups']._loaded_options = None
+  _globals['_GROUPSERVICE'].methods_by_name['ListGroups']._serialized_options = b'\200\265\030\001'
+  _globals['_GROUPSERVICE'].methods_by_name['DestroyGroup']._loaded_options = None
+  _globals['_GROUPSERVICE'].methods_by_name['DestroyGroup']._serialized_options = b'\200\265\030\002'
   _globals['_GROUP']._serialized_start=135
   _globals['_GROUP']._serialized_end=272
   _globals['_NEWGROUPREQUEST']._serialized_start=275
@@ -57,5 +65,5 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_DESTROYGROUPRESPONSE']._serialized_start=861
   _globals['_DESTROYGROUPRESPONSE']._serialized_end=972
   _globals['_GROUPSERVICE']._serialized_start=975
-  _globals['_GROUPSERVICE']._serialized_end=1330
+  _globals['_GROUPSERVICE']._serialized_end=1354
 # @@protoc_insertion_point(module_scope)

@@ -25,13 +25,15 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1brankbridge/v1/options.proto\x12\rrankbridge.v1\x1a google/protobuf/descriptor.proto\"6\n\x10OperationOptions\x12\x0f\n\x07systems\x18\x01 \x01(\t\x12\x11\n\tgang_call\x18\x02 \x01(\x08:U\n\toperation\x12\x1f.google.protobuf.MessageOptions\x18\xd0\x86\x03 \x01(\x0b\x32\x1f.rankbridge.v1.OperationOptionsb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1brankbridge/v1/options.proto\x12\rrankbridge.v1\x1a google/protobuf/descriptor.proto\"6\n\x10OperationOptions\x12\x0f\n\x07systems\x18\x01 \x01(\t\x12\x11\n\tgang_call\x18\x02 \x01(\x08*[\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\x10\n\x0cROLE_OBSERVE\x10\x01\x12\x0e\n\nROLE_DRIVE\x10\x02\x12\x0c\n\x08ROLE_OWN\x10\x03\x12\r\n\tROLE_PEER\x10\x04:U\n\toperation\x12\x1f.google.protobuf.MessageOptions\x18\xd0\x86\x03 \x01(\x0b\x32\x1f.rankbridge.v1.OperationOptions:C\n\x04role\x12\x1e.google.protobuf.MethodOptions\x18\xd0\x86\x03 \x01(\x0e\x32\x13.rankbridge.v1.Roleb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rankbridge.v1.options_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_ROLE']._serialized_start=136
+  _globals['_ROLE']._serialized_end=227
   _globals['_OPERATIONOPTIONS']._serialized_start=80
   _globals['_OPERATIONOPTIONS']._serialized_end=134
 # @@protoc_insertion_point(module_scope)

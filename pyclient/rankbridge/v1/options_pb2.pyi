@@ -6,6 +6,7 @@ isort:skip_file
 import builtins
 import google.protobuf.descriptor
 import google.protobuf.descriptor_pb2
+import google.protobuf.internal.enum_type_wrapper
 import google.protobuf.internal.extension_dict
 import google.protobuf.message
 import sys
@@ -17,6 +18,38 @@ else:
     import typing_extensions
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
+
+class _Role:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _RoleEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Role.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    ROLE_UNSPECIFIED: _Role.ValueType  # 0
+    """Not said: as ROLE_OWN."""
+    ROLE_OBSERVE: _Role.ValueType  # 1
+    """Look: what ranks are, what happens."""
+    ROLE_DRIVE: _Role.ValueType  # 2
+    """Call operations, and keep tensors on the ranks."""
+    ROLE_OWN: _Role.ValueType  # 3
+    """Form and end generations."""
+    ROLE_PEER: _Role.ValueType  # 4
+    """Be a rank of the gang."""
+
+class Role(_Role, metaclass=_RoleEnumTypeWrapper):
+    """What a caller must be allowed to do for a call. Each role may do what those before it may."""
+
+ROLE_UNSPECIFIED: Role.ValueType  # 0
+"""Not said: as ROLE_OWN."""
+ROLE_OBSERVE: Role.ValueType  # 1
+"""Look: what ranks are, what happens."""
+ROLE_DRIVE: Role.ValueType  # 2
+"""Call operations, and keep tensors on the ranks."""
+ROLE_OWN: Role.ValueType  # 3
+"""Form and end generations."""
+ROLE_PEER: Role.ValueType  # 4
+"""Be a rank of the gang."""
+Global___Role: typing_extensions.TypeAlias = Role
 
 @typing.final
 class OperationOptions(google.protobuf.message.Message):
@@ -43,5 +76,8 @@ class OperationOptions(google.protobuf.message.Message):
 Global___OperationOptions: typing_extensions.TypeAlias = OperationOptions
 
 OPERATION_FIELD_NUMBER: builtins.int
+ROLE_FIELD_NUMBER: builtins.int
 operation: google.protobuf.internal.extension_dict._ExtensionFieldDescriptor[google.protobuf.descriptor_pb2.MessageOptions, Global___OperationOptions]
 """Of a message that is the request of an operation."""
+role: google.protobuf.internal.extension_dict._ExtensionFieldDescriptor[google.protobuf.descriptor_pb2.MethodOptions, Global___Role.ValueType]
+"""Which role the call needs where callers show tokens."""

@@ -27,51 +27,62 @@ from rankbridge.v1 import dtype_pb2 as rankbridge_dot_v1_dot_dtype__pb2
 from rankbridge.v1 import error_pb2 as rankbridge_dot_v1_dot_error__pb2
 from rankbridge.v1 import event_pb2 as rankbridge_dot_v1_dot_event__pb2
 from rankbridge.v1 import group_service_pb2 as rankbridge_dot_v1_dot_group__service__pb2
+from rankbridge.v1 import options_pb2 as rankbridge_dot_v1_dot_options__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n rankbridge/v1/rank_service.proto\x12\rrankbridge.v1\x1a&rankbridge/v1/collective_service.proto\x1a\x19rankbridge/v1/dtype.proto\x1a\x19rankbridge/v1/error.proto\x1a\x19rankbridge/v1/event.proto\x1a!rankbridge/v1/group_service.proto\"?\n\x0cSessionUsage\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0c\n\x04refs\x18\x02 \x01(\x04\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\"\x15\n\x13\x44\x65scribeRankRequest\"\x95\x04\n\x14\x44\x65scribeRankResponse\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x12\n\nworld_size\x18\x02 \x01(\r\x12\x12\n\nlocal_rank\x18\x03 \x01(\r\x12\x0b\n\x03pid\x18\x04 \x01(\x04\x12\x0c\n\x04host\x18\x05 \x01(\t\x12\x0f\n\x07\x62\x61\x63kend\x18\x06 \x01(\t\x12\x12\n\ngeneration\x18\x07 \x01(\x04\x12\x38\n\x10generation_state\x18\x08 \x01(\x0e\x32\x1e.rankbridge.v1.GenerationState\x12.\n\x10generation_error\x18\t \x01(\x0b\x32\x14.rankbridge.v1.Error\x12$\n\x06groups\x18\n \x03(\x0b\x32\x14.rankbridge.v1.Group\x12-\n\x08sessions\x18\x0b \x03(\x0b\x32\x1b.rankbridge.v1.SessionUsage\x12\x1a\n\x12pending_operations\x18\x0c \x01(\r\x12\x11\n\tendpoints\x18\r \x03(\t\x12\x0f\n\x07version\x18\x0e \x01(\t\x12+\n\tabilities\x18\x0f \x01(\x0b\x32\x18.rankbridge.v1.Abilities\x12\x0e\n\x06\x64\x65vice\x18\x10 \x01(\t\x12\x15\n\rfs_local_rank\x18\x11 \x01(\r\x12\x18\n\x10local_world_size\x18\x12 \x01(\r\x12\x1a\n\x12highest_generation\x18\x13 \x01(\x04\"t\n\tAbilities\x12\x13\n\x0b\x63ollectives\x18\x01 \x03(\t\x12$\n\x06\x64types\x18\x02 \x03(\x0e\x32\x14.rankbridge.v1.Dtype\x12,\n\nreductions\x18\x03 \x03(\x0b\x32\x18.rankbridge.v1.Reduction\"V\n\tReduction\x12#\n\x02op\x18\x01 \x01(\x0e\x32\x17.rankbridge.v1.ReduceOp\x12$\n\x06\x64types\x18\x02 \x03(\x0e\x32\x14.rankbridge.v1.Dtype\"/\n\x10GroupDescription\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05ranks\x18\x02 \x03(\r\"\x81\x01\n\x18PrepareGenerationRequest\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\x12\n\nworld_size\x18\x03 \x01(\r\x12/\n\x06groups\x18\x04 \x03(\x0b\x32\x1f.rankbridge.v1.GroupDescription\".\n\x0cGroupAddress\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\x0c\"V\n\x0bRankAddress\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0c\n\x04link\x18\x02 \x01(\t\x12+\n\x06groups\x18\x03 \x03(\x0b\x32\x1b.rankbridge.v1.GroupAddress\"|\n\x19PrepareGenerationResponse\x12-\n\x07\x61\x64\x64ress\x18\x01 \x01(\x0b\x32\x1a.rankbridge.v1.RankAddressH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x80\x01\n\x17\x43ommitGenerationRequest\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12-\n\taddresses\x18\x02 \x03(\x0b\x32\x1a.rankbridge.v1.RankAddress\x12\x0e\n\x06secret\x18\x03 \x01(\x0c\x12\x12\n\ntimeout_ms\x18\x04 \x01(\r\"b\n\x18\x43ommitGenerationResponse\x12\x14\n\ngeneration\x18\x01 \x01(\x04H\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"<\n\x16\x41\x62ortGenerationRequest\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x0e\n\x06reason\x18\x02 \x01(\t\"^\n\x17\x41\x62ortGenerationResponse\x12\x11\n\x07\x61\x62orted\x18\x01 \x01(\x08H\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"h\n\x12WatchEventsRequest\x12\'\n\x05kinds\x18\x01 \x03(\x0e\x32\x18.rankbridge.v1.EventKind\x12\x12\n\x05\x61\x66ter\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x0b\n\x03log\x18\x03 \x01(\x04\x42\x08\n\x06_after\"X\n\x08Watching\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0b\n\x03log\x18\x02 \x01(\x04\x12\x0c\n\x04last\x18\x03 \x01(\x04\x12#\n\x05state\x18\x04 \x01(\x0b\x32\x14.rankbridge.v1.Event\"\xab\x01\n\x13WatchEventsResponse\x12+\n\x08watching\x18\x01 \x01(\x0b\x32\x17.rankbridge.v1.WatchingH\x00\x12%\n\x05\x65vent\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.EventH\x00\x12%\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x12\x0e\n\x06missed\x18\x04 \x01(\x04\x42\t\n\x07outcome*\xa5\x01\n\x0fGenerationState\x12 \n\x1cGENERATION_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15GENERATION_STATE_NONE\x10\x01\x12\x1d\n\x19GENERATION_STATE_PREPARED\x10\x02\x12\x1b\n\x17GENERATION_STATE_FORMED\x10\x03\x12\x19\n\x15GENERATION_STATE_OVER\x10\x04\x32\xed\x03\n\x0bRankService\x12W\n\x0c\x44\x65scribeRank\x12\".rankbridge.v1.DescribeRankRequest\x1a#.rankbridge.v1.DescribeRankResponse\x12\x66\n\x11PrepareGeneration\x12\'.rankbridge.v1.PrepareGenerationRequest\x1a(.rankbridge.v1.PrepareGenerationResponse\x12\x63\n\x10\x43ommitGeneration\x12&.rankbridge.v1.CommitGenerationRequest\x1a\'.rankbridge.v1.CommitGenerationResponse\x12`\n\x0f\x41\x62ortGeneration\x12%.rankbridge.v1.AbortGenerationRequest\x1a&.rankbridge.v1.AbortGenerationResponse\x12V\n\x0bWatchEvents\x12!.rankbridge.v1.WatchEventsRequest\x1a\".rankbridge.v1.WatchEventsResponse0\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n rankbridge/v1/rank_service.proto\x12\rrankbridge.v1\x1a&rankbridge/v1/collective_service.proto\x1a\x19rankbridge/v1/dtype.proto\x1a\x19rankbridge/v1/error.proto\x1a\x19rankbridge/v1/event.proto\x1a!rankbridge/v1/group_service.proto\x1a\x1brankbridge/v1/options.proto\"?\n\x0cSessionUsage\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\x0c\n\x04refs\x18\x02 \x01(\x04\x12\r\n\x05\x62ytes\x18\x03 \x01(\x04\"\x15\n\x13\x44\x65scribeRankRequest\"\x95\x04\n\x14\x44\x65scribeRankResponse\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x12\n\nworld_size\x18\x02 \x01(\r\x12\x12\n\nlocal_rank\x18\x03 \x01(\r\x12\x0b\n\x03pid\x18\x04 \x01(\x04\x12\x0c\n\x04host\x18\x05 \x01(\t\x12\x0f\n\x07\x62\x61\x63kend\x18\x06 \x01(\t\x12\x12\n\ngeneration\x18\x07 \x01(\x04\x12\x38\n\x10generation_state\x18\x08 \x01(\x0e\x32\x1e.rankbridge.v1.GenerationState\x12.\n\x10generation_error\x18\t \x01(\x0b\x32\x14.rankbridge.v1.Error\x12$\n\x06groups\x18\n \x03(\x0b\x32\x14.rankbridge.v1.Group\x12-\n\x08sessions\x18\x0b \x03(\x0b\x32\x1b.rankbridge.v1.SessionUsage\x12\x1a\n\x12pending_operations\x18\x0c \x01(\r\x12\x11\n\tendpoints\x18\r \x03(\t\x12\x0f\n\x07version\x18\x0e \x01(\t\x12+\n\tabilities\x18\x0f \x01(\x0b\x32\x18.rankbridge.v1.Abilities\x12\x0e\n\x06\x64\x65vice\x18\x10 \x01(\t\x12\x15\n\rfs_local_rank\x18\x11 \x01(\r\x12\x18\n\x10local_world_size\x18\x12 \x01(\r\x12\x1a\n\x12highest_generation\x18\x13 \x01(\x04\"t\n\tAbilities\x12\x13\n\x0b\x63ollectives\x18\x01 \x03(\t\x12$\n\x06\x64types\x18\x02 \x03(\x0e\x32\x14.rankbridge.v1.Dtype\x12,\n\nreductions\x18\x03 \x03(\x0b\x32\x18.rankbridge.v1.Reduction\"V\n\tReduction\x12#\n\x02op\x18\x01 \x01(\x0e\x32\x17.rankbridge.v1.ReduceOp\x12$\n\x06\x64types\x18\x02 \x03(\x0e\x32\x14.rankbridge.v1.Dtype\"/\n\x10GroupDescription\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05ranks\x18\x02 \x03(\r\"\x81\x01\n\x18PrepareGenerationRequest\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x0c\n\x04rank\x18\x02 \x01(\r\x12\x12\n\nworld_size\x18\x03 \x01(\r\x12/\n\x06groups\x18\x04 \x03(\x0b\x32\x1f.rankbridge.v1.GroupDescription\".\n\x0cGroupAddress\x12\r\n\x05group\x18\x01 \x01(\t\x12\x0f\n\x07\x61\x64\x64ress\x18\x02 \x01(\x0c\"V\n\x0bRankAddress\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0c\n\x04link\x18\x02 \x01(\t\x12+\n\x06groups\x18\x03 \x03(\x0b\x32\x1b.rankbridge.v1.GroupAddress\"|\n\x19PrepareGenerationResponse\x12-\n\x07\x61\x64\x64ress\x18\x01 \x01(\x0b\x32\x1a.rankbridge.v1.RankAddressH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x80\x01\n\x17\x43ommitGenerationRequest\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12-\n\taddresses\x18\x02 \x03(\x0b\x32\x1a.rankbridge.v1.RankAddress\x12\x0e\n\x06secret\x18\x03 \x01(\x0c\x12\x12\n\ntimeout_ms\x18\x04 \x01(\r\"b\n\x18\x43ommitGenerationResponse\x12\x14\n\ngeneration\x18\x01 \x01(\x04H\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"<\n\x16\x41\x62ortGenerationRequest\x12\x12\n\ngeneration\x18\x01 \x01(\x04\x12\x0e\n\x06reason\x18\x02 \x01(\t\"^\n\x17\x41\x62ortGenerationResponse\x12\x11\n\x07\x61\x62orted\x18\x01 \x01(\x08H\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"h\n\x12WatchEventsRequest\x12\'\n\x05kinds\x18\x01 \x03(\x0e\x32\x18.rankbridge.v1.EventKind\x12\x12\n\x05\x61\x66ter\x18\x02 \x01(\x04H\x00\x88\x01\x01\x12\x0b\n\x03log\x18\x03 \x01(\x04\x42\x08\n\x06_after\"X\n\x08Watching\x12\x0c\n\x04rank\x18\x01 \x01(\r\x12\x0b\n\x03log\x18\x02 \x01(\x04\x12\x0c\n\x04last\x18\x03 \x01(\x04\x12#\n\x05state\x18\x04 \x01(\x0b\x32\x14.rankbridge.v1.Event\"\xab\x01\n\x13WatchEventsResponse\x12+\n\x08watching\x18\x01 \x01(\x0b\x32\x17.rankbridge.v1.WatchingH\x00\x12%\n\x05\x65vent\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.EventH\x00\x12%\n\x05\x65rror\x18\x03 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x12\x0e\n\x06missed\x18\x04 \x01(\x04\x42\t\n\x07outcome*\xa5\x01\n\x0fGenerationState\x12 \n\x1cGENERATION_STATE_UNSPECIFIED\x10\x00\x12\x19\n\x15GENERATION_STATE_NONE\x10\x01\x12\x1d\n\x19GENERATION_STATE_PREPARED\x10\x02\x12\x1b\n\x17GENERATION_STATE_FORMED\x10\x03\x12\x19\n\x15GENERATION_STATE_OVER\x10\x04\x32\x8b\x04\n\x0bRankService\x12]\n\x0c\x44\x65scribeRank\x12\".rankbridge.v1.DescribeRankRequest\x1a#.rankbridge.v1.DescribeRankResponse\"\x04\x80\xb5\x18\x01\x12l\n\x11PrepareGeneration\x12\'.rankbridge.v1.PrepareGenerationRequest\x1a(.rankbridge.v1.PrepareGenerationResponse\"\x04\x80\xb5\x18\x04\x12i\n\x10\x43ommitGeneration\x12&.rankbridge.v1.CommitGenerationRequest\x1a\'.rankbridge.v1.CommitGenerationResponse\"\x04\x80\xb5\x18\x04\x12\x66\n\x0f\x41\x62ortGeneration\x12%.rankbridge.v1.AbortGenerationRequest\x1a&.rankbridge.v1.AbortGenerationResponse\"\x04\x80\xb5\x18\x03\x12\\\n\x0bWatchEvents\x12!.rankbridge.v1.WatchEventsRequest\x1a\".rankbridge.v1.WatchEventsResponse\"\x04\x80\xb5\x18\x01\x30\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rankbridge.v1.rank_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_GENERATIONSTATE']._serialized_start=2240
-  _globals['_GENERATIONSTATE']._serialized_end=2405
-  _globals['_SESSIONUSAGE']._serialized_start=207
-  _globals['_SESSIONUSAGE']._serialized_end=270
-  _globals['_DESCRIBERANKREQUEST']._serialized_start=272
-  _globals['_DESCRIBERANKREQUEST']._serialized_end=293
-  _globals['_DESCRIBERANKRESPONSE']._serialized_start=296
-  _globals['_DESCRIBERANKRESPONSE']._serialized_end=829
-  _globals['_ABILITIES']._serialized_start=831
-  _globals['_ABILITIES']._serialized_end=947
-  _globals['_REDUCTION']._serialized_start=949
-  _globals['_REDUCTION']._serialized_end=1035
-  _globals['_GROUPDESCRIPTION']._serialized_start=1037
-  _globals['_GROUPDESCRIPTION']._serialized_end=1084
-  _globals['_PREPAREGENERATIONREQUEST']._serialized_start=1087
-  _globals['_PREPAREGENERATIONREQUEST']._serialized_end=1216
-  _globals['_GROUPADDRESS']._serialized_start=1218
-  _globals['_GROUPADDRESS']._serialized_end=1264
-  _globals['_RANKADDRESS']._serialized_start=1266
-  _globals['_RANKADDRESS']._serialized_end=1352
-  _globals['_PREPAREGENERATIONRESPONSE']._serialized_start=1354
-  _globals['_PREPAREGENERATIONRESPONSE']._serialized_end=1478
-  _globals['_COMMITGENERATIONREQUEST']._serialized_start=1481
-  _globals['_COMMITGENERATIONREQUEST']._serialized_end=1609
-  _globals['_COMMITGENERATIONRESPONSE']._serialized_start=1611
-  _globals['_COMMITGENERATIONRESPONSE']._serialized_end=1709
-  _globals['_ABORTGENERATIONREQUEST']._serialized_start=1711
-  _globals['_ABORTGENERATIONREQUEST']._serialized_end=1771
-  _globals['_ABORTGENERATIONRESPONSE']._serialized_start=1773
-  _globals['_ABORTGENERATIONRESPONSE']._serialized_end=1867
-  _globals['_WATCHEVENTSREQUEST']._serialized_start=1869
-  _globals['_WATCHEVENTSREQUEST']._serialized_end=1973
-  _globals['_WATCHING']._serialized_start=1975
-  _globals['_WATCHING']._serialized_end=2063
-  _globals['_WATCHEVENTSRESPONSE']._serialized_start=2066
-  _globals['_WATCHEVENTSRESPONSE']._serialized_end=2237
-  _globals['_RANKSERVICE']._serialized_start=2408
-  _globals['_RANKSERVICE']._serialized_end=2901
+  _globals['_RANKSERVICE'].methods_by_name['DescribeRank']._loaded_options = None
+  _globals['_RANKSERVICE'].methods_by_name['DescribeRank']._serialized_options = b'\200\265\030\001'
+  _globals['_RANKSERVICE'].methods_by_name['PrepareGeneration']._loaded_options = None
+  _globals['_RANKSERVICE'].methods_by_name['PrepareGeneration']._serialized_options = b'\200\265\030\004'
+  _globals['_RANKSERVICE'].methods_by_name['CommitGeneration']._loaded_options = None
+  _globals['_RANKSERVICE'].methods_by_name['CommitGeneration']._serialized_options = b'\200\265\030\004'
+  _globals['_RANKSERVICE'].methods_by_name['AbortGeneration']._loaded_options = None
+  _globals['_RANKSERVICE'].methods_by_name['AbortGeneration']._serialized_options = b'\200\265\030\003'
+  _globals['_RANKSERVICE'].methods_by_name['WatchEvents']._loaded_options = None
+  _globals['_RANKSERVICE'].methods_by_name['WatchEvents']._serialized_options = b'\200\265\030\001'
+  _globals['_GENERATIONSTATE']._serialized_start=2269
+  _globals['_GENERATIONSTATE']._serialized_end=2434
+  _globals['_SESSIONUSAGE']._serialized_start=236
+  _globals['_SESSIONUSAGE']._serialized_end=299
+  _globals['_DESCRIBERANKREQUEST']._serialized_start=301
+  _globals['_DESCRIBERANKREQUEST']._serialized_end=322
+  _globals['_DESCRIBERANKRESPONSE']._serialized_start=325
+  _globals['_DESCRIBERANKRESPONSE']._serialized_end=858
+  _globals['_ABILITIES']._serialized_start=860
+  _globals['_ABILITIES']._serialized_end=976
+  _globals['_REDUCTION']._serialized_start=978
+  _globals['_REDUCTION']._serialized_end=1064
+  _globals['_GROUPDESCRIPTION']._serialized_start=1066
+  _globals['_GROUPDESCRIPTION']._serialized_end=1113
+  _globals['_PREPAREGENERATIONREQUEST']._serialized_start=1116
+  _globals['_PREPAREGENERATIONREQUEST']._serialized_end=1245
+  _globals['_GROUPADDRESS']._serialized_start=1247
+  _globals['_GROUPADDRESS']._serialized_end=1293
+  _globals['_RANKADDRESS']._serialized_start=1295
+  _globals['_RANKADDRESS']._serialized_end=1381
+  _globals['_PREPAREGENERATIONRESPONSE']._serialized_start=1383
+  _globals['_PREPAREGENERATIONRESPONSE']._serialized_end=1507
+  _globals['_COMMITGENERATIONREQUEST']._serialized_start=1510
+  _globals['_COMMITGENERATIONREQUEST']._serialized_end=1638
+  _globals['_COMMITGENERATIONRESPONSE']._serialized_start=1640
+  _globals['_COMMITGENERATIONRESPONSE']._serialized_end=1738
+  _globals['_ABORTGENERATIONREQUEST']._serialized_start=1740
+  _globals['_ABORTGENERATIONREQUEST']._serialized_end=1800
+  _globals['_ABORTGENERATIONRESPONSE']._serialized_start=1802
+  _globals['_ABORTGENERATIONRESPONSE']._serialized_end=1896
+  _globals['_WATCHEVENTSREQUEST']._serialized_start=1898
+  _globals['_WATCHEVENTSREQUEST']._serialized_end=2002
+  _globals['_WATCHING']._serialized_start=2004
+  _globals['_WATCHING']._serialized_end=2092
+  _globals['_WATCHEVENTSRESPONSE']._serialized_start=2095
+  _globals['_WATCHEVENTSRESPONSE']._serialized_end=2266
+  _globals['_RANKSERVICE']._serialized_start=2437
+  _globals['_RANKSERVICE']._serialized_end=2960
 # @@protoc_insertion_point(module_scope)

@@ -7,6 +7,7 @@ import math
 from dataclasses import dataclass
 
 from ..core.limits import Limits
+from ..core.tokens import Tokens
 from ..links.heartbeat import Heartbeat
 from .tls import Tls
 
@@ -17,6 +18,7 @@ class RankSettings:
 
     `listen`: addresses for gRPC, the one for this host first. `links`: address for control links. `advertise`: host
     name that other hosts reach this one by; empty on one host. `tls`: spoken on TCP; None: plain text there too.
+    `tokens`: what callers show over TCP; None: nothing.
     `share_memory`: queues pass values, and callers tensors, in shared memory where they can. `straggler_after`: when
     members of a group have kept others waiting for so long, watchers get an event; infinite: never.
     Timeouts in seconds.
@@ -26,6 +28,7 @@ class RankSettings:
     links: str
     advertise: str = ""
     tls: Tls | None = None
+    tokens: Tokens | None = None
     limits: Limits
     heartbeat: Heartbeat
     default_timeout: float = 30.0

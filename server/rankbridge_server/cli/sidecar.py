@@ -12,7 +12,7 @@ from ..core.links import LinkMaker
 from ..core.queues import host
 from ..core.rank import Identity, Rank
 from ..core.shared_memory.directory import sweep
-from ..service.gang import form_gang
+from ..service.gang import Dialling, form_gang
 from ..service.server import Server
 from .settings import RankSettings
 
@@ -41,10 +41,15 @@ class Sidecar:
         )
         sweep()
         tls = settings.tls
-        self._dialling = tls.dialling() if tls else None
-        serving = tls.serving() if tls else None
+        tokens = settings.tokens
+        self._dialling = Dialling(tls.dialling() if tls else None, tokens.peer if tokens else None)
         self._server = Server(
-            self._rank, settings.listen, settings.limits.max_pending, serving=serving, dialling=self._dialling
+            self._rank,
+            settings.listen,
+            settings.limits.max_pending,
+            serving=tls.serving() if tls else None,
+            dialling=self._dialling,
+            tokens=tokens,
         )
         self._server.start()
 
@@ -55,7 +60,7 @@ class Sidecar:
 
     def form(self, targets: Sequence[str], timeout: float) -> forming.Formed:
         """Form the next generation of the ranks behind `targets`, in `timeout` seconds. Raises BridgeError."""
-        return form_gang(targets, (), timeout, credentials=self._dialling)
+        return form_gang(targets, (), timeout, dialling=self._dialling)
 
     def leave(self) -> None:
         """Remove what would be left behind on this host; the process ends."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import grpc
@@ -21,6 +22,7 @@ from ..core.groups.regrouping import PeerState
 from ..core.rank import Rank
 from .answering import answered
 from .gang_calls import PendingGangCall, WireParts
+from .gate import Metadata, bearing
 from .rank import DEFAULT_FORMING_TIMEOUT_MS
 from .streams.executing import Streams
 from .targets import is_unix
@@ -40,12 +42,34 @@ _RECONNECT = [
 _LAST_S = 1.0
 
 
+@dataclass(frozen=True, slots=True)
+class Dialling:
+    """How a sidecar reaches the others over TCP: with TLS if it has `credentials`, showing `token` if it has one."""
+
+    credentials: grpc.ChannelCredentials | None = None
+    token: str | None = None
+
+    def channel(self, target: str) -> grpc.Channel:
+        """A channel to a rank."""
+        if self.credentials is None or is_unix(target):
+            return grpc.insecure_channel(target, _RECONNECT)
+        return grpc.secure_channel(target, self.credentials, _RECONNECT)
+
+    def metadata(self, target: str) -> Metadata:
+        """What goes along with each call of it."""
+        return None if self.token is None or is_unix(target) else bearing(self.token)
+
+
+PLAINLY = Dialling()
+
+
 class GrpcPeer:
     """A rank behind a gRPC target. Implements `core.forming.Peer`."""
 
-    def __init__(self, target: str, channel: grpc.Channel) -> None:
+    def __init__(self, target: str, channel: grpc.Channel, metadata: Metadata) -> None:
         self._target = target
         self._rank = RankServiceStub(channel)
+        self._metadata = metadata
 
     def describe(self, timeout: float) -> PeerState:
         """What the rank is; waits for one that has only been started."""
@@ -53,9 +77,11 @@ class GrpcPeer:
         # A call that waits for a connection fails without a reason; one that does not wait fails with it.
         last = min(_LAST_S, timeout / 4)
         try:
-            reply = self._rank.DescribeRank(request, timeout=timeout - last, wait_for_ready=True)
+            reply = self._rank.DescribeRank(
+                request, timeout=timeout - last, wait_for_ready=True, metadata=self._metadata
+            )
         except grpc.RpcError:
-            reply = self._ask(lambda: self._rank.DescribeRank(request, timeout=last))
+            reply = self._ask(lambda: self._rank.DescribeRank(request, timeout=last, metadata=self._metadata))
         return wire.peer_state(reply)
 
     def prepare(
@@ -65,7 +91,9 @@ class GrpcPeer:
         request = rank_pb.PrepareGenerationRequest(
             generation=number, rank=rank, world_size=world_size, groups=wire.pack_groups(groups)
         )
-        reply = self._ask(lambda: self._rank.PrepareGeneration(request, timeout=timeout))
+        reply = self._ask(
+            lambda: self._rank.PrepareGeneration(request, timeout=timeout, metadata=self._metadata)
+        )
         return wire.address(self._checked(reply).address)
 
     def commit(self, number: int, addresses: Sequence[RankAddress], secret: bytes, timeout: float) -> None:
@@ -77,12 +105,18 @@ class GrpcPeer:
             timeout_ms=max(1, round(timeout * 1000)),
         )
         # The rank keeps to the timeout itself; a little more lets its own error be heard.
-        self._checked(self._ask(lambda: self._rank.CommitGeneration(request, timeout=timeout + 1)))
+        self._checked(
+            self._ask(
+                lambda: self._rank.CommitGeneration(request, timeout=timeout + 1, metadata=self._metadata)
+            )
+        )
 
     def abort(self, number: int, reason: str, timeout: float) -> None:
         """End what was prepared or formed."""
         request = rank_pb.AbortGenerationRequest(generation=number, reason=reason)
-        self._checked(self._ask(lambda: self._rank.AbortGeneration(request, timeout=timeout)))
+        self._checked(
+            self._ask(lambda: self._rank.AbortGeneration(request, timeout=timeout, metadata=self._metadata))
+        )
 
     def _ask(self, call: Callable[[], Reply]) -> Reply:
         try:
@@ -108,22 +142,17 @@ def _told(error: grpc.RpcError) -> str:
 
 
 @contextmanager
-def peers(
-    targets: Sequence[str], credentials: grpc.ChannelCredentials | None = None
-) -> Iterator[list[GrpcPeer]]:
-    """The ranks behind these targets; over TCP with TLS if there are credentials."""
-    channels = [_channel(target, credentials) for target in targets]
+def peers(targets: Sequence[str], dialling: Dialling) -> Iterator[list[GrpcPeer]]:
+    """The ranks behind these targets."""
+    channels = [dialling.channel(target) for target in targets]
     try:
-        yield [GrpcPeer(target, channel) for target, channel in zip(targets, channels, strict=True)]
+        yield [
+            GrpcPeer(target, channel, dialling.metadata(target))
+            for target, channel in zip(targets, channels, strict=True)
+        ]
     finally:
         for channel in channels:
             channel.close()
-
-
-def _channel(target: str, credentials: grpc.ChannelCredentials | None) -> grpc.Channel:
-    if credentials is None or is_unix(target):
-        return grpc.insecure_channel(target, _RECONNECT)
-    return grpc.secure_channel(target, credentials, _RECONNECT)
 
 
 def form_gang(
@@ -132,26 +161,23 @@ def form_gang(
     timeout: float,
     *,
     forget_groups: bool = False,
-    credentials: grpc.ChannelCredentials | None = None,
+    dialling: Dialling = PLAINLY,
 ) -> Formed:
-    """Form the next generation of the ranks behind `targets`, in order. Raises BridgeError.
-
-    `credentials`: for targets on TCP, which are reached with TLS then.
-    """
+    """Form the next generation of the ranks behind `targets`, in order. Raises BridgeError."""
     if not targets:
         raise invalid("a gang has at least one rank", expected="1 endpoint or more", got="0")
     if len(set(targets)) != len(targets):
         raise invalid("an endpoint is named twice", expected="one for each rank", got=str(list(targets)))
-    with peers(targets, credentials) as all_ranks:
+    with peers(targets, dialling) as all_ranks:
         return form(all_ranks, groups, timeout, forget_groups=forget_groups)
 
 
 class GangServicer(stub.GangServiceServicer):
-    """The gang, by way of this sidecar. `credentials`: with which it reaches the others over TCP, if they speak TLS."""
+    """The gang, by way of this sidecar. `dialling`: how it reaches the others."""
 
-    def __init__(self, rank: Rank, credentials: grpc.ChannelCredentials | None = None) -> None:
+    def __init__(self, rank: Rank, dialling: Dialling = PLAINLY) -> None:
         self._rank = rank
-        self._credentials = credentials
+        self._dialling = dialling
         self.streams = Streams(rank)
         rank.gang_calls.parts = WireParts(rank)
 
@@ -183,7 +209,7 @@ class GangServicer(stub.GangServiceServicer):
             wire.groups(request.groups),
             timeout,
             forget_groups=request.forget_groups,
-            credentials=self._credentials,
+            dialling=self._dialling,
         )
         return pb.Formed(
             generation=formed.generation,

@@ -37,7 +37,9 @@ from rankbridge.v1 import (
 from ..core.address import Address
 from ..core.events import MAX_WATCHES
 from ..core.rank import Rank
-from .gang import GangServicer
+from ..core.tokens import Tokens
+from .gang import PLAINLY, Dialling, GangServicer
+from .gate import Gate, roles_of
 from .graphs import GraphServicer
 from .group import GroupServicer
 from .operation import OperationServicer
@@ -69,8 +71,8 @@ _OPTIONS = [
     ("grpc.http2.max_ping_strikes", 0),
 ]
 
-_SERVICES = [
-    descriptor.services_by_name[name].full_name
+_DESCRIBED = [
+    descriptor.services_by_name[name]
     for descriptor, name in (
         (collective_service_pb2.DESCRIPTOR, "CollectiveService"),
         (gang_service_pb2.DESCRIPTOR, "GangService"),
@@ -84,6 +86,9 @@ _SERVICES = [
         (ref_service_pb2.DESCRIPTOR, "RefService"),
     )
 ]
+_SERVICES = [service.full_name for service in _DESCRIBED]
+ROLES = roles_of(_DESCRIBED)
+"""The role that each method needs over TCP, where tokens are shown."""
 
 
 _TYPED: list[
@@ -115,7 +120,8 @@ class Server:
     """Serves one rank on all `listen` addresses: "unix:/path" or "host:port", port 0 for any.
 
     Beside each unix socket that has a path is one for streams without gRPC. With `serving`, what listens on TCP speaks
-    TLS, and nothing else; `dialling`: TLS with other sidecars, to form. `endpoints` tells where, after construction.
+    TLS, and nothing else; `dialling`: how other sidecars are reached, to form. With `tokens`, who calls over TCP shows
+    one; unix sockets are guarded by their directory. `endpoints` tells where, after construction.
     Raises OSError when an address cannot be had.
     """
 
@@ -126,21 +132,26 @@ class Server:
         max_pending: int,
         *,
         serving: grpc.ServerCredentials | None = None,
-        dialling: grpc.ChannelCredentials | None = None,
+        dialling: Dialling = PLAINLY,
+        tokens: Tokens | None = None,
     ) -> None:
         self._pool = ThreadPoolExecutor(
             max_pending + MAX_WATCHES + MAX_STREAMS + SPARE_THREADS, thread_name_prefix="rpc"
         )
-        self._server = grpc.server(self._pool, options=_OPTIONS)
         self.endpoints: list[str] = []
         self._local: list[LocalStreams] = []
-        self._add_services(rank, dialling)
+        self._health = health.HealthServicer()
+        self._gang = GangServicer(rank, dialling)
+        self._by_unix = self._serving(rank, [])
+        self._by_tcp = self._by_unix if tokens is None else self._serving(rank, [Gate(tokens, ROLES)])
+        self._servers = list(dict.fromkeys((self._by_unix, self._by_tcp)))
         for address in listen:
             self.endpoints.append(self._bind(address, serving))
 
     def start(self) -> None:
         """Begin to serve; health says SERVING."""
-        self._server.start()
+        for server in self._servers:
+            server.start()
         for local in self._local:
             local.start()
         for service in ("", *_SERVICES):
@@ -150,25 +161,25 @@ class Server:
         """Stop serving; calls that run have `grace` seconds to end, and streams of gang calls end with theirs."""
         self._health.enter_graceful_shutdown()
         self._gang.streams.end()
-        stopped = self._server.stop(grace)
+        stopped = [server.stop(grace) for server in self._servers]
         for local in self._local:
             local.stop(grace)
-        stopped.wait()
+        for each in stopped:
+            each.wait()
 
     def wait(self) -> None:
         """Return when the server has stopped."""
-        self._server.wait_for_termination()
+        for server in self._servers:
+            server.wait_for_termination()
 
-    def _add_services(self, rank: Rank, dialling: grpc.ChannelCredentials | None) -> None:
-        server = self._server
-        self._health = health.HealthServicer()
+    def _serving(self, rank: Rank, interceptors: list[grpc.ServerInterceptor]) -> grpc.Server:
+        server = grpc.server(self._pool, options=_OPTIONS, interceptors=interceptors)
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         reflection.enable_server_reflection(
             (*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server
         )
         for base, messages, table, add in _TYPED:
             add(servicer(rank, base, messages, table), server)
-        self._gang = GangServicer(rank, dialling)
         gang_service_pb2_grpc.add_GangServiceServicer_to_server(self._gang, server)
         graph_service_pb2_grpc.add_GraphServiceServicer_to_server(GraphServicer(rank), server)
         group_service_pb2_grpc.add_GroupServiceServicer_to_server(GroupServicer(rank), server)
@@ -176,13 +187,16 @@ class Server:
         queue_service_pb2_grpc.add_QueueServiceServicer_to_server(QueueServicer(rank), server)
         rank_service_pb2_grpc.add_RankServiceServicer_to_server(RankServicer(rank, self.endpoints), server)
         refs.add_to_server(rank, server)
+        return server
 
     def _bind(self, address: str, serving: grpc.ServerCredentials | None) -> str:
         try:
-            if serving is None or is_unix(address):
-                port = self._server.add_insecure_port(address)
+            if is_unix(address):
+                port = self._by_unix.add_insecure_port(address)
+            elif serving is None:
+                port = self._by_tcp.add_insecure_port(address)
             else:
-                port = self._server.add_secure_port(address, serving)
+                port = self._by_tcp.add_secure_port(address, serving)
         except RuntimeError as error:
             raise OSError(f"cannot listen on {address}: {error}") from error
         path = socket_path(address)
