@@ -7,7 +7,7 @@ import signal
 from collections.abc import Sequence
 from importlib.metadata import version
 
-from . import call, rank, status, up
+from . import call, rank, status, tokens, up
 
 
 def parser() -> argparse.ArgumentParser:
@@ -21,6 +21,7 @@ def parser() -> argparse.ArgumentParser:
     rank.add_parser(commands)
     status.add_parser(commands)
     call.add_parser(commands)
+    tokens.add_parser(commands)
     return it
 
 

@@ -21,6 +21,7 @@ from .extras import NoServer, server_extra
 from .progress import progress
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
 from .tls import Tls, TlsError, add_tls, tls_of
+from .tokens import JobTokens, TokenError, add_tokens, of_ranks
 
 if TYPE_CHECKING:
     from ..backends.mpi import MpiWorld
@@ -70,6 +71,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     add_limits(parser)
     add_tls(parser)
+    add_tokens(parser)
     parser.set_defaults(run=run)
 
 
@@ -87,8 +89,10 @@ def run(options: argparse.Namespace) -> int:
             host = _host(launched, options)
             tls = tls_of(options, host)
             _block_signals()
-        return _serve(launched, world, host, tls, options)
-    except TlsError as error:
+        listen: Address = options.listen or Address(host)
+        tokens = of_ranks(options, launched.master, listen.host)
+        return _serve(launched, world, host, tls, tokens, options)
+    except (TlsError, TokenError) as error:
         print(f"rankbridge rank: {error}", file=sys.stderr)
         return 2
     except (LaunchError, mpi.NoMpi, nccl.NoNccl, NoServer, OSError, BridgeError) as error:
@@ -102,7 +106,12 @@ def _block_signals() -> None:
 
 
 def _serve(
-    launched: Launched, world: MpiWorld | None, host: str, tls: Tls | None, options: argparse.Namespace
+    launched: Launched,
+    world: MpiWorld | None,
+    host: str,
+    tls: Tls | None,
+    tokens: JobTokens,
+    options: argparse.Namespace,
 ) -> int:
     limits = limits_of(options)
     with progress("importing torch"), server_extra():
@@ -120,6 +129,7 @@ def _serve(
         links=str(listen._replace(port=0)),
         advertise=host,
         tls=tls,
+        tokens=tokens.tokens,
         limits=limits,
         heartbeat=heartbeat_of(options),
         default_timeout=options.default_timeout,
@@ -144,11 +154,13 @@ def _serve(
     sidecar = Sidecar(identity, backend, links, settings)
     target = _advertised(options.advertise, sidecar.endpoints[0])
     print(f"rank {launched.rank}  pid {os.getpid()}  {target}", flush=True)
+    if tokens.file is not None:
+        print(f"tokens  {tokens.file}", flush=True)
     mine = json.dumps([os.getpid(), target])
     if world is not None:
-        _form(launched, world.exchange(mine, MEET_TIMEOUT_S), sidecar, options)
+        _form(launched, world.exchange(mine, MEET_TIMEOUT_S), sidecar, tokens, options)
     elif launched.master is not None:
-        _form(launched, _meet(launched, launched.master, mine), sidecar, options)
+        _form(launched, _meet(launched, launched.master, mine), sidecar, tokens, options)
     signum = signal.sigwait((signal.SIGTERM, signal.SIGINT))
     sidecar.stop()
     if options.endpoints_file and launched.rank == 0:
@@ -184,7 +196,13 @@ def _meet(launched: Launched, master: tuple[str, int], mine: str) -> Sequence[st
         )
 
 
-def _form(launched: Launched, given: Sequence[str], sidecar: Sidecar, options: argparse.Namespace) -> None:
+def _form(
+    launched: Launched,
+    given: Sequence[str],
+    sidecar: Sidecar,
+    tokens: JobTokens,
+    options: argparse.Namespace,
+) -> None:
     """As rank 0, form the first generation of all; `given`: pid and target of each."""
     if launched.rank != 0:
         return
@@ -193,7 +211,12 @@ def _form(launched: Launched, given: Sequence[str], sidecar: Sidecar, options: a
         formed = sidecar.form(list(targets), MEET_TIMEOUT_S)
     if options.endpoints_file:
         gang = endpoints.describe(
-            options.name, options.backend, formed.generation, list(pids), [[one] for one in targets]
+            options.name,
+            options.backend,
+            formed.generation,
+            list(pids),
+            [[one] for one in targets],
+            tokens.tokens,
         )
         endpoints.write(options.endpoints_file, gang)
     print(

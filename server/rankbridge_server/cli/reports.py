@@ -55,9 +55,11 @@ class TextReport:
         """Progress tells it."""
 
     def ready(self, gang: dict[str, Any]) -> None:
-        """A line for each rank, and one that begins with "ready:"."""
+        """A line for each rank, one for the token's file, and one that begins with "ready:"."""
         for rank in gang["ranks"]:
             print(f"rank {rank['rank']}  pid {rank['pid']}  {'  '.join(rank['endpoints'])}")
+        if "token_file" in gang:
+            print(f"token  {gang['token_file']}")
         print(
             f"ready: {gang['size']} ranks on {gang['backend']}, generation {gang['generation']}", flush=True
         )
@@ -108,7 +110,9 @@ class JsonReport:
         """The endpoints file's object."""
         for rank in gang["ranks"]:
             self._ranks.setdefault(rank["pid"], []).append(rank["rank"])
-        shared = {key: gang[key] for key in ("size", "backend", "generation", "ranks")}
+        shared = {
+            key: gang[key] for key in ("size", "backend", "generation", "ranks", "tokens") if key in gang
+        }
         self._tell("ready", name=gang["gang"], **shared)
 
     def suspected(self, rank: int, pid: int) -> None:

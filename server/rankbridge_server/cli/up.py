@@ -16,6 +16,7 @@ from ..agent.messages import Line
 from ..agent.pmi import Pmi
 from ..core.rank import Identity
 from ..core.shared_memory.directory import sweep
+from ..core.tokens import Tokens
 from . import endpoints
 from .extras import NoServer, server_extra
 from .mpi import NoMpi, import_mpi
@@ -25,6 +26,7 @@ from .runtime_dir import runtime_dir
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
 from .sweeping import Sweeping
 from .tls import Tls, TlsError, add_tls, tls_of
+from .tokens import TokenError, add_tokens, given, write_new
 
 START_TIMEOUT_S = 60.0
 
@@ -72,6 +74,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     add_limits(parser)
     add_tls(parser)
+    add_tokens(parser)
     parser.set_defaults(run=run)
 
 
@@ -80,8 +83,9 @@ def run(options: argparse.Namespace) -> int:
     report: Report = JsonReport() if options.report == "json" else TextReport()
     try:
         tls = tls_of(options)
+        tokens = None if options.no_tokens else given(options) or Tokens.new()
         _check(options)
-    except (TlsError, ValueError) as error:
+    except (TlsError, TokenError, ValueError) as error:
         report.failed(str(error))
         return 2
 
@@ -101,7 +105,7 @@ def run(options: argparse.Namespace) -> int:
             _import_for_ranks(options.backend)
         with runtime_dir() as directory:
             try:
-                reason = _up(options, report, tls, directory)
+                reason = _up(options, report, tls, tokens, directory)
             finally:
                 sweep()
     except (NoMpi, NoNccl, NoServer, StartError) as error:
@@ -143,7 +147,9 @@ def _can_close(fd: int) -> bool:
     return True
 
 
-def _up(options: argparse.Namespace, report: Report, tls: Tls | None, directory: Path) -> str:
+def _up(
+    options: argparse.Namespace, report: Report, tls: Tls | None, tokens: Tokens | None, directory: Path
+) -> str:
     """Start the gang, and stay; returns why it ended. Raises StartError or Interrupted."""
     limits = limits_of(options)
 
@@ -152,6 +158,7 @@ def _up(options: argparse.Namespace, report: Report, tls: Tls | None, directory:
             listen=tuple(endpoints) or (f"unix:{directory}/rank-{rank}", "127.0.0.1:0"),
             links=f"unix:{directory}/links-{rank}",
             tls=tls,
+            tokens=tokens,
             limits=limits,
             heartbeat=heartbeat_of(options),
             default_timeout=options.default_timeout,
@@ -197,7 +204,11 @@ def _up(options: argparse.Namespace, report: Report, tls: Tls | None, directory:
             # One process serves all ranks; it has sent the endpoints of all of them, two for each.
             targets = [targets[0][2 * rank : 2 * rank + 2] for rank in range(options.size)]
             pids = pids * options.size
-        gang = endpoints.describe(options.name, options.backend, started.generation, pids, targets)
+        gang = endpoints.describe(options.name, options.backend, started.generation, pids, targets, tokens)
+        if tokens:
+            # For shells: who has the directory has the token.
+            gang["token_file"] = str(directory / "token")
+            write_new(directory / "token", tokens.own + "\n")
         watcher: Watcher = report
         if options.endpoints_file:
             _write(options.endpoints_file, gang)

@@ -16,8 +16,8 @@ import pytest
 from rankbridge_server.cli import endpoints
 from rankbridge_server.cli.reports import JsonReport, TextReport, WithEndpointsFile
 
-GANG = endpoints.describe("name", "gloo", 1, [11, 12], [["unix:/0"], ["unix:/1"]])
-SHARED = endpoints.describe("name", "fake", 1, [11, 11], [["unix:/0"], ["unix:/1"]])
+GANG = endpoints.describe("name", "gloo", 1, [11, 12], [["unix:/0"], ["unix:/1"]], None)
+SHARED = endpoints.describe("name", "fake", 1, [11, 11], [["unix:/0"], ["unix:/1"]], None)
 
 
 def told(program: str, **options: Any) -> list[dict[str, Any]]:
@@ -120,10 +120,10 @@ def test_a_reader_that_takes_nothing_stops_nobody(monkeypatch: pytest.MonkeyPatc
 
 
 def test_a_line_longer_than_a_pipe_takes_at_once_is_whole() -> None:
-    many = endpoints.describe("name", "gloo", 1, [1] * 5000, [["unix:/some/where"]] * 5000)
+    many = endpoints.describe("name", "gloo", 1, [1] * 5000, [["unix:/some/where"]] * 5000, None)
     begin = "from rankbridge_server.cli import endpoints\n"
     line = told(
-        f"{begin}report.ready(endpoints.describe('name', 'gloo', 1, [1] * 5000, [['unix:/some/where']] * 5000))"
+        f"{begin}report.ready(endpoints.describe('name', 'gloo', 1, [1] * 5000, [['unix:/some/where']] * 5000, None))"
     )[0]
     assert line["ranks"] == many["ranks"]
 
@@ -158,7 +158,7 @@ def test_the_endpoints_file_is_true_when_a_replacement_is_told(tmp_path: Path) -
             seen.append(json.loads(path.read_text())["ranks"][rank])
 
     watcher = WithEndpointsFile(
-        Reader(), endpoints.describe("n", "gloo", 1, [11, 12], [["unix:/0"], ["unix:/1"]]), path
+        Reader(), endpoints.describe("n", "gloo", 1, [11, 12], [["unix:/0"], ["unix:/1"]], None), path
     )
     watcher.exited(1, 12, "killed by SIGKILL", True)
     watcher.replaced(1, 13, ["unix:/2"])

@@ -1,0 +1,144 @@
+"""Tokens in files that their owner alone can read."""
+
+from __future__ import annotations
+
+import argparse
+import ipaddress
+import os
+import socket
+import stat
+import tempfile
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+
+from ..core.tokens import Tokens
+
+VARIABLE = "RANKBRIDGE_TOKEN_FILE"
+
+
+class TokenError(Exception):
+    """The tokens cannot be had; says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobTokens:
+    """The tokens of a job's ranks, and the file that has them. None: whoever reaches them may call them."""
+
+    tokens: Tokens | None
+    file: Path | None
+
+
+def add_tokens(parser: argparse.ArgumentParser) -> None:
+    """Options that `up` and `rank` share."""
+    group = parser.add_argument_group("who may call over TCP")
+    which = group.add_mutually_exclusive_group()
+    which.add_argument(
+        "--token-file",
+        type=Path,
+        metavar="FILE",
+        default=os.environ.get(VARIABLE) and Path(os.environ[VARIABLE]),
+        help=f"the gang's tokens, as `rankbridge tokens` writes them (default: ${VARIABLE}, else new ones)",
+    )
+    which.add_argument(
+        "--no-tokens",
+        action="store_true",
+        help="whoever reaches a rank over TCP may do everything with it, and with the user that it runs as",
+    )
+
+
+def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Declare the command."""
+    parser = commands.add_parser(
+        "tokens",
+        help="make a gang's tokens",
+        description="Write new tokens into a file that you alone can read: one for each role (observe, drive, own), "
+        "and one that ranks show each other. Ranks on several hosts take the same file.",
+    )
+    parser.add_argument("file", type=Path, metavar="FILE", help="a file that is not there yet")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    """Run the command; returns the exit status."""
+    try:
+        write_new(options.file, Tokens.new().to_json() + "\n")
+    except OSError as error:
+        raise SystemExit(f"rankbridge tokens: {options.file}: {error.strerror}") from error
+    return 0
+
+
+def given(options: argparse.Namespace) -> Tokens | None:
+    """The tokens of the file that was asked for. None: none was. Raises TokenError."""
+    if options.no_tokens or options.token_file is None:
+        return None
+    return read(options.token_file)
+
+
+def of_ranks(options: argparse.Namespace, master: tuple[str, int] | None, listen: str) -> JobTokens:
+    """The tokens of ranks that something else starts, and the file that has them. Raises TokenError.
+
+    Ranks of one user and one job that only their own host reaches find each other's in a file; others are given one.
+    `master`: where the job's ranks meet. `listen`: the address on which this rank serves.
+    """
+    if options.no_tokens:
+        return JobTokens(None, None)
+    if options.token_file is not None:
+        return JobTokens(read(options.token_file), options.token_file)
+    if not _is_loopback(listen):
+        raise TokenError(
+            f"who else may call a rank on {listen}? Give --token-file FILE, the same to all ranks "
+            "(`rankbridge tokens FILE` makes one), or --no-tokens"
+        )
+    job = blake2b(repr(master).encode(), digest_size=8).hexdigest()
+    path = _directory() / f"tokens-{job}"
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    write_new(scratch, Tokens.new().to_json() + "\n")
+    try:
+        # Whichever rank is first; the others read it.
+        with suppress(FileExistsError):
+            os.link(scratch, path)
+    finally:
+        scratch.unlink()
+    return JobTokens(read(path), path)
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError:
+        return False
+    return all(ipaddress.ip_address(str(address[0])).is_loopback for *_, address in found)
+
+
+def _directory() -> Path:
+    """A directory of this user's, which nobody else can write to. Raises TokenError."""
+    path = Path(os.environ.get("XDG_RUNTIME_DIR") or tempfile.gettempdir()) / f"rankbridge-{os.getuid()}"
+    try:
+        path.mkdir(mode=0o700, exist_ok=True)
+        found = path.lstat()
+    except OSError as error:
+        raise TokenError(f"{path}: {error.strerror}") from error
+    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.getuid() or found.st_mode & 0o077:
+        raise TokenError(f"{path} is not a directory that is yours alone")
+    return path
+
+
+def read(path: Path) -> Tokens:
+    """Tokens that were written by `rankbridge tokens`. Raises TokenError, also when others can read them."""
+    try:
+        with path.open(encoding="utf-8") as file:
+            mode = os.fstat(file.fileno()).st_mode
+            if mode & (stat.S_IRWXG | stat.S_IRWXO):
+                raise TokenError(f"{path} can be read by others: chmod 600 {path}")
+            return Tokens.of_json(file.read())
+    except (OSError, ValueError) as error:
+        raise TokenError(f"{path}: {error}") from error
+
+
+def write_new(path: Path, text: str) -> None:
+    """Writes a file that is not there yet, for the owner alone. Raises OSError."""
+    fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(fd, "w", encoding="utf-8") as file:
+        file.write(text)
