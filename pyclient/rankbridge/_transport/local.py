@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 
-from rankbridge._transport.framing import StreamLost
+from rankbridge._transport.framing import MAX_MESSAGE_BYTES, StreamLost
 from rankbridge._transport.targets import socket_path
 
 __all__ = ["LENGTH", "dial", "framed", "length_of"]
@@ -16,7 +16,6 @@ __all__ = ["LENGTH", "dial", "framed", "length_of"]
 LENGTH = 4
 """Bytes before a message that tell its own."""
 _SUFFIX = ".stream"
-_MAX_MESSAGE_BYTES = 256 << 20
 
 
 def dial(target: str) -> socket.socket | None:
@@ -54,6 +53,6 @@ def length_of(head: bytes | bytearray) -> int:
         StreamLost: That is none.
     """
     length = int.from_bytes(head, "big")
-    if length > _MAX_MESSAGE_BYTES:
+    if length > MAX_MESSAGE_BYTES:
         raise StreamLost(f"a message of {length} bytes is none of a rank's")
     return length
