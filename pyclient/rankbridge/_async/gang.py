@@ -56,6 +56,7 @@ from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge._transport.aio.renewing import AsyncRenewing
 from rankbridge._transport.shared_memory import SharedMemory
 from rankbridge._transport.targets import Target, resolve
+from rankbridge._transport.tokens import find_token
 from rankbridge.errors import GangError, RankBridgeError, UnavailableError
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ async def aconnect(
     target: Target,
     *,
     tls: grpc.ChannelCredentials | None = None,
+    token: str | None = None,
     session: bool = True,
     lease: float | None = LEASE,
     timeout: float = 30.0,
@@ -82,6 +84,8 @@ async def aconnect(
         target: Path of an endpoints file, its dict, or each rank's gRPC target (or targets) by rank. Of a
             rank's several endpoints, a unix socket that exists on this machine is preferred.
         tls: Credentials for TLS, from ``grpc.ssl_channel_credentials``. None: no TLS.
+        token: What shows ranks at TCP endpoints what this program may do. None: the endpoints file's, or that of the
+            file which ``RANKBRIDGE_TOKEN_FILE`` names, if there is one.
         session: True: opens a session on every rank, which owns the refs made through this gang and is closed
             with it. False: refs belong to the ranks' shared sessions and live until they are released.
         lease: How long the ranks keep the gang's sessions when nothing is heard of this process, in seconds. They
@@ -106,7 +110,7 @@ async def aconnect(
     session_id = new_id() if session else ""
     shared = SharedMemory(targets, session_id) if session and shared_memory else None
     gang = AsyncGang(
-        AsyncChannels(targets, tls, shared),
+        AsyncChannels(targets, tls, shared, find_token(target, token)),
         targets,
         session_id=session_id,
         lease=lease,

@@ -57,6 +57,7 @@ from rankbridge._transport.shared_memory import SharedMemory
 from rankbridge._transport.targets import Target, resolve
 from rankbridge._transport.threads.channels import Channels
 from rankbridge._transport.threads.renewing import Renewing
+from rankbridge._transport.tokens import find_token
 from rankbridge.errors import GangError, RankBridgeError, UnavailableError
 
 if TYPE_CHECKING:
@@ -71,6 +72,7 @@ def connect(
     target: Target,
     *,
     tls: grpc.ChannelCredentials | None = None,
+    token: str | None = None,
     session: bool = True,
     lease: float | None = LEASE,
     timeout: float = 30.0,
@@ -83,6 +85,8 @@ def connect(
         target: Path of an endpoints file, its dict, or each rank's gRPC target (or targets) by rank. Of a
             rank's several endpoints, a unix socket that exists on this machine is preferred.
         tls: Credentials for TLS, from ``grpc.ssl_channel_credentials``. None: no TLS.
+        token: What shows ranks at TCP endpoints what this program may do. None: the endpoints file's, or that of the
+            file which ``RANKBRIDGE_TOKEN_FILE`` names, if there is one.
         session: True: opens a session on every rank, which owns the refs made through this gang and is closed
             with it. False: refs belong to the ranks' shared sessions and live until they are released.
         lease: How long the ranks keep the gang's sessions when nothing is heard of this process, in seconds. They
@@ -107,7 +111,7 @@ def connect(
     session_id = new_id() if session else ""
     shared = SharedMemory(targets, session_id) if session and shared_memory else None
     gang = Gang(
-        Channels(targets, tls, shared),
+        Channels(targets, tls, shared, find_token(target, token)),
         targets,
         session_id=session_id,
         lease=lease,

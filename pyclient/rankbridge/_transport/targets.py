@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 
 from rankbridge.errors import InvalidArgumentError
 
-__all__ = ["CHANNEL_OPTIONS", "Target", "resolve", "socket_path"]
+__all__ = ["CHANNEL_OPTIONS", "Target", "content_of", "resolve", "socket_path"]
 
 Target: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Sequence[str | Sequence[str]]"
 """A gang: an endpoints file, what is in it, or each rank's gRPC target or targets by rank."""
@@ -52,7 +52,7 @@ def resolve(target: Target, *, secure: bool = False) -> tuple[str, ...]:
         OSError: The file cannot be read.
     """
     if isinstance(target, str | os.PathLike):
-        target = _read(Path(target))
+        target = content_of(target)
     by_rank = _endpoints(target) if isinstance(target, Mapping) else target
     if not by_rank:
         raise InvalidArgumentError(
@@ -61,7 +61,16 @@ def resolve(target: Target, *, secure: bool = False) -> tuple[str, ...]:
     return tuple(_choose(rank, endpoints, secure) for rank, endpoints in enumerate(by_rank))
 
 
-def _read(path: Path) -> Mapping[str, Any]:
+def content_of(target: str | os.PathLike[str] | Mapping[str, Any]) -> Mapping[str, Any]:
+    """Reads an endpoints file; of what was read already, gives it.
+
+    Raises:
+        InvalidArgumentError: It is none.
+        OSError: The file cannot be read.
+    """
+    if isinstance(target, Mapping):
+        return target
+    path = Path(target)
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:

@@ -20,6 +20,7 @@ from rankbridge._transport.framing import EXECUTE
 from rankbridge._transport.shared_memory import SharedMemory, Steps
 from rankbridge._transport.streams import RankStream, Streams
 from rankbridge._transport.targets import CHANNEL_OPTIONS
+from rankbridge._transport.tokens import showing
 from rankbridge.errors import Outcome
 
 T = TypeVar("T")
@@ -42,10 +43,19 @@ class AsyncChannels:
         targets: Sequence[str],
         tls: grpc.ChannelCredentials | None,
         shared: SharedMemory | None = None,
+        token: str | None = None,
     ) -> None:
-        """Makes the channels; nothing is connected before the first call. `shared`: memory for large tensors."""
+        """Makes the channels; nothing is connected before the first call.
+
+        Args:
+            targets: gRPC target of each rank.
+            tls: Credentials for TLS. None: no TLS.
+            shared: Memory for large tensors.
+            token: What is shown over TCP.
+        """
         self.shared = shared
         self.targets = tuple(targets)
+        self._token = token
         self._channels = [
             grpc.aio.insecure_channel(target, CHANNEL_OPTIONS)
             if tls is None
@@ -162,15 +172,18 @@ class AsyncChannels:
         found = self._callables.get(key)
         if found is None:
             channel = self._channels[call.rank]
-            found = self._callables[key] = {
+            made = {
                 Shape.UNARY: channel.unary_unary,
                 Shape.UPLOAD: channel.stream_unary,
                 Shape.DOWNLOAD: channel.unary_stream,
             }[call.shape](call.path)
+            found = self._callables[key] = showing(made, self.targets[call.rank], self._token)
         return found
 
     def _stream(self, rank: int) -> RankStream:
-        return self._local.open(rank) or AsyncGrpcStream(self._channels[rank].stream_stream(EXECUTE))
+        return self._local.open(rank) or AsyncGrpcStream(
+            showing(self._channels[rank].stream_stream(EXECUTE), self.targets[rank], self._token)
+        )
 
     def _begun(self, call: Call[T]) -> AsyncPending[T]:
         pending = AsyncPending(self, call)

@@ -21,6 +21,7 @@ from rankbridge._transport.threads.local_stream import LocalStreams
 from rankbridge._transport.threads.pending import Pending
 from rankbridge._transport.threads.steps import InSteps
 from rankbridge._transport.threads.uninterrupted import Uninterrupted
+from rankbridge._transport.tokens import showing
 from rankbridge.errors import Outcome
 
 T = TypeVar("T")
@@ -44,10 +45,19 @@ class Channels:
         targets: Sequence[str],
         tls: grpc.ChannelCredentials | None,
         shared: SharedMemory | None = None,
+        token: str | None = None,
     ) -> None:
-        """Makes the channels; nothing is connected before the first call. `shared`: memory for large tensors."""
+        """Makes the channels; nothing is connected before the first call.
+
+        Args:
+            targets: gRPC target of each rank.
+            tls: Credentials for TLS. None: no TLS.
+            shared: Memory for large tensors.
+            token: What is shown over TCP.
+        """
         self.shared = shared
         self.targets = tuple(targets)
+        self._token = token
         self._tls = tls
         self._channels = [self._made(target) for target in targets]
         self._callables: dict[tuple[int, str], Any] = {}
@@ -176,11 +186,12 @@ class Channels:
         found = self._callables.get(key)
         if found is None:
             channel = self._channels[call.rank]
-            found = self._callables[key] = {
+            made = {
                 Shape.UNARY: channel.unary_unary,
                 Shape.UPLOAD: channel.stream_unary,
                 Shape.DOWNLOAD: channel.unary_stream,
             }[call.shape](call.path)
+            found = self._callables[key] = showing(made, self.targets[call.rank], self._token)
         return found
 
     @contextlib.contextmanager
@@ -224,7 +235,9 @@ class Channels:
     def _stream(self, rank: int) -> RankStream:
         # An interruption halfway would leave a connection that nobody knows.
         local = self.uninterrupted.safely(lambda: self._local.open(rank))
-        return local or GrpcStream(self._channels[rank].stream_stream(EXECUTE))
+        return local or GrpcStream(
+            showing(self._channels[rank].stream_stream(EXECUTE), self.targets[rank], self._token)
+        )
 
     def _made(self, target: str) -> grpc.Channel:
         if self._tls is None:
