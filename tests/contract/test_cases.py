@@ -35,7 +35,7 @@ def gang(request: pytest.FixtureRequest) -> Iterator[Gang]:
     name, calls = request.param
     running: RunningGang = request.getfixturevalue(name)
     with rankbridge.connect(
-        running.tcp_targets if calls == "gang" else running.description, calls=calls
+        running.tcp if calls == "gang" else running.description, calls=calls
     ) as it:
         yield it
 

@@ -19,7 +19,7 @@ def seen(request: pytest.FixtureRequest, gloo4: RunningGang) -> Json:
     """What the Node program saw of the gang, by way of one kind of endpoint."""
     project = node_project.install(ROOT / "tests" / "cross_language" / "node")
     endpoints: list[str] = getattr(gloo4, request.param)
-    return json.loads(node_project.run(project, "drive.mjs", str(ROOT / "proto"), *endpoints))
+    return json.loads(node_project.run(project, "drive.mjs", str(ROOT / "proto"), gloo4.token, *endpoints))
 
 
 def test_every_rank_describes_itself(seen: Json) -> None:

@@ -29,7 +29,9 @@ def _has_ipv6() -> bool:
 
 @pytest.mark.skipif(not _has_ipv6(), reason="this kernel has no ::1")
 @pytest.mark.parametrize(
-    "options", [["--listen", "[::1]:0"], ["--listen", "[::]:0", "--advertise", "::1"]], ids=["listen", "both"]
+    "options",
+    [["--listen", "[::1]:0"], ["--listen", "[::]:0", "--advertise", "::1", "--token-file", "tokens"]],
+    ids=["listen", "both"],
 )
 def test_ranks_form_and_work_by_ipv6(tmp_path: Path, options: list[str]) -> None:
     store = TCPStore("127.0.0.1", 0, None, True, wait_for_workers=False)
@@ -39,6 +41,9 @@ def test_ranks_form_and_work_by_ipv6(tmp_path: Path, options: list[str]) -> None
         "TORCHELASTIC_USE_AGENT_STORE": "True",
     }
     file = tmp_path / "endpoints.json"
+    tokens = tmp_path / "tokens"
+    subprocess.run([RANKBRIDGE, "tokens", tokens], check=True, timeout=60)
+    options = [str(tokens) if option == "tokens" else option for option in options]
     with ExitStack() as stack:
         ranks = [
             stack.enter_context(rank(number, SIZE, ["--endpoints-file", str(file), *options], launcher))

@@ -42,7 +42,7 @@ def way(request: pytest.FixtureRequest) -> str:
 
 
 def target(running: RunningGang, way: str) -> Any:
-    return running.description if way == "local" else running.tcp_targets
+    return running.description if way == "local" else running.tcp
 
 
 def connected(running: RunningGang, way: str) -> Gang:
@@ -327,7 +327,7 @@ def test_a_client_on_the_ranks_host_has_streams_without_grpc(
     tmp_path: Path, calls: Literal["gang", "ranks"], ranks: int
 ) -> None:
     with up(tmp_path, 2, "fake") as running:
-        for targets, streams in ((running.description, ranks), (running.tcp_targets, 0)):
+        for targets, streams in ((running.description, ranks), (running.tcp, 0)):
             with rankbridge.connect(targets, calls=calls) as gang:
                 gang.barrier()
                 assert streams_of(running.pids) == streams

@@ -231,7 +231,7 @@ def test_who_does_not_ask_for_it_or_cannot_have_it(running: RunningGang) -> None
     for target, options in (
         (running.targets, {"shared_memory": False}),
         (running.targets, {"session": False}),
-        (running.tcp_targets, {}),
+        (running.tcp, {}),
     ):
         with rankbridge.connect(target, **options) as gang:  # type: ignore[arg-type]
             ref = gang[0].put(given)

@@ -76,7 +76,7 @@ def refused(running: RunningGang, tls: grpc.ChannelCredentials | None) -> rankbr
     """The error of a client that no rank lets in; nothing of it has reached a rank."""
     with (
         pytest.raises(rankbridge.UnavailableError) as caught,
-        rankbridge.connect(running.tcp_targets, tls=tls, timeout=TIMEOUT_S),
+        rankbridge.connect(running.tcp, tls=tls, timeout=TIMEOUT_S),
     ):
         pass
     for outcome in caught.value.outcomes:  # type: ignore[attr-defined]
@@ -156,7 +156,7 @@ def test_a_replacement_speaks_tls_at_the_same_port(tmp_path: Path, certificates:
     alone = self_signed(tmp_path, "alone")
     with (
         up(tmp_path, SIZE, options=[*PATIENT, *alone.options]) as running,
-        rankbridge.connect(running.tcp_targets, tls=alone.channel(), session=False) as gang,
+        rankbridge.connect(running.tcp, tls=alone.channel(), session=False) as gang,
     ):
         assert works(gang)
         pid = running.pids[1]
@@ -195,7 +195,7 @@ def test_files_that_are_no_good_end_the_command_before_a_rank_is_there(
 def test_status_and_call_reach_ranks_that_speak_tls(
     demanding: RunningGang, certificates: Certificates
 ) -> None:
-    targets = ["--endpoints", ",".join(demanding.tcp_targets), "--timeout", str(TIMEOUT_S)]
+    targets = ["--endpoints", str(demanding.endpoints_file), "--timeout", str(TIMEOUT_S)]
     shown = cli("status", *targets, "--tls-ca", str(certificates.ca.cert), *certificates.client.options)
     assert (shown.returncode, "world" in shown.stdout) == (0, True), shown.stderr
     called = cli(

@@ -87,9 +87,11 @@ def test_launched_ranks_form_work_and_lose_one_over_tls(
             for number in range(SIZE)
         ]
         line(ranks[0], f"ready: {SIZE} ranks")
-        targets = [it["endpoints"][0] for it in json.loads(file.read_text())["ranks"]]
+        described = json.loads(file.read_text())
+        targets = [it["endpoints"][0] for it in described["ranks"]]
+        token = described["tokens"]["own"]
         tls = ca.channel(shown=signed(tmp_path, "controller", ca) if mutual else None)
-        with rankbridge.connect(targets, tls=tls, session=False) as gang:
+        with rankbridge.connect(file, tls=tls, session=False) as gang:
             assert works(gang)
             pending = [gang[number].start("barrier", timeout=TIMEOUT_S) for number in range(SIZE - 1)]
             until(lambda: all(gang[it].status().pending_operations == 1 for it in range(SIZE - 1)))
@@ -98,7 +100,7 @@ def test_launched_ranks_form_work_and_lose_one_over_tls(
                 with pytest.raises(rankbridge.PeerLostError) as caught:
                     it.result()
                 assert [detail.rank for detail in caught.value.ranks] == [SIZE - 1]
-        with rankbridge.connect(targets[:-1], tls=tls, session=False) as smaller:
+        with rankbridge.connect(targets[:-1], tls=tls, token=token, session=False) as smaller:
             assert smaller.form().generation == 2
             assert works(smaller)
         links = link_port(ranks[0].pid, targets[0], ca)
@@ -120,10 +122,11 @@ def test_ranks_of_two_authorities_do_not_form_a_gang(ca: Certificate, tmp_path: 
             for number, it in enumerate((ca, other))
         ]
         targets = [line(it, "rank ").split()[-1] for it in ranks]
+        tokens = json.loads(Path(line(ranks[0], "tokens ").split()[-1]).read_text())
         trusting = tmp_path / "both.pem"
         trusting.write_bytes(ca.cert.read_bytes() + other.cert.read_bytes())
         tls = Certificate(trusting, trusting).channel()
-        with rankbridge.connect(targets, tls=tls, session=False) as gang:
+        with rankbridge.connect(targets, tls=tls, token=tokens["own"], session=False) as gang:
             with pytest.raises(rankbridge.FormingFailedError) as caught:
                 gang.form(timeout=2)
             assert "CERTIFICATE_VERIFY_FAILED" in str(caught.value)
@@ -143,9 +146,9 @@ def link_port(pid: int, target: str, ca: Certificate) -> int:
         poll, by_fd = select.poll(), {}
         for port in listening(pid) - {int(target.rpartition(":")[2])}:
             try:
-                sock = stack.enter_context(socket.create_connection(("127.0.0.1", port), TIMEOUT_S))
-            except ConnectionRefusedError:
-                # The last generation's backend, which is closed in the background.
+                sock = stack.enter_context(socket.create_connection(("127.0.0.1", port), 1.0))
+            except (ConnectionRefusedError, TimeoutError):
+                # The backend: of the last generation, which is closed in the background, or of this, which hears nobody.
                 continue
             sock.sendall(greeting)
             poll.register(sock, select.POLLIN)

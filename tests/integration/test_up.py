@@ -50,8 +50,8 @@ def socket_dir(gang: RunningGang) -> Path:
 def test_the_endpoints_file_tells_how_to_reach_every_rank_in_two_ways(gloo4: RunningGang) -> None:
     assert gloo4.description["generation"] == 1
     assert [rank["rank"] for rank in gloo4.description["ranks"]] == [0, 1, 2, 3]
-    for targets in (gloo4.targets, gloo4.tcp_targets):
-        with rankbridge.connect(targets) as gang:
+    for target in (gloo4.targets, gloo4.tcp):
+        with rankbridge.connect(target) as gang:
             assert [status.pid for status in gang.status()] == gloo4.pids
             gang.barrier()
 

@@ -41,6 +41,17 @@ class RunningGang:
         return [rank["endpoints"][0] for rank in self.description["ranks"]]
 
     @property
+    def tcp(self) -> dict[str, Any]:
+        """The gang as it is reached by TCP alone."""
+        ranks = [{**rank, "endpoints": rank["endpoints"][1:]} for rank in self.description["ranks"]]
+        return {**self.description, "ranks": ranks}
+
+    @property
+    def token(self) -> str:
+        """What its owner shows."""
+        return str(self.description["tokens"]["own"])
+
+    @property
     def tcp_targets(self) -> list[str]:
         """GRPC target of each rank: its TCP port."""
         return [rank["endpoints"][1] for rank in self.description["ranks"]]

@@ -93,7 +93,7 @@ def test_every_copied_path_exists_and_is_sent_to_the_engine(said: Json) -> None:
 
 def test_each_rank_advertises_its_own_name_and_the_controller_knows_all(said: Json) -> None:
     services = said["compose"]["value"]["services"]
-    assert sorted(services) == ["controller", *RANKS]
+    assert sorted(services) == ["controller", *RANKS, "tokens"]
     for rank, name in enumerate(RANKS):
         assert options_of(services[name]["command"]) == {
             "--rank": str(rank),
@@ -120,6 +120,11 @@ def test_the_controller_waits_until_every_rank_is_healthy(said: Json) -> None:
 @pytest.mark.elixir
 def test_the_same_commands_form_a_gang_without_containers(said: Json, tmp_path: Path) -> None:
     services = said["compose"]["value"]["services"]
+    make, *_, file = services["tokens"]["command"]
+    assert all(services[name]["environment"] == {"RANKBRIDGE_TOKEN_FILE": file} for name in [*RANKS, "controller"])
+    tokens = tmp_path / "tokens"
+    subprocess.run([BIN / "rankbridge", make, tokens], check=True, timeout=60)
+    environ = {**os.environ, "RANKBRIDGE_TOKEN_FILE": str(tokens)}
     with contextlib.ExitStack() as stack:
         targets = []
         for name in RANKS:
@@ -128,7 +133,7 @@ def test_the_same_commands_form_a_gang_without_containers(said: Json, tmp_path: 
                 "--advertise": "127.0.0.1",
             }
             command = [str(BIN / "rankbridge"), "rank", *itertools.chain.from_iterable(options.items())]
-            rank = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            rank = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ))
             stack.callback(rank.terminate)
             assert rank.stdout is not None
             targets.append(rank.stdout.readline().split()[-1])
@@ -136,7 +141,7 @@ def test_the_same_commands_form_a_gang_without_containers(said: Json, tmp_path: 
                 part.replace("127.0.0.1:50051", targets[-1]) for part in services[name]["healthcheck"]["test"]
             ]
             assert check[0] == "CMD"
-            subprocess.run([BIN / check[1], *check[2:]], check=True, capture_output=True, timeout=60)
+            subprocess.run([BIN / check[1], *check[2:]], check=True, capture_output=True, timeout=60, env=environ)
         endpoints = tmp_path / "endpoints.json"
         ranks = [{"rank": rank, "endpoints": [target]} for rank, target in enumerate(targets)]
         endpoints.write_text(json.dumps({"ranks": ranks}))

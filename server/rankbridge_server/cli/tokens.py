@@ -7,6 +7,7 @@ import ipaddress
 import os
 import socket
 import stat
+import sys
 import tempfile
 from contextlib import suppress
 from dataclasses import dataclass
@@ -57,6 +58,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "and one that ranks show each other. Ranks on several hosts take the same file.",
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="a file that is not there yet")
+    parser.add_argument("--keep", action="store_true", help="leave a file that is there as it is")
     parser.set_defaults(run=run)
 
 
@@ -64,8 +66,14 @@ def run(options: argparse.Namespace) -> int:
     """Run the command; returns the exit status."""
     try:
         write_new(options.file, Tokens.new().to_json() + "\n")
+    except FileExistsError:
+        if options.keep:
+            return 0
+        print(f"rankbridge tokens: {options.file} is there already", file=sys.stderr)
+        return 1
     except OSError as error:
-        raise SystemExit(f"rankbridge tokens: {options.file}: {error.strerror}") from error
+        print(f"rankbridge tokens: {options.file}: {error.strerror}", file=sys.stderr)
+        return 1
     return 0
 
 

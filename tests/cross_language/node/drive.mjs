@@ -1,11 +1,11 @@
 // Drives a gang of four ranks from Node: @grpc/grpc-js and the plain proto files, nothing generated.
-// Usage: node drive.mjs PROTO_FOLDER ENDPOINT_OF_RANK_0 ... ENDPOINT_OF_RANK_3
+// Usage: node drive.mjs PROTO_FOLDER TOKEN ENDPOINT_OF_RANK_0 ... ENDPOINT_OF_RANK_3
 // Prints what it saw as one line of JSON; any failure that it did not ask for ends it with another status.
 import { randomUUID } from "node:crypto";
 import grpc from "@grpc/grpc-js";
 import loader from "@grpc/proto-loader";
 
-const [protoFolder, ...endpoints] = process.argv.slice(2);
+const [protoFolder, token, ...endpoints] = process.argv.slice(2);
 const READING = { keepCase: true, longs: Number, enums: String, defaults: true, oneofs: true };
 const SERVICES = { refs: "RefService", collectives: "CollectiveService", ranks: "RankService" };
 const SECONDS = 30;
@@ -22,13 +22,17 @@ function connect(endpoint) {
   );
 }
 
+// What a rank is shown over TCP; over a unix socket it changes nothing.
+const shown = new grpc.Metadata();
+shown.set("authorization", `Bearer ${token}`);
+
 const deadline = () => ({ deadline: Date.now() + SECONDS * 1000 });
 
 // The outcome of a unary call; gRPC's own failures reject.
 function outcome(client, method, request) {
   return new Promise((resolve, reject) => {
     const answered = (failure, response) => (failure ? reject(failure) : resolve(response));
-    client[method](request, deadline(), answered);
+    client[method](request, shown, deadline(), answered);
   });
 }
 
@@ -47,7 +51,7 @@ const create = (rank, shape, element, dtype = "DTYPE_FLOAT32") =>
 function put(rank, elements) {
   return new Promise((resolve, reject) => {
     const answered = (failure, response) => (failure ? reject(failure) : resolve(response));
-    const stream = rank.refs.PutTensor(deadline(), answered);
+    const stream = rank.refs.PutTensor(shown, deadline(), answered);
     stream.write({ header: { tensor: { dtype: "DTYPE_FLOAT32", shape: [elements.length] } } });
     const bytes = Buffer.from(Float32Array.from(elements).buffer);
     stream.write({ chunk: bytes.subarray(0, 5) }); // ends within an element, as it may
@@ -59,7 +63,7 @@ function put(rank, elements) {
 async function get(rank, ref) {
   const chunks = [];
   let shape = null;
-  for await (const part of rank.refs.GetTensor({ ref_id: ref.id }, deadline())) {
+  for await (const part of rank.refs.GetTensor({ ref_id: ref.id }, shown, deadline())) {
     if (part.part === "error") throw new Error(`${part.error.code}: ${part.error.message}`);
     if (part.part === "tensor") shape = part.tensor.shape;
     else chunks.push(part.chunk);
