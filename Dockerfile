@@ -16,7 +16,8 @@ COPY proto ./proto
 COPY pyclient ./pyclient
 COPY server ./server
 RUN pip install --no-cache-dir --constraint constraints.txt ".[server]" \
- && useradd --system --create-home rankbridge
+ && useradd --system --uid 10001 --create-home rankbridge \
+ && install -d -o rankbridge -m 700 /run/rankbridge
 USER rankbridge
 EXPOSE 50051
 ENTRYPOINT ["rankbridge"]
@@ -27,7 +28,7 @@ ENV LC_ALL=C.UTF-8 ELIXIR_ERL_OPTIONS="+fnu" MIX_ENV=prod
 RUN apt-get update \
  && apt-get install --yes --no-install-recommends elixir erlang-ssl \
  && rm -rf /var/lib/apt/lists/* \
- && useradd --system --create-home rankbridge
+ && useradd --system --uid 10001 --create-home rankbridge
 WORKDIR /opt/rankbridge/elixir_client
 COPY --chown=rankbridge elixir_client ./
 RUN chown rankbridge .

@@ -93,4 +93,6 @@ def roles_of(services: Any) -> dict[str, Role]:
         f"{health}/Check": Role.ANYONE,
         f"{health}/Watch": Role.OBSERVE,
         f"/{reflection.SERVICE_NAME}/ServerReflectionInfo": Role.OBSERVE,
+        # Asked first by newer clients, which go on with the other when it is not there.
+        "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo": Role.OBSERVE,
     }
