@@ -127,7 +127,7 @@ def test_a_fault_in_reading_an_answer_is_raised_where_it_is_waited_for(blocking:
     def fault(_: bytes) -> None:
         raise KeyError("a fault")
 
-    calls = blocking._on_members(range(SIZE), ops.barrier, operation_id="faulty")
+    calls = blocking._on_members(range(SIZE), ops.OPERATIONS["barrier"], operation_id="faulty")
     with pytest.raises(KeyError, match="a fault"):
         blocking._channels.outcomes([replace(call, read=fault) for call in calls])
     # The streams go on.

@@ -192,7 +192,7 @@ Misuse = Callable[[Program, Named], object]
         (lambda it, _: it.all_reduce(it.all_gather(refs(), layout="list")), "only kept"),
         (lambda it, total: it.all_gather(refs(), layout="list", into=total), "a tensor or for a list"),
         (lambda it, _: it.all_reduce(refs(), op="mean"), "reduce op"),
-        (lambda it, _: it.gather(refs(), layout="heap"), "no such layout"),
+        (lambda it, _: it.gather(refs(), layout="heap"), "no such gather layout"),
         (lambda it, _: it.all_gather(refs(), sizes=[1, -1]), "do not fit the group"),
         (lambda it, _: it.all_to_all(refs(), sizes=[[1, 1]] * 3), "do not fit the group"),
         (lambda it, total: it.all_to_all(total, sizes=[[1, 1]] * 3), "do not fit the group"),

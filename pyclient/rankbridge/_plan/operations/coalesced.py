@@ -17,7 +17,6 @@ from rankbridge._plan.operations.declare import (
     outcome_of,
 )
 from rankbridge._plan.operations.readers import one_of_each
-from rankbridge._plan.operations.shares import FirstArgument, given_to
 from rankbridge._plan.ref import Ref
 from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import collective_service_pb2 as collective_pb
@@ -38,7 +37,6 @@ _KINDS = tuple(
 _OF_ALL = CallOptions.__annotations__.keys() | MemberOptions.__annotations__.keys()
 
 
-@given_to(FirstArgument.CALLS)
 @operation
 def coalesce(
     scope: Scope, collectives: Sequence[Collective], **options: Unpack[CallOptions]

@@ -23,7 +23,6 @@ from rankbridge._plan.operations.declare import (
     timeout_of,
 )
 from rankbridge._plan.operations.readers import none_reader
-from rankbridge._plan.operations.shares import FirstArgument, given_to
 from rankbridge._plan.status import OperationStatus, operation_state
 from rankbridge._plan.values import from_value
 from rankbridge.errors import InvalidArgumentError, RankBridgeError
@@ -75,7 +74,6 @@ def submit(scope: Scope, operation: str, *args: Any, **options: Any) -> Call[str
     return submitting(operation)(scope, *args, **options)
 
 
-@given_to(FirstArgument.NOTHING)
 def ping(scope: Scope, **options: Unpack[CallOptions]) -> Call[None]:
     """Asks all members whether they are there. Only a gang is asked this: it has no RPC of its own."""
     request = operation_pb.PingRequest(call=options_of(scope, scope.session_id, **options))
