@@ -296,7 +296,8 @@ class Generation:
             if parcel.membership.courier.add(lambda: self._transfer(parcel, met)):
                 return
             match = None
-        parcel.task.fail(unmatched(match, parcel.post, parcel.group))
+        me = parcel.membership.rank_in_group
+        parcel.task.fail(unmatched(match, parcel.post, parcel.operation, parcel.group, me))
         parcel.transfer.abandon()
 
     def _transfer(self, parcel: _Parcel, match: Match) -> None:
@@ -348,7 +349,7 @@ class Generation:
             return verdict.payloads or (b"",) * len(job.group.description.ranks)
         if verdict.ruling is Ruling.WITHDRAWN:
             raise cancelled("the controller asked for it")
-        raise disagreement(verdict, arrival, job.group.description.ranks)
+        raise disagreement(verdict, arrival, job.group.name, job.group.description.ranks)
 
     def _verdict(self, job: _Job, arrival: Arrival) -> Verdict:
         def arrived() -> None:
