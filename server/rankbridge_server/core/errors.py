@@ -110,7 +110,7 @@ class Failure:
         if self.message.startswith(self.code.name):
             return self.message
         where = f"{self.place}: " if self.place else ""
-        shown = self.expected and any(it.detail == self.expected for it in self.ranks)
+        shown = self.expected and any(detail.detail == self.expected for detail in self.ranks)
         sides = (
             f" (expected {self.expected}, got {self.got})"
             if (self.expected or self.got) and not shown

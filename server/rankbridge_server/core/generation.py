@@ -100,7 +100,7 @@ class Generation:
             if self._error is not None:
                 self._tell_end(self._error)
 
-    def noticed(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
+    def add_notice(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
         """Tell of the admissions of a group whose first rank this is."""
         kind, detail = event_of(notice, group, ranks, self.number)
         self._events.add(kind, self.rank, self.number, detail)
