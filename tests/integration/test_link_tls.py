@@ -103,9 +103,9 @@ def rest(sock: socket.socket) -> bytes:
 
 
 def test_operations_are_admitted_over_tls(gang: LocalGang) -> None:
-    parties = [links_of(gang, rank)._parties["world"] for rank in range(3)]
-    assert [len(party.links) for party in parties] == [2, 1, 1]
-    assert all(isinstance(link.socket, TlsSocket) for party in parties for link in party.links)
+    group_links = [links_of(gang, rank)._groups["world"] for rank in range(3)]
+    assert [len(each.links) for each in group_links] == [2, 1, 1]
+    assert all(isinstance(link.socket, TlsSocket) for each in group_links for link in each.links)
     inputs = [gang.full_on(rank, rank) for rank in range(3)]
     for _ in range(50):
         outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs])
@@ -131,7 +131,7 @@ def test_a_missing_rank_is_named_over_tls(gang: LocalGang) -> None:
 def test_a_closed_tls_link_fails_every_pending_call_and_names_the_rank(gang: LocalGang, lost: int) -> None:
     survivors = [rank for rank in range(3) if rank != lost]
     tasks = [gang.ranks[rank].submit(BARRIER, Barrier(), a_call(timeout=60)) for rank in survivors]
-    (link,) = links_of(gang, lost)._parties["world"].links
+    (link,) = links_of(gang, lost)._groups["world"].links
     link.socket.shutdown(socket.SHUT_RDWR)
     for task in tasks:
         error = error_of(task, TIMEOUT_S)
@@ -142,7 +142,7 @@ def test_a_closed_tls_link_fails_every_pending_call_and_names_the_rank(gang: Loc
 
 def test_what_somebody_else_puts_on_a_tls_link_is_no_verdict_but_its_end(gang: LocalGang) -> None:
     tasks = [gang.ranks[rank].submit(BARRIER, Barrier(), a_call(timeout=60)) for rank in (0, 1)]
-    (link,) = links_of(gang, 2)._parties["world"].links
+    (link,) = links_of(gang, 2)._groups["world"].links
     # Past the sealing, straight to the wire.
     socket.socket.sendall(link.socket, b"\x17\x03\x03\x00\x20" + bytes(32))
     for task in tasks:
@@ -283,6 +283,6 @@ def test_unix_links_stay_plain(sides: Sides, tmp_path: Path) -> None:
         2, links=lambda rank: SocketLinkMaker(f"unix:{tmp_path}/{rank}", "", PATIENT, tls=sides.demanding)
     )
     assert works(gang)
-    links = [link for rank in range(2) for link in links_of(gang, rank)._parties["world"].links]
+    links = [link for rank in range(2) for link in links_of(gang, rank)._groups["world"].links]
     assert not any(isinstance(link.socket, TlsSocket) for link in links)
     close(gang)

@@ -83,9 +83,9 @@ class TorchTensors:
 
     def written(self, tensor: object) -> None:
         """Check that bools are 0 or 1: other bytes are undefined behaviour in torch."""
-        it = cast(torch.Tensor, tensor)
-        if it.dtype is torch.bool:
-            check_bools(it.view(torch.uint8))
+        checked = cast(torch.Tensor, tensor)
+        if checked.dtype is torch.bool:
+            check_bools(checked.view(torch.uint8))
 
     def _placed(self, made: torch.Tensor) -> torch.Tensor:
         """Where tensors are kept, a tensor that was made in host memory."""

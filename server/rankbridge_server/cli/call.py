@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
     except (NoGang, RankBridgeError) as error:
         return complain(f"call {options.operation}", error)
     for line in outcome if isinstance(outcome, list) else [outcome]:
-        print(json.dumps(_told(line)))
+        print(json.dumps(_outcome_json(line)))
     return 0
 
 
@@ -183,7 +183,7 @@ _PARSERS: dict[str, Callable[[Any, str], Any]] = {
 }
 
 
-def _told(outcome: Any) -> Any:
+def _outcome_json(outcome: Any) -> Any:
     from rankbridge import Group, Ref
 
     if isinstance(outcome, Ref):

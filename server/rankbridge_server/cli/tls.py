@@ -157,8 +157,8 @@ def _try(links: LinkTls, host: str | None, cert: Path, ca: Path | None, client_c
             option, path = ("--tls-client-ca", client_ca) if side is accepting else ("--tls-ca", ca)
             if path is None:
                 raise TlsError(f"--tls-cert {cert}: {error.verify_message}") from error
-            told = f"{option} {path}: it does not vouch for the certificate in --tls-cert {cert}"
-            raise TlsError(f"{told}, which ranks show to each other: {error.verify_message}") from error
+            problem = f"{option} {path}: it does not vouch for the certificate in --tls-cert {cert}"
+            raise TlsError(f"{problem}, which ranks show to each other: {error.verify_message}") from error
         except ssl.SSLError as error:
             raise TlsError(f"--tls-cert {cert}: {error.reason or error}") from error
     shown = dialling.getpeercert(binary_form=True) or b""

@@ -46,8 +46,8 @@ class Alarms:
                     ring()
                 except Exception:
                     # It is shown as that of a thread; the other alarms are to ring all the same.
-                    told = threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread()))
-                    threading.excepthook(told)
+                    args = threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread()))
+                    threading.excepthook(args)
 
     def _wait(self) -> list[Callable[[], None]]:
         with self._changed:

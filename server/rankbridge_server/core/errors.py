@@ -106,8 +106,11 @@ class Failure:
     ranks: tuple[RankDetail, ...] = ()
 
     def __str__(self) -> str:
+        # A message that begins with its code has a headline, which says where it happened.
+        if self.message.startswith(self.code.name):
+            return self.message
         where = f"{self.place}: " if self.place else ""
-        shown = self.expected and any(it.detail == self.expected for it in self.ranks)
+        shown = self.expected and any(detail.detail == self.expected for detail in self.ranks)
         sides = (
             f" (expected {self.expected}, got {self.got})"
             if (self.expected or self.got) and not shown

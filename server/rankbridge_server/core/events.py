@@ -67,7 +67,7 @@ class Event:
     detail: Detail
 
 
-class Seen(NamedTuple):
+class WatchedEvent(NamedTuple):
     """An event, and how many before it a watcher has missed since it last saw one."""
 
     event: Event
@@ -160,7 +160,7 @@ class Watch:
         self._missed = 0
         self._open = True
 
-    def next(self) -> Seen | None:
+    def next(self) -> WatchedEvent | None:
         """The next event, when it happens; None: the watch was closed, or the log was and all of it was seen."""
         log = self._log
         with log._changed:
@@ -175,7 +175,7 @@ class Watch:
                 self._after = event.number
                 if event.kind in self._kinds:
                     missed, self._missed = self._missed, 0
-                    return Seen(event, missed)
+                    return WatchedEvent(event, missed)
             return None
 
     def close(self) -> None:

@@ -100,7 +100,7 @@ class Generation:
             if self._error is not None:
                 self._tell_end(self._error)
 
-    def noticed(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
+    def add_notice(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
         """Tell of the admissions of a group whose first rank this is."""
         kind, detail = event_of(notice, group, ranks, self.number)
         self._events.add(kind, self.rank, self.number, detail)
@@ -296,7 +296,8 @@ class Generation:
             if parcel.membership.courier.add(lambda: self._transfer(parcel, met)):
                 return
             match = None
-        parcel.task.fail(unmatched(match, parcel.post, parcel.group))
+        me = parcel.membership.rank_in_group
+        parcel.task.fail(unmatched(match, parcel.post, parcel.operation, parcel.group, me))
         parcel.transfer.abandon()
 
     def _transfer(self, parcel: _Parcel, match: Match) -> None:
@@ -348,7 +349,7 @@ class Generation:
             return verdict.payloads or (b"",) * len(job.group.description.ranks)
         if verdict.ruling is Ruling.WITHDRAWN:
             raise cancelled("the controller asked for it")
-        raise disagreement(verdict, arrival, job.group.description.ranks)
+        raise disagreement(verdict, arrival, job.group.name, job.group.description.ranks)
 
     def _verdict(self, job: _Job, arrival: Arrival) -> Verdict:
         def arrived() -> None:

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from .admission.admission import Arrival, Notice, Verdict
 from .admission.matching import Match, Post
-from .gang_calls.messages import Letter, Relay, Report
+from .gang_calls.messages import GangMessage, Relay, Report
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Links(Protocol):
         """Begin to accept links. `addresses` by rank; `ended` is called once when the generation is over."""
         ...
 
-    def attend(self, heard: Callable[[Letter], None]) -> None:
+    def on_message(self, deliver: Callable[[GangMessage], None]) -> None:
         """Say who gets the letters that come, before `start`.
 
         `heard` is called with the letters of a group in the order in which they were sent, one at a time, by whoever
@@ -75,7 +75,7 @@ class Links(Protocol):
         """Send a gang call or what became of it, by the links of "world". Raises OSError when they are closed."""
         ...
 
-    def notice(self, noticed: Callable[[str, Sequence[int], Notice], None]) -> None:
+    def on_notice(self, deliver: Callable[[str, Sequence[int], Notice], None]) -> None:
         """Say who is told of the admissions of groups that this rank leads, before `start`.
 
         `noticed` is called with the group's name, its ranks, and what is told. It must be quick.

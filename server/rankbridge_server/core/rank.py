@@ -117,8 +117,10 @@ class Rank:
         """What this rank is doing. Never waits, not even for a forming that is under way."""
         preparation, generation = self._preparation, self._generation
         if preparation is not None:
-            it = preparation
-            return Description(it.rank, it.world_size, it.number, State.PREPARED, None, (), 0, self._seen)
+            prepared = preparation
+            return Description(
+                prepared.rank, prepared.world_size, prepared.number, State.PREPARED, None, (), 0, self._seen
+            )
         if generation is None:
             rank, world = self.identity.rank, self.identity.world_size
             return Description(rank, world, self._seen, State.NONE, None, (), 0, self._seen)
@@ -158,13 +160,13 @@ class Rank:
         """End a queue on this rank. `number`: of the generation; 0: the current one. Raises BridgeError."""
         generation = self._current(number)
         place = replace(self._place(generation), group=group or WORLD)
-        it = generation.get(group or WORLD)
+        found = generation.get(group or WORLD)
         try:
-            if it is None:
+            if found is None:
                 raise unknown_group(group)
-            if it.membership is None:
+            if found.membership is None:
                 raise BridgeError.of(ErrorCode.UNKNOWN_QUEUE, "this rank is not a member of the group")
-            return it.membership.queues.shut_down(name)
+            return found.membership.queues.shut_down(name)
         except BridgeError as error:
             raise error.at(place) from None
 
@@ -260,7 +262,7 @@ class Rank:
             data_timeout=self._data_timeout,
             lost=self._lost,
             events=self.events,
-            heard=self.gang_calls.heard,
+            on_message=self.gang_calls.receive,
         )
         with self._lock:
             if self._seen != number:
@@ -330,7 +332,7 @@ class Rank:
             raise
         task = Task(place, call.timeout, call.session_id, agreement=operation.agreement)
         if operation.recorded and self.graphs.recording(call.session_id, group.name):
-            task.then(lambda it: self._record(call.session_id, group.name, operation, args, it))
+            task.then(lambda done: self._record(call.session_id, group.name, operation, args, done))
         try:
             if isinstance(plan, LocalPlan):
                 generation.begin(plan, task)

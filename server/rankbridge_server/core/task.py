@@ -163,8 +163,10 @@ class Task:
         self._wait_for(lambda: self.done or self._phase is Phase.DATA, VERDICT_GRACE)
         if self._error is None:
             return False
-        it = self._error.failure
-        return it.code is ErrorCode.CANCELLED or (it.phase is Phase.CHECK and not it.indefinite)
+        failure = self._error.failure
+        return failure.code is ErrorCode.CANCELLED or (
+            failure.phase is Phase.CHECK and not failure.indefinite
+        )
 
     def wait(self, patience: float = math.inf) -> Outcome:
         """The outcome, at the latest when the deadline has passed, or `patience` seconds. Raises BridgeError.

@@ -11,15 +11,15 @@ from ..core.admission.admission import Arrival
 from ..core.admission.matching import Post
 from ..core.gang_calls.messages import Relay, Report
 from . import wire
+from .group_links import GroupLinks, Owner
 from .link import Link
-from .party import Party, Switch
 from .readers import Readers
 
 
-class Follower(Party):
+class Follower(GroupLinks):
     """Has one link, to the leader. All but work for its lane comes on that link."""
 
-    def __init__(self, group: str, switch: Switch, readers: Readers) -> None:
+    def __init__(self, group: str, switch: Owner, readers: Readers) -> None:
         super().__init__(group, switch, readers)
         self._poll = select.poll()
         self._poll.register(self._wake_out, select.POLLIN)
@@ -75,7 +75,7 @@ class Follower(Party):
         except (OSError, ValueError) as error:
             self._lost(link, str(error))
             raise ConnectionError(self._closed or str(error)) from error
-        self._hear()
+        self._deliver_all()
 
     def _rest(self) -> None:
         (link,) = self._links
@@ -98,11 +98,11 @@ class Follower(Party):
 
     def _handle(self, link: Link, frame: pb.Frame) -> None:
         if frame.HasField("verdict"):
-            it = frame.verdict
-            self._settle(it.sequence, it.operation_id, wire.verdict_of(it))
+            verdict = frame.verdict
+            self._settle(verdict.sequence, verdict.operation_id, wire.verdict_of(verdict))
         elif frame.HasField("match"):
             self._matched(frame.match.number, wire.match_of(frame.match))
         elif frame.HasField("command"):
-            self._letters.append(wire.command_of(self.group, frame.command))
+            self._inbox.append(wire.command_of(self.group, frame.command))
         else:
             super()._handle(link, frame)

@@ -13,19 +13,19 @@ from ..core.admission.admission import GO, Admission, Arrival, Notice, Reply, Ve
 from ..core.admission.matching import Answer, Matching, Post
 from ..core.gang_calls.messages import Relay, Report
 from . import wire
+from .group_links import GroupLinks, Owner
 from .link import Link
-from .party import Party, Switch
 from .readers import Readers
 
 
-class Leader(Party):
+class Leader(GroupLinks):
     """Has a link from every other member. Its lane polls them all.
 
     `patience`: seconds that an admission may take before its stragglers are told of.
     """
 
     def __init__(
-        self, group: str, switch: Switch, readers: Readers, ranks: Sequence[int], patience: float
+        self, group: str, switch: Owner, readers: Readers, ranks: Sequence[int], patience: float
     ) -> None:
         super().__init__(group, switch, readers)
         self.ranks = tuple(ranks)
@@ -111,7 +111,7 @@ class Leader(Party):
         link.send(wire.pack_relay(relay))
 
     def _noticed(self, notice: Notice) -> None:
-        self._switch.noticed(self.group, self.ranks, notice)
+        self._owner.deliver_notice(self.group, self.ranks, notice)
 
     def _announce(self, arrival: Arrival) -> None:
         replies = self._admission.arrive(0, arrival, time.monotonic())
@@ -119,7 +119,7 @@ class Leader(Party):
             self._send(replies)
         else:
             # What the others will most likely say and be told is packed while they are on their way.
-            self._mine = wire.arrival(self.group, arrival), arrival
+            self._mine = wire.arrival_body(self.group, arrival), arrival
             self._go = arrival, wire.pack_reply(self.group, Reply(0, arrival, GO))
 
     def _wait(self, end: float) -> None:
@@ -153,7 +153,7 @@ class Leader(Party):
         due = self.due()
         # Whoever waits for links has a deadline that was made before this post.
         if due is not None and (before is None or due < before):
-            self._switch.look(due)
+            self._owner.look(due)
             if self.turn.lane and not self.turn.is_mine():
                 self._rouse()
 
@@ -188,8 +188,10 @@ class Leader(Party):
         if kind == "arrival":
             self._arrive(link, wire.arrival_of(frame.arrival))
         elif kind == "withdrawal":
-            it = frame.withdrawal
-            self._send(self._admission.withdraw(self._places[link], it.sequence, it.operation_id))
+            withdrawal = frame.withdrawal
+            self._send(
+                self._admission.withdraw(self._places[link], withdrawal.sequence, withdrawal.operation_id)
+            )
         elif kind == "post":
             self._post(self._places[link], wire.post_of(frame.post))
         elif kind == "recall":
@@ -198,7 +200,7 @@ class Leader(Party):
             report = wire.report_of(self.group, self._places[link], frame.report)
             if report.refusal:
                 self._refused(report)
-            self._letters.append(report)
+            self._inbox.append(report)
         else:
             super()._handle(link, frame)
 

@@ -29,7 +29,7 @@ class Link:
         self.rank: int | None = None
         self.group = ""
         self.leaving = False
-        self.heard = time.monotonic()
+        self.last_heard = time.monotonic()
         self._frames = Frames()
         self._lock = threading.Lock()
         if sock.family != socket.AF_UNIX:
@@ -64,7 +64,7 @@ class Link:
             return ()
         if not data:
             raise ConnectionError("its link was closed")
-        self.heard = time.monotonic()
+        self.last_heard = time.monotonic()
         return self._frames.feed(data)
 
     def shut(self) -> None:

@@ -33,7 +33,7 @@ class Turn:
         return self.lane in (0, threading.get_ident())
 
 
-class Shared(Protocol):
+class ReadableLinks(Protocol):
     """A party, as far as the reading of its links goes."""
 
     @property
@@ -60,7 +60,7 @@ class Readers:
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
-        self._left: set[Shared] = set()
+        self._left: set[ReadableLinks] = set()
         # Whether the links thread looks at what is left, or has been woken to.
         self._asked = False
 
@@ -74,28 +74,28 @@ class Readers:
         with suppress(OSError, ValueError):
             self._epoll.unregister(fileno)
 
-    def watch(self, party: Shared) -> None:
+    def watch(self, group_links: ReadableLinks) -> None:
         """Tell when there is something to read on any link of the party, once no lane reads it."""
-        with party.lock:
-            if not party.turn.lane:
-                self._watch(party)
+        with group_links.lock:
+            if not group_links.turn.lane:
+                self._watch(group_links)
 
-    def take(self, party: Shared) -> None:
+    def take(self, group_links: ReadableLinks) -> None:
         """A lane begins to read; it holds the party's lock."""
-        party.turn.lane = threading.get_ident()
-        if party.turn.watched:
-            party.turn.watched = False
-            for fileno in party.filenos():
+        group_links.turn.lane = threading.get_ident()
+        if group_links.turn.watched:
+            group_links.turn.watched = False
+            for fileno in group_links.filenos():
                 self.drop(fileno)
 
-    def give_back(self, party: Shared) -> bool:
+    def give_back(self, group_links: ReadableLinks) -> bool:
         """A lane has its verdict; it holds the party's lock. True: the links thread must be woken, and will look."""
-        turn = party.turn
+        turn = group_links.turn
         before, turn.ended, turn.lane = turn.ended, time.monotonic(), 0
         if turn.ended - before > TICK_S:
-            self._watch(party)
+            self._watch(group_links)
             return False
-        self._left.add(party)
+        self._left.add(group_links)
         asked, self._asked = self._asked, True
         return not asked
 
@@ -107,31 +107,31 @@ class Readers:
             self._asked = True
             timeout = min(timeout, TICK_S)
         found = self._epoll.poll(None if timeout == math.inf else max(0.0, timeout))
-        for party in list(self._left):
-            self._look_at(party)
+        for group_links in list(self._left):
+            self._look_at(group_links)
         return [fileno for fileno, _ in found]
 
     def close(self) -> None:
         """Give the set back."""
         self._epoll.close()
 
-    def _look_at(self, party: Shared) -> None:
+    def _look_at(self, group_links: ReadableLinks) -> None:
         # Who holds the lock is busy with the links; there is a next look.
-        if not party.lock.acquire(blocking=False):
+        if not group_links.lock.acquire(blocking=False):
             return
         try:
-            if time.monotonic() - party.turn.ended <= TICK_S:
+            if time.monotonic() - group_links.turn.ended <= TICK_S:
                 return
-            self._left.discard(party)
+            self._left.discard(group_links)
             # A lane that has been reading for this long gives the links back to the set by itself.
-            if not party.turn.lane:
-                self._watch(party)
+            if not group_links.turn.lane:
+                self._watch(group_links)
         finally:
-            party.lock.release()
+            group_links.lock.release()
 
-    def _watch(self, party: Shared) -> None:
-        party.turn.watched = True
+    def _watch(self, group_links: ReadableLinks) -> None:
+        group_links.turn.watched = True
         # Closed: nobody reads any more.
         with suppress(ValueError):
-            for fileno in party.filenos():
+            for fileno in group_links.filenos():
                 self.add(fileno)

@@ -16,16 +16,16 @@ from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core.admission.admission import Arrival, Notice, Verdict
 from ..core.admission.matching import Match, Post
-from ..core.gang_calls.messages import Letter, Relay, Report
+from ..core.gang_calls.messages import GangMessage, Relay, Report
 from ..core.groups.group import WORLD
 from ..core.links import Ended, Links, Rest
 from . import wire
 from .follower import Follower
+from .group_links import GroupLinks
 from .heartbeat import Heartbeat
 from .leader import Leader
 from .link import Link
 from .listeners import Listener, SocketListener
-from .party import Party
 from .readers import Readers
 from .tls import LinkTls
 
@@ -90,18 +90,18 @@ class SocketLinks:
         self._secret = b""
         self._addresses: Mapping[int, str] = {}
         self._ended: Callable[[Ended], None] | None = None
-        self._heard: Callable[[Letter], None] | None = None
-        self._parties: dict[str, Party] = {}
+        self._on_message: Callable[[GangMessage], None] | None = None
+        self._groups: dict[str, GroupLinks] = {}
         # Links that have not said hello, or whose group this rank does not lead yet, by file descriptor.
         self._strangers: dict[int, Link] = {}
-        self._known: dict[int, tuple[Party, Link]] = {}
+        self._known: dict[int, tuple[GroupLinks, Link]] = {}
         self._readers = Readers()
         self._wake_out, self._wake_in = socket.socketpair()
         # When it is full, there is word enough; who wakes may hold what the links thread waits for.
         self._wake_in.setblocking(False)
         self._heartbeat = heartbeat
         self._patience = patience
-        self._noticed: Callable[[str, Sequence[int], Notice], None] | None = None
+        self._on_notice: Callable[[str, Sequence[int], Notice], None] | None = None
         self._next_look = 0.0
         self._next_beat = 0.0
         # When a link has been silent for too long, unless it is heard before; it may be later than the next beat.
@@ -116,79 +116,79 @@ class SocketLinks:
         self._thread = threading.Thread(target=self._run, name=f"links:{self._generation}", daemon=True)
         self._thread.start()
 
-    def attend(self, heard: Callable[[Letter], None]) -> None:
-        """Give letters to `heard`."""
-        self._heard = heard
+    def on_message(self, deliver: Callable[[GangMessage], None]) -> None:
+        """Deliver messages of gang calls to `deliver`."""
+        self._on_message = deliver
 
-    def notice(self, noticed: Callable[[str, Sequence[int], Notice], None]) -> None:
-        """Give what is told of admissions to `noticed`."""
-        self._noticed = noticed
+    def on_notice(self, deliver: Callable[[str, Sequence[int], Notice], None]) -> None:
+        """Deliver notices of admissions to `deliver`."""
+        self._on_notice = deliver
 
     def rest(self, group: str) -> Rest | None:
         """A lane that waits for work reads its group's links."""
-        return self._parties.get(group)
+        return self._groups.get(group)
 
     def command(self, group: str, number: int, parts: Sequence[bytes]) -> None:
         """Send members their parts."""
-        self._party(group).command(number, parts)
+        self._group_links(group).command(number, parts)
 
     def report(self, report: Report) -> None:
         """Tell the leader what became of this rank's part."""
         with suppress(ConnectionError):
-            self._party(report.group).report(report)
+            self._group_links(report.group).report(report)
 
     def refuse(self, group: str, operation_id: str, verdict: Verdict) -> None:
         """Rule that an operation is not to be."""
         with suppress(ConnectionError):
-            self._party(group).refuse(operation_id, verdict)
+            self._group_links(group).refuse(operation_id, verdict)
 
     def relay(self, relay: Relay) -> None:
         """Send it by the links of "world"."""
-        self._party(WORLD).relay(relay)
+        self._group_links(WORLD).relay(relay)
 
     def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
         """Lead the group if this is its first rank, else link with its leader. Raises OSError."""
         if ranks[0] == self.rank:
-            party: Party = Leader(group, self, self._readers, ranks, self._patience)
+            group_links: GroupLinks = Leader(group, self, self._readers, ranks, self._patience)
         else:
             link = self._dial(group, ranks[0], timeout)
-            party = Follower(group, self, self._readers)
-            party.attach(link)
+            group_links = Follower(group, self, self._readers)
+            group_links.attach(link)
         with self._lock:
             if self._closed:
-                party.dispose()
+                group_links.dispose()
                 raise ConnectionError("the generation is over")
-            self._parties[group] = party
-            self._known.update({link.fileno(): (party, link) for link in party.links})
+            self._groups[group] = group_links
+            self._known.update({link.fileno(): (group_links, link) for link in group_links.links})
             early = [link for link in self._strangers.values() if link.group == group]
-        self._readers.watch(party)
+        self._readers.watch(group_links)
         for link in early:
             self._welcome(link)
 
     def remove_group(self, group: str) -> None:
         """Forget a group and part with its links."""
         with self._lock:
-            party = self._parties.pop(group, None)
-        if party is not None:
-            party.part()
+            group_links = self._groups.pop(group, None)
+        if group_links is not None:
+            group_links.part()
 
     def admit(self, group: str, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
         """Tell the leader, and wait for the verdict."""
-        return self._party(group).admit(arrival, arrived, patience)
+        return self._group_links(group).admit(arrival, arrived, patience)
 
     def withdraw(self, group: str, arrival: Arrival) -> None:
         """Ask the leader to let this rank leave."""
         with suppress(ConnectionError):
-            self._party(group).withdraw(arrival)
+            self._group_links(group).withdraw(arrival)
 
     def post(self, group: str, post: Post, answered: Callable[[Match | None], None]) -> None:
         """Tell the leader; `answered` gets its word."""
-        self._party(group).post(post, answered)
+        self._group_links(group).post(post, answered)
 
     def recall(self, group: str, number: int) -> None:
         """Ask the leader for a post back."""
         with suppress(ConnectionError):
-            self._party(group).recall(number)
+            self._group_links(group).recall(number)
 
     def end(self, ended: Ended) -> None:
         """Tell all linked sidecars, and close."""
@@ -196,14 +196,14 @@ class SocketLinks:
             if self._closed:
                 return
             self._closed = True
-            parties = list(self._parties.values())
+            groups = list(self._groups.values())
         farewell = wire.pack_abort(self._generation, ended)
-        for party in parties:
-            for link in party.links:
+        for group_links in groups:
+            for link in group_links.links:
                 # One that is gone itself is seen by whoever is linked with it.
                 with suppress(OSError):
                     link.send(farewell)
-            party.close(ended.reason)
+            group_links.close(ended.reason)
         self._farewells_said.set()
         if self._thread is None:
             self._close()
@@ -222,26 +222,26 @@ class SocketLinks:
         with self._lock:
             self._unwatch(link)
 
-    def over(self, ended: Ended) -> None:
+    def generation_ended(self, ended: Ended) -> None:
         """The generation is over."""
         if self._ended is not None and not self._closed:
             self._ended(ended)
 
-    def heard(self, letter: Letter) -> None:
+    def deliver(self, message: GangMessage) -> None:
         """A letter has come."""
-        if self._heard is not None:
-            self._heard(letter)
+        if self._on_message is not None:
+            self._on_message(message)
 
-    def noticed(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
+    def deliver_notice(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
         """What is told of the admissions of a group that this rank leads."""
-        if self._noticed is not None and not self._closed:
-            self._noticed(group, ranks, notice)
+        if self._on_notice is not None and not self._closed:
+            self._on_notice(group, ranks, notice)
 
-    def _party(self, group: str) -> Party:
-        party = self._parties.get(group)
-        if party is None:
+    def _group_links(self, group: str) -> GroupLinks:
+        group_links = self._groups.get(group)
+        if group_links is None:
             raise ConnectionError(f"no links of group {group!r}")
-        return party
+        return group_links
 
     def _dial(self, group: str, leader: int, timeout: float) -> Link:
         deadline = time.monotonic() + timeout
@@ -282,7 +282,9 @@ class SocketLinks:
 
     def _run(self) -> None:
         while not self._closed:
-            due = [at for party in list(self._parties.values()) if (at := party.expire()) is not None]
+            due = [
+                at for group_links in list(self._groups.values()) if (at := group_links.expire()) is not None
+            ]
             self._next_look = min([self._next_beat, self._next_silence, *due])
             for fd in self._readers.wait(self._next_look - time.monotonic()):
                 self._look(fd)
@@ -303,8 +305,8 @@ class SocketLinks:
         elif (stranger := self._strangers.get(fd)) is not None:
             self._meet(stranger)
         elif (known := self._known.get(fd)) is not None:
-            party, link = known
-            party.receive(link)
+            group_links, link = known
+            group_links.receive(link)
 
     def _look_for_silence(self, now: float) -> None:
         """Lose ranks that have given no sign of life for too long."""
@@ -312,26 +314,32 @@ class SocketLinks:
         late = now - min(self._next_beat, self._next_silence) > self._heartbeat.interval
         self._next_silence = math.inf
         for _, link in self._linked():
-            until = link.heard + self._heartbeat.patience
+            until = link.last_heard + self._heartbeat.patience
             if now < until:
                 self._next_silence = min(self._next_silence, until)
             elif not late:
-                silent = now - link.heard
-                self.over(Ended(link.rank or 0, True, f"it gave no sign of life for {silent:.1f} s"))
+                silent = now - link.last_heard
+                self.generation_ended(
+                    Ended(link.rank or 0, True, f"it gave no sign of life for {silent:.1f} s")
+                )
 
-    def _linked(self) -> list[tuple[Party, Link]]:
+    def _linked(self) -> list[tuple[GroupLinks, Link]]:
         """Links on which neither side has said goodbye."""
         known = list(self._known.values())
-        return [(party, it) for party, it in known if self._parties.get(it.group) is party and not it.leaving]
+        return [
+            (group_links, it)
+            for group_links, it in known
+            if self._groups.get(it.group) is group_links and not it.leaving
+        ]
 
     def _beat(self, now: float) -> None:
         self._next_beat = now + self._heartbeat.interval
-        for party, link in self._linked():
+        for group_links, link in self._linked():
             try:
                 link.send(wire.BEAT)
             except OSError:
-                party.receive(link)
-        for link in [it for it in self._strangers.values() if now - it.heard > self._heartbeat.patience]:
+                group_links.receive(link)
+        for link in [it for it in self._strangers.values() if now - it.last_heard > self._heartbeat.patience]:
             self._dismiss(link)
 
     def _accept(self) -> None:
@@ -348,7 +356,7 @@ class SocketLinks:
         try:
             bodies = link.receive()
             # A step of a handshake is a sign of life, too.
-            link.heard = time.monotonic()
+            link.last_heard = time.monotonic()
             for body in bodies:
                 frame = wire.parse(body)
                 if frame.WhichOneof("kind") != "hello" or link.rank is not None:
@@ -366,20 +374,20 @@ class SocketLinks:
 
     def _welcome(self, link: Link) -> None:
         with self._lock:
-            party = self._parties.get(link.group)
-            if party is None or link.fileno() not in self._strangers:
+            group_links = self._groups.get(link.group)
+            if group_links is None or link.fileno() not in self._strangers:
                 # The member was quicker than its leader in forming: it is welcomed with its group.
                 return
             self._strangers.pop(link.fileno())
         try:
-            if not isinstance(party, Leader):
+            if not isinstance(group_links, Leader):
                 raise ValueError(f"rank {self.rank} does not lead group {link.group!r}")
             # A lane that waits already is the one to read it.
             self._readers.drop(link.fileno())
             with self._lock:
-                self._known[link.fileno()] = party, link
-            party.attach(link)
-            self._readers.watch(party)
+                self._known[link.fileno()] = group_links, link
+            group_links.attach(link)
+            self._readers.watch(group_links)
             link.send(wire.welcome(self.rank))
         except (OSError, ValueError):
             self._dismiss(link)
@@ -392,8 +400,10 @@ class SocketLinks:
 
     def _close(self) -> None:
         self._listener.close()
-        for party in dict.fromkeys([*(party for party, _ in self._known.values()), *self._parties.values()]):
-            party.dispose()
+        for group_links in dict.fromkeys(
+            [*(group_links for group_links, _ in self._known.values()), *self._groups.values()]
+        ):
+            group_links.dispose()
         for link in self._strangers.values():
             link.close()
         self._readers.close()

@@ -10,7 +10,7 @@ from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core.admission.admission import GO, Arrival, Member, Reply, Ruling, Verdict
 from ..core.admission.matching import Match, Post, Side
-from ..core.gang_calls.messages import Command, Errand, Relay, Report
+from ..core.gang_calls.messages import Command, Relay, RelayKind, Report
 from ..core.links import Ended
 
 MAX_FRAME = 16 * 1024 * 1024
@@ -81,24 +81,24 @@ def welcome(rank: int) -> bytes:
     return pack(pb.Frame(welcome=pb.Welcome(rank=rank)))
 
 
-def arrival(group: str, it: Arrival) -> bytes:
+def arrival_body(group: str, arrival: Arrival) -> bytes:
     """A member has come: the body of the frame."""
     # A submessage that is filled in place is not copied.
     frame = pb.Frame()
     message = frame.arrival
     message.group = group
-    message.sequence = it.sequence
-    message.operation_id = it.operation_id
-    message.contract = it.contract
+    message.sequence = arrival.sequence
+    message.operation_id = arrival.operation_id
+    message.contract = arrival.contract
     # Upwards, so that arrivals of one operation, whose timeouts differ by what each has waited, are mostly alike.
-    message.timeout_ms = max(1, math.ceil(it.timeout * 1000 - _ROUNDING))
-    message.payload = it.payload
+    message.timeout_ms = max(1, math.ceil(arrival.timeout * 1000 - _ROUNDING))
+    message.payload = arrival.payload
     return frame.SerializeToString()
 
 
-def pack_arrival(group: str, it: Arrival) -> bytes:
+def pack_arrival(group: str, arrival: Arrival) -> bytes:
     """A member has come."""
-    return frame_of(arrival(group, it))
+    return frame_of(arrival_body(group, arrival))
 
 
 def pack_withdrawal(group: str, arrival: Arrival) -> bytes:
@@ -176,19 +176,19 @@ def _ruling(value: pb.Ruling.ValueType) -> Ruling:
 _SIDES = {side: pb.Side.Value(f"SIDE_{side.name}") for side in Side}
 
 
-def pack_post(it: Post) -> bytes:
+def pack_post(post: Post) -> bytes:
     """A member wants to send or to receive."""
-    timeout_ms = max(1, math.ceil(it.timeout * 1000 - _ROUNDING))
+    timeout_ms = max(1, math.ceil(post.timeout * 1000 - _ROUNDING))
     message = pb.Post(
-        number=it.number,
-        side=_SIDES[it.side],
-        peer=it.peer,
-        tag=it.tag,
-        kind=it.kind,
-        spec=it.spec,
+        number=post.number,
+        side=_SIDES[post.side],
+        peer=post.peer,
+        tag=post.tag,
+        kind=post.kind,
+        spec=post.spec,
         timeout_ms=timeout_ms,
-        payload=it.payload,
-        channel=it.channel,
+        payload=post.payload,
+        channel=post.channel,
     )
     return pack(pb.Frame(post=message))
 
@@ -211,15 +211,15 @@ def post_of(message: pb.Post) -> Post:
     )
 
 
-def pack_match(number: int, it: Match) -> bytes:
+def pack_match(number: int, match: Match) -> bytes:
     """The answer to a post."""
     message = pb.Match(
         number=number,
-        ruling=_RULINGS[it.ruling],
-        transfer=it.transfer,
-        peer=it.peer,
-        theirs=it.theirs,
-        payload=it.payload,
+        ruling=_RULINGS[match.ruling],
+        transfer=match.transfer,
+        peer=match.peer,
+        theirs=match.theirs,
+        payload=match.payload,
     )
     return pack(pb.Frame(match=message))
 
@@ -247,16 +247,16 @@ def command_of(group: str, message: pb.Command) -> Command:
     return Command(group, message.number, message.part)
 
 
-def pack_report(it: Report) -> bytes:
+def pack_report(report: Report) -> bytes:
     """What became of a member's part."""
     frame = pb.Frame()
     message = frame.report
-    message.number = it.number
-    message.operation_id = it.operation_id
-    message.result = it.result
-    if it.refusal:
-        message.refusal = it.refusal
-        message.reason = it.reason
+    message.number = report.number
+    message.operation_id = report.operation_id
+    message.result = report.result
+    if report.refusal:
+        message.refusal = report.refusal
+        message.reason = report.reason
     return pack(frame)
 
 
@@ -273,19 +273,19 @@ def report_of(group: str, rank_in_group: int, message: pb.Report) -> Report:
     )
 
 
-_ERRANDS = {errand: pb.Errand.Value(f"ERRAND_{errand.name}") for errand in Errand}
+_RELAY_KINDS = {kind: pb.Errand.Value(f"ERRAND_{kind.name}") for kind in RelayKind}
 
 
-def pack_relay(it: Relay) -> bytes:
+def pack_relay(relay: Relay) -> bytes:
     """A gang call on its way."""
     return pack(
         pb.Frame(
             relay=pb.Relay(
-                source=it.source,
-                target=it.target,
-                number=it.number,
-                errand=_ERRANDS[it.errand],
-                body=it.body,
+                source=relay.source,
+                target=relay.target,
+                number=relay.number,
+                errand=_RELAY_KINDS[relay.kind],
+                body=relay.body,
             )
         )
     )
@@ -294,9 +294,9 @@ def pack_relay(it: Relay) -> bytes:
 def relay_of(message: pb.Relay) -> Relay:
     """A gang call on its way, as the core has it. Raises ValueError for an errand that is not known."""
     name = pb.Errand.Name(message.errand).removeprefix("ERRAND_")
-    if name not in Errand.__members__:
+    if name not in RelayKind.__members__:
         raise ValueError(f"not an errand: {message.errand}")
-    return Relay(message.source, message.target, message.number, Errand[name], message.body)
+    return Relay(message.source, message.target, message.number, RelayKind[name], message.body)
 
 
 def pack_abort(generation: int, ended: Ended) -> bytes:

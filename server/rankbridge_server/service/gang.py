@@ -158,7 +158,7 @@ class GangServicer(stub.GangServiceServicer):
     def Call(self, request: pb.CallRequest, context: grpc.ServicerContext) -> pb.CallResponse:
         """Do a collective on every member."""
         pending = PendingGangCall(self._rank, request)
-        pending.attend(context)
+        pending.withdraw_with(context)
         return pending.response(pb.CallResponse)
 
     def Execute(

@@ -128,7 +128,7 @@ class PendingGangCall(Pending):
         """Calls `callback`, which must be quick, when the response is there."""
         self._future.add_done_callback(lambda _: callback())
 
-    def executed(self) -> pb.ExecuteResponse:
+    def stream_response(self) -> pb.ExecuteResponse:
         """Gives the response of a stream, once it is there. Raises nothing."""
         return self.response(pb.ExecuteResponse)
 

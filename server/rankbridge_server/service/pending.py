@@ -46,10 +46,10 @@ class Pending(ABC):
         """Calls `callback`, which must be quick, when the response is there. For one callback, of who does not wait."""
 
     @abstractmethod
-    def executed(self) -> gang_pb.ExecuteResponse:
+    def stream_response(self) -> gang_pb.ExecuteResponse:
         """Gives the response of a stream, once it is there. Raises nothing."""
 
-    def attend(self, context: grpc.ServicerContext) -> None:
+    def withdraw_with(self, context: grpc.ServicerContext) -> None:
         """Withdraws the operation when the caller of this RPC hangs up, or its deadline passes."""
         if not context.add_callback(self.withdraw):
             self.withdraw()
@@ -117,7 +117,7 @@ class PendingPart(Pending):
         _ALARMS.set(self, time.monotonic() + self._patience, expire)
         self._task.then(lambda _: self._end())
 
-    def executed(self) -> gang_pb.ExecuteResponse:
+    def stream_response(self) -> gang_pb.ExecuteResponse:
         """Gives the response of a stream, once it is there. Raises nothing."""
         return answered(
             self._rank,

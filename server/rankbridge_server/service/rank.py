@@ -35,30 +35,30 @@ class RankServicer(stub.RankServiceServicer):
         self, request: pb.DescribeRankRequest, context: grpc.ServicerContext
     ) -> pb.DescribeRankResponse:
         """Tell what the rank is."""
-        it = self._rank.describe()
+        description = self._rank.describe()
         return pb.DescribeRankResponse(
-            rank=it.rank,
-            world_size=it.world_size,
+            rank=description.rank,
+            world_size=description.world_size,
             local_rank=self._rank.identity.local_rank,
             pid=os.getpid(),
             host=self._host,
             backend=self._rank.backend.name,
-            generation=it.number,
-            generation_state=pb.GenerationState.Value(f"GENERATION_STATE_{it.state.name}"),
-            generation_error=wire.pack_error(it.error.failure) if it.error else None,
-            groups=[wire.pack_group(group) for group in it.groups],
+            generation=description.number,
+            generation_state=pb.GenerationState.Value(f"GENERATION_STATE_{description.state.name}"),
+            generation_error=wire.pack_error(description.error.failure) if description.error else None,
+            groups=[wire.pack_group(group) for group in description.groups],
             sessions=[
                 pb.SessionUsage(session_id=usage.session_id, refs=usage.refs, bytes=usage.bytes)
                 for usage in self._rank.refs.usage()
             ],
-            pending_operations=it.pending,
+            pending_operations=description.pending,
             endpoints=self._endpoints,
             version=self._version,
             abilities=self._abilities,
             device=self._rank.backend.tensors.device,
             fs_local_rank=self._rank.identity.fs_local_rank,
             local_world_size=self._rank.identity.local_world_size,
-            highest_generation=it.seen,
+            highest_generation=description.seen,
         )
 
     def PrepareGeneration(

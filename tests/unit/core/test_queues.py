@@ -524,7 +524,7 @@ class TestSharedMemory:
         end = membership.queues.find("q")
         assert isinstance(end, writing.WritingEnd)
         go_on = threading.Event()
-        end.tell(lambda: assert_true(go_on.wait(PATIENCE_S)))
+        end.call_soon(lambda: assert_true(go_on.wait(PATIENCE_S)))
         write = put(gang, b"never")
         write.cancel("the test says so")
         go_on.set()

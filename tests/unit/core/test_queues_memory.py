@@ -216,21 +216,21 @@ class Counting(Loop):
 
 def test_a_loop_does_what_it_is_told_until_it_ends() -> None:
     loop = Counting()
-    assert loop.tell(loop.say("before"))
+    assert loop.call_soon(loop.say("before"))
     loop.start()
     for number in range(1000):
-        assert loop.tell(loop.say(str(number)))
-    loop.tell(loop.finish)
+        assert loop.call_soon(loop.say(str(number)))
+    loop.call_soon(loop.finish)
     loop.join(PATIENCE_S)
     assert loop.finished
-    assert not loop.tell(loop.say("after"))
+    assert not loop.call_soon(loop.say("after"))
     assert loop.seen == ["before", *map(str, range(1000)), "disposed"]
 
 
 def test_a_loop_that_fails_says_so_and_lets_go() -> None:
     loop = Counting(faulty=True)
     loop.start()
-    loop.tell(lambda: None)
+    loop.call_soon(lambda: None)
     loop.join(PATIENCE_S)
     assert loop.finished
     assert loop.seen == ["fault: a fault", "disposed"]

@@ -30,7 +30,7 @@ class Ranks:
         self.noticed: list[tuple[str, tuple[int, ...], Notice]] = []
         self._threads = ThreadPoolExecutor(size + 4)
         for rank, it in enumerate(self.links):
-            it.notice(lambda group, ranks, notice: self.noticed.append((group, tuple(ranks), notice)))
+            it.on_notice(lambda group, ranks, notice: self.noticed.append((group, tuple(ranks), notice)))
             it.start({at: to.address for at, to in enumerate(self.links)}, b"secret", self._over(rank, it))
 
     def _over(self, rank: int, links: Links) -> Callable[[Ended], None]:

@@ -58,7 +58,7 @@ class _MpiJoining:
         self._world = world
         self._retired = retired
         self._rank_in_group = rank_in_group
-        self.address = Address.new(world.id, world.rank, retired.tell()).encoded()
+        self.address = Address.new(world.id, world.rank, retired.counts()).encoded()
 
     def connect(self, addresses: Sequence[bytes], timeout: float) -> Coordinator:
         """Make the communicator, once all members have come.
@@ -68,7 +68,7 @@ class _MpiJoining:
         deadline = time.monotonic() + timeout
         members = [Address.decoded(address) for address in addresses]
         self._check(members)
-        self._retired.free({member.rank: member.told for member in members})
+        self._retired.free({member.rank: member.counts for member in members})
         ranks = tuple(member.rank for member in members)
         key = key_of(addresses)
         try:

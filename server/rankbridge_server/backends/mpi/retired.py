@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from .channel import Channel, Count
 
 # So many are told with each address.
-_TOLD = 64
+_MAX_COUNTS = 64
 
-Told = Mapping[str, Count]
+Counts = Mapping[str, Count]
 """What one member tells of its retired communicators, by their keys."""
 
 
@@ -32,19 +32,19 @@ class Retired:
         with self._lock:
             self._channels[channel.key] = channel
 
-    def tell(self) -> Told:
+    def counts(self) -> Counts:
         """Those that are quiet here. Others come to their turn the next time."""
         with self._lock:
             quiet = {key: count for key, it in self._channels.items() if (count := it.quiet()) is not None}
-            told = dict(list(quiet.items())[:_TOLD])
-            for key in told:
+            first = dict(list(quiet.items())[:_MAX_COUNTS])
+            for key in first:
                 self._channels[key] = self._channels.pop(key)
-        return told
+        return first
 
-    def free(self, told: Mapping[int, Told]) -> None:
-        """Free those that are quiet everywhere; `told`: by members of a new group, by their ranks in MPI."""
+    def free(self, counts: Mapping[int, Counts]) -> None:
+        """Free those that are quiet everywhere; `counts`: by members of a new group, by their ranks in MPI."""
         with self._lock:
-            done = [it for it in self._channels.values() if it.quiet() is not None and _is_quiet(it, told)]
+            done = [it for it in self._channels.values() if it.quiet() is not None and _is_quiet(it, counts)]
             for it in done:
                 del self._channels[it.key]
         for it in done:
@@ -54,11 +54,11 @@ class Retired:
         return len(self._channels)
 
 
-def _is_quiet(channel: Channel, told: Mapping[int, Told]) -> bool:
-    counts: Sequence[Count | None] = [told.get(rank, {}).get(channel.key) for rank in channel.ranks]
-    known = [count for count in counts if count is not None]
+def _is_quiet(channel: Channel, counts: Mapping[int, Counts]) -> bool:
+    by_rank = [counts.get(rank, {}).get(channel.key) for rank in channel.ranks]
+    known = [count for count in by_rank if count is not None]
     return (
-        len(known) == len(counts)
+        len(known) == len(by_rank)
         and len({count.collectives for count in known}) == 1
         and sum(count.sent for count in known) == sum(count.received for count in known)
     )

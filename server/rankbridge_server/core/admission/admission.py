@@ -125,15 +125,15 @@ class Admission:
     """
 
     def __init__(
-        self, size: int, patience: float = math.inf, noticed: Callable[[Notice], None] = _nobody
+        self, size: int, patience: float = math.inf, on_notice: Callable[[Notice], None] = _nobody
     ) -> None:
-        """`noticed` is called when a round fails, when one takes `patience` seconds, and when all come after that."""
+        """`on_notice` is called when a round fails, when one takes `patience` seconds, and when all come after that."""
         self._size = size
         self._patience = patience
-        self._noticed = noticed
+        self._on_notice = on_notice
         # When stragglers are to be told of in this round, and whether they were.
-        self._tardy = math.inf
-        self._told = False
+        self._straggling_due = math.inf
+        self._straggling_noticed = False
         self._arrivals: dict[int, Arrival] = {}
         self._due: dict[int, float] = {}
         self._deadline = math.inf
@@ -146,7 +146,7 @@ class Admission:
     @property
     def deadline(self) -> float | None:
         """When `expire` has something to do; None: never, as things are."""
-        due = self._deadline if self._deadline < self._tardy else self._tardy
+        due = self._deadline if self._deadline < self._straggling_due else self._straggling_due
         return None if due == math.inf else due
 
     def arrive(self, rank_in_group: int, arrival: Arrival, now: float) -> list[Reply]:
@@ -165,12 +165,12 @@ class Admission:
             return [Reply(rank_in_group, arrival, failed)]
         self._arrivals[rank_in_group] = arrival
         if len(self._arrivals) == self._size:
-            if self._told:
+            if self._straggling_noticed:
                 self._due[rank_in_group] = now + arrival.timeout
-                self._noticed(self._straggling(now))
+                self._on_notice(self._straggling(now))
             return self._rule()
         if not self._due:
-            self._tardy = now + self._patience
+            self._straggling_due = now + self._patience
         due = self._due[rank_in_group] = now + arrival.timeout
         self._deadline = min(self._deadline, due)
         return []
@@ -231,17 +231,17 @@ class Admission:
         """The replies that are due because time has passed."""
         if now >= self._deadline:
             return self._rule()
-        if now >= self._tardy:
-            self._tardy, self._told = math.inf, True
-            self._noticed(self._straggling(now))
+        if now >= self._straggling_due:
+            self._straggling_due, self._straggling_noticed = math.inf, True
+            self._on_notice(self._straggling(now))
         return []
 
     def _look_again(self) -> None:
         """Some have left the round."""
         self._deadline = min(self._due.values(), default=math.inf)
-        self._told = self._told and bool(self._due)
-        if not self._told:
-            self._tardy = min(map(self._came, self._due), default=math.inf) + self._patience
+        self._straggling_noticed = self._straggling_noticed and bool(self._due)
+        if not self._straggling_noticed:
+            self._straggling_due = min(map(self._came, self._due), default=math.inf) + self._patience
 
     def _came(self, rank_in_group: int) -> float:
         return self._due[rank_in_group] - self._arrivals[rank_in_group].timeout
@@ -255,7 +255,7 @@ class Admission:
 
     def _rule(self) -> list[Reply]:
         arrivals, self._arrivals, self._due, self._deadline = self._arrivals, {}, {}, math.inf
-        self._tardy, self._told = math.inf, False
+        self._straggling_due, self._straggling_noticed = math.inf, False
         verdict = self._verdict(arrivals)
         ids = [arrival.operation_id for arrival in arrivals.values()]
         if verdict.ruling is Ruling.GO:
@@ -264,7 +264,7 @@ class Admission:
         else:
             self._remember(ids, verdict)
             place = min(arrivals)
-            self._noticed(Failed(place, arrivals[place], _named(arrivals.values()), verdict))
+            self._on_notice(Failed(place, arrivals[place], _named(arrivals.values()), verdict))
         return [Reply(rank, arrival, verdict) for rank, arrival in arrivals.items()]
 
     def _verdict(self, arrivals: dict[int, Arrival]) -> Verdict:

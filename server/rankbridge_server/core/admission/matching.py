@@ -115,18 +115,19 @@ class Matching:
     def recall(self, rank_in_group: int, number: int) -> list[Answer]:
         """A member wants its post back. Nothing happens when it has been answered: that is under way."""
         return self._remove(
-            lambda it: (it.rank_in_group, it.post.number) == (rank_in_group, number), Match(Ruling.WITHDRAWN)
+            lambda waiting: (waiting.rank_in_group, waiting.post.number) == (rank_in_group, number),
+            Match(Ruling.WITHDRAWN),
         )
 
     def expire(self, now: float) -> list[Answer]:
         """The answers that are due because time has passed."""
-        return self._remove(lambda it: it.due <= now, Match(Ruling.PEER_MISSING))
+        return self._remove(lambda waiting: waiting.due <= now, Match(Ruling.PEER_MISSING))
 
     def _remove(self, over: Callable[[_Waiting], bool], match: Match) -> list[Answer]:
-        gone = [it for it in self._waiting if over(it)]
+        gone = [waiting for waiting in self._waiting if over(waiting)]
         if gone:
-            self._waiting = [it for it in self._waiting if not over(it)]
-        return [Answer(it.rank_in_group, it.post.number, match) for it in gone]
+            self._waiting = [waiting for waiting in self._waiting if not over(waiting)]
+        return [Answer(waiting.rank_in_group, waiting.post.number, match) for waiting in gone]
 
     def _rule(self, mine: _Waiting, other: _Waiting) -> list[Answer]:
         send, recv = (mine, other) if mine.post.side is Side.SEND else (other, mine)

@@ -52,7 +52,7 @@ class GangCall:
                 self._open = False
             return not self._open
 
-    def tell(self, rank_in_group: int, result: bytes) -> None:
+    def set_result(self, rank_in_group: int, result: bytes) -> None:
         """A member's outcome; only its first counts. Raises IndexError when there is no such member."""
         with self._lock:
             if self._results[rank_in_group] is not None:
@@ -63,7 +63,7 @@ class GangCall:
                 return
         self.future.set_result([it or b"" for it in self._results])
 
-    def tell_all(self, result: bytes) -> None:
+    def set_all(self, result: bytes) -> None:
         """Sets the outcome of every member that has not reported."""
         for place in range(len(self._results)):
-            self.tell(place, result)
+            self.set_result(place, result)

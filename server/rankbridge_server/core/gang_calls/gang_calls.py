@@ -19,8 +19,8 @@ from ..generation import Generation
 from ..operations.outcome import Outcome
 from ..task import VERDICT_GRACE, Task, cancelled, failure_of
 from .gang_call import GangCall
-from .messages import MAX_PART, MAX_RESULT, Command, Letter, Report, shown
-from .relayed_calls import Asked, RelayedCalls
+from .messages import MAX_PART, MAX_RESULT, Command, GangMessage, Report, shown
+from .relayed_calls import BegunCall, RelayedCalls
 from .route import Route
 
 Results = Future[Sequence[bytes]]
@@ -49,7 +49,7 @@ class Parts(Protocol):
         """Whether two parts under one operation id ask for the same, whatever their timeouts."""
         ...
 
-    def call(self, request: bytes) -> Asked:
+    def call(self, request: bytes) -> BegunCall:
         """Begin a gang call that another rank was asked for and this one leads."""
         ...
 
@@ -86,80 +86,80 @@ class GangCalls:
         with self._lock:
             known = self._by_id.get(key)
             if known is None:
-                it = GangCall(next(self._numbers), operation_id, parts)
-                self._led[it.number] = self._by_id[key] = it
+                call = GangCall(next(self._numbers), operation_id, parts)
+                self._led[call.number] = self._by_id[key] = call
         if known is not None:
             return self._again(known, parts, end), _nothing
-        it.future.add_done_callback(lambda _: self._forget(route, it))
-        self._begin_here(route, it, end)
-        return it.future, lambda: self._withdraw(route, it)
+        call.future.add_done_callback(lambda _: self._forget(route, call))
+        self._begin_here(route, call, end)
+        return call.future, lambda: self._withdraw(route, call)
 
-    def heard(self, generation: Generation, letter: Letter) -> None:
+    def receive(self, generation: Generation, message: GangMessage) -> None:
         """A letter has come. Called by whoever reads the links."""
-        if isinstance(letter, Command):
-            self._commanded(generation, letter)
-        elif isinstance(letter, Report):
-            it = self._led.get(letter.number)
-            if it is not None:
-                it.tell(letter.rank_in_group, letter.result)
+        if isinstance(message, Command):
+            self._begin_part(generation, message)
+        elif isinstance(message, Report):
+            call = self._led.get(message.number)
+            if call is not None:
+                call.set_result(message.rank_in_group, message.result)
         else:
-            self.relayed.heard(generation, letter)
+            self.relayed.receive(generation, message)
 
-    def _begin_here(self, route: Route, it: GangCall, end: float) -> None:
+    def _begin_here(self, route: Route, call: GangCall, end: float) -> None:
         membership = route.group.membership
         try:
             if membership is None:
                 raise BridgeError.of(ErrorCode.INTERNAL, "the leader is no member of its group")
-            route.generation.await_end(it, lambda error: self._fill(route, it, error.failure))
+            route.generation.await_end(call, lambda error: self._fill(route, call, error.failure))
         except BridgeError:
-            self._forget(route, it)
+            self._forget(route, call)
             raise
-        self._alarms.set(it, end, lambda: self._late(route, it, end))
+        self._alarms.set(call, end, lambda: self._late(route, call, end))
         # The lane asks the members in the group's order, and does its own part next.
-        membership.lane.add(lambda: self._begin_all(route, it))
+        membership.lane.add(lambda: self._begin_all(route, call))
 
-    def _forget(self, route: Route, it: GangCall) -> None:
-        self._alarms.cancel(it)
-        route.generation.forget_end(it)
+    def _forget(self, route: Route, call: GangCall) -> None:
+        self._alarms.cancel(call)
+        route.generation.forget_end(call)
         with self._lock:
-            self._led.pop(it.number, None)
-            self._by_id.pop((route.group.name, it.operation_id), None)
+            self._led.pop(call.number, None)
+            self._by_id.pop((route.group.name, call.operation_id), None)
 
-    def _begin_all(self, route: Route, it: GangCall) -> None:
+    def _begin_all(self, route: Route, call: GangCall) -> None:
         """On the lane."""
-        if it.done or not it.begin():
+        if call.done or not call.begin():
             return
         generation, group = route.generation, route.group.name
         # Links that are closed end the generation, and the call with it.
         with suppress(OSError):
-            generation.links.command(group, it.number, it.parts)
+            generation.links.command(group, call.number, call.parts)
         try:
-            it.own = self._begin(generation, Command(group, it.number, it.parts[0]), 0)
+            call.own = self._begin(generation, Command(group, call.number, call.parts[0]), 0)
         except Exception as error:
             # A fault of rankbridge: the lane goes on, and whoever waits gets the error.
-            self._fill(route, it, failure_of(error))
+            self._fill(route, call, failure_of(error))
 
-    def _late(self, route: Route, it: GangCall, end: float) -> None:
+    def _late(self, route: Route, call: GangCall, end: float) -> None:
         """The time is over, and not all members have reported."""
-        if it.give_up():
+        if call.give_up():
             message = "the timeout passed: it was queued behind others, and no member was asked"
-            self._fill(route, it, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
-        elif not it.done:
+            self._fill(route, call, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
+        elif not call.done:
             # Those who came get the leader's ruling.
-            self._alarms.set(it, end + VERDICT_GRACE, lambda: self._too_late(route, it))
-            if it.future.done():
-                self._alarms.cancel(it)
+            self._alarms.set(call, end + VERDICT_GRACE, lambda: self._too_late(route, call))
+            if call.future.done():
+                self._alarms.cancel(call)
 
-    def _too_late(self, route: Route, it: GangCall) -> None:
-        self._withdraw(route, it)
+    def _too_late(self, route: Route, call: GangCall) -> None:
+        self._withdraw(route, call)
         message = "the timeout passed: it has not reported its part's outcome"
-        self._fill(route, it, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
+        self._fill(route, call, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
 
-    def _again(self, it: GangCall, parts: Sequence[bytes], end: float) -> Results:
+    def _again(self, call: GangCall, parts: Sequence[bytes], end: float) -> Results:
         """The same call once more, while the first is under way. That this one's time is over ends only it."""
-        if not all(map(self._parts().same, it.parts, parts)):
+        if not all(map(self._parts().same, call.parts, parts)):
             raise invalid(
-                f"operation id {it.operation_id!r} is that of another gang call, which is under way",
+                f"operation id {call.operation_id!r} is that of another gang call, which is under way",
                 expected="an id of its own",
                 got="another operation",
             )
@@ -177,7 +177,7 @@ class GangCalls:
                 shared.set_result(first.result())
 
         self._alarms.set(shared, end, late)
-        it.future.add_done_callback(share)
+        call.future.add_done_callback(share)
         return shared
 
     def _begin(self, generation: Generation, command: Command, place: int) -> Task | None:
@@ -188,10 +188,10 @@ class GangCalls:
         except BridgeError as error:
             self._refuse(generation, command, place, error.failure)
             return None
-        task.then(partial(self._told, generation, command, place))
+        task.then(partial(self._report_outcome, generation, command, place))
         return task
 
-    def _commanded(self, generation: Generation, command: Command) -> None:
+    def _begin_part(self, generation: Generation, command: Command) -> None:
         group = generation.get(command.group)
         # A group that has ended here refuses; its links know the place.
         place = group.membership.rank_in_group if group and group.membership else -1
@@ -201,13 +201,13 @@ class GangCalls:
         result = self._fitting(failure)
         self._report(generation, Report.of_refusal(command.group, place, failure, command.number, result))
 
-    def _told(self, generation: Generation, command: Command, place: int, task: Task) -> None:
+    def _report_outcome(self, generation: Generation, command: Command, place: int, task: Task) -> None:
         if task.error is not None:
             result = self._fitting(task.error.failure)
         elif task.agreement:
             # The leader knows from its own part that all have agreed.
-            if place == 0 and (it := self._led.get(command.number)) is not None:
-                it.tell_all(self._parts().result(task.outcome()))
+            if place == 0 and (call := self._led.get(command.number)) is not None:
+                call.set_all(self._parts().result(task.outcome()))
             return
         else:
             result = self._parts().result(task.outcome())
@@ -220,50 +220,50 @@ class GangCalls:
         if report.rank_in_group == 0:
             if report.refusal:
                 generation.links.report(report)
-            it = self._led.get(report.number)
-            if it is not None:
-                it.tell(0, report.result)
+            call = self._led.get(report.number)
+            if call is not None:
+                call.set_result(0, report.result)
         else:
             generation.links.report(report)
 
-    def _fill(self, route: Route, it: GangCall, failure: Failure) -> None:
+    def _fill(self, route: Route, call: GangCall, failure: Failure) -> None:
         """Gives members that have not reported a failure: indefinite, unless all are known to have done nothing."""
-        nothing = it.give_up() or self._came_to_nothing(it)
-        for place, result in enumerate(it.results):
+        nothing = call.give_up() or self._came_to_nothing(call)
+        for place, result in enumerate(call.results):
             if result is None:
                 rank = route.group.description.ranks[place]
-                its = replace(failure, indefinite=not nothing, place=self._place(route, it, rank))
+                its = replace(failure, indefinite=not nothing, place=self._place(route, call, rank))
                 if not its.ranks:
                     state = RankDetail(rank=rank, rank_in_group=place, state=RankState.MISSING)
                     its = replace(its, ranks=(state,))
-                it.tell(place, self._fitting(its))
+                call.set_result(place, self._fitting(its))
 
     @staticmethod
-    def _came_to_nothing(it: GangCall) -> bool:
+    def _came_to_nothing(call: GangCall) -> bool:
         """Whether the leader's own part, and with it everyone's, is known not to have been admitted."""
-        if it.own is None:
+        if call.own is None:
             # A part that has an outcome and no task was refused.
-            return it.results[0] is not None
-        error = it.own.error
+            return call.results[0] is not None
+        error = call.own.error
         return error is not None and not error.failure.indefinite
 
-    def _place(self, route: Route, it: GangCall, rank: int) -> Place:
+    def _place(self, route: Route, call: GangCall, rank: int) -> Place:
         return Place(
             rank=rank,
             group=route.group.name,
             operation="call",
-            operation_id=it.operation_id,
+            operation_id=call.operation_id,
             generation=route.generation.number,
         )
 
-    def _withdraw(self, route: Route, it: GangCall) -> None:
+    def _withdraw(self, route: Route, call: GangCall) -> None:
         """Nobody who was not admitted shall be."""
-        if it.done:
+        if call.done:
             return
-        if it.give_up():
-            self._fill(route, it, cancelled("its caller has gone").failure)
+        if call.give_up():
+            self._fill(route, call, cancelled("its caller has gone").failure)
         else:
-            route.generation.links.refuse(route.group.name, it.operation_id, Verdict(Ruling.WITHDRAWN))
+            route.generation.links.refuse(route.group.name, call.operation_id, Verdict(Ruling.WITHDRAWN))
 
     def _fitting(self, failure: Failure) -> bytes:
         result = self._parts().failure(failure)

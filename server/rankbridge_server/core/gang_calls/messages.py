@@ -60,7 +60,7 @@ class Report(NamedTuple):
         return Verdict(Ruling.REFUSED, (Member(self.rank_in_group, self.reason),), refusal=self.refusal)
 
 
-class Errand(Enum):
+class RelayKind(Enum):
     """What a relay brings. Names are those of `rankbridge.link.v1.Errand`."""
 
     CALL = auto()
@@ -77,8 +77,8 @@ class Relay(NamedTuple):
     source: int
     target: int
     number: int
-    errand: Errand
+    kind: RelayKind
     body: bytes = b""
 
 
-Letter = Command | Report | Relay
+GangMessage = Command | Report | Relay

@@ -16,11 +16,11 @@ from ..errors import BridgeError, ErrorCode
 from ..generation import Generation
 from ..lane import Courier
 from ..task import VERDICT_GRACE
-from .messages import Errand, Relay
+from .messages import Relay, RelayKind
 from .route import Route
 
 
-class Asked(Protocol):
+class BegunCall(Protocol):
     """A gang call that another rank has asked for, under way."""
 
     @property
@@ -65,14 +65,14 @@ class _Caller:
 class RelayedCalls:
     """What was asked of other ranks, and what they have asked. Safe to call from any thread."""
 
-    def __init__(self, begin: Callable[[bytes], Asked], alarms: Alarms) -> None:
+    def __init__(self, begin: Callable[[bytes], BegunCall], alarms: Alarms) -> None:
         """`begin` begins a gang call that another rank was asked for."""
         self._begin = begin
         self._alarms = alarms
         # It begins them in the order in which they came, and answers; who reads the links has no time for either.
         self._courier = Courier("gang-calls")
         self._numbers = itertools.count(1)
-        self._asked: dict[int, Future[bytes]] = {}
+        self._answers: dict[int, Future[bytes]] = {}
         # Callers of calls that were asked of other ranks, by generation, that rank, and its number.
         self._callers: dict[tuple[int, int, int], _Caller] = {}
 
@@ -83,9 +83,9 @@ class RelayedCalls:
         """
         generation = route.generation
         number, answer = next(self._numbers), Future[bytes]()
-        relay = Relay(generation.rank, route.leader, number, Errand.CALL, body)
+        relay = Relay(generation.rank, route.leader, number, RelayKind.CALL, body)
         generation.await_end(answer, lambda error: _fail(answer, _indefinite(error)))
-        self._asked[number] = answer
+        self._answers[number] = answer
         answer.add_done_callback(lambda _: self._forget(generation, number, answer))
         self._alarms.set(
             answer, time.monotonic() + timeout + 2 * VERDICT_GRACE, lambda: _fail(answer, _late(route))
@@ -99,14 +99,14 @@ class RelayedCalls:
             _fail(answer, _indefinite(over))
         return answer, lambda: self._withdraw(generation, relay, answer)
 
-    def heard(self, generation: Generation, relay: Relay) -> None:
+    def receive(self, generation: Generation, relay: Relay) -> None:
         """A relay for this rank has come. Called by whoever reads the links."""
         key = generation.number, relay.source, relay.number
-        if relay.errand is Errand.CALL:
+        if relay.kind is RelayKind.CALL:
             caller = self._callers[key] = _Caller()
             self._courier.add(lambda: self._begin_here(generation, relay, caller))
-        elif relay.errand is Errand.ANSWER:
-            answer = self._asked.get(relay.number)
+        elif relay.kind is RelayKind.ANSWER:
+            answer = self._answers.get(relay.number)
             if answer is not None:
                 with suppress(InvalidStateError):
                     answer.set_result(relay.body)
@@ -116,7 +116,7 @@ class RelayedCalls:
                 known.go()
 
     def _forget(self, generation: Generation, number: int, answer: Future[bytes]) -> None:
-        del self._asked[number]
+        del self._answers[number]
         self._alarms.cancel(answer)
         generation.forget_end(answer)
 
@@ -124,7 +124,7 @@ class RelayedCalls:
     def _withdraw(generation: Generation, relay: Relay, answer: Future[bytes]) -> None:
         if not answer.done():
             with suppress(OSError):
-                generation.links.relay(relay._replace(errand=Errand.WITHDRAW, body=b""))
+                generation.links.relay(relay._replace(kind=RelayKind.WITHDRAW, body=b""))
 
     def _begin_here(self, generation: Generation, relay: Relay, caller: _Caller) -> None:
         asked = self._begin(relay.body)
@@ -135,9 +135,9 @@ class RelayedCalls:
 
         asked.then(answer)
 
-    def _answer(self, generation: Generation, relay: Relay, asked: Asked) -> None:
+    def _answer(self, generation: Generation, relay: Relay, asked: BegunCall) -> None:
         del self._callers[generation.number, relay.source, relay.number]
-        answer = Relay(relay.target, relay.source, relay.number, Errand.ANSWER, asked.packed())
+        answer = Relay(relay.target, relay.source, relay.number, RelayKind.ANSWER, asked.packed())
         # Who is gone needs no answer.
         with suppress(OSError):
             generation.links.relay(answer)

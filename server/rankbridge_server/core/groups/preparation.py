@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ..coordinator import Backend, Coordinator, GroupDescription, Joining
 from ..errors import BridgeError, ErrorCode, Phase, Place, invalid
 from ..events import EventLog
-from ..gang_calls.messages import Letter
+from ..gang_calls.messages import GangMessage
 from ..generation import Generation
 from ..links import Ended, LinkMaker, Links
 from .group import WORLD, Group, Membership, close_groups
@@ -75,7 +75,7 @@ class Preparation:
         data_timeout: float,
         lost: Callable[[], None],
         events: EventLog,
-        heard: Callable[[Generation, Letter], None],
+        on_message: Callable[[Generation, GangMessage], None],
     ) -> Generation:
         """Connect to everyone and verify every group. `timeout` in seconds for all of it. Raises FORMING_FAILED."""
         links, deadline = self._links, time.monotonic() + timeout
@@ -89,8 +89,8 @@ class Preparation:
             self.number, self.rank, self.world_size, self._backend, links, data_timeout, lost, events
         )
         try:
-            links.notice(generation.noticed)
-            links.attend(lambda letter: heard(generation, letter))
+            links.on_notice(generation.add_notice)
+            links.on_message(lambda message: on_message(generation, message))
             links.start({a.rank: a.link for a in addresses}, secret, generation.lost)
             for group in self._groups:
                 membership = None

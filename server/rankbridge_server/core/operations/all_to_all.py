@@ -79,28 +79,28 @@ def _checked(site: Site, args: AllToAll, spec: TensorSpec, dim: int) -> tuple[Si
 
 def _agreed(site: Site, dim: int, payloads: Sequence[bytes]) -> list[Sizes]:
     """What each member sends each. Raises the same MISMATCH on every member when one expects something else."""
-    told = [_unpacked(payload, site.size) for payload in payloads]
+    all_sizes = [_unpacked(payload, site.size) for payload in payloads]
     differing = [
         (source, target)
-        for source, (sent, _) in enumerate(told)
-        for target, (_, received) in enumerate(told)
+        for source, (sent, _) in enumerate(all_sizes)
+        for target, (_, received) in enumerate(all_sizes)
         if sent[target] != received[source]
     ]
     if differing:
-        raise _mismatch(site.group.description.ranks, dim, told, differing)
-    return [sent for sent, _ in told]
+        raise _mismatch(site.group.description.ranks, dim, all_sizes, differing)
+    return [sent for sent, _ in all_sizes]
 
 
 def _mismatch(
     ranks: Sequence[int],
     dim: int,
-    told: Sequence[tuple[Sizes, Sizes]],
+    all_sizes: Sequence[tuple[Sizes, Sizes]],
     differing: Sequence[tuple[int, int]],
 ) -> BridgeError:
     shown = differing[:_SHOWN]
     more = [f"and {len(differing) - len(shown)} more"] if len(differing) > len(shown) else []
-    expects = [f"rank {ranks[b]} expects {told[b][1][a]} from rank {ranks[a]}" for a, b in shown]
-    sends = [f"rank {ranks[a]} sends {told[a][0][b]} to rank {ranks[b]}" for a, b in shown]
+    expects = [f"rank {ranks[b]} expects {all_sizes[b][1][a]} from rank {ranks[a]}" for a, b in shown]
+    sends = [f"rank {ranks[a]} sends {all_sizes[a][0][b]} to rank {ranks[b]}" for a, b in shown]
     pairs = [f"ranks {ranks[a]} and {ranks[b]}" for a, b in shown]
     at_odds = {place for pair in differing for place in pair}
     named = {place for pair in shown for place in pair}
@@ -109,7 +109,7 @@ def _mismatch(
             rank=rank,
             rank_in_group=place,
             state=RankState.DISAGREES if place in at_odds else RankState.ARRIVED,
-            detail=f"input_sizes={list(told[place][0])} output_sizes={list(told[place][1])}"
+            detail=f"input_sizes={list(all_sizes[place][0])} output_sizes={list(all_sizes[place][1])}"
             if place in named
             else "",
         )

@@ -33,7 +33,7 @@ def reserve_on_all(site: Site, entry: Entry, specs: Sequence[TensorSpec]) -> lis
     try:
         reports = entry.agree("room for what comes", trouble.encode())
         if any(reports):
-            raise _no_room(site.group.description.ranks, reports)
+            raise _exhausted(site.group.description.ranks, reports)
     except BridgeError:
         give_back(slots)
         raise
@@ -46,7 +46,7 @@ def give_back(slots: Sequence[Slot | Refill]) -> None:
         slot.give_back()
 
 
-def _no_room(ranks: Sequence[int], reports: Sequence[bytes]) -> BridgeError:
+def _exhausted(ranks: Sequence[int], reports: Sequence[bytes]) -> BridgeError:
     failed = failed_ranks(ranks, [report.decode() for report in reports])
     return BridgeError.of(
         ErrorCode.RESOURCE_EXHAUSTED,

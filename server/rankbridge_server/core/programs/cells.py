@@ -20,15 +20,15 @@ class NotYetKnown(Exception):
 
 
 @dataclass(slots=True, eq=False)
-class Held(Refill):
-    """A tensor of the program. `room` for it among the rank's; None: it stands for a ref, which has room of its own."""
+class ProgramTensor(Refill):
+    """A tensor of the program. `slot` for it among the rank's; None: it stands for a ref, which has room of its own."""
 
-    room: Slot | Refill | None = None
+    slot: Slot | Refill | None = None
 
     def keep(self) -> Ref:
         """Its ref, which outlives the program. Raises UNKNOWN_SESSION if the session was closed meanwhile."""
-        if self.room is not None:
-            self.ref, self.room = self.room.fill(self.tensor), None
+        if self.slot is not None:
+            self.ref, self.slot = self.slot.fill(self.tensor), None
         return self.ref
 
 
@@ -43,10 +43,10 @@ class Dropped(Refill):
 
 
 @dataclass(slots=True)
-class Given:
+class NamedResult:
     """What a name stands for. `listed`: a list, also if it is one of one."""
 
-    held: list[Held]
+    held: list[ProgramTensor]
     listed: bool
 
     def keep(self) -> Outcome:
@@ -69,21 +69,21 @@ class ProgramCells:
         self.snapshots = snapshots
         self._site = site
         self._step: ProgramOperation
-        self._results: list[Held] = []
+        self._results: list[ProgramTensor] = []
         # None: not yet known.
-        self._names: dict[str, Given | None] = {}
+        self._names: dict[str, NamedResult | None] = {}
         # By id: a ref's cell, and its stand-ins. The first is the one that is read.
-        self._refs: dict[str, tuple[Cell, list[Held]]] = {}
+        self._refs: dict[str, tuple[Cell, list[ProgramTensor]]] = {}
         # The cells that get tensors when the program is done, in the order of the steps.
-        self._changed: dict[Held, Cell] = {}
-        self._rooms: list[Slot | Refill] = []
+        self._changed: dict[ProgramTensor, Cell] = {}
+        self._slots: list[Slot | Refill] = []
         self._dropped: tuple[int, Slot | Refill] | None = None
 
     def begin(self, step: ProgramOperation) -> None:
         """What is found and reserved from now on is the step's. Raises what finding a ref raises."""
         self._step, self._results = step, []
         if step.bound is not None and step.name not in self._names:
-            self._names[step.name] = self._given([self._binding(ref_id) for ref_id in step.bound])
+            self._names[step.name] = self._named_result([self._binding(ref_id) for ref_id in step.bound])
 
     def find(self, session_id: str, ref_id: str) -> Cell:
         """The cell of a ref, or of what a step has given. Raises `NotYetKnown`, too."""
@@ -106,9 +106,9 @@ class ProgramCells:
         if known is not None:
             held = self._same(known, spec)
         else:
-            room = self._site.reserve(spec)
-            self._rooms.append(room)
-            held = Held(Ref(SIGN + name, self._site.rank, self._site.session_id, spec), None, room)
+            slot = self._site.reserve(spec)
+            self._slots.append(slot)
+            held = ProgramTensor(Ref(SIGN + name, self._site.rank, self._site.session_id, spec), None, slot)
         self._results.append(held)
         return held
 
@@ -118,7 +118,7 @@ class ProgramCells:
             return
         before = self._names.setdefault(self._step.name, None)
         if known:
-            given = self._given(self._results)
+            given = self._named_result(self._results)
             if before is not None and before != given:
                 raise self._other(before, str(given))
             self._names[self._step.name] = given
@@ -147,7 +147,7 @@ class ProgramCells:
 
         Raises UNKNOWN_SESSION, before any ref is changed, if the session was closed meanwhile.
         """
-        outcome: Outcome = [cast(Given, self._names[name]).keep() for name in names]
+        outcome: Outcome = [cast(NamedResult, self._names[name]).keep() for name in names]
         for real, tensor in zip(self._changed.values(), changes, strict=True):
             real.tensor = tensor
         self.give_back()
@@ -155,31 +155,31 @@ class ProgramCells:
 
     def give_back(self) -> None:
         """Free what was not kept; nothing the second time."""
-        for room in self._rooms:
-            room.give_back()
+        for slot in self._slots:
+            slot.give_back()
         if self._dropped is not None:
             self._dropped[1].give_back()
 
-    def _standing(self, ref_id: str, changes: bool) -> Held:
+    def _standing(self, ref_id: str, changes: bool) -> ProgramTensor:
         if ref_id not in self._refs:
             real = self._site.refs.find(self._site.session_id, ref_id)
-            self._refs[ref_id] = (real, [Held(real.ref, None)])
+            self._refs[ref_id] = (real, [ProgramTensor(real.ref, None)])
         real, standing = self._refs[ref_id]
         held = standing[0]
         if changes and self.snapshots:
-            held = Held(real.ref, None)
+            held = ProgramTensor(real.ref, None)
             standing.append(held)
         if changes:
             self._changed[held] = real
         return held
 
-    def _binding(self, ref_id: str) -> Held:
+    def _binding(self, ref_id: str) -> ProgramTensor:
         real = self._site.refs.find(self._site.session_id, ref_id)
-        held = Held(real.ref, None)
+        held = ProgramTensor(real.ref, None)
         self._changed[held] = real
         return held
 
-    def _named(self, name: str) -> Held:
+    def _named(self, name: str) -> ProgramTensor:
         given = self._find(name, f"no earlier step gives {name!r}", SIGN + name)
         if given is None:
             raise NotYetKnown(name)
@@ -188,8 +188,8 @@ class ProgramCells:
             raise invalid(f"{SIGN}{name} is not one tensor", expected="one tensor", got=got)
         return given.held[0]
 
-    def _given(self, held: list[Held]) -> Given:
-        return Given(held, bool(held) and getattr(self._step.args, "layout", None) is GatherLayout.LIST)
+    def _named_result(self, held: list[ProgramTensor]) -> NamedResult:
+        return NamedResult(held, bool(held) and getattr(self._step.args, "layout", None) is GatherLayout.LIST)
 
     def _reserve_dropped(self, spec: TensorSpec) -> None:
         """Room for what is dropped, one at a time: the largest of all."""
@@ -200,7 +200,7 @@ class ProgramCells:
         self._dropped = None
         self._dropped = (spec.nbytes, self._site.reserve(spec))
 
-    def _same(self, known: Given, spec: TensorSpec) -> Held:
+    def _same(self, known: NamedResult, spec: TensorSpec) -> ProgramTensor:
         """What the name stood for before, which is like this."""
         step, place = self._step, len(self._results)
         held = known.held[place] if place < len(known.held) else None
@@ -213,13 +213,13 @@ class ProgramCells:
             raise self._other(known, str(spec))
         return held
 
-    def _other(self, known: Given, got: str) -> BridgeError:
+    def _other(self, known: NamedResult, got: str) -> BridgeError:
         what = f"{self._step.name!r} is given again as something else"
         if self._step.bound is not None:
             what = "the collective gives another tensor than when it was recorded"
         return invalid(what, expected=str(known), got=got)
 
-    def _find(self, name: str, what: str, got: str) -> Given | None:
+    def _find(self, name: str, what: str, got: str) -> NamedResult | None:
         if name not in self._names:
             names = ", ".join(map(repr, self._names))
             raise invalid(what, expected=f"one of {names}" if names else "a name that a step gives", got=got)

@@ -150,8 +150,8 @@ class ProgramPlan:
             self._payload = self._joined()
         except BridgeError as error:
             trouble = error
-        told = f"{trouble.failure.code.name} {trouble}" if trouble is not None else ""
-        reports = entry.agree(f"{self._name}: what has become known", told.encode())
+        report = f"{trouble.failure.code.name} {trouble}" if trouble is not None else ""
+        reports = entry.agree(f"{self._name}: what has become known", report.encode())
         if any(reports):
             refusal = _refusal(self._site.group.description.ranks, [it.decode() for it in reports])
             if trouble is None:

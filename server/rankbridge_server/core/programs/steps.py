@@ -110,7 +110,7 @@ def made(
     for number, step in numbered(steps):
         if isinstance(step, ProgramLoop):
             loops[number] = Repetition(number, step.count)
-        it = loops[number] if isinstance(step, ProgramLoop) else Action(site, cells, number, step)
-        loops[number.rpartition(".")[0]].body.append(it)
-        written.append(it)
+        item = loops[number] if isinstance(step, ProgramLoop) else Action(site, cells, number, step)
+        loops[number.rpartition(".")[0]].body.append(item)
+        written.append(item)
     return loops[""], written

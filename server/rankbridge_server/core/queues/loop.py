@@ -39,13 +39,13 @@ class Bell:
 class Loop(ABC):
     """Runs the actions it is given, and `look` when a file descriptor is readable or something is due.
 
-    The thread itself calls everything but `tell` and `finished`, so that nothing needs a lock.
+    The thread itself calls everything but `call_soon` and `finished`, so that nothing needs a lock.
     """
 
     def __init__(self, name: str, bell: Bell) -> None:
         self._bell = bell
         self._lock = threading.Lock()
-        self._told: deque[Callable[[], None]] = deque()
+        self._actions: deque[Callable[[], None]] = deque()
         self._woken = False
         self._open = True
         self._going = True
@@ -64,12 +64,12 @@ class Loop(ABC):
         """Wait until the thread has ended, at most `timeout` seconds."""
         self._thread.join(timeout)
 
-    def tell(self, action: Callable[[], None]) -> bool:
+    def call_soon(self, action: Callable[[], None]) -> bool:
         """Queues an action for the thread; returns False when the thread has ended. Never waits."""
         with self._lock:
             if not self._open:
                 return False
-            self._told.append(action)
+            self._actions.append(action)
             if not self._woken:
                 self._woken = True
                 self._bell.ring()
@@ -110,8 +110,8 @@ class Loop(ABC):
         except Exception as error:
             self.fault(error)
         with self._lock:
-            rest = list(self._told)
-            self._told.clear()
+            rest = list(self._actions)
+            self._actions.clear()
         try:
             # They find it ended.
             self._act(rest)
@@ -119,8 +119,8 @@ class Loop(ABC):
             self.dispose()
             with self._lock:
                 self._open = False
-                late = list(self._told)
-                self._told.clear()
+                late = list(self._actions)
+                self._actions.clear()
                 self._bell.close()
             self._act(late)
 
@@ -144,6 +144,6 @@ class Loop(ABC):
             if self._woken:
                 self._bell.hear()
                 self._woken = False
-            taken = list(self._told)
-            self._told.clear()
+            taken = list(self._actions)
+            self._actions.clear()
         return taken

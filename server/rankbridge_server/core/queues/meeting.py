@@ -52,20 +52,26 @@ class Neighbours:
 
     def meet(self, agree: Agree, timeout: float) -> None:
         """Find out. `timeout`: seconds for each step. Raises what `agree` raises."""
-        it = self._shape
-        invitation = json.loads(agree(f"new_queue invite name={it.name}", self._invite())[it.writer])
+        shape = self._shape
+        invitation = json.loads(agree(f"new_queue invite name={shape.name}", self._invite())[shape.writer])
         self.channel = invitation["channel"]
         if not invitation["address"]:
             return
-        knocked = agree(f"new_queue knock name={it.name}", self._knock(invitation, timeout))
-        if it.me == it.writer:
-            self._admit([place for place in it.near if knocked[place] == _YES])
+        knocked = agree(f"new_queue knock name={shape.name}", self._knock(invitation, timeout))
+        if shape.me == shape.writer:
+            self._admit([place for place in shape.near if knocked[place] == _YES])
         else:
             self._enter(timeout)
-        mine = json.dumps(sorted(self.lines)).encode() if it.me == it.writer else _YES if self.ring else b""
-        opened = agree(f"new_queue opened name={it.name}", mine)
-        admitted = json.loads(opened[it.writer])
-        self.shared = tuple(place for place in it.near if place in admitted and opened[place] == _YES)
+        mine = (
+            json.dumps(sorted(self.lines)).encode()
+            if shape.me == shape.writer
+            else _YES
+            if self.ring
+            else b""
+        )
+        opened = agree(f"new_queue opened name={shape.name}", mine)
+        admitted = json.loads(opened[shape.writer])
+        self.shared = tuple(place for place in shape.near if place in admitted and opened[place] == _YES)
         self._keep()
 
     def close(self) -> None:
@@ -83,45 +89,45 @@ class Neighbours:
         self.lines, self.ring = {}, None
 
     def _invite(self) -> bytes:
-        it = self._shape
-        if it.me != it.writer:
+        shape = self._shape
+        if shape.me != shape.writer:
             return b""
         try:
-            self._door = Door() if it.near else None
+            self._door = Door() if shape.near else None
         except OSError:
             self._door = None
         return json.dumps(
             {
-                "channel": f"{it.name}/{secrets.token_hex(16)}",
+                "channel": f"{shape.name}/{secrets.token_hex(16)}",
                 "address": self._door.address if self._door else "",
                 "secret": self._door.secret.hex() if self._door else "",
             }
         ).encode()
 
     def _knock(self, invitation: dict[str, str], timeout: float) -> bytes:
-        it = self._shape
-        if it.me not in it.near:
+        shape = self._shape
+        if shape.me not in shape.near:
             return b""
         try:
             secret = bytes.fromhex(invitation["secret"])
-            self.lines = {it.writer: knock(invitation["address"], secret, it.me, timeout)}
+            self.lines = {shape.writer: knock(invitation["address"], secret, shape.me, timeout)}
         except OSError:
             return b""
         return _YES
 
     def _admit(self, places: Sequence[int]) -> None:
-        it = self._shape
+        shape = self._shape
         if self._door is None:
             return
         lines = self._door.admit(places)
         self._close_door()
         try:
-            fd = make_ring(it.chunk_bytes, it.chunks)
+            fd = make_ring(shape.chunk_bytes, shape.chunks)
         except OSError:
             _hang_up(lines)
             return
         try:
-            self.ring = Ring(fd, it.chunk_bytes, it.chunks, writable=True)
+            self.ring = Ring(fd, shape.chunk_bytes, shape.chunks, writable=True)
             for place, line in lines.items():
                 if _sent(line, fd):
                     self.lines[place] = line
@@ -134,14 +140,14 @@ class Neighbours:
             os.close(fd)
 
     def _enter(self, timeout: float) -> None:
-        it = self._shape
+        shape = self._shape
         for line in self.lines.values():
             try:
                 came = line.receive() if line.wait(timeout) else None
                 if came is None or came[1] is None:
                     return
                 try:
-                    self.ring = Ring(came[1], it.chunk_bytes, it.chunks, writable=False)
+                    self.ring = Ring(came[1], shape.chunk_bytes, shape.chunks, writable=False)
                 finally:
                     os.close(came[1])
             except (OSError, EOFError, ValueError):
@@ -149,9 +155,9 @@ class Neighbours:
 
     def _keep(self) -> None:
         """Hang up on those who do not share after all."""
-        it = self._shape
-        mine = it.me == it.writer
-        for place in [at for at in self.lines if (at if mine else it.me) not in self.shared]:
+        shape = self._shape
+        mine = shape.me == shape.writer
+        for place in [at for at in self.lines if (at if mine else shape.me) not in self.shared]:
             self.lines.pop(place).close()
         if self.ring is not None and not self.lines:
             self.ring.close()

@@ -72,7 +72,7 @@ def plan_enqueue(site: Site, args: Enqueue) -> LocalPlan:
         raise _not_for(site, end, "writes into", (end.view.writer,))
     data = args.value.data
     check_total([len(data)])
-    return _Errand(lambda task: end.enqueue(data, task))
+    return _QueueCall(lambda task: end.enqueue(data, task))
 
 
 def plan_dequeue(site: Site, args: Dequeue) -> LocalPlan:
@@ -80,10 +80,10 @@ def plan_dequeue(site: Site, args: Dequeue) -> LocalPlan:
     end = site.membership.queues.find(args.queue)
     if not isinstance(end, ReadingEnd):
         raise _not_for(site, end, "reads from", end.view.readers)
-    return _Errand(end.dequeue)
+    return _QueueCall(end.dequeue)
 
 
-class _Errand(LocalPlan):
+class _QueueCall(LocalPlan):
     def __init__(self, begin: Callable[[Task], None]) -> None:
         self._begin = begin
 
@@ -113,19 +113,23 @@ class _NewQueuePlan:
         except OSError as error:
             self._trouble = str(error)
         taken = self._view.name in self._site.membership.queues
-        told = {"host": self._site.host_id, "taken": taken, "trouble": self._trouble}
-        return json.dumps(told).encode()
+        members = {"host": self._site.host_id, "taken": taken, "trouble": self._trouble}
+        return json.dumps(members).encode()
 
     def run(self, entry: Entry) -> Callable[[], QueueView]:
         """Find out who shares memory."""
         view = self._view
-        told = [json.loads(payload) for payload in entry.payloads]
-        if any(it["taken"] for it in told):
-            raise self._failed(name_exists(view.name), [it["taken"] and "it has such a queue" for it in told])
-        if any(it["trouble"] for it in told):
+        members = [json.loads(payload) for payload in entry.payloads]
+        if any(it["taken"] for it in members):
+            raise self._failed(
+                name_exists(view.name), [it["taken"] and "it has such a queue" for it in members]
+            )
+        if any(it["trouble"] for it in members):
             error = BridgeError.of(ErrorCode.RESOURCE_EXHAUSTED, "a rank has no room for another queue")
-            raise self._failed(error, [it["trouble"] for it in told])
-        near = tuple(place for place in view.readers if told[place]["host"] == told[view.writer]["host"])
+            raise self._failed(error, [it["trouble"] for it in members])
+        near = tuple(
+            place for place in view.readers if members[place]["host"] == members[view.writer]["host"]
+        )
         me = self._site.membership.rank_in_group
         shape = Shape(view.name, me, view.writer, near, view.max_chunk_bytes, view.max_chunks)
         self._neighbours = neighbours = Neighbours(shape)

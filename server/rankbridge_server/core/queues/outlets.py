@@ -43,7 +43,7 @@ class Outlet(ABC):
         """Values that it was given and has not read."""
 
     @abstractmethod
-    def give(self, it: Written) -> None:
+    def give(self, written: Written) -> None:
         """Give it a value."""
 
     @abstractmethod
@@ -84,10 +84,10 @@ class NearOutlet(Outlet):
         """File descriptor to look at; below zero when it has gone."""
         return -1 if self.gone else self._line.fileno()
 
-    def give(self, it: Written) -> None:
+    def give(self, written: Written) -> None:
         """Send the note, or keep it until there is room."""
         self._given += 1
-        self._put(it.note, it.parcel)
+        self._put(written.note, written.parcel)
 
     def end(self) -> None:
         """Send the last note."""
@@ -143,13 +143,13 @@ def _let_go(parcel: Parcel | None) -> None:
 class FarOutlet(Outlet):
     """To a reader on another host: each value is posted, and moved when the reader comes for it.
 
-    `tell` queues an action for the writer's thread. Beside the values, one post waits for the reader's farewell.
+    `call_soon` queues an action for the writer's thread. Beside the values, one post waits for the reader's farewell.
     """
 
-    def __init__(self, reader: int, posts: Posts, tell: Callable[[Callable[[], None]], bool]) -> None:
+    def __init__(self, reader: int, posts: Posts, call_soon: Callable[[Callable[[], None]], bool]) -> None:
         super().__init__(reader)
         self._posts = posts
-        self._tell = tell
+        self._call_soon = call_soon
         # None: the end.
         self._values: deque[bytes | None] = deque()
         self._under_way: Task | None = None
@@ -160,10 +160,10 @@ class FarOutlet(Outlet):
         """Those that it has not come for."""
         return sum(it is not None for it in self._values)
 
-    def give(self, it: Written) -> None:
+    def give(self, written: Written) -> None:
         """Post it when all before have been read."""
         if not self.gone:
-            self._values.append(it.data)
+            self._values.append(written.data)
         self.advance()
 
     def end(self) -> None:
@@ -197,7 +197,7 @@ class FarOutlet(Outlet):
             # The generation is over, and this queue will be in a moment.
             self.gone = True
             return None
-        task.then(lambda it: _ignore(self._tell(lambda: answered(it))))
+        task.then(lambda done: _ignore(self._call_soon(lambda: answered(done))))
         return task
 
     def _read(self, task: Task) -> None:

@@ -83,7 +83,7 @@ class _NearReader(Loop):
         # A note that came and that nobody has waited for yet.
         self._held: tuple[Note, int | None] | None = None
         self._read = 0
-        self._told_read = 0
+        self._confirmed = 0
         self._hears = True
         self._over: BridgeError | None = None
 
@@ -96,7 +96,7 @@ class _NearReader(Loop):
 
         # Set at once, so that whoever gives up from now on learns what was missing.
         task.enter(Phase.ADMISSION)
-        if not self.tell(add):
+        if not self.call_soon(add):
             task.fail(self._over or shut_down_here())
 
     def shut_down(self) -> None:
@@ -104,10 +104,10 @@ class _NearReader(Loop):
             self._end(shut_down_here())
             self._say(Note(Kind.BYE))
 
-        self.tell(leave)
+        self.call_soon(leave)
 
     def close(self, error: BridgeError) -> None:
-        self.tell(lambda: self._end(error))
+        self.call_soon(lambda: self._end(error))
 
     def interests(self) -> Iterable[int]:
         """The line, when somebody waits for what comes on it."""
@@ -116,7 +116,7 @@ class _NearReader(Loop):
     def due(self) -> float | None:
         """When the next call gives up, or the writer needs another receipt."""
         due = self._waiting.due
-        if self._told_read < self._read and self._hears:
+        if self._confirmed < self._read and self._hears:
             soon = time.monotonic() + STALL_S
             return soon if due is None else min(due, soon)
         return due
@@ -129,8 +129,8 @@ class _NearReader(Loop):
             elif (call := self._waiting.next()) is not None:
                 self._give(call.task)
         self._waiting.expire(self._missing)
-        if self._told_read < self._read and self._say(Note(Kind.READ, self._read)):
-            self._told_read = self._read
+        if self._confirmed < self._read and self._say(Note(Kind.READ, self._read)):
+            self._confirmed = self._read
 
     def fault(self, error: Exception) -> None:
         """Answer all."""
@@ -190,7 +190,7 @@ class _NearReader(Loop):
             return True
 
     def _leave(self, task: Task) -> None:
-        self.tell(lambda: self._waiting.leave(task))
+        self.call_soon(lambda: self._waiting.leave(task))
 
     def _end(self, error: BridgeError) -> None:
         self._over = self._over or error

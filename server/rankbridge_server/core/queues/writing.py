@@ -37,7 +37,10 @@ class WritingEnd(Loop):
         self._ranks = ranks
         self._ring = ring
         self._near = [NearOutlet(reader, line) for reader, line in near.items()]
-        self._outlets: list[Outlet] = [*self._near, *(FarOutlet(reader, posts, self.tell) for reader in far)]
+        self._outlets: list[Outlet] = [
+            *self._near,
+            *(FarOutlet(reader, posts, self.call_soon) for reader in far),
+        ]
         self._waiting = Waiting()
         self._written = 0
         self._over: BridgeError | None = None
@@ -53,12 +56,12 @@ class WritingEnd(Loop):
 
         # Set at once, so that whoever gives up from now on learns what was missing.
         task.enter(Phase.ADMISSION)
-        if not self.tell(add):
+        if not self.call_soon(add):
             task.fail(self._over or shut_down_here())
 
     def shut_down(self) -> None:
         """End it on purpose."""
-        self.tell(self._shut_down)
+        self.call_soon(self._shut_down)
 
     def close(self, error: BridgeError) -> None:
         """End it with its group."""
@@ -67,7 +70,7 @@ class WritingEnd(Loop):
             self._end(error)
             self.finish()
 
-        self.tell(close)
+        self.call_soon(close)
 
     def interests(self) -> Iterable[int]:
         """The lines of readers on this host."""
@@ -112,7 +115,7 @@ class WritingEnd(Loop):
         self._waiting.fail(error)
 
     def _leave(self, task: Task) -> None:
-        self.tell(lambda: self._waiting.leave(task))
+        self.call_soon(lambda: self._waiting.leave(task))
 
     def _serve(self) -> None:
         while self._waiting:
@@ -140,16 +143,16 @@ class WritingEnd(Loop):
     def _write(self, data: bytes) -> None:
         number, parcel = self._written, None
         note = Note(Kind.VALUE, number, len(data))
-        near = [it for it in self._near if not it.gone]
+        near = [written for written in self._near if not written.gone]
         if self._ring is not None and len(data) <= self.view.max_chunk_bytes:
             note = note._replace(checksum=self._ring.write(number, data))
         elif near:
             # Raises before any reader was given anything.
             note, parcel = note._replace(kind=Kind.PARCEL), Parcel(data, len(near))
-        it = Written(data, note, parcel)
+        written = Written(data, note, parcel)
         for outlet in self._outlets:
             if not outlet.gone:
-                outlet.give(it)
+                outlet.give(written)
         self._written += 1
 
     def _full(self) -> list[Outlet]:

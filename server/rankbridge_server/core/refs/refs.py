@@ -187,10 +187,10 @@ class RefStore:
         limits = self._limits
         with self._lock:
             session = self._session(session_id)
-            _room("refs on this rank", limits.max_refs, self._refs, 1, spec)
-            _room("bytes of tensors on this rank", limits.max_bytes, self._bytes, spec.nbytes, spec)
-            _room("refs in this session", limits.max_session_refs, session.refs, 1, spec)
-            _room(
+            _check_limit("refs on this rank", limits.max_refs, self._refs, 1, spec)
+            _check_limit("bytes of tensors on this rank", limits.max_bytes, self._bytes, spec.nbytes, spec)
+            _check_limit("refs in this session", limits.max_session_refs, session.refs, 1, spec)
+            _check_limit(
                 "bytes of tensors in this session", limits.max_session_bytes, session.bytes, spec.nbytes, spec
             )
             self._count(session, 1, spec.nbytes)
@@ -307,7 +307,7 @@ def _number(ref_id: str) -> int:
     return int(ref_id.rsplit(".", 1)[1])
 
 
-def _room(what: str, limit: int, held: int, more: int, spec: TensorSpec) -> None:
+def _check_limit(what: str, limit: int, held: int, more: int, spec: TensorSpec) -> None:
     if limit and held + more > limit:
         raise BridgeError.of(
             ErrorCode.RESOURCE_EXHAUSTED,

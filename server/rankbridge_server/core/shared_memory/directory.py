@@ -47,15 +47,15 @@ class SharedDirectory:
 
     def make(self, nbytes: int) -> SharedFile:
         """A file with room for `nbytes` bytes, which are set aside now. Raises OSError."""
-        room = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+        size = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
         nonce = secrets.token_bytes(NONCE_BYTES)
         path = self._directory() / secrets.token_hex(16)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
             # Written to beyond what there is, mapped memory would kill the process.
-            os.posix_fallocate(fd, 0, room + NONCE_BYTES)
-            os.pwrite(fd, nonce, room)
-            return SharedFile(path, room, nonce, mmap.mmap(fd, room, mmap.MAP_SHARED | _POPULATE))
+            os.posix_fallocate(fd, 0, size + NONCE_BYTES)
+            os.pwrite(fd, nonce, size)
+            return SharedFile(path, size, nonce, mmap.mmap(fd, size, mmap.MAP_SHARED | _POPULATE))
         except (OSError, ValueError):
             path.unlink(missing_ok=True)
             raise

@@ -111,7 +111,7 @@ class Segments:
     def nbytes(self) -> int:
         """Room for elements in all segments, those included that were given up and are still a tensor's or a call's."""
         with self._lock:
-            self._take_back()
+            self._collect_loans()
             return self._bytes
 
     def open(self, session_id: str, nbytes: int) -> Segment:
@@ -127,12 +127,12 @@ class Segments:
             raise invalid("shared memory of no size", expected="1 byte or more", got=str(nbytes))
         self._renew(session_id)
         with self._lock:
-            self._take_back()
-            segment = self._again(session_id, nbytes)
+            self._collect_loans()
+            segment = self._find_idle(session_id, nbytes)
             if segment is not None:
                 segment.holder = Holder.CALLER
                 return segment
-            self._make_room(nbytes)
+            self._evict(nbytes)
             self._bytes += nbytes
             self._count += 1
         try:
@@ -161,7 +161,7 @@ class Segments:
         """Give segments up, all or none; returns how many there still were. Raises UNKNOWN_SESSION or WRONG_SESSION."""
         self._renew(session_id)
         with self._lock:
-            self._take_back()
+            self._collect_loans()
             named = {it: self._segments[it] for it in ids if it in self._segments}
             for segment in named.values():
                 self._check_owner(segment, session_id)
@@ -179,7 +179,7 @@ class Segments:
         """
         self._renew(session_id)
         with self._lock:
-            self._take_back()
+            self._collect_loans()
             segment = self._find(session_id, segment_id, nbytes)
             segment.holder = Holder.CALL
             adopted = sum(
@@ -197,7 +197,7 @@ class Segments:
     def forget(self, session_id: str) -> None:
         """Give up all segments of a session."""
         with self._lock:
-            self._take_back()
+            self._collect_loans()
             for segment in [it for it in self._segments.values() if it.session_id == session_id]:
                 self._drop(segment)
 
@@ -208,7 +208,7 @@ class Segments:
             self._segments.clear()
         self._directory.close()
 
-    def _again(self, session_id: str, nbytes: int) -> Segment | None:
+    def _find_idle(self, session_id: str, nbytes: int) -> Segment | None:
         """The smallest segment of the session that is the rank's and fits."""
         fit = (
             it
@@ -217,7 +217,7 @@ class Segments:
         )
         return min(fit, key=lambda it: it.nbytes, default=None)
 
-    def _make_room(self, nbytes: int) -> None:
+    def _evict(self, nbytes: int) -> None:
         for segment in [it for it in self._segments.values() if it.holder is Holder.RANK]:
             if self._bytes + nbytes <= self._max_bytes and self._count < MAX_SEGMENTS:
                 return
@@ -254,7 +254,7 @@ class Segments:
                 got=f"session {session_id!r}",
             )
 
-    def _take_back(self) -> None:
+    def _collect_loans(self) -> None:
         for _ in range(len(self._returned)):
             loan = self._returned.popleft()
             segment = loan.segment
@@ -266,11 +266,11 @@ class Segments:
             elif segment.holder is Holder.TENSOR:
                 segment.holder = Holder.RANK
                 if segment.open:
-                    self._keep_few(segment.session_id)
+                    self._trim_idle(segment.session_id)
                 else:
                     self._forget_bytes(segment)
 
-    def _keep_few(self, session_id: str) -> None:
+    def _trim_idle(self, session_id: str) -> None:
         """So many as tensors of the session may have had at a time."""
         idle = [
             it for it in self._segments.values() if it.holder is Holder.RANK and it.session_id == session_id

@@ -71,11 +71,13 @@ class SharedMemoryServicer(stub.RefServiceServicer):
         )
 
     def _open(self, request: pb.OpenSharedMemoryRequest, context: grpc.ServicerContext) -> pb.SharedMemory:
-        it = self._segments.open(request.session_id, request.bytes)
+        segment = self._segments.open(request.session_id, request.bytes)
         if not context.is_active():
             # Nobody will hear of it.
-            self._segments.close(request.session_id, [it.id])
-        return pb.SharedMemory(id=it.id, path=str(it.file.path), bytes=it.nbytes, nonce=it.file.nonce)
+            self._segments.close(request.session_id, [segment.id])
+        return pb.SharedMemory(
+            id=segment.id, path=str(segment.file.path), bytes=segment.nbytes, nonce=segment.file.nonce
+        )
 
     def _put_shared(self, request: pb.PutSharedTensorRequest) -> pb.SharedPut:
         spec = wire.tensor_spec(request.tensor, self._tensors.device)

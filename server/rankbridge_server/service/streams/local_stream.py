@@ -88,7 +88,7 @@ class LocalStream:
 
     def _may_read(self, stream: Stream) -> bool:
         """Waits for room; False: the caller has gone meanwhile."""
-        while not stream.has_room(_LOOK_S):
+        while not stream.wait_for_capacity(_LOOK_S):
             if self._hang_up.poll(0):
                 return False
         return True

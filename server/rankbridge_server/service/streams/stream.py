@@ -42,7 +42,7 @@ class Stream:
         self._unnumbered = itertools.count(-1, -1)
         # Of those, what has no number: the first is answered first.
         self._in_turn: deque[int] = deque()
-        self._room = threading.Semaphore(MAX_UNDER_WAY)
+        self._capacity = threading.Semaphore(MAX_UNDER_WAY)
         self._beginning = False
         self._ended = False
         self._over = False
@@ -55,23 +55,23 @@ class Stream:
                 if request.WhichOneof("kind") == "withdraw":
                     self._withdraw(request.withdraw)
                     continue
-                self._room.acquire()
+                self._capacity.acquire()
                 if not self._may_begin():
                     break
                 self._begin(request)
         finally:
             self.end()
 
-    def has_room(self, timeout: float) -> bool:
+    def wait_for_capacity(self, timeout: float) -> bool:
         """Whether another call may come, within so many seconds. For whoever reads."""
-        if not self._room.acquire(timeout=timeout):
+        if not self._capacity.acquire(timeout=timeout):
             return False
-        self._room.release()
+        self._capacity.release()
         return True
 
     def answered(self) -> None:
         """An answer has been given: another call may come."""
-        self._room.release()
+        self._capacity.release()
 
     def end(self) -> None:
         """Begin nothing more."""
@@ -89,7 +89,7 @@ class Stream:
         for pending in reversed(under_way):
             pending.withdraw()
         # Who reads may be waiting for room that nobody makes any more.
-        self._room.release()
+        self._capacity.release()
 
     def _may_begin(self) -> bool:
         with self._lock:
@@ -164,6 +164,6 @@ def _taken(rank: Rank, number: int) -> pb.ExecuteResponse:
 
 
 def _response(pending: Pending, number: int) -> pb.ExecuteResponse:
-    response = pending.executed()
+    response = pending.stream_response()
     response.number = number
     return response

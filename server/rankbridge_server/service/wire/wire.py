@@ -68,9 +68,9 @@ def tensor_spec(message: tensor_pb2.TensorSpec, device: str) -> TensorSpec:
     return spec
 
 
-def pack_dtype(it: Dtype) -> dtype_pb2.Dtype.ValueType:
+def pack_dtype(value: Dtype) -> dtype_pb2.Dtype.ValueType:
     """A dtype for the wire."""
-    return dtype_pb2.Dtype.Value(f"DTYPE_{it.name}")
+    return dtype_pb2.Dtype.Value(f"DTYPE_{value.name}")
 
 
 def pack_tensor_spec(spec: TensorSpec) -> tensor_pb2.TensorSpec:
@@ -86,9 +86,9 @@ def init(message: ref_service_pb2.CreateTensorRequest) -> Init:
         case "arange":
             return Arange(message.arange.start, message.arange.step or 1.0)
         case "uniform":
-            it = message.uniform
-            high = 1.0 if it.low == it.high == 0 else it.high
-            return Uniform(it.seed, it.low, high)
+            uniform = message.uniform
+            high = 1.0 if uniform.low == uniform.high == 0 else uniform.high
+            return Uniform(uniform.seed, uniform.low, high)
         case "normal":
             std = message.normal.std if message.normal.HasField("std") else 1.0
             return Normal(message.normal.seed, message.normal.mean, std)
@@ -125,16 +125,16 @@ def pack_group(group: GroupView) -> group_service_pb2.Group:
     )
 
 
-def pack_queue(it: QueueView) -> queue_service_pb2.Queue:
+def pack_queue(queue: QueueView) -> queue_service_pb2.Queue:
     """A queue for the wire."""
     return queue_service_pb2.Queue(
-        name=it.name,
-        group=it.group,
-        writer_rank_in_group=it.writer,
-        reader_ranks_in_group=it.readers,
-        shared_memory_ranks_in_group=it.shared_memory,
-        max_chunk_bytes=it.max_chunk_bytes,
-        max_chunks=it.max_chunks,
+        name=queue.name,
+        group=queue.group,
+        writer_rank_in_group=queue.writer,
+        reader_ranks_in_group=queue.readers,
+        shared_memory_ranks_in_group=queue.shared_memory,
+        max_chunk_bytes=queue.max_chunk_bytes,
+        max_chunks=queue.max_chunks,
     )
 
 

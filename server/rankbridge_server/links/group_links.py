@@ -15,14 +15,14 @@ from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core.admission.admission import Arrival, Notice, Verdict
 from ..core.admission.matching import Match, Post
-from ..core.gang_calls.messages import Letter, Relay, Report
+from ..core.gang_calls.messages import GangMessage, Relay, Report
 from ..core.links import Ended
 from . import wire
 from .link import Link
 from .readers import Readers, Turn
 
 
-class Switch(Protocol):
+class Owner(Protocol):
     """Whose parties these are."""
 
     def look(self, due: float | None) -> None:
@@ -33,15 +33,15 @@ class Switch(Protocol):
         """This link has ended."""
         ...
 
-    def over(self, ended: Ended) -> None:
+    def generation_ended(self, ended: Ended) -> None:
         """The generation is over."""
         ...
 
-    def heard(self, letter: Letter) -> None:
+    def deliver(self, message: GangMessage) -> None:
         """A letter has come."""
         ...
 
-    def noticed(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
+    def deliver_notice(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
         """What is told of the admissions of a group that this rank leads."""
         ...
 
@@ -51,14 +51,14 @@ class Switch(Protocol):
         ...
 
 
-class Party(ABC):
+class GroupLinks(ABC):
     """Links that one thread at a time reads, and a lane that waits: for a verdict, or, at rest, for work."""
 
-    def __init__(self, group: str, switch: Switch, readers: Readers) -> None:
+    def __init__(self, group: str, switch: Owner, readers: Readers) -> None:
         self.group = group
         self.lock = threading.RLock()
         self.turn = Turn()
-        self._switch = switch
+        self._owner = switch
         self._readers = readers
         # Held by the lane while it waits, so that nobody gives back sockets that it reads.
         self._waiting = threading.Lock()
@@ -72,8 +72,8 @@ class Party(ABC):
         self._resting = False
         # Letters in the order in which they came. Whoever reads gives them on, one thread at a time, and without the
         # lock: who holds what an operation needs may be waiting for that.
-        self._letters: deque[Letter] = deque()
-        self._hearing = threading.RLock()
+        self._inbox: deque[GangMessage] = deque()
+        self._delivering = threading.RLock()
         self._wake_out, self._wake_in = socket.socketpair()
         # When it is full, there is word enough for the lane.
         self._wake_in.setblocking(False)
@@ -160,7 +160,7 @@ class Party(ABC):
         Its end is the generation's, unless it said goodbye.
         """
         self._read(link)
-        self._hear()
+        self._deliver_all()
 
     def expire(self) -> float | None:
         """Do what is due; returns when something is due again, if it is."""
@@ -180,11 +180,11 @@ class Party(ABC):
 
     def command(self, number: int, parts: Sequence[bytes]) -> None:
         """Send the others their parts of a gang call."""
-        raise ConnectionError(f"rank {self._switch.rank} does not lead group {self.group!r}")
+        raise ConnectionError(f"rank {self._owner.rank} does not lead group {self.group!r}")
 
     def refuse(self, operation_id: str, verdict: Verdict) -> None:
         """Rule that an operation is not to be."""
-        raise ConnectionError(f"rank {self._switch.rank} does not lead group {self.group!r}")
+        raise ConnectionError(f"rank {self._owner.rank} does not lead group {self.group!r}")
 
     @abstractmethod
     def relay(self, relay: Relay) -> None:
@@ -226,9 +226,9 @@ class Party(ABC):
     def _leave_links(self) -> None:
         """The lane does something else; the lock is held."""
         if self._readers.give_back(self):
-            self._switch.look(None)
+            self._owner.look(None)
         elif (due := self.due()) is not None:
-            self._switch.look(due)
+            self._owner.look(due)
 
     def _read(self, link: Link) -> None:
         try:
@@ -267,12 +267,12 @@ class Party(ABC):
         with suppress(OSError):
             self._wake_in.send(b"x")
 
-    def _hear(self) -> None:
+    def _deliver_all(self) -> None:
         """Give on the letters that have come. The lock is not held."""
-        while self._letters:
-            with self._hearing:
-                if self._letters:
-                    self._switch.heard(self._letters.popleft())
+        while self._inbox:
+            with self._delivering:
+                if self._inbox:
+                    self._owner.deliver(self._inbox.popleft())
 
     def _take(self, link: Link, body: bytes) -> None:
         self._handle(link, wire.parse(body))
@@ -280,7 +280,7 @@ class Party(ABC):
     def _handle(self, link: Link, frame: pb.Frame) -> None:
         kind = frame.WhichOneof("kind")
         if kind == "abort":
-            self._switch.over(wire.ended_of(frame.abort))
+            self._owner.generation_ended(wire.ended_of(frame.abort))
         elif kind == "goodbye":
             link.leaving = True
         elif kind == "relay":
@@ -289,7 +289,7 @@ class Party(ABC):
             raise ValueError(f"a frame of kind {kind} at the wrong time")
 
     def _relayed(self, relay: Relay) -> None:
-        self._letters.append(relay)
+        self._inbox.append(relay)
 
     def _settle(self, sequence: int, operation_id: str, verdict: Verdict) -> bool:
         expected = self._expected
@@ -314,13 +314,13 @@ class Party(ABC):
         with self.lock:
             if self._alive.pop(link.fileno(), None) is None:
                 return
-        self._switch.forget(link)
+        self._owner.forget(link)
         if link.leaving or self._closed:
             self._closed = self._closed or "its group has ended"
             self._rouse()
             self._give_back()
         else:
-            self._switch.over(Ended(link.rank or 0, True, reason))
+            self._owner.generation_ended(Ended(link.rank or 0, True, reason))
 
     def _broken(self, link: Link, error: OSError) -> None:
         # What the other side said before it hung up tells more than that it did. Who reads this link sees its end.
