@@ -63,12 +63,10 @@ class Channels:
         Raises:
             RankBridgeError: It failed.
         """
-        if self.closed:
-            raise call.refused()
         steps = self._steps(call)
         if steps is not None:
             return self.uninterrupted.safely(steps.run, steps.cancel)
-        pending = Pending(self, call)
+        pending = self._made_for(call)
         try:
             self._begin([pending])
             return pending.result()
@@ -77,14 +75,12 @@ class Channels:
             raise
 
     def start(self, call: Call[T]) -> Pending[T]:
-        """Sends a call and returns at once.
+        """Sends a call and returns at once. What interrupts that cancels the call.
 
         Raises:
             CallCancelledError: The gang is closed.
         """
-        if self.closed:
-            raise call.refused()
-        pending = Pending(self, call)
+        pending = self._made_for(call)
         try:
             self._begin([pending])
         except BaseException:
@@ -138,9 +134,7 @@ class Channels:
         Raises:
             CallCancelledError: The gang is closed.
         """
-        if self.closed:
-            raise call.refused()
-        pending = Pending(self, call, ordered=True)
+        pending = self._made_for(call, ordered=True)
         with self.failures(call):
             while stream is None or not pending._send_by(stream):
                 stream = self._stream(call.rank)
@@ -194,6 +188,11 @@ class Channels:
                 raise
             raise told from error
 
+    def _made_for(self, call: Call[T], *, ordered: bool = False) -> Pending[T]:
+        if self.closed:
+            raise call.refused()
+        return Pending(self, call, ordered=ordered)
+
     def _each(self, calls: Sequence[Call[T]]) -> list[Outcome[T]]:
         pendings = [Pending(self, call) for call in calls]
         try:
@@ -207,11 +206,13 @@ class Channels:
     def _begin(self, pendings: Sequence[Pending[Any]]) -> None:
         alone: list[Pending[Any]] = []
         for it in pendings:
+            if it._begin():
+                continue
             steps = self._steps(it._call)
-            if steps is not None:
-                it._carry(steps)
-            elif not it._begin():
+            if steps is None:
                 alone.append(it)
+            else:
+                it._carry(steps)
         if alone:
             self.uninterrupted.safely(lambda: _go_alone(alone))
 
