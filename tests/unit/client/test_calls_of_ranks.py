@@ -11,6 +11,7 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
+from tests.unit.client.fronts import connected
 from tests.unit.client.sidecars import WAIT, SidecarGang
 
 import rankbridge
@@ -21,6 +22,12 @@ from rankbridge.v1 import gang_service_pb2 as gang_pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
 
 SIZE = 4
+
+
+@pytest.fixture
+def gang(front: str, sidecars: SidecarGang) -> Iterator[Any]:
+    with connected(front, sidecars.endpoints(), timeout=20, calls="ranks") as it:
+        yield it
 
 
 @pytest.fixture
