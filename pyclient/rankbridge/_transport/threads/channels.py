@@ -11,13 +11,13 @@ import grpc
 from rankbridge._plan.calls import Call, Shape
 from rankbridge._plan.gang_calls import Joined, going_out
 from rankbridge._plan.gang_core import all_values
-from rankbridge._transport.framing import EXECUTE
+from rankbridge._transport.channels import ChannelsCore
+from rankbridge._transport.local import LocalStreams
 from rankbridge._transport.pending import meaning
 from rankbridge._transport.shared_memory import SharedMemory, Steps
-from rankbridge._transport.streams import RankStream, Streams
-from rankbridge._transport.targets import CHANNEL_OPTIONS
+from rankbridge._transport.streams import RankStream
 from rankbridge._transport.threads.grpc_stream import GrpcStream
-from rankbridge._transport.threads.local_stream import LocalStreams
+from rankbridge._transport.threads.local_stream import LocalStream
 from rankbridge._transport.threads.pending import Pending
 from rankbridge._transport.threads.steps import InSteps
 from rankbridge._transport.threads.uninterrupted import Uninterrupted
@@ -28,7 +28,7 @@ T = TypeVar("T")
 __all__ = ["Channels"]
 
 
-class Channels:
+class Channels(ChannelsCore):
     """One channel to each rank, and one stream.
 
     Attributes:
@@ -46,16 +46,9 @@ class Channels:
         shared: SharedMemory | None = None,
     ) -> None:
         """Makes the channels; nothing is connected before the first call. `shared`: memory for large tensors."""
-        self.shared = shared
-        self.targets = tuple(targets)
-        self._tls = tls
-        self._channels = [self._made(target) for target in targets]
-        self._callables: dict[tuple[int, str], Any] = {}
-        self.streams: Streams[RankStream] = Streams(self._stream)
-        # What speaks TLS is asked by gRPC alone.
-        self._local = LocalStreams(() if tls is not None else self.targets)
+        super().__init__(grpc, targets, tls, shared)
+        self._local = LocalStreams(self._local_targets, LocalStream)
         self.uninterrupted = Uninterrupted()
-        self.closed = False
 
     def run(self, call: Call[T]) -> T:
         """Sends a call and waits for its end. What interrupts the waiting cancels the call.
@@ -158,25 +151,6 @@ class Channels:
         if self.shared is not None:
             self.shared.close()
 
-    def callable(self, call: Call[T]) -> Any:
-        """Gives what grpcio sends a call with.
-
-        Raises:
-            CallCancelledError: The gang is closed.
-        """
-        if self.closed:
-            raise call.refused()
-        key = (call.rank, call.path)
-        found = self._callables.get(key)
-        if found is None:
-            channel = self._channels[call.rank]
-            found = self._callables[key] = {
-                Shape.UNARY: channel.unary_unary,
-                Shape.UPLOAD: channel.stream_unary,
-                Shape.DOWNLOAD: channel.unary_stream,
-            }[call.shape](call.path)
-        return found
-
     @contextlib.contextmanager
     def failures(self, call: Call[T]) -> Iterator[None]:
         """Raises what a call raises in place of what grpcio does."""
@@ -225,12 +199,7 @@ class Channels:
     def _stream(self, rank: int) -> RankStream:
         # An interruption halfway would leave a connection that nobody knows.
         local = self.uninterrupted.safely(lambda: self._local.open(rank))
-        return local or GrpcStream(self._channels[rank].stream_stream(EXECUTE))
-
-    def _made(self, target: str) -> grpc.Channel:
-        if self._tls is None:
-            return grpc.insecure_channel(target, CHANNEL_OPTIONS)
-        return grpc.secure_channel(target, self._tls, CHANNEL_OPTIONS)
+        return local or GrpcStream(self._executing(rank))
 
     def _close_channels(self) -> None:
         for channel in self._channels:
