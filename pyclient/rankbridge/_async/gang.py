@@ -73,7 +73,7 @@ async def aconnect(
     session: bool = True,
     lease: float | None = LEASE,
     timeout: float = 30.0,
-    calls: Calls = "ranks",
+    calls: Calls = "gang",
     shared_memory: bool = True,
 ) -> AsyncGang:
     """Connects to every rank of a gang.
@@ -88,8 +88,8 @@ async def aconnect(
             are renewed in the background, three times in that time, as long as the gang is open. None or 0: until
             they are closed, however long that takes.
         timeout: Default longest time of a call, in seconds.
-        calls: How collectives are called: "ranks", each rank at once; or "gang", as one call to one rank, which passes
-            it on. `calls` of a single call tells otherwise.
+        calls: How collectives are called: "gang", as one call to one rank, which passes it on; or "ranks", each rank
+            at once. `calls` of a single call tells otherwise.
         shared_memory: True: large tensors come from ranks at unix sockets, and go to them, by memory that both share,
             where that is possible; ``AsyncRank.transfers`` counts them. An array that was fetched so lies in that
             memory, and is the caller's own. False, and without a session: always over gRPC.
@@ -157,7 +157,7 @@ class AsyncGang(AsyncGangFront):
         session_id: str,
         lease: float | None,
         timeout: float,
-        calls: Calls = "ranks",
+        calls: Calls = "gang",
     ) -> None:
         """Made by ``aconnect``."""
         super().__init__(targets, session_id=session_id, lease=lease, timeout=timeout, calls=calls)

@@ -1,4 +1,4 @@
-"""One call on one rank, before it is sent: bytes out, bytes in, no I/O."""
+"""One call on one rank, before it is sent: what goes out, how the answer is read, no I/O."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from google.protobuf.message import DecodeError, Message
 
 from rankbridge._plan.failures import error_from_rpc
 from rankbridge.errors import CallCancelledError, ProtocolError, RankBridgeError, UnavailableError
+from rankbridge.v1.gang_service_pb2 import ExecuteRequest
 from rankbridge.v1.operation_service_pb2 import Operation
 
 T = TypeVar("T")
@@ -68,6 +69,7 @@ class Call(Generic[T]):
     Attributes:
         kind: What is called, for example "all_reduce" or "get".
         operation: This rank's part of an operation of a group. None: the call is none.
+        gang_call: For a gang call: the request of a stream, with all members' parts.
         path: The RPC's path, for example "/rankbridge.v1.RefService/GetTensor".
         rank: Rank in the gang that is called.
         group: Name of the group, or empty.
@@ -78,15 +80,17 @@ class Call(Generic[T]):
         begun: True: the operation was begun by an earlier call. That this one is not delivered leaves open what
             became of it.
         shape: Which sides are streams.
-        request: The request, serialized. Unused for an operation and for an upload.
+        request: The request, serialized. Unused for an operation, a gang call and an upload.
         messages: For an upload: makes the request's messages.
-        read: For all but a download: makes the result of the response's bytes, or raises its error.
+        read: For all but a download: makes the result of the response's bytes, or of the message that a stream brings
+            (``OperationResult``, of a gang call ``ExecuteResponse``), or raises its error.
         reader: For a download: makes a collector of the response's messages.
         transfer: How it may be done by shared memory instead.
     """
 
     kind: str
     operation: Operation | None = None
+    gang_call: ExecuteRequest | None = None
     path: str
     rank: int
     group: str = ""
@@ -97,13 +101,15 @@ class Call(Generic[T]):
     shape: Shape = Shape.UNARY
     request: bytes = b""
     messages: Callable[[], Iterator[bytes]] = lambda: iter(())
-    read: Callable[[bytes], T] | None = None
+    read: Callable[[Any], T] | None = None
     reader: Callable[[], Reader[T]] | None = None
     transfer: Transfer[T] | None = None
 
     @property
     def body(self) -> bytes:
         """Gives the request of the RPC, serialized."""
+        if self.gang_call is not None:
+            return self.gang_call.call.SerializeToString()
         if self.operation is None:
             return self.request
         part: Message = getattr(self.operation, self.kind)
@@ -124,8 +130,8 @@ class Call(Generic[T]):
         """Gives grpcio's options beside the request."""
         return {"timeout": self.deadline, "wait_for_ready": self.wait_for_ready}
 
-    def result(self, response: bytes) -> T:
-        """Makes the result of a unary response.
+    def result(self, response: bytes | Message) -> T:
+        """Makes the result of a response.
 
         Raises:
             RankBridgeError: The response says so, or cannot be understood (``ProtocolError``).
@@ -199,11 +205,12 @@ class Call(Generic[T]):
         try:
             return function(*args)
         except DecodeError as error:
-            raise self._misunderstood(ProtocolError(f"the answer is no message: {error}")) from error
+            raise self.misunderstood(ProtocolError(f"the answer is no message: {error}")) from error
         except ProtocolError as error:
-            raise self._misunderstood(error) from error
+            raise self.misunderstood(error) from error
 
-    def _misunderstood(self, error: ProtocolError) -> ProtocolError:
+    def misunderstood(self, error: ProtocolError) -> ProtocolError:
+        """Makes the exception of a call whose answer was not understood."""
         return ProtocolError(
             error.message,
             indefinite=True,

@@ -25,7 +25,7 @@ def requested(operation: str, given: Any = None, **options: Any) -> gang_service
     gang, build = declared.gang(), ops.find_operation(operation)
     calls = ops_calls(gang, operation, build, given, options)
     gang_call = joined(calls)
-    return gang_service_pb2.CallRequest.FromString(gang_call.call.request) if gang_call else None
+    return gang_service_pb2.CallRequest.FromString(gang_call.call.body) if gang_call else None
 
 
 def ops_calls(gang: Any, operation: str, build: Any, given: Any, options: dict[str, Any]) -> Any:

@@ -218,14 +218,15 @@ def checked_sizes(name: str, sizes: Iterable[int] | None) -> Sequence[int]:
     return listed
 
 
-def outcome_of(response: type[Message], convert: Callable[[Any], T]) -> Callable[[bytes], T]:
-    """Makes the reader of a response that is a oneof of a value and an error.
+def outcome_of(response: type[Message], convert: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Makes the reader of a response that is a oneof of a value and an error, serialized or as a message.
 
-    The reader raises the error, ``ProtocolError`` if nothing is set, and ``DecodeError`` if it is no message.
+    That of any operation may be an ``OperationResult``, which has the same fields. The reader raises the error,
+    ``ProtocolError`` if nothing is set, and ``DecodeError`` if it is no message.
     """
 
-    def read(data: bytes) -> T:
-        message: Any = response.FromString(data)
+    def read(data: Any) -> T:
+        message: Any = response.FromString(data) if isinstance(data, bytes) else data
         match message.WhichOneof("outcome"):
             case None:
                 raise ProtocolError(f"{response.DESCRIPTOR.name} with nothing set", expected="an outcome")
