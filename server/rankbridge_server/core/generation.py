@@ -32,7 +32,7 @@ class _Job:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parcel:
+class _PostedTransfer:
     """A point-to-point operation whose post is with the leader."""
 
     group: Group
@@ -98,7 +98,7 @@ class Generation:
             self._announced = True
             self._events.add(Kind.FORMED, self.rank, self.number, formed)
             if self._error is not None:
-                self._tell_end(self._error)
+                self._publish_end(self._error)
 
     def add_notice(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
         """Tell of the admissions of a group whose first rank this is."""
@@ -129,7 +129,7 @@ class Generation:
                 raise BridgeError(self._error.failure)
             self._groups[group.name] = group
         if group.membership is not None:
-            group.membership.lane.rest_with(self._links.rest(group.name))
+            group.membership.lane.wait_with(self._links.idle_wait(group.name))
 
     def remove(self, name: str) -> None:
         """Forget a group and close it in the background."""
@@ -196,12 +196,12 @@ class Generation:
         """The same for a transfer that is not one of the pending operations: nobody ends it with the generation."""
         number = membership.next_post()
         post = transfer.post._replace(number=number, timeout=max(task.remaining, 0.001))
-        parcel = _Parcel(group, membership, operation, transfer, post, task)
+        posted = _PostedTransfer(group, membership, operation, transfer, post, task)
         if self._error is not None:
             raise BridgeError(self._error.failure)
         task.enter(Phase.ADMISSION)
         try:
-            self._links.post(group.name, post, lambda match: self._answered(parcel, match))
+            self._links.post(group.name, post, lambda match: self._on_match(posted, match))
         except OSError as error:
             task.fail(self._error or BridgeError.of(ErrorCode.ABORTED, str(error)))
             transfer.abandon()
@@ -233,7 +233,7 @@ class Generation:
             self._error = error
             self._ended.notify_all()
             if self._announced:
-                self._tell_end(error)
+                self._publish_end(error)
             pending = list(self._pending)
             groups = list(self._groups.values())
             waiters, self._waiters = list(self._waiters.values()), {}
@@ -255,7 +255,7 @@ class Generation:
         if self.end(BridgeError.of(code, message, ranks=(detail,)), ended) and ended.lost:
             self._lost()
 
-    def _tell_end(self, error: BridgeError) -> None:
+    def _publish_end(self, error: BridgeError) -> None:
         place = Place(rank=self.rank, generation=self.number)
         self._events.add(Kind.OVER, self.rank, self.number, error.at(place).failure)
 
@@ -287,44 +287,44 @@ class Generation:
         finally:
             job.plan.abandon()
 
-    def _answered(self, parcel: _Parcel, match: Match | None) -> None:
+    def _on_match(self, posted: _PostedTransfer, match: Match | None) -> None:
         """The leader's word on a post; None: its group has ended. Called by whoever reads the links: must be quick."""
         if match is not None and match.ruling is Ruling.GO:
             # Also when its caller was told meanwhile that it failed: the other end moves data.
-            parcel.task.enter(Phase.DATA)
+            posted.task.enter(Phase.DATA)
             met = match
-            if parcel.membership.courier.add(lambda: self._transfer(parcel, met)):
+            if posted.membership.courier.add(lambda: self._transfer(posted, met)):
                 return
             match = None
-        me = parcel.membership.rank_in_group
-        parcel.task.fail(unmatched(match, parcel.post, parcel.operation, parcel.group, me))
-        parcel.transfer.abandon()
+        me = posted.membership.rank_in_group
+        posted.task.fail(unmatched(match, posted.post, posted.operation, posted.group, me))
+        posted.transfer.abandon()
 
-    def _transfer(self, parcel: _Parcel, match: Match) -> None:
+    def _transfer(self, posted: _PostedTransfer, match: Match) -> None:
         try:
             meeting = Meeting(
-                parcel.membership.coordinator, self._data_timeout, match.transfer, match.peer, match.payload
+                posted.membership.coordinator, self._data_timeout, match.transfer, match.peer, match.payload
             )
-            parcel.task.commit(parcel.transfer.run(meeting))
+            posted.task.commit(posted.transfer.run(meeting))
         except BridgeError as error:
             if error.failure.code is not ErrorCode.BACKEND_FAILED:
-                parcel.task.fail(error)
+                posted.task.fail(error)
             elif self._is_over_soon():
                 # It is not one of the pending operations, perhaps, and was not told.
-                parcel.task.fail(self._over())
+                posted.task.fail(self._over())
             else:
-                parcel.task.fail(error)
-                self._break_unless_ended(parcel, str(error))
+                posted.task.fail(error)
+                self._break_unless_ended(posted, str(error))
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
-            parcel.task.fail(BridgeError.of(ErrorCode.INTERNAL, what, indefinite=True))
-            self._break_unless_ended(parcel, what)
+            posted.task.fail(BridgeError.of(ErrorCode.INTERNAL, what, indefinite=True))
+            self._break_unless_ended(posted, what)
         finally:
-            parcel.transfer.abandon()
+            posted.transfer.abandon()
 
-    def _break_unless_ended(self, parcel: _Parcel, reason: str) -> None:
-        if self.get(parcel.group.name) is parcel.group:
-            self._break(parcel.operation, parcel.group, reason)
+    def _break_unless_ended(self, posted: _PostedTransfer, reason: str) -> None:
+        if self.get(posted.group.name) is posted.group:
+            self._break(posted.operation, posted.group, reason)
 
     def _enter(self, job: _Job) -> None:
         contract = f"{job.operation} {job.plan.terms}".rstrip()

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from .links import Rest
+from .links import IdleWait
 
 
 class Lane:
@@ -16,14 +16,14 @@ class Lane:
     def __init__(self, name: str) -> None:
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._first: deque[Callable[[], None]] = deque()
-        self._rest: Rest | None = None
+        self._idle_wait: IdleWait | None = None
         self._thread = threading.Thread(target=self._run, name=f"lane:{name}", daemon=True)
         self._thread.start()
 
-    def rest_with(self, rest: Rest | None) -> None:
+    def wait_with(self, idle_wait: IdleWait | None) -> None:
         """Say how it waits for jobs, before the first. None: for them alone."""
-        if rest is not None:
-            self._rest = rest
+        if idle_wait is not None:
+            self._idle_wait = idle_wait
             self.add(_nothing)
 
     def add(self, job: Callable[[], None], first: bool = False) -> None:
@@ -44,9 +44,9 @@ class Lane:
     def _put(self, job: Callable[[], None] | None) -> None:
         self._jobs.put(job)
         # The lane itself may stop resting meanwhile.
-        rest = self._rest
-        if rest is not None:
-            rest.rouse()
+        idle_wait = self._idle_wait
+        if idle_wait is not None:
+            idle_wait.wake_lane()
 
     def _run(self) -> None:
         while (job := self._next()) is not None:
@@ -55,8 +55,8 @@ class Lane:
     def _next(self) -> Callable[[], None] | None:
         if self._first:
             return self._first.popleft()
-        if self._rest is not None and self._jobs.empty() and not self._rest.wait(self._has_job):
-            self._rest = None
+        if self._idle_wait is not None and self._jobs.empty() and not self._idle_wait.wait(self._has_job):
+            self._idle_wait = None
         return self._jobs.get()
 
     def _has_job(self) -> bool:

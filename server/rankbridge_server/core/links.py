@@ -20,14 +20,14 @@ class Ended:
     reason: str
 
 
-class Rest(Protocol):
+class IdleWait(Protocol):
     """How a lane that has nothing to do waits for work: it reads its group's links meanwhile."""
 
     def wait(self, has_work: Callable[[], bool]) -> bool:
-        """Wait until `rouse` is called and there is work; False when the links are closed: then wait elsewhere."""
+        """Wait until `wake_lane` is called and there is work; False when the links are closed: then wait elsewhere."""
         ...
 
-    def rouse(self) -> None:
+    def wake_lane(self) -> None:
         """There is work, or the lane has been closed. Any thread may say so."""
         ...
 
@@ -52,7 +52,7 @@ class Links(Protocol):
         """
         ...
 
-    def rest(self, group: str) -> Rest | None:
+    def idle_wait(self, group: str) -> IdleWait | None:
         """How the lane of a group waits for work; None: as any lane does."""
         ...
 

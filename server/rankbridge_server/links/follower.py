@@ -19,8 +19,8 @@ from .readers import Readers
 class Follower(GroupLinks):
     """Has one link, to the leader. All but work for its lane comes on that link."""
 
-    def __init__(self, group: str, switch: Owner, readers: Readers) -> None:
-        super().__init__(group, switch, readers)
+    def __init__(self, group: str, owner: Owner, readers: Readers) -> None:
+        super().__init__(group, owner, readers)
         self._poll = select.poll()
         self._poll.register(self._wake_out, select.POLLIN)
 
@@ -77,7 +77,7 @@ class Follower(GroupLinks):
             raise ConnectionError(self._closed or str(error)) from error
         self._deliver_all()
 
-    def _rest(self) -> None:
+    def _idle(self) -> None:
         (link,) = self._links
         for fileno, _ in self._poll.poll():
             if fileno == self._wake_out.fileno():
@@ -85,9 +85,9 @@ class Follower(GroupLinks):
             else:
                 self.receive(link)
 
-    def _rouse(self) -> None:
+    def _wake_lane(self) -> None:
         # A lane that waits for a verdict sees when the link is shut.
-        if self._resting:
+        if self._is_idle:
             self._wake()
 
     def _lost(self, link: Link, reason: str) -> None:

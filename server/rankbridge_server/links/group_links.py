@@ -25,7 +25,7 @@ from .readers import Readers, Turn
 class Owner(Protocol):
     """Whose parties these are."""
 
-    def look(self, due: float | None) -> None:
+    def wake_before(self, due: float | None) -> None:
         """Have the links thread look again, if it would not before `due`; None: at once."""
         ...
 
@@ -54,11 +54,11 @@ class Owner(Protocol):
 class GroupLinks(ABC):
     """Links that one thread at a time reads, and a lane that waits: for a verdict, or, at rest, for work."""
 
-    def __init__(self, group: str, switch: Owner, readers: Readers) -> None:
+    def __init__(self, group: str, owner: Owner, readers: Readers) -> None:
         self.group = group
         self.lock = threading.RLock()
         self.turn = Turn()
-        self._owner = switch
+        self._owner = owner
         self._readers = readers
         # Held by the lane while it waits, so that nobody gives back sockets that it reads.
         self._waiting = threading.Lock()
@@ -69,7 +69,7 @@ class GroupLinks(ABC):
         self._closed = ""
         self._parted = False
         self._posts: dict[int, Callable[[Match | None], None]] = {}
-        self._resting = False
+        self._is_idle = False
         # Letters in the order in which they came. Whoever reads gives them on, one thread at a time, and without the
         # lock: who holds what an operation needs may be waiting for that.
         self._inbox: deque[GangMessage] = deque()
@@ -122,10 +122,10 @@ class GroupLinks(ABC):
         with self._waiting:
             with self.lock:
                 self._readers.take(self)
-                self._resting = True
+                self._is_idle = True
             while not self._closed and not has_work():
-                self._rest()
-            self._resting = False
+                self._idle()
+            self._is_idle = False
             with self.lock:
                 if self._closed:
                     self.turn.lane = 0
@@ -136,9 +136,9 @@ class GroupLinks(ABC):
             self._give_back()
         return not self._closed
 
-    def rouse(self) -> None:
+    def wake_lane(self) -> None:
         """There is work for the lane."""
-        if self._resting and self.turn.lane != threading.get_ident():
+        if self._is_idle and self.turn.lane != threading.get_ident():
             self._wake()
 
     def post(self, post: Post, answered: Callable[[Match | None], None]) -> None:
@@ -200,7 +200,7 @@ class GroupLinks(ABC):
         for link in self.links:
             link.shut()
         self._drop_posts()
-        self._rouse()
+        self._wake_lane()
 
     def part(self) -> None:
         """The group has ended: say goodbye on every link. Each is given back when the other side has parted too."""
@@ -212,7 +212,7 @@ class GroupLinks(ABC):
                     # Wakes the lane, which then is the one to see the link's end.
                     link.shut()
         self._drop_posts()
-        self._rouse()
+        self._wake_lane()
         self._give_back()
 
     def dispose(self) -> None:
@@ -226,9 +226,9 @@ class GroupLinks(ABC):
     def _leave_links(self) -> None:
         """The lane does something else; the lock is held."""
         if self._readers.give_back(self):
-            self._owner.look(None)
+            self._owner.wake_before(None)
         elif (due := self.due()) is not None:
-            self._owner.look(due)
+            self._owner.wake_before(due)
 
     def _read(self, link: Link) -> None:
         try:
@@ -255,10 +255,10 @@ class GroupLinks(ABC):
         """Wait until something has come, and act on it. Raises TimeoutError at `end`."""
 
     @abstractmethod
-    def _rest(self) -> None:
+    def _idle(self) -> None:
         """Wait until something has come, and act on it, or until `_wake`."""
 
-    def _rouse(self) -> None:
+    def _wake_lane(self) -> None:
         """Let the lane look again; it may not be there."""
         self._wake()
 
@@ -317,7 +317,7 @@ class GroupLinks(ABC):
         self._owner.forget(link)
         if link.leaving or self._closed:
             self._closed = self._closed or "its group has ended"
-            self._rouse()
+            self._wake_lane()
             self._give_back()
         else:
             self._owner.generation_ended(Ended(link.rank or 0, True, reason))

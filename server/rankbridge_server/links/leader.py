@@ -25,9 +25,9 @@ class Leader(GroupLinks):
     """
 
     def __init__(
-        self, group: str, switch: Owner, readers: Readers, ranks: Sequence[int], patience: float
+        self, group: str, owner: Owner, readers: Readers, ranks: Sequence[int], patience: float
     ) -> None:
-        super().__init__(group, switch, readers)
+        super().__init__(group, owner, readers)
         self.ranks = tuple(ranks)
         self._admission = Admission(len(ranks), patience, self._noticed)
         self._matching = Matching(len(ranks))
@@ -51,7 +51,7 @@ class Leader(GroupLinks):
             self._poll.register(link, select.POLLIN)
             super().attach(link)
         # A lane that is polling does not see it yet.
-        self._rouse()
+        self._wake_lane()
 
     def expire(self) -> float | None:
         """Rule on what is overdue."""
@@ -126,7 +126,7 @@ class Leader(GroupLinks):
         if not self._look(end) and self._verdict is None and time.monotonic() >= end:
             raise TimeoutError(f"no verdict on {self._expected}")
 
-    def _rest(self) -> None:
+    def _idle(self) -> None:
         self._look(math.inf)
 
     def _look(self, end: float) -> bool:
@@ -153,9 +153,9 @@ class Leader(GroupLinks):
         due = self.due()
         # Whoever waits for links has a deadline that was made before this post.
         if due is not None and (before is None or due < before):
-            self._owner.look(due)
+            self._owner.wake_before(due)
             if self.turn.lane and not self.turn.is_mine():
-                self._rouse()
+                self._wake_lane()
 
     def _answer(self, answers: Sequence[Answer]) -> None:
         for place, number, match in answers:
@@ -233,7 +233,7 @@ class Leader(GroupLinks):
                 arrival = reply.arrival
                 settled = self._settle(arrival.sequence, arrival.operation_id, reply.verdict)
                 if settled and not self.turn.is_mine():
-                    self._rouse()
+                    self._wake_lane()
 
     def _pack(self, reply: Reply) -> bytes:
         if reply.verdict is not GO:

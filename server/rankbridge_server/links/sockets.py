@@ -18,7 +18,7 @@ from ..core.admission.admission import Arrival, Notice, Verdict
 from ..core.admission.matching import Match, Post
 from ..core.gang_calls.messages import GangMessage, Relay, Report
 from ..core.groups.group import WORLD
-from ..core.links import Ended, Links, Rest
+from ..core.links import Ended, IdleWait, Links
 from . import wire
 from .follower import Follower
 from .group_links import GroupLinks
@@ -124,7 +124,7 @@ class SocketLinks:
         """Deliver notices of admissions to `deliver`."""
         self._on_notice = deliver
 
-    def rest(self, group: str) -> Rest | None:
+    def idle_wait(self, group: str) -> IdleWait | None:
         """A lane that waits for work reads its group's links."""
         return self._groups.get(group)
 
@@ -212,7 +212,7 @@ class SocketLinks:
 
     # What parties ask of whoever else reads their links.
 
-    def look(self, due: float | None) -> None:
+    def wake_before(self, due: float | None) -> None:
         """Wake the thread, unless it looks before `due` anyway."""
         if due is None or due < self._next_look:
             self._wake()

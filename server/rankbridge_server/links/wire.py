@@ -23,17 +23,17 @@ class Frames:
     """Cuts a stream of bytes into frames."""
 
     def __init__(self) -> None:
-        self._rest = bytearray()
+        self._incomplete = bytearray()
         self._needed = _LENGTH
 
     def feed(self, data: bytes) -> list[bytes]:
         """The frames that `data` completes, without their lengths. Raises ValueError for one that is too long."""
-        if self._rest:
-            self._rest += data
-            if len(self._rest) < self._needed:
+        if self._incomplete:
+            self._incomplete += data
+            if len(self._incomplete) < self._needed:
                 return []
-            data = bytes(self._rest)
-            self._rest.clear()
+            data = bytes(self._incomplete)
+            self._incomplete.clear()
         frames = []
         start = 0
         while len(data) - start >= _LENGTH:
@@ -49,7 +49,7 @@ class Frames:
         else:
             self._needed = _LENGTH
         if start < len(data):
-            self._rest += data[start:]
+            self._incomplete += data[start:]
         return frames
 
 

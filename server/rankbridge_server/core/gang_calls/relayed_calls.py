@@ -45,7 +45,7 @@ class _Caller:
         self._gone = False
         self._withdraw: Callable[[], None] | None = None
 
-    def leave(self, withdraw: Callable[[], None]) -> None:
+    def on_gone(self, withdraw: Callable[[], None]) -> None:
         """Say what is to be done when it has gone."""
         with self._lock:
             self._withdraw = withdraw
@@ -53,7 +53,7 @@ class _Caller:
         if gone:
             withdraw()
 
-    def go(self) -> None:
+    def set_gone(self) -> None:
         """It has gone."""
         with self._lock:
             self._gone = True
@@ -113,7 +113,7 @@ class RelayedCalls:
         else:
             known = self._callers.get(key)
             if known is not None:
-                known.go()
+                known.set_gone()
 
     def _forget(self, generation: Generation, number: int, answer: Future[bytes]) -> None:
         del self._answers[number]
@@ -128,7 +128,7 @@ class RelayedCalls:
 
     def _begin_here(self, generation: Generation, relay: Relay, caller: _Caller) -> None:
         asked = self._begin(relay.body)
-        caller.leave(asked.withdraw)
+        caller.on_gone(asked.withdraw)
 
         def answer() -> None:
             self._courier.add(lambda: self._answer(generation, relay, asked))
