@@ -541,7 +541,7 @@ class TestSharedMemory:
             raise OSError("no memory")
 
         with monkeypatch.context() as patch:
-            patch.setattr(writing, "Parcel", fails)
+            patch.setattr(writing, "ValueFile", fails)
             it = failure(put(gang, bytes(11)))
         assert (it.code, it.indefinite) == (ErrorCode.RESOURCE_EXHAUSTED, False)
         put(gang, b"next").wait()
@@ -558,7 +558,7 @@ class TestSharedMemory:
             raise OSError("no file descriptors")
 
         with monkeypatch.context() as patch:
-            patch.setattr(reading, "unpack_parcel", fails)
+            patch.setattr(reading, "read_value_file", fails)
             it = failure(get(gang, 1))
         assert (it.code, "no file descriptors" in it.message) == (ErrorCode.ABORTED, True)
         assert failure(get(gang, 1)).code is ErrorCode.ABORTED
@@ -576,7 +576,7 @@ class TestSharedMemory:
             return Waker()
 
         with monkeypatch.context() as patch:
-            patch.setattr(operations, "Bell", fails_once)
+            patch.setattr(operations, "Waker", fails_once)
             outcomes: Sequence[Any] = gang.run(NEW_QUEUE, [NewQueue("q", 0)] * 3)
         for outcome in outcomes:
             assert isinstance(outcome, BridgeError)
