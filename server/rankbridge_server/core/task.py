@@ -186,7 +186,9 @@ class Task:
         """
         with self._lock:
             if self._phase is Phase.CHECK:
-                self._fail(_late("the operation was queued behind others, and was withdrawn", indefinite=False))
+                self._fail(
+                    _late("the operation was queued behind others, and was withdrawn", indefinite=False)
+                )
             return VERDICT_GRACE if self._phase is Phase.ADMISSION and not self.done else 0.0
 
     def outcome(self, timeout: float = 0.0) -> Outcome:
@@ -235,7 +237,9 @@ def cancelled(why: str) -> BridgeError:
 
 
 def _late(what: str, *, indefinite: bool) -> BridgeError:
-    return BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, f"the timeout has passed: {what}", indefinite=indefinite)
+    return BridgeError.of(
+        ErrorCode.DEADLINE_EXCEEDED, f"the timeout has passed: {what}", indefinite=indefinite
+    )
 
 
 def failure_of(error: BaseException) -> Failure:

@@ -69,12 +69,12 @@ class WireParts:
         return operations[0] == operations[1]
 
     def result(self, outcome: Outcome) -> bytes:
-        """What an operation gave, as an outcome."""
+        """The serialized result of an operation that has succeeded."""
         # What is done in place gives the same ref again and again, and much gives none.
         return _packed_again(outcome) if outcome is None or isinstance(outcome, Ref) else _packed(outcome)
 
     def failure(self, failure: Failure) -> bytes:
-        """A failure as an outcome."""
+        """The serialized result of an operation that has failed."""
         return operation_pb.OperationResult(error=wire.pack_error(failure)).SerializeToString()
 
     def call(self, request: bytes) -> PendingGangCall:
@@ -125,7 +125,7 @@ class PendingGangCall(Pending):
         self._withdraw()
 
     def then(self, callback: Callable[[], None]) -> None:
-        """Calls `callback`, which must be quick, when the response is there."""
+        """Calls `callback`, which must be quick, when the response is ready."""
         self._future.add_done_callback(lambda _: callback())
 
     def stream_response(self) -> pb.ExecuteResponse:

@@ -137,7 +137,7 @@ class _NewQueuePlan:
         return lambda: self._install(setup)
 
     def abandon(self) -> None:
-        """Let go of what was not installed."""
+        """Releases everything that was not installed."""
         if self._setup is not None:
             self._setup.close()
         if self._waker is not None:

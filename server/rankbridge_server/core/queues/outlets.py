@@ -56,7 +56,7 @@ class Outlet(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of everything."""
+        """Releases everything."""
 
 
 class NearOutlet(Outlet):

@@ -75,7 +75,7 @@ class SharedMemorySetup:
         self._keep()
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Releases everything."""
         self._close_listener()
         for connection in self.connections.values():
             connection.close()

@@ -53,7 +53,7 @@ class Refill(Cell):
         return self.ref
 
     def give_back(self) -> None:
-        """Nothing was set aside."""
+        """Nothing is reserved."""
 
 
 @dataclass(frozen=True, slots=True)
