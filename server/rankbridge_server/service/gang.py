@@ -1,4 +1,4 @@
-"""GangService, and the other ranks as this sidecar reaches them."""
+"""GangService, and how this sidecar reaches the other ranks."""
 
 from __future__ import annotations
 
