@@ -22,7 +22,7 @@ from .task import VERDICT_GRACE, Task, cancelled
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """An operation as its lane gets it."""
+    """An operation on its group's lane."""
 
     group: Group
     membership: Membership
@@ -32,8 +32,8 @@ class _Job:
 
 
 @dataclass(frozen=True, slots=True)
-class _Parcel:
-    """A point-to-point operation whose post is with the leader."""
+class _PostedTransfer:
+    """A point-to-point operation that was posted to the leader."""
 
     group: Group
     membership: Membership
@@ -44,14 +44,14 @@ class _Parcel:
 
 
 LOSS_GRACE_S = 0.1
-"""How long a backend's failure waits for the links to tell of a lost rank."""
+"""How long a backend's failure waits for the links to report a lost rank."""
 
 
 class Generation:
     """A formed generation. Safe to call from any thread.
 
-    `data_timeout`: seconds that the backend may take for one operation, whatever its caller's timeout is. `lost` is
-    called when it is over because a rank was lost. `events`: gets what is told of it.
+    `data_timeout`: seconds that the backend may take for one operation, whatever the caller's timeout is. `lost`:
+    called when the generation ends because a rank was lost. `events`: the log for its events.
     """
 
     def __init__(
@@ -83,56 +83,56 @@ class Generation:
 
     @property
     def error(self) -> BridgeError | None:
-        """Why it is over; None while it runs."""
+        """Why the generation has ended; None while it runs."""
         return self._error
 
     @property
     def pending(self) -> int:
-        """Operations accepted and not yet answered."""
+        """The number of operations that were accepted and not answered yet."""
         return len(self._pending)
 
     def announce(self) -> None:
-        """Tell that it is formed; from then on its end is told, too."""
+        """Adds the FORMED event; only after it does the generation's end add an event, too."""
         formed = Formed(self.world_size, tuple(self.views()))
         with self._lock:
             self._announced = True
             self._events.add(Kind.FORMED, self.rank, self.number, formed)
             if self._error is not None:
-                self._tell_end(self._error)
+                self._publish_end(self._error)
 
     def add_notice(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
-        """Tell of the admissions of a group whose first rank this is."""
+        """Adds the event of a notice from a group that this rank leads."""
         kind, detail = event_of(notice, group, ranks, self.number)
         self._events.add(kind, self.rank, self.number, detail)
 
     def get(self, name: str) -> Group | None:
-        """The group of that name, if this rank knows one: of others it may have ended."""
+        """The group of that name, or None. A group that has other members only may have ended."""
         return self._groups.get(name)
 
     def views(self) -> Sequence[GroupView]:
-        """All groups that this rank knows, by name."""
+        """All groups that this rank knows, sorted by name."""
         with self._lock:
             groups = sorted(self._groups.values(), key=lambda group: group.name)
         return [group.view(self._backend.name, self.number) for group in groups]
 
     def queues(self) -> Sequence[QueueView]:
-        """All queues of this rank, by group and name."""
+        """All queues of this rank, sorted by group and name."""
         with self._lock:
             groups = sorted(self._groups.values(), key=lambda group: group.name)
         members = [group.membership for group in groups if group.membership is not None]
         return [view for member in members for view in member.queues.views()]
 
     def install(self, group: Group) -> None:
-        """Add a formed group, in the place of one that has ended unheard of here. Its links exist."""
+        """Adds a formed group, whose links exist. It replaces a group of the same name that has ended elsewhere."""
         with self._lock:
             if self._error is not None:
                 raise BridgeError(self._error.failure)
             self._groups[group.name] = group
         if group.membership is not None:
-            group.membership.lane.rest_with(self._links.rest(group.name))
+            group.membership.lane.wait_with(self._links.idle_wait(group.name))
 
     def remove(self, name: str) -> None:
-        """Forget a group and close it in the background."""
+        """Removes a group and closes it in the background."""
         with self._lock:
             group = self._groups.pop(name)
         self._links.remove_group(name)
@@ -140,16 +140,16 @@ class Generation:
         close_groups([group], ended, patience=self._data_timeout)
 
     def link(self, name: str, ranks: Sequence[int], timeout: float) -> None:
-        """Make the control links of a group that is being formed."""
+        """Makes the control links of a group that is being formed."""
         self._links.add_group(name, ranks, timeout)
 
     @property
     def links(self) -> Links:
-        """Its control links."""
+        """The generation's control links."""
         return self._links
 
     def unlink(self, name: str) -> None:
-        """Take the control links of a group away again."""
+        """Removes the control links of a group."""
         self._links.remove_group(name)
 
     def start(
@@ -161,7 +161,7 @@ class Generation:
         task: Task,
         first: bool = False,
     ) -> None:
-        """Queue an operation on its group's lane, as `Lane.add` does. Raises the generation's error when it is over."""
+        """Queues an operation on its group's lane, as `Lane.add` does. Raises the error of an ended generation."""
         job = _Job(group, membership, operation, plan, task)
         with self._lock:
             if self._error is not None:
@@ -169,39 +169,39 @@ class Generation:
             if self._groups.get(group.name) is not group:
                 raise unknown_group(group.name)
             self._pending.add(task)
-            # With the lock held: who closes the lane does so after it, and what comes later would never be let go.
+            # Under the lock: the lane is closed after it is released, and a job added after that would never run.
             membership.lane.add(lambda: self._run(job), first)
         task.then(self._pending.discard)
 
     def refuse(self, group: Group, membership: Membership, failure: Failure) -> None:
-        """Tell the group's leader, in the lane's order, that this rank will not come for an operation, and why."""
+        """Reports to the group's leader, in the lane's order, that this rank refuses an operation, and why."""
         report = Report.of_refusal(group.name, membership.rank_in_group, failure)
         membership.lane.add(lambda: self._links.report(report))
 
     def begin(self, plan: LocalPlan, task: Task) -> None:
-        """Begin what needs nobody's consent. Raises BridgeError when it cannot be, or the generation's error."""
+        """Begins an operation that needs no other member. Raises BridgeError, or the generation's error."""
         self._accept(task)
         plan.begin(task)
 
     def post(
         self, group: Group, membership: Membership, operation: str, transfer: Transfer, task: Task
     ) -> None:
-        """Tell the group's leader of a point-to-point operation. Raises the generation's error when it is over."""
+        """Posts a point-to-point operation to the group's leader. Raises the error of a generation that is over."""
         self._accept(task)
         self.exchange(group, membership, operation, transfer, task)
 
     def exchange(
         self, group: Group, membership: Membership, operation: str, transfer: Transfer, task: Task
     ) -> None:
-        """The same for a transfer that is not one of the pending operations: nobody ends it with the generation."""
+        """Posts a transfer that is no pending operation: the end of the generation does not answer its task."""
         number = membership.next_post()
         post = transfer.post._replace(number=number, timeout=max(task.remaining, 0.001))
-        parcel = _Parcel(group, membership, operation, transfer, post, task)
+        posted = _PostedTransfer(group, membership, operation, transfer, post, task)
         if self._error is not None:
             raise BridgeError(self._error.failure)
         task.enter(Phase.ADMISSION)
         try:
-            self._links.post(group.name, post, lambda match: self._answered(parcel, match))
+            self._links.post(group.name, post, lambda match: self._on_match(posted, match))
         except OSError as error:
             task.fail(self._error or BridgeError.of(ErrorCode.ABORTED, str(error)))
             transfer.abandon()
@@ -209,31 +209,31 @@ class Generation:
             task.arrived(lambda: self._links.recall(group.name, number))
 
     def await_end(self, key: object, ended: Callable[[BridgeError], None]) -> None:
-        """Have `ended` called once when it is over, with why. Raises the generation's error when it is already."""
+        """Calls `ended` once, with the error, when the generation ends. Raises the error if it has ended already."""
         with self._lock:
             if self._error is not None:
                 raise BridgeError(self._error.failure)
             self._waiters[key] = ended
 
     def forget_end(self, key: object) -> None:
-        """Take back what `await_end` was told."""
+        """Cancels `await_end` for a key."""
         with self._lock:
             self._waiters.pop(key, None)
 
     def cancel_session(self, session_id: str) -> None:
-        """Withdraw a session's operations that have not been admitted."""
+        """Withdraws the operations of a session that were not admitted yet."""
         for task in [task for task in list(self._pending) if task.session_id == session_id]:
             task.cancel(f"session {session_id!r} was closed")
 
     def end(self, error: BridgeError, ended: Ended) -> bool:
-        """End it: every pending operation gets the error at once. False when it was over already."""
+        """Ends the generation: every pending operation gets the error at once. Returns False if it had ended before."""
         with self._lock:
             if self._error is not None:
                 return False
             self._error = error
             self._ended.notify_all()
             if self._announced:
-                self._tell_end(error)
+                self._publish_end(error)
             pending = list(self._pending)
             groups = list(self._groups.values())
             waiters, self._waiters = list(self._waiters.values()), {}
@@ -246,7 +246,7 @@ class Generation:
         return True
 
     def lost(self, ended: Ended) -> None:
-        """The links say that the generation is over."""
+        """Ends the generation because its links have ended."""
         code = ErrorCode.PEER_LOST if ended.lost else ErrorCode.ABORTED
         state = RankState.LOST if ended.lost else RankState.FAILED
         detail = RankDetail(rank=ended.rank, rank_in_group=ended.rank, state=state, detail=ended.reason)
@@ -255,7 +255,7 @@ class Generation:
         if self.end(BridgeError.of(code, message, ranks=(detail,)), ended) and ended.lost:
             self._lost()
 
-    def _tell_end(self, error: BridgeError) -> None:
+    def _publish_end(self, error: BridgeError) -> None:
         place = Place(rank=self.rank, generation=self.number)
         self._events.add(Kind.OVER, self.rank, self.number, error.at(place).failure)
 
@@ -268,7 +268,7 @@ class Generation:
 
     def _run(self, job: _Job) -> None:
         try:
-            # What was queued behind the operation that has ended its group.
+            # A job may have waited behind the operation that ended its group.
             if self.get(job.group.name) is not job.group:
                 raise unknown_group(job.group.name)
             if job.task.enter(Phase.ADMISSION):
@@ -287,44 +287,44 @@ class Generation:
         finally:
             job.plan.abandon()
 
-    def _answered(self, parcel: _Parcel, match: Match | None) -> None:
-        """The leader's word on a post; None: its group has ended. Called by whoever reads the links: must be quick."""
+    def _on_match(self, posted: _PostedTransfer, match: Match | None) -> None:
+        """Acts on the leader's match; None: the group has ended. The reader of the links calls it: it must be quick."""
         if match is not None and match.ruling is Ruling.GO:
-            # Also when its caller was told meanwhile that it failed: the other end moves data.
-            parcel.task.enter(Phase.DATA)
+            # Even if the caller has got an error meanwhile: the other end moves the data.
+            posted.task.enter(Phase.DATA)
             met = match
-            if parcel.membership.courier.add(lambda: self._transfer(parcel, met)):
+            if posted.membership.courier.add(lambda: self._transfer(posted, met)):
                 return
             match = None
-        me = parcel.membership.rank_in_group
-        parcel.task.fail(unmatched(match, parcel.post, parcel.operation, parcel.group, me))
-        parcel.transfer.abandon()
+        me = posted.membership.rank_in_group
+        posted.task.fail(unmatched(match, posted.post, posted.operation, posted.group, me))
+        posted.transfer.abandon()
 
-    def _transfer(self, parcel: _Parcel, match: Match) -> None:
+    def _transfer(self, posted: _PostedTransfer, match: Match) -> None:
         try:
             meeting = Meeting(
-                parcel.membership.coordinator, self._data_timeout, match.transfer, match.peer, match.payload
+                posted.membership.coordinator, self._data_timeout, match.transfer, match.peer, match.payload
             )
-            parcel.task.commit(parcel.transfer.run(meeting))
+            posted.task.commit(posted.transfer.run(meeting))
         except BridgeError as error:
             if error.failure.code is not ErrorCode.BACKEND_FAILED:
-                parcel.task.fail(error)
+                posted.task.fail(error)
             elif self._is_over_soon():
-                # It is not one of the pending operations, perhaps, and was not told.
-                parcel.task.fail(self._over())
+                # A transfer of `exchange` is not pending, so the end of the generation did not answer it.
+                posted.task.fail(self._over())
             else:
-                parcel.task.fail(error)
-                self._break_unless_ended(parcel, str(error))
+                posted.task.fail(error)
+                self._break_unless_ended(posted, str(error))
         except Exception as error:
             what = f"{type(error).__name__}: {error}"
-            parcel.task.fail(BridgeError.of(ErrorCode.INTERNAL, what, indefinite=True))
-            self._break_unless_ended(parcel, what)
+            posted.task.fail(BridgeError.of(ErrorCode.INTERNAL, what, indefinite=True))
+            self._break_unless_ended(posted, what)
         finally:
-            parcel.transfer.abandon()
+            posted.transfer.abandon()
 
-    def _break_unless_ended(self, parcel: _Parcel, reason: str) -> None:
-        if self.get(parcel.group.name) is parcel.group:
-            self._break(parcel.operation, parcel.group, reason)
+    def _break_unless_ended(self, posted: _PostedTransfer, reason: str) -> None:
+        if self.get(posted.group.name) is posted.group:
+            self._break(posted.operation, posted.group, reason)
 
     def _enter(self, job: _Job) -> None:
         contract = f"{job.operation} {job.plan.terms}".rstrip()
@@ -365,7 +365,7 @@ class Generation:
             raise (self._error or BridgeError.of(ErrorCode.PEER_LOST, str(error), indefinite=True)) from error
 
     def _is_over_soon(self) -> bool:
-        """Whether the generation ends by itself: a backend sees that a rank is gone before its links tell which."""
+        """Whether the links end the generation: a backend fails before the links report which rank was lost."""
         with self._lock:
             return self._ended.wait_for(lambda: self._error is not None, LOSS_GRACE_S)
 

@@ -1,4 +1,4 @@
-"""One rank of the gang: what a sidecar serves."""
+"""One rank of the gang, as a sidecar serves it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Args = TypeVar("Args")
 
 
 class State(Enum):
-    """What a rank is doing. Names are those of `rankbridge.v1.GenerationState`."""
+    """The state of a rank's generation. Names are those of `rankbridge.v1.GenerationState`."""
 
     NONE = auto()
     PREPARED = auto()
@@ -43,9 +43,9 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What the launcher said of a rank: its place in the gang (0 ranks: not known), on its host, on its file system.
+    """A rank's place as its launcher gave it: in the gang, on its host, on its file system.
 
-    `local_world_size`: ranks on its host; 0: not said.
+    `world_size`: 0: unknown. `local_world_size`: ranks on its host; 0: unknown.
     """
 
     rank: int
@@ -57,7 +57,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a rank tells of its generation. `number` 0: none yet. `seen`: the highest that it was asked to prepare."""
+    """A rank's generation. `number`: 0: none yet. `seen`: the highest generation that the rank was asked to prepare."""
 
     rank: int
     world_size: int
@@ -70,11 +70,11 @@ class Description:
 
 
 class Rank:
-    """One rank: its refs, its generation, and the way every operation takes. Safe to call from any thread.
+    """One rank: its refs, its generation, and the entry of every operation. Safe to call from any thread.
 
-    `default_timeout` and `data_timeout` in seconds: of calls that name no timeout, and of the backend. `lost` is
-    called, and must not block, when a generation is over because a rank was lost. `host_id`: the same for ranks that
-    may share memory; None: found out. `share_memory`: tensors may come and go by memory shared with callers.
+    `default_timeout`: seconds, for calls that name no timeout. `data_timeout`: seconds, for the backend. `lost`:
+    called when a generation ends because a rank was lost; it must not block. `host_id`: equal for ranks that can share
+    memory; None: the rank finds it out. `share_memory`: callers on the host may pass tensors in shared memory.
     """
 
     def __init__(
@@ -114,7 +114,7 @@ class Rank:
         self._generation: Generation | None = None
 
     def describe(self) -> Description:
-        """What this rank is doing. Never waits, not even for a forming that is under way."""
+        """The rank's state. Never waits, not even for a forming that is under way."""
         preparation, generation = self._preparation, self._generation
         if preparation is not None:
             prepared = preparation
@@ -144,7 +144,7 @@ class Rank:
         return group.view(self.backend.name, generation.number)
 
     def route(self, call: Call) -> Route:
-        """Where a gang call goes. Raises NOT_FORMED, STALE_GENERATION or UNKNOWN_GROUP."""
+        """The route of a gang call. Raises NOT_FORMED, STALE_GENERATION or UNKNOWN_GROUP."""
         generation = self._current(call.generation)
         group = generation.get(call.group or WORLD)
         if group is None:
@@ -152,12 +152,12 @@ class Rank:
         return Route(generation, group)
 
     def queues(self) -> Sequence[QueueView]:
-        """All queues of the current generation, by group and name."""
+        """All queues of the current generation, sorted by group and name."""
         generation = self._generation
         return generation.queues() if generation else []
 
     def shut_down_queue(self, group: str, name: str, number: int = 0) -> QueueView:
-        """End a queue on this rank. `number`: of the generation; 0: the current one. Raises BridgeError."""
+        """Shuts down a queue on this rank. `number`: of the generation; 0: the current one. Raises BridgeError."""
         generation = self._current(number)
         place = replace(self._place(generation), group=group or WORLD)
         found = generation.get(group or WORLD)
@@ -171,14 +171,14 @@ class Rank:
             raise error.at(place) from None
 
     def submit(self, operation: Operation[Args], args: Args, call: Call) -> Task:
-        """Check an operation and queue it. Raises BridgeError when it is wrong; then nothing has happened.
+        """Checks an operation and queues it. Raises BridgeError for a wrong one; nothing has happened then.
 
-        A repeated operation id gives the first call's task and runs nothing. The other members learn of a refusal.
+        A repeated operation id returns the first call's task and runs nothing. The leader learns of a refusal.
         """
         return self._submit(operation, args, call, alone=True)
 
     def submit_part(self, operation: Operation[Args], args: Args, call: Call) -> Task:
-        """The same for a part of a gang call, whose leader learns of a refusal from the report."""
+        """Submits this rank's part of a gang call. The leader learns of a refusal from the part's report."""
         return self._submit(operation, args, call, alone=False)
 
     def _submit(self, operation: Operation[Args], args: Args, call: Call, *, alone: bool) -> Task:
@@ -203,18 +203,18 @@ class Rank:
             raise error.at(place, Phase.CHECK) from None
 
     def find(self, operation_id: str) -> Task:
-        """The operation of that id, whoever began it. Raises UNKNOWN_OPERATION."""
+        """The task of an operation id, whoever submitted it. Raises UNKNOWN_OPERATION."""
         return self._outcomes.find(operation_id)
 
     def open_session(self, session_id: str, lease: float) -> str:
-        """Open a session, or leave it open; `lease` in seconds, 0 for none. Returns its id."""
+        """Opens a session, or keeps it open. `lease`: seconds; 0: none. Returns the session's id."""
         opened = self.refs.open_session(session_id, lease)
         if lease:
             self._reaper.wake()
         return opened
 
     def close_session(self, session_id: str) -> int:
-        """Close a session, free its refs, withdraw its calls; returns how many refs it had."""
+        """Closes a session, frees its refs, withdraws its calls. Returns the number of its refs."""
         released = self.refs.close_session(session_id)
         self.graphs.forget(session_id)
         self.segments.forget(session_id)
@@ -224,7 +224,7 @@ class Rank:
     def prepare(
         self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription]
     ) -> RankAddress:
-        """First phase of forming: end what runs and make this rank's addresses. Raises BridgeError."""
+        """First phase of forming: ends the current generation and makes this rank's addresses. Raises BridgeError."""
         with self._lock:
             if number <= self._seen:
                 raise BridgeError.of(
@@ -243,7 +243,7 @@ class Rank:
             return address
 
     def commit(self, number: int, addresses: Sequence[RankAddress], secret: bytes, timeout: float) -> None:
-        """Second phase of forming: connect, verify, and begin the generation. Raises BridgeError."""
+        """Second phase of forming: connects, verifies, and begins the generation. Raises BridgeError."""
         with self._lock:
             preparation = self._preparation
             if preparation is None or preparation.number != number:
@@ -274,7 +274,7 @@ class Rank:
             generation.announce()
 
     def abort(self, number: int, reason: str) -> bool:
-        """End a generation, if it is prepared or runs here. True when this call ended it."""
+        """Ends a generation that is prepared or runs here. Returns whether this call has ended it."""
         with self._lock:
             if self._preparation is not None and self._preparation.number == number:
                 self._preparation.abandon()
@@ -286,7 +286,7 @@ class Rank:
         return _abort(generation, reason)
 
     def close(self, reason: str) -> None:
-        """End whatever runs, because this rank stops."""
+        """Ends everything, because this rank stops."""
         with self._lock:
             self._end_current(reason)
         self.events.close()

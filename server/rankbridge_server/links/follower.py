@@ -1,4 +1,4 @@
-"""A member of a group that does not lead it."""
+"""The links of a group on a member that does not lead it."""
 
 from __future__ import annotations
 
@@ -17,31 +17,31 @@ from .readers import Readers
 
 
 class Follower(GroupLinks):
-    """Has one link, to the leader. All but work for its lane comes on that link."""
+    """Has one link, to the leader."""
 
-    def __init__(self, group: str, switch: Owner, readers: Readers) -> None:
-        super().__init__(group, switch, readers)
+    def __init__(self, group: str, owner: Owner, readers: Readers) -> None:
+        super().__init__(group, owner, readers)
         self._poll = select.poll()
         self._poll.register(self._wake_out, select.POLLIN)
 
     def attach(self, link: Link) -> None:
-        """Use the link."""
+        """Adds the link to the leader."""
         super().attach(link)
         self._poll.register(link, select.POLLIN)
 
     def withdraw(self, arrival: Arrival) -> None:
-        """Ask the leader."""
+        """Asks the leader to withdraw an arrival."""
         self._tell(wire.pack_withdrawal(self.group, arrival))
 
     def _announce(self, arrival: Arrival) -> None:
         self._tell(wire.pack_arrival(self.group, arrival))
 
     def recall(self, number: int) -> None:
-        """Ask the leader."""
+        """Asks the leader to withdraw a post."""
         self._tell(wire.pack_recall(number))
 
     def report(self, report: Report) -> None:
-        """Tell the leader. Whoever reads the link sees that it is broken."""
+        """Sends a report to the leader. The reader of the link acts on a broken one."""
         (link,) = self._links
         try:
             link.send(wire.pack_report(report))
@@ -49,7 +49,7 @@ class Follower(GroupLinks):
             link.shut()
 
     def relay(self, relay: Relay) -> None:
-        """Tell the leader."""
+        """Sends a relay to the leader."""
         (link,) = self._links
         link.send(wire.pack_relay(relay))
 
@@ -77,7 +77,7 @@ class Follower(GroupLinks):
             raise ConnectionError(self._closed or str(error)) from error
         self._deliver_all()
 
-    def _rest(self) -> None:
+    def _idle(self) -> None:
         (link,) = self._links
         for fileno, _ in self._poll.poll():
             if fileno == self._wake_out.fileno():
@@ -85,9 +85,9 @@ class Follower(GroupLinks):
             else:
                 self.receive(link)
 
-    def _rouse(self) -> None:
-        # A lane that waits for a verdict sees when the link is shut.
-        if self._resting:
+    def _wake_lane(self) -> None:
+        # A lane that waits for a verdict sees the shut link by itself.
+        if self._is_idle:
             self._wake()
 
     def _lost(self, link: Link, reason: str) -> None:

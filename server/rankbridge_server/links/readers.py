@@ -1,4 +1,4 @@
-"""Who reads a party's links: its lane while that waits for a verdict, the links thread otherwise."""
+"""The readers of a group's links: its lane while it waits, the links thread otherwise."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
-# A lane that has stayed away for this long has left its links to the links thread.
+# A lane that has not read for this long has left its links to the links thread.
 TICK_S = 0.01
 
 
 class Turn:
-    """Whose turn it is. Read and changed under the party's lock.
+    """Which thread reads a group's links. Read and changed under the group's lock.
 
-    `lane`: the thread that reads while it waits; 0: none does. `watched`: the links thread is told what there is to
-    read. `ended`: when a lane last had its verdict.
+    `lane`: id of the thread that reads while it waits; 0: none. `watched`: the links thread polls the links. `ended`:
+    when a lane last got its verdict.
     """
 
     __slots__ = ("ended", "lane", "watched")
@@ -29,21 +29,21 @@ class Turn:
         self.ended = 0.0
 
     def is_mine(self) -> bool:
-        """Whether this thread is the one to read."""
+        """Whether this thread may read."""
         return self.lane in (0, threading.get_ident())
 
 
 class ReadableLinks(Protocol):
-    """A party, as far as the reading of its links goes."""
+    """A group's links, as their readers need them."""
 
     @property
     def lock(self) -> threading.RLock:
-        """Held by whoever reads, for as long as it acts on what it read."""
+        """The lock that a reader holds while it acts on frames."""
         ...
 
     @property
     def turn(self) -> Turn:
-        """Whose turn it is to read."""
+        """The thread that reads."""
         ...
 
     def filenos(self) -> Iterable[int]:
@@ -52,36 +52,36 @@ class ReadableLinks(Protocol):
 
 
 class Readers:
-    """What the links thread reads: an epoll set.
+    """The epoll set of the links thread.
 
-    To take links out of the set and put them back costs as much as the messages of an operation. A lane that comes
-    again and again therefore leaves them out; the links thread looks every `TICK_S` whether it has stopped coming.
+    Removing links from the set and adding them again costs as much as the frames of an operation. A lane that waits
+    again and again therefore leaves them out; the links thread checks every `TICK_S` whether the lane has stopped.
     """
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
         self._left: set[ReadableLinks] = set()
-        # Whether the links thread looks at what is left, or has been woken to.
+        # Whether the links thread checks `_left`, or has been woken to do so.
         self._asked = False
 
     def add(self, fileno: int) -> None:
-        """Tell when there is something to read here."""
+        """Adds a file descriptor to the set."""
         with suppress(FileExistsError):
             self._epoll.register(fileno, select.EPOLLIN)
 
     def drop(self, fileno: int) -> None:
-        """Tell nothing of it any more. It may be gone already."""
+        """Removes a file descriptor, which may be closed already."""
         with suppress(OSError, ValueError):
             self._epoll.unregister(fileno)
 
     def watch(self, group_links: ReadableLinks) -> None:
-        """Tell when there is something to read on any link of the party, once no lane reads it."""
+        """Adds a group's links to the set, unless a lane reads them now."""
         with group_links.lock:
             if not group_links.turn.lane:
                 self._watch(group_links)
 
     def take(self, group_links: ReadableLinks) -> None:
-        """A lane begins to read; it holds the party's lock."""
+        """Gives the links to the calling lane, which holds their lock."""
         group_links.turn.lane = threading.get_ident()
         if group_links.turn.watched:
             group_links.turn.watched = False
@@ -89,7 +89,7 @@ class Readers:
                 self.drop(fileno)
 
     def give_back(self, group_links: ReadableLinks) -> bool:
-        """A lane has its verdict; it holds the party's lock. True: the links thread must be woken, and will look."""
+        """Takes the links back from a lane, which holds their lock. Returns whether to wake the links thread."""
         turn = group_links.turn
         before, turn.ended, turn.lane = turn.ended, time.monotonic(), 0
         if turn.ended - before > TICK_S:
@@ -100,8 +100,8 @@ class Readers:
         return not asked
 
     def wait(self, timeout: float) -> Sequence[int]:
-        """Where there is something to read; waits `timeout` seconds at most, or without end. For the links thread."""
-        # In this order: a lane that leaves its links after this look finds that nobody has been asked.
+        """The readable file descriptors. Waits `timeout` seconds at most. Called by the links thread."""
+        # In this order: a lane that leaves its links after this check finds `_asked` unset, and wakes this thread.
         self._asked = False
         if self._left:
             self._asked = True
@@ -112,18 +112,18 @@ class Readers:
         return [fileno for fileno, _ in found]
 
     def close(self) -> None:
-        """Give the set back."""
+        """Closes the set."""
         self._epoll.close()
 
     def _look_at(self, group_links: ReadableLinks) -> None:
-        # Who holds the lock is busy with the links; there is a next look.
+        # The thread with the lock is busy with the links; the next check comes soon.
         if not group_links.lock.acquire(blocking=False):
             return
         try:
             if time.monotonic() - group_links.turn.ended <= TICK_S:
                 return
             self._left.discard(group_links)
-            # A lane that has been reading for this long gives the links back to the set by itself.
+            # A lane that reads for longer gives the links back to the set by itself.
             if not group_links.turn.lane:
                 self._watch(group_links)
         finally:
@@ -131,7 +131,7 @@ class Readers:
 
     def _watch(self, group_links: ReadableLinks) -> None:
         group_links.turn.watched = True
-        # Closed: nobody reads any more.
+        # The set may be closed: then no thread reads any more.
         with suppress(ValueError):
             for fileno in group_links.filenos():
                 self.add(fileno)

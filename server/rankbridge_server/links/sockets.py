@@ -1,4 +1,4 @@
-"""Control links over stream sockets: for each group, a star to its leader."""
+"""Control links over stream sockets: for each group, a star around its leader."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..core.admission.admission import Arrival, Notice, Verdict
 from ..core.admission.matching import Match, Post
 from ..core.gang_calls.messages import GangMessage, Relay, Report
 from ..core.groups.group import WORLD
-from ..core.links import Ended, Links, Rest
+from ..core.links import Ended, IdleWait, Links
 from . import wire
 from .follower import Follower
 from .group_links import GroupLinks
@@ -33,8 +33,7 @@ from .tls import LinkTls
 class SocketLinkMaker:
     """Makes links that listen at `address`: "unix:/dir/links" ("." and generation are added) or "host:port".
 
-    With `tls`, those over TCP speak it. `patience`: seconds that an admission may take before its stragglers are told
-    of.
+    `tls`: for links over TCP. `patience`: seconds that an admission may take before a notice names its stragglers.
     """
 
     def __init__(
@@ -52,13 +51,13 @@ class SocketLinkMaker:
         self._patience = patience
 
     def __call__(self, generation: int, rank: int) -> Links:
-        """Links of one generation, on a listener of their own. Raises OSError."""
+        """Makes the links of one generation, with a listener of their own. Raises OSError."""
         address = f"{self._address}.{generation}" if self._address.startswith("unix:") else self._address
         listener = SocketListener(address, self._advertise, self._tls)
         return SocketLinks(generation, rank, listener, self._heartbeat, self._patience)
 
     def sweep(self) -> None:
-        """Remove sockets that a killed process with the same address left behind."""
+        """Removes sockets that a killed process with the same address has left behind."""
         if self._address.startswith("unix:"):
             base = Path(self._address.removeprefix("unix:"))
             for left in base.parent.glob(f"{base.name}.*"):
@@ -68,8 +67,8 @@ class SocketLinkMaker:
 class SocketLinks:
     """One sidecar's links in one generation.
 
-    A thread accepts links, gives signs of life, and reads the links of groups whose lanes are elsewhere; a lane that
-    waits for a verdict reads its group's links itself.
+    A thread accepts links, sends heartbeats, and reads the links of groups whose lanes are busy. A lane that waits
+    reads its group's links itself.
     """
 
     def __init__(
@@ -92,24 +91,24 @@ class SocketLinks:
         self._ended: Callable[[Ended], None] | None = None
         self._on_message: Callable[[GangMessage], None] | None = None
         self._groups: dict[str, GroupLinks] = {}
-        # Links that have not said hello, or whose group this rank does not lead yet, by file descriptor.
+        # Links without a hello yet, or of a group that this rank does not lead yet, by file descriptor.
         self._strangers: dict[int, Link] = {}
         self._known: dict[int, tuple[GroupLinks, Link]] = {}
         self._readers = Readers()
         self._wake_out, self._wake_in = socket.socketpair()
-        # When it is full, there is word enough; who wakes may hold what the links thread waits for.
+        # A full buffer is enough to wake the thread, and the waking thread may hold a lock that it waits for.
         self._wake_in.setblocking(False)
         self._heartbeat = heartbeat
         self._patience = patience
         self._on_notice: Callable[[str, Sequence[int], Notice], None] | None = None
         self._next_look = 0.0
         self._next_beat = 0.0
-        # When a link has been silent for too long, unless it is heard before; it may be later than the next beat.
+        # When a link will have been silent for too long, unless a frame comes before.
         self._next_silence = math.inf
         self._thread: threading.Thread | None = None
 
     def start(self, addresses: Mapping[int, str], secret: bytes, ended: Callable[[Ended], None]) -> None:
-        """Begin to accept links that know the secret."""
+        """Begins to accept links that know the secret."""
         self._addresses, self._secret, self._ended = addresses, secret, ended
         self._readers.add(self._listener.fileno())
         self._readers.add(self._wake_out.fileno())
@@ -124,30 +123,30 @@ class SocketLinks:
         """Deliver notices of admissions to `deliver`."""
         self._on_notice = deliver
 
-    def rest(self, group: str) -> Rest | None:
-        """A lane that waits for work reads its group's links."""
+    def idle_wait(self, group: str) -> IdleWait | None:
+        """The links of a group, which its idle lane reads."""
         return self._groups.get(group)
 
     def command(self, group: str, number: int, parts: Sequence[bytes]) -> None:
-        """Send members their parts."""
+        """Sends the members their parts."""
         self._group_links(group).command(number, parts)
 
     def report(self, report: Report) -> None:
-        """Tell the leader what became of this rank's part."""
+        """Reports the outcome of this rank's part to the leader."""
         with suppress(ConnectionError):
             self._group_links(report.group).report(report)
 
     def refuse(self, group: str, operation_id: str, verdict: Verdict) -> None:
-        """Rule that an operation is not to be."""
+        """Refuses an operation for all members."""
         with suppress(ConnectionError):
             self._group_links(group).refuse(operation_id, verdict)
 
     def relay(self, relay: Relay) -> None:
-        """Send it by the links of "world"."""
+        """Sends a relay over the links of "world"."""
         self._group_links(WORLD).relay(relay)
 
     def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
-        """Lead the group if this is its first rank, else link with its leader. Raises OSError."""
+        """Becomes the leader of a group if this is its first rank, else links with its leader. Raises OSError."""
         if ranks[0] == self.rank:
             group_links: GroupLinks = Leader(group, self, self._readers, ranks, self._patience)
         else:
@@ -166,32 +165,32 @@ class SocketLinks:
             self._welcome(link)
 
     def remove_group(self, group: str) -> None:
-        """Forget a group and part with its links."""
+        """Removes a group and closes its links."""
         with self._lock:
             group_links = self._groups.pop(group, None)
         if group_links is not None:
             group_links.part()
 
     def admit(self, group: str, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
-        """Tell the leader, and wait for the verdict."""
+        """Sends an arrival to the leader and waits for the verdict."""
         return self._group_links(group).admit(arrival, arrived, patience)
 
     def withdraw(self, group: str, arrival: Arrival) -> None:
-        """Ask the leader to let this rank leave."""
+        """Asks the leader to withdraw an arrival."""
         with suppress(ConnectionError):
             self._group_links(group).withdraw(arrival)
 
     def post(self, group: str, post: Post, answered: Callable[[Match | None], None]) -> None:
-        """Tell the leader; `answered` gets its word."""
+        """Posts a send or a receive to the leader."""
         self._group_links(group).post(post, answered)
 
     def recall(self, group: str, number: int) -> None:
-        """Ask the leader for a post back."""
+        """Asks the leader to withdraw a post."""
         with suppress(ConnectionError):
             self._group_links(group).recall(number)
 
     def end(self, ended: Ended) -> None:
-        """Tell all linked sidecars, and close."""
+        """Tells all linked sidecars that the generation is over, and closes the links."""
         with self._lock:
             if self._closed:
                 return
@@ -200,7 +199,7 @@ class SocketLinks:
         farewell = wire.pack_abort(self._generation, ended)
         for group_links in groups:
             for link in group_links.links:
-                # One that is gone itself is seen by whoever is linked with it.
+                # A rank that is gone needs no farewell.
                 with suppress(OSError):
                     link.send(farewell)
             group_links.close(ended.reason)
@@ -210,30 +209,30 @@ class SocketLinks:
         else:
             self._wake()
 
-    # What parties ask of whoever else reads their links.
+    # The methods of `Owner`.
 
-    def look(self, due: float | None) -> None:
-        """Wake the thread, unless it looks before `due` anyway."""
+    def wake_before(self, due: float | None) -> None:
+        """Wakes the thread, unless it wakes before `due` anyway."""
         if due is None or due < self._next_look:
             self._wake()
 
     def forget(self, link: Link) -> None:
-        """This link has ended."""
+        """Drops a link that has ended."""
         with self._lock:
             self._unwatch(link)
 
     def generation_ended(self, ended: Ended) -> None:
-        """The generation is over."""
+        """Reports that the generation is over."""
         if self._ended is not None and not self._closed:
             self._ended(ended)
 
     def deliver(self, message: GangMessage) -> None:
-        """A letter has come."""
+        """Delivers a message of a gang call."""
         if self._on_message is not None:
             self._on_message(message)
 
     def deliver_notice(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
-        """What is told of the admissions of a group that this rank leads."""
+        """Delivers a notice of admissions."""
         if self._on_notice is not None and not self._closed:
             self._on_notice(group, ranks, notice)
 
@@ -255,7 +254,7 @@ class SocketLinks:
             poll.register(link, select.POLLIN)
             while not (frames := list(self._come(link, poll, deadline))):
                 continue
-            # A sign of life may follow before the welcome is read.
+            # Heartbeats may come before the welcome.
             kinds = [kind for frame in frames if (kind := frame.WhichOneof("kind")) != "beat"]
             if kinds != ["welcome"] or frames[0].welcome.rank != leader:
                 raise ConnectionError(f"rank {leader} did not welcome the link: {frames}")
@@ -276,7 +275,7 @@ class SocketLinks:
         self._readers.drop(link.fileno())
 
     def _wake(self) -> None:
-        # Closed: the thread has ended, and with it the need to wake it.
+        # After the thread has ended, the socket is closed.
         with suppress(OSError):
             self._wake_in.send(b"x")
 
@@ -293,7 +292,7 @@ class SocketLinks:
                 self._look_for_silence(now)
             if now >= self._next_beat:
                 self._beat(now)
-        # Who ends the generation may be another thread, which is still telling the others why.
+        # Another thread may have ended the generation, and may still be sending the farewells.
         self._farewells_said.wait()
         self._close()
 
@@ -309,8 +308,8 @@ class SocketLinks:
             group_links.receive(link)
 
     def _look_for_silence(self, now: float) -> None:
-        """Lose ranks that have given no sign of life for too long."""
-        # Who was late himself has signs of life of others waiting to be read.
+        """Ends the generation when a link has been silent for too long."""
+        # A thread that is late itself has heartbeats of others still to read.
         late = now - min(self._next_beat, self._next_silence) > self._heartbeat.interval
         self._next_silence = math.inf
         for _, link in self._linked():
@@ -324,7 +323,7 @@ class SocketLinks:
                 )
 
     def _linked(self) -> list[tuple[GroupLinks, Link]]:
-        """Links on which neither side has said goodbye."""
+        """The links on which neither side has said goodbye."""
         known = list(self._known.values())
         return [
             (group_links, it)
@@ -346,7 +345,7 @@ class SocketLinks:
         try:
             link = Link(self._listener.accept())
         except OSError:
-            # The caller hung up before it was accepted.
+            # The other side has closed the connection before it was accepted.
             return
         with self._lock:
             self._strangers[link.fileno()] = link
@@ -355,7 +354,7 @@ class SocketLinks:
     def _meet(self, link: Link) -> None:
         try:
             bodies = link.receive()
-            # A step of a handshake is a sign of life, too.
+            # A step of a TLS handshake counts as a sign of life.
             link.last_heard = time.monotonic()
             for body in bodies:
                 frame = wire.parse(body)
@@ -376,13 +375,13 @@ class SocketLinks:
         with self._lock:
             group_links = self._groups.get(link.group)
             if group_links is None or link.fileno() not in self._strangers:
-                # The member was quicker than its leader in forming: it is welcomed with its group.
+                # The member was faster than its leader in forming: the leader welcomes it when it adds the group.
                 return
             self._strangers.pop(link.fileno())
         try:
             if not isinstance(group_links, Leader):
                 raise ValueError(f"rank {self.rank} does not lead group {link.group!r}")
-            # A lane that waits already is the one to read it.
+            # If the lane waits already, it reads this link, too.
             self._readers.drop(link.fileno())
             with self._lock:
                 self._known[link.fileno()] = group_links, link

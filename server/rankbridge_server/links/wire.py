@@ -23,17 +23,17 @@ class Frames:
     """Cuts a stream of bytes into frames."""
 
     def __init__(self) -> None:
-        self._rest = bytearray()
+        self._incomplete = bytearray()
         self._needed = _LENGTH
 
     def feed(self, data: bytes) -> list[bytes]:
         """The frames that `data` completes, without their lengths. Raises ValueError for one that is too long."""
-        if self._rest:
-            self._rest += data
-            if len(self._rest) < self._needed:
+        if self._incomplete:
+            self._incomplete += data
+            if len(self._incomplete) < self._needed:
                 return []
-            data = bytes(self._rest)
-            self._rest.clear()
+            data = bytes(self._incomplete)
+            self._incomplete.clear()
         frames = []
         start = 0
         while len(data) - start >= _LENGTH:
@@ -49,22 +49,22 @@ class Frames:
         else:
             self._needed = _LENGTH
         if start < len(data):
-            self._rest += data[start:]
+            self._incomplete += data[start:]
         return frames
 
 
 def pack(frame: pb.Frame) -> bytes:
-    """A frame as it goes on the link."""
+    """The bytes of a frame on the link."""
     return frame_of(frame.SerializeToString())
 
 
 def frame_of(body: bytes) -> bytes:
-    """A frame that is serialized already, as it goes on the link."""
+    """The bytes of a frame on the link, from its serialized body."""
     return len(body).to_bytes(_LENGTH, "big") + body
 
 
 def parse(body: bytes) -> pb.Frame:
-    """A frame as `Frames` cuts it. Raises ValueError on what is not a frame."""
+    """Parses the body of a frame. Raises ValueError for anything else."""
     try:
         return pb.Frame.FromString(body)
     except DecodeError as error:
@@ -72,17 +72,17 @@ def parse(body: bytes) -> pb.Frame:
 
 
 def hello(generation: int, rank: int, secret: bytes, group: str) -> bytes:
-    """Who connects, and for which group."""
+    """The first frame of a rank that connects."""
     return pack(pb.Frame(hello=pb.Hello(generation=generation, rank=rank, secret=secret, group=group)))
 
 
 def welcome(rank: int) -> bytes:
-    """Who accepted."""
+    """The leader's answer to a hello."""
     return pack(pb.Frame(welcome=pb.Welcome(rank=rank)))
 
 
 def arrival_body(group: str, arrival: Arrival) -> bytes:
-    """A member has come: the body of the frame."""
+    """The body of an arrival's frame."""
     # A submessage that is filled in place is not copied.
     frame = pb.Frame()
     message = frame.arrival
@@ -90,19 +90,19 @@ def arrival_body(group: str, arrival: Arrival) -> bytes:
     message.sequence = arrival.sequence
     message.operation_id = arrival.operation_id
     message.contract = arrival.contract
-    # Upwards, so that arrivals of one operation, whose timeouts differ by what each has waited, are mostly alike.
+    # Rounded up, so that arrivals of one operation, whose remaining timeouts differ slightly, are mostly equal.
     message.timeout_ms = max(1, math.ceil(arrival.timeout * 1000 - _ROUNDING))
     message.payload = arrival.payload
     return frame.SerializeToString()
 
 
 def pack_arrival(group: str, arrival: Arrival) -> bytes:
-    """A member has come."""
+    """A member's arrival."""
     return frame_of(arrival_body(group, arrival))
 
 
 def pack_withdrawal(group: str, arrival: Arrival) -> bytes:
-    """A member wants to leave again."""
+    """The withdrawal of an arrival."""
     return pack(
         pb.Frame(
             withdrawal=pb.Withdrawal(
@@ -113,16 +113,16 @@ def pack_withdrawal(group: str, arrival: Arrival) -> bytes:
 
 
 BEAT = pack(pb.Frame(beat=pb.Beat()))
-"""A sign of life."""
+"""A heartbeat."""
 
 _RULINGS = {ruling: pb.Ruling.Value(f"RULING_{ruling.name}") for ruling in Ruling}
 
 GOODBYE = pack(pb.Frame(goodbye=pb.Goodbye()))
-"""This link is closed on purpose."""
+"""The last frame of a link that is closed on purpose."""
 
 
 def arrival_of(message: pb.Arrival) -> Arrival:
-    """An arrival as the core has it."""
+    """Unpacks an arrival."""
     return Arrival(
         message.sequence,
         message.operation_id,
@@ -155,7 +155,7 @@ def pack_reply(group: str, reply: Reply) -> bytes:
 
 
 def verdict_of(message: pb.Verdict) -> Verdict:
-    """A verdict as the core has it. Raises ValueError for a ruling that is not known."""
+    """Unpacks a verdict. Raises ValueError for an unknown ruling."""
     if message.ruling == pb.RULING_GO and not (message.payloads or message.members):
         return GO
     return Verdict(
@@ -177,7 +177,7 @@ _SIDES = {side: pb.Side.Value(f"SIDE_{side.name}") for side in Side}
 
 
 def pack_post(post: Post) -> bytes:
-    """A member wants to send or to receive."""
+    """A member's post."""
     timeout_ms = max(1, math.ceil(post.timeout * 1000 - _ROUNDING))
     message = pb.Post(
         number=post.number,
@@ -194,7 +194,7 @@ def pack_post(post: Post) -> bytes:
 
 
 def post_of(message: pb.Post) -> Post:
-    """A post as the core has it. Raises ValueError for a side that is not known."""
+    """Unpacks a post. Raises ValueError for an unknown side."""
     name = pb.Side.Name(message.side).removeprefix("SIDE_")
     if name not in Side.__members__:
         raise ValueError(f"not a side: {message.side}")
@@ -225,12 +225,12 @@ def pack_match(number: int, match: Match) -> bytes:
 
 
 def match_of(message: pb.Match) -> Match:
-    """A match as the core has it. Raises ValueError for a ruling that is not known."""
+    """Unpacks a match. Raises ValueError for an unknown ruling."""
     return Match(_ruling(message.ruling), message.transfer, message.peer, message.theirs, message.payload)
 
 
 def pack_recall(number: int) -> bytes:
-    """A member wants its post back."""
+    """The withdrawal of a post."""
     return pack(pb.Frame(recall=pb.Recall(number=number)))
 
 
@@ -243,12 +243,12 @@ def pack_command(number: int, part: bytes) -> bytes:
 
 
 def command_of(group: str, message: pb.Command) -> Command:
-    """A member's part of a gang call as the core has it."""
+    """Unpacks a member's part of a gang call."""
     return Command(group, message.number, message.part)
 
 
 def pack_report(report: Report) -> bytes:
-    """What became of a member's part."""
+    """A member's report."""
     frame = pb.Frame()
     message = frame.report
     message.number = report.number
@@ -261,7 +261,7 @@ def pack_report(report: Report) -> bytes:
 
 
 def report_of(group: str, rank_in_group: int, message: pb.Report) -> Report:
-    """What became of a member's part, as the core has it."""
+    """Unpacks a member's report."""
     return Report(
         group,
         rank_in_group,
@@ -277,7 +277,7 @@ _RELAY_KINDS = {kind: pb.Errand.Value(f"ERRAND_{kind.name}") for kind in RelayKi
 
 
 def pack_relay(relay: Relay) -> bytes:
-    """A gang call on its way."""
+    """A relayed gang call, its response, or its withdrawal."""
     return pack(
         pb.Frame(
             relay=pb.Relay(
@@ -292,20 +292,20 @@ def pack_relay(relay: Relay) -> bytes:
 
 
 def relay_of(message: pb.Relay) -> Relay:
-    """A gang call on its way, as the core has it. Raises ValueError for an errand that is not known."""
+    """Unpacks a relay. Raises ValueError for an unknown kind."""
     name = pb.Errand.Name(message.errand).removeprefix("ERRAND_")
     if name not in RelayKind.__members__:
-        raise ValueError(f"not an errand: {message.errand}")
+        raise ValueError(f"not a kind of relay: {message.errand}")
     return Relay(message.source, message.target, message.number, RelayKind[name], message.body)
 
 
 def pack_abort(generation: int, ended: Ended) -> bytes:
-    """The generation is over."""
+    """The end of a generation."""
     return pack(
         pb.Frame(abort=pb.Abort(generation=generation, rank=ended.rank, lost=ended.lost, reason=ended.reason))
     )
 
 
 def ended_of(message: pb.Abort) -> Ended:
-    """The end of a generation as the core has it."""
+    """Unpacks the end of a generation."""
     return Ended(message.rank, message.lost, message.reason)

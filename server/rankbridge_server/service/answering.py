@@ -1,4 +1,4 @@
-"""Answers of RPCs: whatever fails becomes the `error` of the response."""
+"""Responses of RPCs: an exception becomes the `error` of the response."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def answered(
     answer: Callable[[], Response],
     refused: Callable[[error_pb2.Error], Response],
 ) -> Response:
-    """`answer`'s response, or the response that `refused` makes of what it raised."""
+    """Returns the response of `answer`; if that raises, the response that `refused` makes of the error."""
     try:
         return answer()
     except Exception as error:
@@ -29,7 +29,7 @@ def answered(
 
 
 def packed_error(rank: Rank, operation: str, error: Exception) -> error_pb2.Error:
-    """The error of a response. `operation` is where it happened, unless the error itself knows."""
+    """The error of a response. `operation`: where it happened, for an error without a place."""
     place = Place(rank=rank.describe().rank, operation=operation)
     known = error if isinstance(error, BridgeError) else BridgeError(failure_of(error))
     return wire.pack_error(known.at(place).failure)

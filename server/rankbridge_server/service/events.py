@@ -1,4 +1,4 @@
-"""Events of a rank, as watchers get them."""
+"""The stream of a rank's events to a watcher."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _FAILURES = {Kind.OVER: "over", Kind.MISMATCH: "mismatch", Kind.PEER_MISSING: "p
 def watch(
     rank: Rank, request: pb.WatchEventsRequest, context: grpc.ServicerContext
 ) -> Iterator[pb.WatchEventsResponse]:
-    """Answer a watcher, from this thread, until it is gone or the rank stops."""
+    """Answers a watcher, on this thread, until the watcher is gone or the rank stops."""
     log, place = rank.events, Place(rank=rank.describe().rank, operation="watch")
     try:
         after = request.after if request.HasField("after") else None
@@ -29,7 +29,7 @@ def watch(
         yield pb.WatchEventsResponse(error=wire.pack_error(error.at(place).failure))
         return
     try:
-        # Whoever waits in `next` is woken by the end of the call.
+        # The end of the call wakes `next`.
         if not context.add_callback(events.close):
             return
         state = pack(events.state) if events.state else None
@@ -43,7 +43,7 @@ def watch(
 
 
 def pack(event: Event) -> event_pb2.Event:
-    """An event for the wire."""
+    """Packs an event."""
     message = event_pb2.Event(
         number=event.number, time_us=event.time_us, rank=event.rank, generation=event.generation
     )

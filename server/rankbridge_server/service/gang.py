@@ -1,4 +1,4 @@
-"""GangService, and the other ranks as this sidecar reaches them."""
+"""GangService, and how this sidecar reaches the other ranks."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ class GrpcPeer:
         self._checked(self._ask(lambda: self._rank.CommitGeneration(request, timeout=timeout + 1)))
 
     def abort(self, number: int, reason: str, timeout: float) -> None:
-        """End what was prepared or formed."""
+        """Ends the generation that was prepared or formed."""
         request = rank_pb.AbortGenerationRequest(generation=number, reason=reason)
         self._checked(self._ask(lambda: self._rank.AbortGeneration(request, timeout=timeout)))
 

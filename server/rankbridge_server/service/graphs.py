@@ -27,7 +27,7 @@ class GraphServicer(stub.GraphServiceServicer):
     def BeginCapture(
         self, request: pb.BeginCaptureRequest, context: grpc.ServicerContext
     ) -> pb.BeginCaptureResponse:
-        """Begin to record."""
+        """Begins a recording."""
         return answered(
             self._rank,
             "begin_capture",
@@ -38,7 +38,7 @@ class GraphServicer(stub.GraphServiceServicer):
     def EndCapture(
         self, request: pb.EndCaptureRequest, context: grpc.ServicerContext
     ) -> pb.EndCaptureResponse:
-        """End a recording."""
+        """Ends a recording."""
         return answered(
             self._rank,
             "end_capture",
@@ -49,7 +49,7 @@ class GraphServicer(stub.GraphServiceServicer):
     def ReleaseGraph(
         self, request: pb.ReleaseGraphRequest, context: grpc.ServicerContext
     ) -> pb.ReleaseGraphResponse:
-        """Forget a graph."""
+        """Deletes a graph."""
         return answered(
             self._rank,
             "release_graph",

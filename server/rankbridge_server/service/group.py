@@ -26,7 +26,7 @@ class GroupServicer(stub.GroupServiceServicer):
     def DescribeGroup(
         self, request: pb.DescribeGroupRequest, context: grpc.ServicerContext
     ) -> pb.DescribeGroupResponse:
-        """Tell of one group."""
+        """Describes one group."""
         return answered(
             self._rank,
             "describe_group",
@@ -37,5 +37,5 @@ class GroupServicer(stub.GroupServiceServicer):
     def ListGroups(
         self, request: pb.ListGroupsRequest, context: grpc.ServicerContext
     ) -> pb.ListGroupsResponse:
-        """Tell of all groups."""
+        """Lists all groups."""
         return pb.ListGroupsResponse(groups=[wire.pack_group(it) for it in self._rank.describe().groups])

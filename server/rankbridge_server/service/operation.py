@@ -24,7 +24,7 @@ _STATES = {
 
 
 class OperationServicer(stub.OperationServiceServicer):
-    """Operations of one rank by their ids."""
+    """Operations of one rank, by their ids."""
 
     Coalesce = method(pb.CoalesceResponse, COALESCE)
     RunProgram = method(pb.RunProgramResponse, RUN_PROGRAM)
@@ -33,7 +33,7 @@ class OperationServicer(stub.OperationServiceServicer):
         self._rank = rank
 
     def Submit(self, request: pb.SubmitRequest, context: grpc.ServicerContext) -> pb.SubmitResponse:
-        """Begin an operation."""
+        """Begins an operation."""
         return answered(
             self._rank,
             "submit",
@@ -42,7 +42,7 @@ class OperationServicer(stub.OperationServiceServicer):
         )
 
     def Poll(self, request: pb.PollRequest, context: grpc.ServicerContext) -> pb.PollResponse:
-        """Tell how far an operation is."""
+        """Describes the state of an operation."""
         return answered(
             self._rank,
             "poll",
@@ -51,7 +51,7 @@ class OperationServicer(stub.OperationServiceServicer):
         )
 
     def Await(self, request: pb.AwaitRequest, context: grpc.ServicerContext) -> pb.AwaitResponse:
-        """Wait for an outcome."""
+        """Waits for an outcome."""
         timeout = request.timeout_ms / 1000 or self._rank.default_timeout
         return answered(
             self._rank,
@@ -63,7 +63,7 @@ class OperationServicer(stub.OperationServiceServicer):
         )
 
     def Cancel(self, request: pb.CancelRequest, context: grpc.ServicerContext) -> pb.CancelResponse:
-        """Withdraw an operation."""
+        """Withdraws an operation."""
         return answered(
             self._rank,
             "cancel",

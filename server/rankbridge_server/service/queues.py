@@ -27,7 +27,7 @@ class QueueServicer(stub.QueueServiceServicer):
     def ShutDownQueue(
         self, request: pb.ShutDownQueueRequest, context: grpc.ServicerContext
     ) -> pb.ShutDownQueueResponse:
-        """End a queue on this rank."""
+        """Shuts down a queue on this rank."""
         call = request.call
         return answered(
             self._rank,
@@ -41,5 +41,5 @@ class QueueServicer(stub.QueueServiceServicer):
     def ListQueues(
         self, request: pb.ListQueuesRequest, context: grpc.ServicerContext
     ) -> pb.ListQueuesResponse:
-        """Tell of all queues."""
+        """Lists all queues."""
         return pb.ListQueuesResponse(queues=map(wire.pack_queue, self._rank.queues()))

@@ -22,7 +22,7 @@ DEFAULT_FORMING_TIMEOUT_MS = 10_000
 
 
 class RankServicer(stub.RankServiceServicer):
-    """One rank. `endpoints`: gRPC targets at which it is served; filled in when they are known."""
+    """One rank. `endpoints`: its gRPC targets; filled in when they are known."""
 
     def __init__(self, rank: Rank, endpoints: Sequence[str]) -> None:
         self._rank = rank
@@ -34,7 +34,7 @@ class RankServicer(stub.RankServiceServicer):
     def DescribeRank(
         self, request: pb.DescribeRankRequest, context: grpc.ServicerContext
     ) -> pb.DescribeRankResponse:
-        """Tell what the rank is."""
+        """Describes the rank."""
         description = self._rank.describe()
         return pb.DescribeRankResponse(
             rank=description.rank,
@@ -92,7 +92,7 @@ class RankServicer(stub.RankServiceServicer):
     def AbortGeneration(
         self, request: pb.AbortGenerationRequest, context: grpc.ServicerContext
     ) -> pb.AbortGenerationResponse:
-        """End a generation."""
+        """Ends a generation."""
         return answered(
             self._rank,
             "abort",
@@ -105,7 +105,7 @@ class RankServicer(stub.RankServiceServicer):
     def WatchEvents(
         self, request: pb.WatchEventsRequest, context: grpc.ServicerContext
     ) -> Iterator[pb.WatchEventsResponse]:
-        """Tell what happens."""
+        """Streams the rank's events."""
         return events.watch(self._rank, request, context)
 
     def _commit(self, request: pb.CommitGenerationRequest) -> pb.CommitGenerationResponse:

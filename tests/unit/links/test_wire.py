@@ -108,6 +108,6 @@ def test_a_relay_comes_out_as_it_went_in(relay: Relay) -> None:
     assert wire.relay_of(wire.parse(body).relay) == relay
 
 
-def test_an_errand_that_is_not_known_is_refused() -> None:
-    with pytest.raises(ValueError, match="not an errand"):
+def test_a_kind_of_relay_that_is_not_known_is_refused() -> None:
+    with pytest.raises(ValueError, match="not a kind of relay"):
         wire.relay_of(pb.Relay(number=1))

@@ -1,4 +1,4 @@
-"""Gang calls, as one rank sees them: those that it leads, and its parts of others'."""
+"""The gang calls of one rank: those that it leads, and its parts of those that others lead."""
 
 from __future__ import annotations
 
@@ -24,38 +24,38 @@ from .relayed_calls import BegunCall, RelayedCalls
 from .route import Route
 
 Results = Future[Sequence[bytes]]
-"""Every member's result, in group order, to come."""
+"""A future for every member's result, in group order."""
 
 
 class Parts(Protocol):
-    """What only the wire's side knows: how parts, their outcomes, and whole calls are written."""
+    """How parts, their outcomes and whole calls are read and written; the service layer implements it."""
 
     def begin(self, part: bytes, first: bool) -> Task:
-        """Submit this rank's part; `first`: on its lane, which does it next.
+        """Submits this rank's part. `first`: the caller is the group's lane, and runs the part next.
 
-        Raises BridgeError when it is refused: nothing has happened then.
+        Raises BridgeError when the part is refused; nothing has happened then.
         """
         ...
 
     def result(self, outcome: Outcome) -> bytes:
-        """What an operation gave, as an outcome."""
+        """The serialized result of an operation that has succeeded."""
         ...
 
     def failure(self, failure: Failure) -> bytes:
-        """A failure as an outcome."""
+        """The serialized result of an operation that has failed."""
         ...
 
     def same(self, one: bytes, other: bytes) -> bool:
-        """Whether two parts under one operation id ask for the same, whatever their timeouts."""
+        """Whether two parts with the same operation id are equal except for their timeouts."""
         ...
 
     def call(self, request: bytes) -> BegunCall:
-        """Begin a gang call that another rank was asked for and this one leads."""
+        """Begins a gang call that another rank has relayed to this leader."""
         ...
 
 
 class GangCalls:
-    """Safe to call from any thread. `parts` is given by whoever serves the rank, before the first generation."""
+    """Safe to call from any thread. `parts`: set by the service layer before the first generation."""
 
     def __init__(self) -> None:
         self.parts: Parts | None = None
@@ -69,10 +69,10 @@ class GangCalls:
     def lead(
         self, route: Route, operation_id: str, timeout: float, parts: Sequence[bytes]
     ) -> tuple[Results, Callable[[], None]]:
-        """Begin a gang call in a group that this rank leads; gives the results to come, and what withdraws it.
+        """Begins a gang call in a group that this rank leads. Returns its future results, and what withdraws it.
 
-        They are there after at most `timeout` seconds, and a second more when members do not tell. Raises BridgeError
-        when no member was asked.
+        The results come within `timeout` seconds, and one more second when members do not report. Raises BridgeError
+        when no member got a part.
         """
         end = time.monotonic() + timeout
         for place, part in enumerate(parts):
@@ -95,7 +95,7 @@ class GangCalls:
         return call.future, lambda: self._withdraw(route, call)
 
     def receive(self, generation: Generation, message: GangMessage) -> None:
-        """A letter has come. Called by whoever reads the links."""
+        """Acts on a message from another rank. The reader of the links calls it."""
         if isinstance(message, Command):
             self._begin_part(generation, message)
         elif isinstance(message, Report):
@@ -115,7 +115,7 @@ class GangCalls:
             self._forget(route, call)
             raise
         self._alarms.set(call, end, lambda: self._late(route, call, end))
-        # The lane asks the members in the group's order, and does its own part next.
+        # The lane sends the parts in the order of the group's operations, and runs its own part next.
         membership.lane.add(lambda: self._begin_all(route, call))
 
     def _forget(self, route: Route, call: GangCall) -> None:
@@ -126,47 +126,47 @@ class GangCalls:
             self._by_id.pop((route.group.name, call.operation_id), None)
 
     def _begin_all(self, route: Route, call: GangCall) -> None:
-        """On the lane."""
+        """Sends the members their parts, and begins this rank's own. Runs on the lane."""
         if call.done or not call.begin():
             return
         generation, group = route.generation, route.group.name
-        # Links that are closed end the generation, and the call with it.
+        # Closed links end the generation, and that ends the call.
         with suppress(OSError):
             generation.links.command(group, call.number, call.parts)
         try:
             call.own = self._begin(generation, Command(group, call.number, call.parts[0]), 0)
         except Exception as error:
-            # A fault of rankbridge: the lane goes on, and whoever waits gets the error.
+            # A fault of rankbridge: the lane goes on, and the caller gets the error.
             self._fill(route, call, failure_of(error))
 
     def _late(self, route: Route, call: GangCall, end: float) -> None:
-        """The time is over, and not all members have reported."""
+        """Acts on a timeout before all members have reported."""
         if call.give_up():
-            message = "the timeout passed: it was queued behind others, and no member was asked"
+            message = "the timeout has passed: the call was queued behind others, and no member got a part"
             self._fill(route, call, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
         elif not call.done:
-            # Those who came get the leader's ruling.
+            # The members that came get the leader's ruling.
             self._alarms.set(call, end + VERDICT_GRACE, lambda: self._too_late(route, call))
             if call.future.done():
                 self._alarms.cancel(call)
 
     def _too_late(self, route: Route, call: GangCall) -> None:
         self._withdraw(route, call)
-        message = "the timeout passed: it has not reported its part's outcome"
+        message = "the timeout has passed: the rank has not reported the outcome of its part"
         self._fill(route, call, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
 
     def _again(self, call: GangCall, parts: Sequence[bytes], end: float) -> Results:
-        """The same call once more, while the first is under way. That this one's time is over ends only it."""
+        """Joins a repeated call to the first, which is under way. The timeout of one does not end the other."""
         if not all(map(self._parts().same, call.parts, parts)):
             raise invalid(
-                f"operation id {call.operation_id!r} is that of another gang call, which is under way",
+                f"operation id {call.operation_id!r} belongs to another gang call, which is under way",
                 expected="an id of its own",
                 got="another operation",
             )
         shared: Results = Future()
 
         def late() -> None:
-            message = "the timeout passed: the operation goes on and may yet complete"
+            message = "the timeout has passed: the operation goes on and may yet complete"
             error = BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, message, indefinite=True)
             with suppress(InvalidStateError):
                 shared.set_exception(error)
@@ -181,7 +181,7 @@ class GangCalls:
         return shared
 
     def _begin(self, generation: Generation, command: Command, place: int) -> Task | None:
-        """Begins this rank's part, and reports its outcome to the leader. None: it was refused."""
+        """Begins this rank's part, whose outcome is reported to the leader. Returns None when the part is refused."""
         parts = self._parts()
         try:
             task = parts.begin(command.part, first=not place)
@@ -193,7 +193,7 @@ class GangCalls:
 
     def _begin_part(self, generation: Generation, command: Command) -> None:
         group = generation.get(command.group)
-        # A group that has ended here refuses; its links know the place.
+        # A group that has ended here refuses the part; the leader knows the rank from the link.
         place = group.membership.rank_in_group if group and group.membership else -1
         self._begin(generation, command, place)
 
@@ -205,7 +205,7 @@ class GangCalls:
         if task.error is not None:
             result = self._fitting(task.error.failure)
         elif task.agreement:
-            # The leader knows from its own part that all have agreed.
+            # The leader knows from its own part that all members have agreed.
             if place == 0 and (call := self._led.get(command.number)) is not None:
                 call.set_all(self._parts().result(task.outcome()))
             return
@@ -227,7 +227,7 @@ class GangCalls:
             generation.links.report(report)
 
     def _fill(self, route: Route, call: GangCall, failure: Failure) -> None:
-        """Gives members that have not reported a failure: indefinite, unless all are known to have done nothing."""
+        """Fails the members that have not reported: indefinite, unless it is known that no member did anything."""
         nothing = call.give_up() or self._came_to_nothing(call)
         for place, result in enumerate(call.results):
             if result is None:
@@ -240,9 +240,9 @@ class GangCalls:
 
     @staticmethod
     def _came_to_nothing(call: GangCall) -> bool:
-        """Whether the leader's own part, and with it everyone's, is known not to have been admitted."""
+        """Whether it is known that the leader's own part, and so every part, was not admitted."""
         if call.own is None:
-            # A part that has an outcome and no task was refused.
+            # A part with a result but no task was refused.
             return call.results[0] is not None
         error = call.own.error
         return error is not None and not error.failure.indefinite
@@ -257,7 +257,7 @@ class GangCalls:
         )
 
     def _withdraw(self, route: Route, call: GangCall) -> None:
-        """Nobody who was not admitted shall be."""
+        """Withdraws the parts that were not admitted."""
         if call.done:
             return
         if call.give_up():
@@ -280,9 +280,9 @@ class GangCalls:
 
     def _parts(self) -> Parts:
         if self.parts is None:
-            raise BridgeError.of(ErrorCode.INTERNAL, "this rank is not served, and takes no gang calls")
+            raise BridgeError.of(ErrorCode.INTERNAL, "this rank has no service that takes gang calls")
         return self.parts
 
 
 def _nothing() -> None:
-    """Withdraws nothing: the call is another's."""
+    """Withdraws nothing: the call belongs to its first caller."""

@@ -1,4 +1,4 @@
-"""Gang calls that one rank is asked for and another leads, as both see them."""
+"""Gang calls that come to one rank and that another leads."""
 
 from __future__ import annotations
 
@@ -21,40 +21,40 @@ from .route import Route
 
 
 class BegunCall(Protocol):
-    """A gang call that another rank has asked for, under way."""
+    """A gang call that another rank has relayed, under way."""
 
     @property
     def withdraw(self) -> Callable[[], None]:
-        """What withdraws it."""
+        """Withdraws the call."""
         ...
 
     def then(self, callback: Callable[[], None]) -> None:
-        """Calls `callback`, which must be quick, when the response is there."""
+        """Calls `callback`, which must be quick, when the response is ready."""
         ...
 
     def packed(self) -> bytes:
-        """The response, once it is there. Raises nothing."""
+        """The serialized response, once it is ready. Raises nothing."""
         ...
 
 
 class _Caller:
-    """Who made a call that another rank was asked for: it may have gone before the call has begun. Thread-safe."""
+    """The caller of a relayed call; it may leave before the call has begun. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._gone = False
         self._withdraw: Callable[[], None] | None = None
 
-    def leave(self, withdraw: Callable[[], None]) -> None:
-        """Say what is to be done when it has gone."""
+    def on_gone(self, withdraw: Callable[[], None]) -> None:
+        """Calls `withdraw` when the caller has left, or at once if it has."""
         with self._lock:
             self._withdraw = withdraw
             gone = self._gone
         if gone:
             withdraw()
 
-    def go(self) -> None:
-        """It has gone."""
+    def set_gone(self) -> None:
+        """Marks the caller as gone."""
         with self._lock:
             self._gone = True
             withdraw = self._withdraw
@@ -63,23 +63,23 @@ class _Caller:
 
 
 class RelayedCalls:
-    """What was asked of other ranks, and what they have asked. Safe to call from any thread."""
+    """The calls that this rank has relayed, and those that others have relayed to it. Safe to call from any thread."""
 
     def __init__(self, begin: Callable[[bytes], BegunCall], alarms: Alarms) -> None:
-        """`begin` begins a gang call that another rank was asked for."""
+        """`begin`: begins a gang call that another rank has relayed."""
         self._begin = begin
         self._alarms = alarms
-        # It begins them in the order in which they came, and answers; who reads the links has no time for either.
+        # Begins calls in the order in which they came, and sends responses: the reader of the links must not block.
         self._courier = Courier("gang-calls")
         self._numbers = itertools.count(1)
         self._answers: dict[int, Future[bytes]] = {}
-        # Callers of calls that were asked of other ranks, by generation, that rank, and its number.
+        # Callers of calls that others have relayed, by generation, that rank, and its number.
         self._callers: dict[tuple[int, int, int], _Caller] = {}
 
     def ask(self, route: Route, body: bytes, timeout: float) -> tuple[Future[bytes], Callable[[], None]]:
-        """Have the group's leader do a gang call; gives its response to come, and what withdraws it.
+        """Relays a gang call to the group's leader. Returns the future response, and a function to withdraw the call.
 
-        The future ends at the latest some seconds after `timeout`. Raises BridgeError when nobody was asked.
+        The future ends at the latest some seconds after `timeout`. Raises BridgeError when nothing was sent.
         """
         generation = route.generation
         number, answer = next(self._numbers), Future[bytes]()
@@ -100,7 +100,7 @@ class RelayedCalls:
         return answer, lambda: self._withdraw(generation, relay, answer)
 
     def receive(self, generation: Generation, relay: Relay) -> None:
-        """A relay for this rank has come. Called by whoever reads the links."""
+        """Acts on a relay for this rank. The reader of the links calls it."""
         key = generation.number, relay.source, relay.number
         if relay.kind is RelayKind.CALL:
             caller = self._callers[key] = _Caller()
@@ -113,7 +113,7 @@ class RelayedCalls:
         else:
             known = self._callers.get(key)
             if known is not None:
-                known.go()
+                known.set_gone()
 
     def _forget(self, generation: Generation, number: int, answer: Future[bytes]) -> None:
         del self._answers[number]
@@ -128,7 +128,7 @@ class RelayedCalls:
 
     def _begin_here(self, generation: Generation, relay: Relay, caller: _Caller) -> None:
         asked = self._begin(relay.body)
-        caller.leave(asked.withdraw)
+        caller.on_gone(asked.withdraw)
 
         def answer() -> None:
             self._courier.add(lambda: self._answer(generation, relay, asked))
@@ -138,13 +138,13 @@ class RelayedCalls:
     def _answer(self, generation: Generation, relay: Relay, asked: BegunCall) -> None:
         del self._callers[generation.number, relay.source, relay.number]
         answer = Relay(relay.target, relay.source, relay.number, RelayKind.ANSWER, asked.packed())
-        # Who is gone needs no answer.
+        # A rank that is gone needs no response.
         with suppress(OSError):
             generation.links.relay(answer)
 
 
 def _late(route: Route) -> BridgeError:
-    message = f"the timeout passed: rank {route.leader} has not reported the call's outcome"
+    message = f"the timeout has passed: rank {route.leader} has not reported the call's outcome"
     return BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, message, indefinite=True)
 
 

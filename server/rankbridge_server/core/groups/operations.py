@@ -1,4 +1,4 @@
-"""The operations that make and end groups."""
+"""The operations that make and destroy groups."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ADDRESS = b"@"
 
 @dataclass(frozen=True, slots=True)
 class NewGroup:
-    """Make a group of some ranks of the gang, in group order."""
+    """Makes a group. `ranks`: in the gang, in group order."""
 
     name: str
     ranks: tuple[int, ...]
@@ -25,11 +25,11 @@ class NewGroup:
 
 @dataclass(frozen=True, slots=True)
 class DestroyGroup:
-    """End the group in which it is called."""
+    """Ends the group in which it is called."""
 
 
 def check_description(description: GroupDescription, world_size: int) -> None:
-    """Raise INVALID_ARGUMENT or RANK_OUT_OF_RANGE unless such a group can be formed in the gang."""
+    """Raises INVALID_ARGUMENT or RANK_OUT_OF_RANGE unless the gang can form such a group."""
     name, ranks = description.name, description.ranks
     if not 0 < len(name.encode()) <= MAX_ID_BYTES:
         raise invalid(
@@ -50,7 +50,7 @@ def check_description(description: GroupDescription, world_size: int) -> None:
 
 
 def plan_new_group(site: Site, args: NewGroup) -> Plan:
-    """Check that the group can be made here."""
+    """Checks that the group can be made here."""
     description = GroupDescription(args.name, args.ranks)
     check_description(description, site.world_size)
     if args.name == WORLD:
@@ -66,7 +66,7 @@ def plan_new_group(site: Site, args: NewGroup) -> Plan:
 
 
 def plan_destroy_group(site: Site, args: DestroyGroup) -> Plan:
-    """Check that the group can be ended."""
+    """Checks that the group can be destroyed."""
     if site.group.name == WORLD:
         raise invalid("group 'world' ends with its generation", expected="another group", got=repr(WORLD))
     return _DestroyGroupPlan(site)
@@ -79,10 +79,10 @@ def _taken(name: str, phase: Phase = Phase.UNSPECIFIED, ranks: tuple[RankDetail,
 
 
 class _NewGroupPlan:
-    """Two rounds: all give their addresses with their arrival and connect, then all say whether they could.
+    """Forms a group in two rounds: members exchange addresses and connect, then all agree that all are connected.
 
-    Who knows that the name is taken says so with its arrival, and all refuse: a rank that is no member of that group
-    need not have heard of its end, and cannot tell by itself.
+    A rank that knows that the name is taken says so in the first round, and all refuse. A rank outside the old group
+    cannot know by itself whether that group still exists.
     """
 
     def __init__(self, site: Site, description: GroupDescription) -> None:
@@ -94,7 +94,7 @@ class _NewGroupPlan:
         self.terms = f"name={description.name} ranks={list(description.ranks)}"
 
     def payload(self) -> bytes:
-        """That the name is taken; or this rank's address, where it will be a member."""
+        """The mark that the name is taken; or this rank's address, if it will be a member."""
         if self._is_taken():
             return _TAKEN
         if self._site.rank not in self._description.ranks:
@@ -104,7 +104,7 @@ class _NewGroupPlan:
         return _ADDRESS + self._joining.address
 
     def run(self, entry: Entry) -> Callable[[], GroupView]:
-        """Connect, and agree that all are connected. Raises GROUP_EXISTS on every rank when the name is taken."""
+        """Connects, and agrees that all are connected. Raises GROUP_EXISTS on every rank when the name is taken."""
         ranks = self._site.group.description.ranks
         refusals = ["the name is taken" if payload == _TAKEN else "" for payload in entry.payloads]
         if refused := failed_ranks(ranks, refusals):
@@ -121,7 +121,7 @@ class _NewGroupPlan:
         return self._install
 
     def abandon(self) -> None:
-        """Let go of what was not installed."""
+        """Releases everything that was not installed."""
         if self._joining is not None:
             self._joining.abandon()
         if self._linked:
@@ -133,7 +133,7 @@ class _NewGroupPlan:
         known = self._site.groups.get(self._description.name)
         if known is None or known.membership is not None:
             return known is not None
-        # One of its members is asked, too, and knows better; unless none is among those who make this group.
+        # A member of the old group knows better, if one of them takes part.
         return set(known.description.ranks).isdisjoint(self._site.group.description.ranks)
 
     def _connect(self, entry: Entry) -> str:
@@ -168,7 +168,7 @@ class _NewGroupPlan:
 
 
 class _DestroyGroupPlan:
-    """All members agree, then each forgets the group."""
+    """All members agree, then each removes the group."""
 
     terms = ""
 
@@ -180,7 +180,7 @@ class _DestroyGroupPlan:
         return b""
 
     def run(self, entry: Entry) -> Callable[[], GroupView]:
-        """Nothing but the agreement is needed."""
+        """Does nothing more: the agreement is enough."""
         return self._remove
 
     def _remove(self) -> GroupView:
@@ -189,4 +189,4 @@ class _DestroyGroupPlan:
         return view
 
     def abandon(self) -> None:
-        """Nothing was set aside."""
+        """Nothing is reserved."""

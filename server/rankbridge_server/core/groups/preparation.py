@@ -1,4 +1,4 @@
-"""A generation between prepare and commit: addresses are out, nobody is connected yet."""
+"""A generation between prepare and commit: it has addresses, and no connections yet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .operations import check_description
 
 @dataclass(frozen=True, slots=True)
 class RankAddress:
-    """What the others need to connect to one rank: its link address, and the backend's address by group."""
+    """One rank's addresses: of its links, and of the backend by group."""
 
     rank: int
     link: str
@@ -26,12 +26,12 @@ class RankAddress:
 
 
 class Preparation:
-    """One rank's half-formed generation. Use it once: connect, or abandon."""
+    """One rank's half-formed generation. Connect it or abandon it, once."""
 
     def __init__(
         self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription], backend: Backend
     ) -> None:
-        """Raises INVALID_ARGUMENT or RANK_OUT_OF_RANGE when such a gang cannot be."""
+        """Raises INVALID_ARGUMENT or RANK_OUT_OF_RANGE for a gang that is not possible."""
         if not 0 <= rank < world_size:
             raise BridgeError.of(
                 ErrorCode.RANK_OUT_OF_RANGE,
@@ -53,7 +53,7 @@ class Preparation:
         self._links: Links | None = None
 
     def begin(self, make_links: LinkMaker) -> RankAddress:
-        """Listen, and make an address for every group of this rank. Raises FORMING_FAILED."""
+        """Listens, and makes an address for every group of this rank. Raises FORMING_FAILED."""
         try:
             self._links = make_links(self.number, self.rank)
             for group in self._groups:
@@ -77,7 +77,7 @@ class Preparation:
         events: EventLog,
         on_message: Callable[[Generation, GangMessage], None],
     ) -> Generation:
-        """Connect to everyone and verify every group. `timeout` in seconds for all of it. Raises FORMING_FAILED."""
+        """Connects all groups and verifies them. `timeout`: seconds for everything. Raises FORMING_FAILED."""
         links, deadline = self._links, time.monotonic() + timeout
         if links is None:
             raise RuntimeError("begin was not called")
@@ -106,7 +106,7 @@ class Preparation:
         return generation
 
     def abandon(self) -> None:
-        """Let go of everything."""
+        """Releases everything."""
         for joining in self._joining.values():
             joining.abandon()
         self._joining.clear()
@@ -142,11 +142,11 @@ def _installed(generation: Generation, group: Group) -> None:
     try:
         generation.install(group)
     except BridgeError as error:
-        # The generation has ended meanwhile, and does not know the group.
+        # The generation has ended meanwhile and does not close the group.
         close_groups([group], error)
         raise
 
 
 def _verify(coordinator: Coordinator, timeout: float) -> None:
-    """A new group must carry one collective before anyone relies on it."""
+    """Runs one collective on a new group before any caller uses it."""
     coordinator.barrier(timeout)

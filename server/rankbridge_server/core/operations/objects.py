@@ -127,7 +127,7 @@ class ObjectPlan:
         return lambda: outcome
 
     def abandon(self) -> None:
-        """Nothing was set aside."""
+        """Nothing is reserved."""
 
 
 def _lengths(entry: Entry) -> list[int]:

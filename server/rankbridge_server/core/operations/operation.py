@@ -175,19 +175,19 @@ class GroupTable(Protocol):
     """The groups of a generation, as operations that make and end groups change them."""
 
     def get(self, name: str) -> Group | None:
-        """The group of that name, if this rank knows one: of others it may have ended."""
+        """The group of that name, or None. A group that has other members only may have ended."""
         ...
 
     def install(self, group: Group) -> None:
-        """Add a formed group, in the place of one that has ended unheard of here. Its links exist."""
+        """Adds a formed group, whose links exist. It replaces a group of the same name that has ended elsewhere."""
         ...
 
     def remove(self, name: str) -> None:
-        """Forget a group and close it in the background."""
+        """Removes a group and closes it in the background."""
         ...
 
     def link(self, name: str, ranks: Sequence[int], timeout: float) -> None:
-        """Make the control links of a group that is being formed."""
+        """Makes the control links of a group that is being formed."""
         ...
 
     def exchange(
@@ -200,7 +200,7 @@ class GroupTable(Protocol):
         ...
 
     def unlink(self, name: str) -> None:
-        """Take the control links of a group away again."""
+        """Removes the control links of a group."""
         ...
 
 

@@ -155,7 +155,7 @@ class _Send(Transfer):
         return lambda: None
 
     def abandon(self) -> None:
-        """Nothing was set aside."""
+        """Nothing is reserved."""
 
 
 class _Receive(Transfer):

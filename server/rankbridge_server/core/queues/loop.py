@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 
 
-class Bell:
+class Waker:
     """Wakes a thread that polls. Raises OSError when there are no file descriptors left."""
 
     def __init__(self) -> None:
@@ -22,11 +22,11 @@ class Bell:
         """File descriptor, readable when it has been rung."""
         return self._out.fileno()
 
-    def ring(self) -> None:
+    def wake(self) -> None:
         """Once, until it is heard."""
         self._in.send(b"x")
 
-    def hear(self) -> None:
+    def clear(self) -> None:
         """It was rung, and may be rung again."""
         self._out.recv(1)
 
@@ -42,8 +42,8 @@ class Loop(ABC):
     The thread itself calls everything but `call_soon` and `finished`, so that nothing needs a lock.
     """
 
-    def __init__(self, name: str, bell: Bell) -> None:
-        self._bell = bell
+    def __init__(self, name: str, waker: Waker) -> None:
+        self._waker = waker
         self._lock = threading.Lock()
         self._actions: deque[Callable[[], None]] = deque()
         self._woken = False
@@ -72,7 +72,7 @@ class Loop(ABC):
             self._actions.append(action)
             if not self._woken:
                 self._woken = True
-                self._bell.ring()
+                self._waker.wake()
             return True
 
     def finish(self) -> None:
@@ -121,7 +121,7 @@ class Loop(ABC):
                 self._open = False
                 late = list(self._actions)
                 self._actions.clear()
-                self._bell.close()
+                self._waker.close()
             self._act(late)
 
     @staticmethod
@@ -131,7 +131,7 @@ class Loop(ABC):
 
     def _wait(self) -> None:
         poll = select.poll()
-        poll.register(self._bell, select.POLLIN)
+        poll.register(self._waker, select.POLLIN)
         for fd in self.interests():
             poll.register(fd, select.POLLIN)
         due = self.due()
@@ -142,7 +142,7 @@ class Loop(ABC):
     def _taken(self) -> list[Callable[[], None]]:
         with self._lock:
             if self._woken:
-                self._bell.hear()
+                self._waker.clear()
                 self._woken = False
             taken = list(self._actions)
             self._actions.clear()

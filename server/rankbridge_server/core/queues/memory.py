@@ -59,7 +59,7 @@ def make_ring(chunk_bytes: int, chunks: int) -> int:
     return fd
 
 
-class Parcel:
+class ValueFile:
     """A value in memory of its own, which nobody can change any more. Each of `holders` lets go of it once."""
 
     def __init__(self, data: bytes, holders: int) -> None:
@@ -73,14 +73,14 @@ class Parcel:
             os.close(self.fd)
             raise
 
-    def let_go(self) -> None:
+    def release(self) -> None:
         """One of the holders needs it no more."""
         self._holders -= 1
         if not self._holders:
             os.close(self.fd)
 
 
-def unpack_parcel(fd: int, length: int) -> bytes:
+def read_value_file(fd: int, length: int) -> bytes:
     """The value in a parcel. Raises OSError or ValueError."""
     pieces: list[bytes] = []
     got = 0

@@ -12,10 +12,10 @@ from ..operations.outcome import Packed
 from ..operations.payloads import MAX_OBJECT_BYTES, check_total
 from ..refs.refs import MAX_ID_BYTES
 from ..task import Task
-from .loop import Bell
-from .meeting import Neighbours, Shape
+from .loop import Waker
 from .posts import Posts
 from .reading import FarReadingEnd, NearReadingEnd, ReadingEnd
+from .sharing import Shape, SharedMemorySetup
 from .table import Bystander, End, name_exists
 from .view import QueueView
 from .writing import WritingEnd
@@ -98,8 +98,8 @@ class _NewQueuePlan:
     def __init__(self, site: Site, view: QueueView) -> None:
         self._site = site
         self._view = view
-        self._neighbours: Neighbours | None = None
-        self._bell: Bell | None = None
+        self._setup: SharedMemorySetup | None = None
+        self._waker: Waker | None = None
         self._trouble = ""
         self.terms = (
             f"name={view.name} writer_rank_in_group={view.writer} reader_ranks_in_group={list(view.readers)} "
@@ -109,7 +109,7 @@ class _NewQueuePlan:
     def payload(self) -> bytes:
         """This rank's host, and what keeps it from having the queue: one of that name, or no file descriptors."""
         try:
-            self._bell = Bell()
+            self._waker = Waker()
         except OSError as error:
             self._trouble = str(error)
         taken = self._view.name in self._site.membership.queues
@@ -132,43 +132,43 @@ class _NewQueuePlan:
         )
         me = self._site.membership.rank_in_group
         shape = Shape(view.name, me, view.writer, near, view.max_chunk_bytes, view.max_chunks)
-        self._neighbours = neighbours = Neighbours(shape)
-        neighbours.meet(entry.agree, entry.timeout)
-        return lambda: self._install(neighbours)
+        self._setup = setup = SharedMemorySetup(shape)
+        setup.meet(entry.agree, entry.timeout)
+        return lambda: self._install(setup)
 
     def abandon(self) -> None:
-        """Let go of what was not installed."""
-        if self._neighbours is not None:
-            self._neighbours.close()
-        if self._bell is not None:
-            self._bell.close()
+        """Releases everything that was not installed."""
+        if self._setup is not None:
+            self._setup.close()
+        if self._waker is not None:
+            self._waker.close()
 
-    def _install(self, neighbours: Neighbours) -> QueueView:
-        view = replace(self._view, shared_memory=neighbours.shared)
-        bell = self._bell
-        if bell is None:
+    def _install(self, setup: SharedMemorySetup) -> QueueView:
+        view = replace(self._view, shared_memory=setup.shared)
+        waker = self._waker
+        if waker is None:
             raise RuntimeError("payload was not called")
-        end = self._end(view, bell, neighbours)
+        end = self._end(view, waker, setup)
         self._site.membership.queues.add(end)
         if isinstance(end, WritingEnd | NearReadingEnd):
-            neighbours.take()
-            self._bell = None
+            setup.take()
+            self._waker = None
             end.start()
         return view
 
-    def _end(self, view: QueueView, bell: Bell, neighbours: Neighbours) -> End:
+    def _end(self, view: QueueView, waker: Waker, setup: SharedMemorySetup) -> End:
         site = self._site
         me, ranks = site.membership.rank_in_group, site.group.description.ranks
-        posts = _posts(site, view, neighbours.channel)
+        posts = _posts(site, view, setup.channel)
         if me == view.writer:
             far = [place for place in view.readers if place not in view.shared_memory]
-            return WritingEnd(view, ranks, bell, neighbours.ring, neighbours.lines, far, posts)
+            return WritingEnd(view, ranks, waker, setup.ring, setup.connections, far, posts)
         if me not in view.readers:
             return Bystander(view)
-        if neighbours.ring is None:
+        if setup.ring is None:
             return FarReadingEnd(view, ranks[view.writer], posts)
-        line = neighbours.lines[view.writer]
-        return NearReadingEnd(view, ranks[view.writer], bell, line, neighbours.ring)
+        connection = setup.connections[view.writer]
+        return NearReadingEnd(view, ranks[view.writer], waker, connection, setup.ring)
 
     def _failed(self, error: BridgeError, troubles: Sequence[str]) -> BridgeError:
         details = failed_ranks(self._site.group.description.ranks, troubles)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from ..errors import BridgeError, ErrorCode
 from ..operations.operation import Transfer
 from ..task import Task
-from .line import Kind, Line, Note
-from .memory import Parcel
+from .connection import Connection, Message, MessageKind
+from .memory import ValueFile
 from .posts import Posts
 
 WINDOW = 32
@@ -19,12 +19,12 @@ WINDOW = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A value that was written. `note` and `parcel` announce it to readers on this host."""
+class WrittenValue:
+    """A value that was written. `message` and `value_file` announce it to readers on this host."""
 
     data: bytes
-    note: Note
-    parcel: Parcel | None
+    message: Message
+    value_file: ValueFile | None
 
 
 class Outlet(ABC):
@@ -43,7 +43,7 @@ class Outlet(ABC):
         """Values that it was given and has not read."""
 
     @abstractmethod
-    def give(self, written: Written) -> None:
+    def give(self, written: WrittenValue) -> None:
         """Give it a value."""
 
     @abstractmethod
@@ -56,18 +56,18 @@ class Outlet(ABC):
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of everything."""
+        """Releases everything."""
 
 
 class NearOutlet(Outlet):
     """To a reader on this host: notes on a line."""
 
-    def __init__(self, reader: int, line: Line) -> None:
+    def __init__(self, reader: int, connection: Connection) -> None:
         super().__init__(reader)
-        self._line = line
-        self._backlog: deque[tuple[Note, Parcel | None]] = deque()
+        self._connection = connection
+        self._backlog: deque[tuple[Message, ValueFile | None]] = deque()
         self._given = 0
-        self._sent = 0
+        self._send_ring = 0
         self._read = 0
 
     @property
@@ -78,29 +78,29 @@ class NearOutlet(Outlet):
     @property
     def stalled(self) -> bool:
         """Whether a note found no room that only time can make."""
-        return bool(self._backlog) and self._sent - self._read < WINDOW
+        return bool(self._backlog) and self._send_ring - self._read < WINDOW
 
     def fileno(self) -> int:
         """File descriptor to look at; below zero when it has gone."""
-        return -1 if self.gone else self._line.fileno()
+        return -1 if self.gone else self._connection.fileno()
 
-    def give(self, written: Written) -> None:
+    def give(self, written: WrittenValue) -> None:
         """Send the note, or keep it until there is room."""
         self._given += 1
-        self._put(written.note, written.parcel)
+        self._put(written.message, written.value_file)
 
     def end(self) -> None:
         """Send the last note."""
-        self._put(Note(Kind.END), None)
+        self._put(Message(MessageKind.END), None)
 
     def advance(self) -> None:
         """Hear what has been read, and send what there is room for now."""
         try:
-            while not self.gone and (came := self._line.receive()) is not None:
-                note, _ = came
-                if note.kind is Kind.READ:
-                    self._read = note.number
-                elif note.kind is Kind.BYE:
+            while not self.gone and (came := self._connection.receive()) is not None:
+                message, _ = came
+                if message.kind is MessageKind.READ:
+                    self._read = message.number
+                elif message.kind is MessageKind.BYE:
                     self.closed = True
             self._flush()
         except EOFError:
@@ -110,34 +110,34 @@ class NearOutlet(Outlet):
         """Hang up."""
         if not self.gone:
             self.gone = True
-            self._line.close()
+            self._connection.close()
             while self._backlog:
-                _let_go(self._backlog.popleft()[1])
+                _release(self._backlog.popleft()[1])
 
-    def _put(self, note: Note, parcel: Parcel | None) -> None:
+    def _put(self, message: Message, value_file: ValueFile | None) -> None:
         if self.gone:
-            _let_go(parcel)
+            _release(value_file)
             return
-        self._backlog.append((note, parcel))
+        self._backlog.append((message, value_file))
         self._flush()
 
     def _flush(self) -> None:
-        while self._backlog and not self.gone and self._sent - self._read < WINDOW:
-            note, parcel = self._backlog[0]
+        while self._backlog and not self.gone and self._send_ring - self._read < WINDOW:
+            message, value_file = self._backlog[0]
             try:
-                if not self._line.send(note, parcel.fd if parcel else None):
+                if not self._connection.send(message, value_file.fd if value_file else None):
                     return
             except ConnectionError:
                 # Its last words are read when the line is looked at.
                 return
             self._backlog.popleft()
-            self._sent += 1
-            _let_go(parcel)
+            self._send_ring += 1
+            _release(value_file)
 
 
-def _let_go(parcel: Parcel | None) -> None:
-    if parcel is not None:
-        parcel.let_go()
+def _release(value_file: ValueFile | None) -> None:
+    if value_file is not None:
+        value_file.release()
 
 
 class FarOutlet(Outlet):
@@ -160,7 +160,7 @@ class FarOutlet(Outlet):
         """Those that it has not come for."""
         return sum(it is not None for it in self._values)
 
-    def give(self, written: Written) -> None:
+    def give(self, written: WrittenValue) -> None:
         """Post it when all before have been read."""
         if not self.gone:
             self._values.append(written.data)

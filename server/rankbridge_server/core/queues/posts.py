@@ -98,7 +98,7 @@ class _Transfer(Transfer):
         return self._move(meeting)
 
     def abandon(self) -> None:
-        """Nothing was set aside."""
+        """Nothing is reserved."""
 
 
 def _nothing(_: Meeting) -> Callable[[], Outcome]:

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from ..errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
 from ..operations.outcome import Packed
 from ..task import Task
-from .line import STALL_S, Kind, Line, Note
-from .loop import Bell, Loop
-from .memory import Ring, close_all, unpack_parcel
+from .connection import STALL_S, Connection, Message, MessageKind
+from .loop import Loop, Waker
+from .memory import Ring, close_all, read_value_file
 from .posts import FAREWELL_S, Posts, writer_shut_down
 from .view import QueueView
 from .waiting import Waiting, WaitingCall, internal, shut_down_here
@@ -46,9 +46,11 @@ class ReadingEnd(ABC):
 class NearReadingEnd(ReadingEnd):
     """On the writer's host: values lie in shared memory."""
 
-    def __init__(self, view: QueueView, writer: int, bell: Bell, line: Line, ring: Ring) -> None:
+    def __init__(
+        self, view: QueueView, writer: int, waker: Waker, connection: Connection, ring: Ring
+    ) -> None:
         super().__init__(view, writer)
-        self._loop = _NearReader(view, writer, bell, line, ring)
+        self._loop = _NearReader(view, writer, waker, connection, ring)
 
     @property
     def finished(self) -> bool:
@@ -73,15 +75,17 @@ class NearReadingEnd(ReadingEnd):
 
 
 class _NearReader(Loop):
-    def __init__(self, view: QueueView, writer: int, bell: Bell, line: Line, ring: Ring) -> None:
-        super().__init__(f"{view.group}/{view.name}", bell)
+    def __init__(
+        self, view: QueueView, writer: int, waker: Waker, connection: Connection, ring: Ring
+    ) -> None:
+        super().__init__(f"{view.group}/{view.name}", waker)
         self._view = view
         self._writer = writer
-        self._line = line
+        self._connection = connection
         self._ring = ring
         self._waiting = Waiting()
         # A note that came and that nobody has waited for yet.
-        self._held: tuple[Note, int | None] | None = None
+        self._held: tuple[Message, int | None] | None = None
         self._read = 0
         self._confirmed = 0
         self._hears = True
@@ -102,7 +106,7 @@ class _NearReader(Loop):
     def shut_down(self) -> None:
         def leave() -> None:
             self._end(shut_down_here())
-            self._say(Note(Kind.BYE))
+            self._say(Message(MessageKind.BYE))
 
         self.call_soon(leave)
 
@@ -111,7 +115,7 @@ class _NearReader(Loop):
 
     def interests(self) -> Iterable[int]:
         """The line, when somebody waits for what comes on it."""
-        return [self._line.fileno()] if self._hears and self._waiting and self._held is None else []
+        return [self._connection.fileno()] if self._hears and self._waiting and self._held is None else []
 
     def due(self) -> float | None:
         """When the next call gives up, or the writer needs another receipt."""
@@ -123,13 +127,13 @@ class _NearReader(Loop):
 
     def look(self) -> None:
         """Gives out the values that have come, and answers the calls whose time is over."""
-        while self._waiting and (note := self._next()) is not None:
-            if note.kind is Kind.END:
+        while self._waiting and (message := self._next()) is not None:
+            if message.kind is MessageKind.END:
                 self._end(writer_shut_down(self._writer))
             elif (call := self._waiting.next()) is not None:
                 self._give(call.task)
         self._waiting.expire(self._missing)
-        if self._confirmed < self._read and self._say(Note(Kind.READ, self._read)):
+        if self._confirmed < self._read and self._say(Message(MessageKind.READ, self._read)):
             self._confirmed = self._read
 
     def fault(self, error: Exception) -> None:
@@ -140,13 +144,13 @@ class _NearReader(Loop):
         """Hang up."""
         if self._held is not None:
             self._drop(self._held)
-        self._line.close()
+        self._connection.close()
         self._ring.close()
 
-    def _next(self) -> Note | None:
+    def _next(self) -> Message | None:
         if self._held is None and self._hears:
             try:
-                self._held = self._line.receive()
+                self._held = self._connection.receive()
             except EOFError:
                 # The writer's process has ended, or its generation: this rank hears of that by its links.
                 self._hears = False
@@ -162,29 +166,29 @@ class _NearReader(Loop):
             lost = BridgeError.of(ErrorCode.ABORTED, f"a value was lost, and the queue with it: {error}")
             task.fail(lost)
             self._end(lost)
-            self._say(Note(Kind.BYE))
+            self._say(Message(MessageKind.BYE))
             return
         finally:
             self._drop(held)
         self._read += 1
         task.commit(lambda: Packed(data))
 
-    def _data(self, note: Note, fd: int | None) -> bytes:
-        if note.number != self._read:
-            raise ValueError(f"value {self._read} was due, and {note.number} came")
-        if note.kind is Kind.VALUE:
-            return self._ring.read(note.number, note.length, note.checksum)
+    def _data(self, message: Message, fd: int | None) -> bytes:
+        if message.number != self._read:
+            raise ValueError(f"value {self._read} was due, and {message.number} came")
+        if message.kind is MessageKind.VALUE:
+            return self._ring.read(message.number, message.length, message.checksum)
         if fd is None:
             raise OSError("too many open files")
-        return unpack_parcel(fd, note.length)
+        return read_value_file(fd, message.length)
 
     @staticmethod
-    def _drop(held: tuple[Note, int | None]) -> None:
+    def _drop(held: tuple[Message, int | None]) -> None:
         close_all([] if held[1] is None else [held[1]])
 
-    def _say(self, note: Note) -> bool:
+    def _say(self, message: Message) -> bool:
         try:
-            return self._line.send(note)
+            return self._connection.send(message)
         except ConnectionError:
             # Nobody is there to hear it.
             return True

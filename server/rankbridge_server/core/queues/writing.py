@@ -7,10 +7,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
 from ..task import Task
-from .line import STALL_S, Kind, Line, Note
-from .loop import Bell, Loop
-from .memory import Parcel, Ring
-from .outlets import FarOutlet, NearOutlet, Outlet, Written
+from .connection import STALL_S, Connection, Message, MessageKind
+from .loop import Loop, Waker
+from .memory import Ring, ValueFile
+from .outlets import FarOutlet, NearOutlet, Outlet, WrittenValue
 from .posts import Posts
 from .view import QueueView
 from .waiting import Waiting, WaitingCall, internal, shut_down_here
@@ -26,17 +26,17 @@ class WritingEnd(Loop):
         self,
         view: QueueView,
         ranks: Sequence[int],
-        bell: Bell,
+        waker: Waker,
         ring: Ring | None,
-        near: Mapping[int, Line],
+        near: Mapping[int, Connection],
         far: Sequence[int],
         posts: Posts,
     ) -> None:
-        super().__init__(f"{view.group}/{view.name}", bell)
+        super().__init__(f"{view.group}/{view.name}", waker)
         self.view = view
         self._ranks = ranks
         self._ring = ring
-        self._near = [NearOutlet(reader, line) for reader, line in near.items()]
+        self._near = [NearOutlet(reader, connection) for reader, connection in near.items()]
         self._outlets: list[Outlet] = [
             *self._near,
             *(FarOutlet(reader, posts, self.call_soon) for reader in far),
@@ -141,15 +141,15 @@ class WritingEnd(Loop):
                 call.task.commit(lambda: None)
 
     def _write(self, data: bytes) -> None:
-        number, parcel = self._written, None
-        note = Note(Kind.VALUE, number, len(data))
+        number, value_file = self._written, None
+        message = Message(MessageKind.VALUE, number, len(data))
         near = [written for written in self._near if not written.gone]
         if self._ring is not None and len(data) <= self.view.max_chunk_bytes:
-            note = note._replace(checksum=self._ring.write(number, data))
+            message = message._replace(checksum=self._ring.write(number, data))
         elif near:
             # Raises before any reader was given anything.
-            note, parcel = note._replace(kind=Kind.PARCEL), Parcel(data, len(near))
-        written = Written(data, note, parcel)
+            message, value_file = message._replace(kind=MessageKind.FILE), ValueFile(data, len(near))
+        written = WrittenValue(data, message, value_file)
         for outlet in self._outlets:
             if not outlet.gone:
                 outlet.give(written)

@@ -1,4 +1,4 @@
-"""Closing sessions whose controller has gone."""
+"""Closing sessions whose lease has ended."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from collections.abc import Callable
 
 
 class Reaper:
-    """A thread, from the first lease on, that calls `expire` whenever a lease may be over.
+    """A thread, started with the first lease, that calls `expire` whenever a lease may have ended.
 
-    `expire` returns when the next one is, in seconds of `time.monotonic`; None: none is.
+    `expire` returns when the next lease ends, in seconds of `time.monotonic`; None: there is none.
     """
 
     def __init__(self, expire: Callable[[], float | None]) -> None:
@@ -20,7 +20,7 @@ class Reaper:
         self._thread: threading.Thread | None = None
 
     def wake(self) -> None:
-        """There is a new lease."""
+        """Wakes the thread, because there is a new lease."""
         with self._changed:
             self._woken = True
             self._changed.notify()

@@ -27,7 +27,7 @@ class RefServicer(SharedMemoryServicer):
     def OpenSession(
         self, request: pb.OpenSessionRequest, context: grpc.ServicerContext
     ) -> pb.OpenSessionResponse:
-        """Begin a session."""
+        """Opens a session."""
         return answered(
             self._rank,
             "open_session",
@@ -40,7 +40,7 @@ class RefServicer(SharedMemoryServicer):
     def CloseSession(
         self, request: pb.CloseSessionRequest, context: grpc.ServicerContext
     ) -> pb.CloseSessionResponse:
-        """End a session."""
+        """Closes a session."""
         return answered(
             self._rank,
             "close_session",
@@ -51,7 +51,7 @@ class RefServicer(SharedMemoryServicer):
     def RenewSession(
         self, request: pb.RenewSessionRequest, context: grpc.ServicerContext
     ) -> pb.RenewSessionResponse:
-        """Keep a session alive."""
+        """Renews a session's lease."""
         return answered(
             self._rank,
             "renew_session",
@@ -64,7 +64,7 @@ class RefServicer(SharedMemoryServicer):
     def CreateTensor(
         self, request: pb.CreateTensorRequest, context: grpc.ServicerContext
     ) -> pb.CreateTensorResponse:
-        """Make a tensor from a description."""
+        """Creates a tensor from a description."""
         return answered(
             self._rank,
             "create",
@@ -75,7 +75,7 @@ class RefServicer(SharedMemoryServicer):
     def PutTensor(
         self, request_iterator: Iterator[pb.PutTensorRequest | memoryview], context: grpc.ServicerContext
     ) -> pb.PutTensorResponse:
-        """Receive a tensor."""
+        """Receives a tensor."""
         return answered(
             self._rank,
             "put",
@@ -86,7 +86,7 @@ class RefServicer(SharedMemoryServicer):
     def GetTensor(  # type: ignore[override]
         self, request: pb.GetTensorRequest, context: grpc.ServicerContext
     ) -> Iterator[pb.GetTensorResponse | bytes]:
-        """Send a tensor; chunks are encoded already."""
+        """Sends a tensor; chunks are encoded already."""
         refused: list[pb.GetTensorResponse] = []
         cell = answered(
             self._rank,
@@ -103,7 +103,7 @@ class RefServicer(SharedMemoryServicer):
     def DescribeRef(
         self, request: pb.DescribeRefRequest, context: grpc.ServicerContext
     ) -> pb.DescribeRefResponse:
-        """Tell what a ref is."""
+        """Describes a ref."""
         return answered(
             self._rank,
             "describe",
@@ -114,7 +114,7 @@ class RefServicer(SharedMemoryServicer):
         )
 
     def ListRefs(self, request: pb.ListRefsRequest, context: grpc.ServicerContext) -> pb.ListRefsResponse:
-        """Tell of a session's refs."""
+        """Lists a session's refs."""
         return answered(
             self._rank,
             "list",
@@ -125,7 +125,7 @@ class RefServicer(SharedMemoryServicer):
     def ReleaseRefs(
         self, request: pb.ReleaseRefsRequest, context: grpc.ServicerContext
     ) -> pb.ReleaseRefsResponse:
-        """Free refs."""
+        """Releases refs."""
         return answered(
             self._rank,
             "release",

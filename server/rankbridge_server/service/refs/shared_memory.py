@@ -27,7 +27,7 @@ class SharedMemoryServicer(stub.RefServiceServicer):
     def OpenSharedMemory(
         self, request: pb.OpenSharedMemoryRequest, context: grpc.ServicerContext
     ) -> pb.OpenSharedMemoryResponse:
-        """Make a segment."""
+        """Opens a segment."""
         return answered(
             self._rank,
             "open_shared_memory",
@@ -38,7 +38,7 @@ class SharedMemoryServicer(stub.RefServiceServicer):
     def CloseSharedMemory(
         self, request: pb.CloseSharedMemoryRequest, context: grpc.ServicerContext
     ) -> pb.CloseSharedMemoryResponse:
-        """Give segments up."""
+        """Closes segments."""
         return answered(
             self._rank,
             "close_shared_memory",
@@ -51,7 +51,7 @@ class SharedMemoryServicer(stub.RefServiceServicer):
     def PutSharedTensor(
         self, request: pb.PutSharedTensorRequest, context: grpc.ServicerContext
     ) -> pb.PutSharedTensorResponse:
-        """Make a tensor of what lies in a segment."""
+        """Makes a tensor from the bytes in a segment."""
         return answered(
             self._rank,
             "put",
@@ -62,7 +62,7 @@ class SharedMemoryServicer(stub.RefServiceServicer):
     def GetSharedTensor(
         self, request: pb.GetSharedTensorRequest, context: grpc.ServicerContext
     ) -> pb.GetSharedTensorResponse:
-        """Write a tensor's elements into a segment."""
+        """Writes a tensor's elements into a segment."""
         return answered(
             self._rank,
             "get",
@@ -73,7 +73,7 @@ class SharedMemoryServicer(stub.RefServiceServicer):
     def _open(self, request: pb.OpenSharedMemoryRequest, context: grpc.ServicerContext) -> pb.SharedMemory:
         segment = self._segments.open(request.session_id, request.bytes)
         if not context.is_active():
-            # Nobody will hear of it.
+            # The caller has gone and will not close it.
             self._segments.close(request.session_id, [segment.id])
         return pb.SharedMemory(
             id=segment.id, path=str(segment.file.path), bytes=segment.nbytes, nonce=segment.file.nonce

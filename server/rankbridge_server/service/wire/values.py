@@ -1,4 +1,4 @@
-"""Between what operations give and take by value and `rankbridge.v1.Value`."""
+"""Conversions between values of operations and `rankbridge.v1.Value`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def packed_items(name: str, value: value_pb2.Value) -> tuple[Packed, ...]:
 
 
 def number(value: value_pb2.Value) -> Number:
-    """A bool, an int or a float."""
+    """Unpacks a bool, an int or a float."""
     match value.WhichOneof("kind"):
         case "bool":
             return value.bool
@@ -66,7 +66,7 @@ def given_dict(value: value_pb2.Value) -> GivenDict:
 
 
 def pack_value(outcome: Outcome) -> value_pb2.Value:
-    """What an operation gave."""
+    """Packs the outcome of an operation."""
     match outcome:
         case None:
             return value_pb2.Value(none=value_pb2.NoneValue())

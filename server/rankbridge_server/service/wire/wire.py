@@ -1,4 +1,4 @@
-"""Between the core's types and protobuf's, errors included."""
+"""Conversions between the core's types and protobuf's, errors included."""
 
 from __future__ import annotations
 
@@ -69,17 +69,17 @@ def tensor_spec(message: tensor_pb2.TensorSpec, device: str) -> TensorSpec:
 
 
 def pack_dtype(value: Dtype) -> dtype_pb2.Dtype.ValueType:
-    """A dtype for the wire."""
+    """Packs a dtype."""
     return dtype_pb2.Dtype.Value(f"DTYPE_{value.name}")
 
 
 def pack_tensor_spec(spec: TensorSpec) -> tensor_pb2.TensorSpec:
-    """A spec for the wire."""
+    """Packs a spec."""
     return tensor_pb2.TensorSpec(dtype=pack_dtype(spec.dtype), shape=spec.shape, device=spec.device)
 
 
 def init(message: ref_service_pb2.CreateTensorRequest) -> Init:
-    """What the elements of a new tensor are."""
+    """How the elements of a new tensor are made."""
     match message.WhichOneof("init"):
         case "full":
             return Full(_element(message.full))
@@ -109,12 +109,12 @@ def _element(message: ref_service_pb2.Full) -> bool | int | float:
 
 
 def pack_ref(ref: Ref) -> ref_pb2.Ref:
-    """A ref for the wire."""
+    """Packs a ref."""
     return ref_pb2.Ref(id=ref.id, rank=ref.rank, session_id=ref.session_id, tensor=pack_tensor_spec(ref.spec))
 
 
 def pack_group(group: GroupView) -> group_service_pb2.Group:
-    """A group for the wire."""
+    """Packs a group."""
     return group_service_pb2.Group(
         name=group.name,
         ranks=group.ranks,
@@ -126,7 +126,7 @@ def pack_group(group: GroupView) -> group_service_pb2.Group:
 
 
 def pack_queue(queue: QueueView) -> queue_service_pb2.Queue:
-    """A queue for the wire."""
+    """Packs a queue."""
     return queue_service_pb2.Queue(
         name=queue.name,
         group=queue.group,
@@ -139,17 +139,17 @@ def pack_queue(queue: QueueView) -> queue_service_pb2.Queue:
 
 
 def groups(messages: Sequence[rank_service_pb2.GroupDescription]) -> list[GroupDescription]:
-    """Groups that are to be formed."""
+    """Unpacks groups that are to be formed."""
     return [GroupDescription(message.name, tuple(message.ranks)) for message in messages]
 
 
 def pack_groups(descriptions: Sequence[GroupDescription]) -> list[rank_service_pb2.GroupDescription]:
-    """Groups that are to be formed, for the wire."""
+    """Packs groups that are to be formed."""
     return [rank_service_pb2.GroupDescription(name=it.name, ranks=it.ranks) for it in descriptions]
 
 
 def peer_state(message: rank_service_pb2.DescribeRankResponse) -> PeerState:
-    """What a rank is before it is formed."""
+    """The state of a rank before forming."""
     state = message.generation_state
     was_formed = state in (rank_service_pb2.GENERATION_STATE_FORMED, rank_service_pb2.GENERATION_STATE_OVER)
     return PeerState(
@@ -161,12 +161,12 @@ def peer_state(message: rank_service_pb2.DescribeRankResponse) -> PeerState:
 
 
 def address(message: rank_service_pb2.RankAddress) -> RankAddress:
-    """How to connect to a rank."""
+    """Unpacks the addresses of a rank."""
     return RankAddress(message.rank, message.link, {it.group: it.address for it in message.groups})
 
 
 def pack_address(it: RankAddress) -> rank_service_pb2.RankAddress:
-    """How to connect to a rank, for the wire."""
+    """Packs the addresses of a rank."""
     return rank_service_pb2.RankAddress(
         rank=it.rank,
         link=it.link,
@@ -175,7 +175,7 @@ def pack_address(it: RankAddress) -> rank_service_pb2.RankAddress:
 
 
 def pack_abilities(operations: Iterable[str], backend: Backend) -> rank_service_pb2.Abilities:
-    """What a backend can do, for the wire. `operations`: those that are served."""
+    """Packs what a backend supports. `operations`: the names of all operations of the service."""
     dtypes = backend.tensors.dtypes
     reductions = {op: [pack_dtype(it) for it in dtypes if backend.reduces(op, it)] for op in ReduceOp}
     return rank_service_pb2.Abilities(
@@ -192,7 +192,7 @@ def pack_abilities(operations: Iterable[str], backend: Backend) -> rank_service_
 
 
 def pack_error(failure: Failure) -> error_pb2.Error:
-    """A failure for the wire."""
+    """Packs a failure."""
     place = failure.place or Place()
     return error_pb2.Error(
         code=error_pb2.ErrorCode.Value(f"ERROR_CODE_{failure.code.name}"),
@@ -219,7 +219,7 @@ def pack_error(failure: Failure) -> error_pb2.Error:
 
 
 def failure(message: error_pb2.Error) -> Failure:
-    """A failure that another sidecar reported. What a newer one says in words unknown here is INTERNAL, or FAILED."""
+    """Unpacks another sidecar's failure. An unknown code of a newer version becomes INTERNAL, a state FAILED."""
     code = _named(ErrorCode, error_pb2.ErrorCode, "ERROR_CODE_", message.code, ErrorCode.INTERNAL)
     known = message.code == error_pb2.ErrorCode.Value(f"ERROR_CODE_{code.name}")
     return Failure(

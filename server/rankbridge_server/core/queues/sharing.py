@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from .line import Door, Kind, Line, Note, knock
+from .connection import Connection, Listener, Message, MessageKind, connect
 from .memory import Ring, make_ring
 
 Agree = Callable[[str, bytes], Sequence[bytes]]
@@ -33,7 +33,7 @@ class Shape:
     chunks: int
 
 
-class Neighbours:
+class SharedMemorySetup:
     """Meets in rounds in which all members take part; `close` lets go of all that was not taken.
 
     A reader that cannot share memory with the writer, for whatever reason, is no error: it is given values otherwise.
@@ -41,12 +41,12 @@ class Neighbours:
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
-        self._door: Door | None = None
+        self._listener: Listener | None = None
         self.channel = ""
         """Names this queue, and no other, ever; the same for all."""
         self.shared: tuple[int, ...] = ()
         """Readers that share memory with the writer."""
-        self.lines: dict[int, Line] = {}
+        self.connections: dict[int, Connection] = {}
         """At the writer, those to its neighbours; at one of them, that to the writer."""
         self.ring: Ring | None = None
 
@@ -57,13 +57,13 @@ class Neighbours:
         self.channel = invitation["channel"]
         if not invitation["address"]:
             return
-        knocked = agree(f"new_queue knock name={shape.name}", self._knock(invitation, timeout))
+        connected = agree(f"new_queue knock name={shape.name}", self._connect(invitation, timeout))
         if shape.me == shape.writer:
-            self._admit([place for place in shape.near if knocked[place] == _YES])
+            self._admit([place for place in shape.near if connected[place] == _YES])
         else:
             self._enter(timeout)
         mine = (
-            json.dumps(sorted(self.lines)).encode()
+            json.dumps(sorted(self.connections)).encode()
             if shape.me == shape.writer
             else _YES
             if self.ring
@@ -75,75 +75,75 @@ class Neighbours:
         self._keep()
 
     def close(self) -> None:
-        """Let go of everything."""
-        self._close_door()
-        for line in self.lines.values():
-            line.close()
-        self.lines = {}
+        """Releases everything."""
+        self._close_listener()
+        for connection in self.connections.values():
+            connection.close()
+        self.connections = {}
         if self.ring is not None:
             self.ring.close()
             self.ring = None
 
     def take(self) -> None:
         """Hands lines and ring to the caller, who closes them."""
-        self.lines, self.ring = {}, None
+        self.connections, self.ring = {}, None
 
     def _invite(self) -> bytes:
         shape = self._shape
         if shape.me != shape.writer:
             return b""
         try:
-            self._door = Door() if shape.near else None
+            self._listener = Listener() if shape.near else None
         except OSError:
-            self._door = None
+            self._listener = None
         return json.dumps(
             {
                 "channel": f"{shape.name}/{secrets.token_hex(16)}",
-                "address": self._door.address if self._door else "",
-                "secret": self._door.secret.hex() if self._door else "",
+                "address": self._listener.address if self._listener else "",
+                "secret": self._listener.secret.hex() if self._listener else "",
             }
         ).encode()
 
-    def _knock(self, invitation: dict[str, str], timeout: float) -> bytes:
+    def _connect(self, invitation: dict[str, str], timeout: float) -> bytes:
         shape = self._shape
         if shape.me not in shape.near:
             return b""
         try:
             secret = bytes.fromhex(invitation["secret"])
-            self.lines = {shape.writer: knock(invitation["address"], secret, shape.me, timeout)}
+            self.connections = {shape.writer: connect(invitation["address"], secret, shape.me, timeout)}
         except OSError:
             return b""
         return _YES
 
     def _admit(self, places: Sequence[int]) -> None:
         shape = self._shape
-        if self._door is None:
+        if self._listener is None:
             return
-        lines = self._door.admit(places)
-        self._close_door()
+        connections = self._listener.admit(places)
+        self._close_listener()
         try:
             fd = make_ring(shape.chunk_bytes, shape.chunks)
         except OSError:
-            _hang_up(lines)
+            _hang_up(connections)
             return
         try:
             self.ring = Ring(fd, shape.chunk_bytes, shape.chunks, writable=True)
-            for place, line in lines.items():
-                if _sent(line, fd):
-                    self.lines[place] = line
+            for place, connection in connections.items():
+                if _send_ring(connection, fd):
+                    self.connections[place] = connection
                 else:
-                    line.close()
+                    connection.close()
         except (OSError, ValueError):
-            _hang_up(lines)
-            self.lines = {}
+            _hang_up(connections)
+            self.connections = {}
         finally:
             os.close(fd)
 
     def _enter(self, timeout: float) -> None:
         shape = self._shape
-        for line in self.lines.values():
+        for connection in self.connections.values():
             try:
-                came = line.receive() if line.wait(timeout) else None
+                came = connection.receive() if connection.wait(timeout) else None
                 if came is None or came[1] is None:
                     return
                 try:
@@ -157,25 +157,25 @@ class Neighbours:
         """Hang up on those who do not share after all."""
         shape = self._shape
         mine = shape.me == shape.writer
-        for place in [at for at in self.lines if (at if mine else shape.me) not in self.shared]:
-            self.lines.pop(place).close()
-        if self.ring is not None and not self.lines:
+        for place in [at for at in self.connections if (at if mine else shape.me) not in self.shared]:
+            self.connections.pop(place).close()
+        if self.ring is not None and not self.connections:
             self.ring.close()
             self.ring = None
 
-    def _close_door(self) -> None:
-        if self._door is not None:
-            self._door.close()
-            self._door = None
+    def _close_listener(self) -> None:
+        if self._listener is not None:
+            self._listener.close()
+            self._listener = None
 
 
-def _sent(line: Line, fd: int) -> bool:
+def _send_ring(connection: Connection, fd: int) -> bool:
     try:
-        return line.send(Note(Kind.RING), fd)
+        return connection.send(Message(MessageKind.RING), fd)
     except ConnectionError:
         return False
 
 
-def _hang_up(lines: dict[int, Line]) -> None:
-    for line in lines.values():
-        line.close()
+def _hang_up(connections: dict[int, Connection]) -> None:
+    for connection in connections.values():
+        connection.close()

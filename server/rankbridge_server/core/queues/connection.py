@@ -26,14 +26,14 @@ _BACKLOG = 1024
 _FULL = {errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM, errno.ETOOMANYREFS}
 
 
-class Kind(IntEnum):
+class MessageKind(IntEnum):
     """What a note says."""
 
     RING = 1
     """Writer: here is the ring. With its file descriptor."""
     VALUE = 2
     """Writer: value `number` lies in the ring, with this length and checksum."""
-    PARCEL = 3
+    FILE = 3
     """Writer: value `number` is in memory of its own. With its file descriptor."""
     END = 4
     """Writer: there are no more."""
@@ -43,16 +43,16 @@ class Kind(IntEnum):
     """Reader: no more will be read."""
 
 
-class Note(NamedTuple):
+class Message(NamedTuple):
     """One message. `length` in bytes."""
 
-    kind: Kind
+    kind: MessageKind
     number: int = 0
     length: int = 0
     checksum: int = 0
 
 
-class Line:
+class Connection:
     """One side of a connection that carries notes, in order, and file descriptors with them. Of one thread.
 
     The kernel orders memory: who has received a note sees everything written before it was sent.
@@ -66,9 +66,9 @@ class Line:
         """File descriptor, readable when there is a note or the other side has gone."""
         return self._sock.fileno()
 
-    def send(self, note: Note, fd: int | None = None) -> bool:
+    def send(self, message: Message, fd: int | None = None) -> bool:
         """Send a note; False when there is no room just now. Raises ConnectionError when the other side has gone."""
-        data = _FORMAT.pack(note.kind, note.checksum, note.number, note.length)
+        data = _FORMAT.pack(message.kind, message.checksum, message.number, message.length)
         try:
             socket.send_fds(self._sock, [data], [] if fd is None else [fd])
         except OSError as error:
@@ -77,7 +77,7 @@ class Line:
             raise
         return True
 
-    def receive(self) -> tuple[Note, int | None] | None:
+    def receive(self) -> tuple[Message, int | None] | None:
         """The next note and what came with it; None when there is none just now.
 
         Raises EOFError when the other side has gone and has said nothing more, ValueError when what came is no note.
@@ -90,7 +90,7 @@ class Line:
             raise EOFError("the other end has gone")
         try:
             kind, checksum, number, length = _FORMAT.unpack(data)
-            return Note(Kind(kind), number, length, checksum), fds[0] if fds else None
+            return Message(MessageKind(kind), number, length, checksum), fds[0] if fds else None
         except (struct.error, ValueError) as error:
             close_all(fds)
             raise ValueError(f"not a note: {error}") from error
@@ -117,7 +117,7 @@ class Line:
         return data, fds
 
 
-class Door:
+class Listener:
     """Accepts a writer's readers, at an unguessable abstract name and with a secret. Raises OSError."""
 
     def __init__(self) -> None:
@@ -132,19 +132,19 @@ class Door:
             self.close()
             raise
 
-    def admit(self, places: Collection[int]) -> dict[int, Line]:
+    def admit(self, places: Collection[int]) -> dict[int, Connection]:
         """Gives the lines of those readers that have connected, by rank in group. Rejects all others."""
-        lines: dict[int, Line] = {}
+        connections: dict[int, Connection] = {}
         while True:
             try:
                 sock, _ = self._sock.accept()
             except OSError:
-                return lines
+                return connections
             place = self._place(sock)
-            if place is None or place not in places or place in lines:
+            if place is None or place not in places or place in connections:
                 sock.close()
             else:
-                lines[place] = Line(sock)
+                connections[place] = Connection(sock)
 
     def close(self) -> None:
         """Accepts nobody any more."""
@@ -162,7 +162,7 @@ class Door:
         return int(place) if secrets.compare_digest(secret, self.secret) else None
 
 
-def knock(address: str, secret: bytes, place: int, timeout: float) -> Line:
+def connect(address: str, secret: bytes, place: int, timeout: float) -> Connection:
     """Connects to a writer's door as the reader of that rank in group. `timeout` in seconds. Raises OSError."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
@@ -174,7 +174,7 @@ def knock(address: str, secret: bytes, place: int, timeout: float) -> Line:
     except OSError:
         sock.close()
         raise
-    return Line(sock)
+    return Connection(sock)
 
 
 def _is_mine(sock: socket.socket) -> bool:
