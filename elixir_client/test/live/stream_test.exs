@@ -291,7 +291,6 @@ defmodule RankBridge.StreamTest do
 
     test "a rank that says nothing does not let its caller wait for ever", context do
       %{mortal: gang, stream: stream, pids: [first | _others]} = context
-      on_exit(fn -> OsProcess.signal(first, "CONT") end)
       OsProcess.stop(first)
       pushed = for _time <- 1..2, do: Stream.push!(stream, :barrier, nil, timeout: 100)
 

@@ -28,9 +28,7 @@ defmodule RankBridge.Operations.Execution do
 
     Calls.encoded(requests, call, fn encoded ->
       parts = for {rank, bytes} <- encoded, do: {rank, Encode.always(tag, :bytes, bytes)}
-
-      for {rank, result} <- each(view, :part, parts, call),
-          do: {rank, with({:ok, it} <- result, do: Calls.outcome(it, rank, call))}
+      each(view, :part, parts, call)
     end)
   end
 
@@ -86,8 +84,8 @@ defmodule RankBridge.Operations.Execution do
       {:call, {:ok, %V1.MemberOutcomes{}} = result} ->
         result
 
-      {:part, {:ok, %V1.OperationResult{}} = result} ->
-        result
+      {:part, {:ok, %V1.OperationResult{} = result}} ->
+        Calls.outcome(result, rank, call)
 
       {_kind, {:error, error}} ->
         {:error, error}

@@ -1,18 +1,15 @@
 defmodule RankBridge.Operations.GangCall do
   @moduledoc """
-  A collective on every member of a group by one call to one rank, which passes it on: a gang call.
+  A collective on every member of a group by one call to one rank, which passes it on: a gang call. So goes every collective,
+  unless the gang or the call says `calls: :ranks`, to call each rank:
 
-      RankBridge.all_reduce(gang, refs, calls: :gang)
+      RankBridge.all_reduce(gang, refs, calls: :ranks)
 
-  Or always, with `calls: :gang` among the options of `RankBridge.Gang`; then `calls: :ranks` calls each rank. Results and
-  errors are those of calls of each rank. What differs:
+  Results and errors are those of calls of each rank. What differs:
 
     * gang calls of several controllers never mismatch: the sidecar of the group's first rank puts them into one order
-    * if one member refuses its part, all others fail at once with the same reason, definite; by calls of each rank they
-      would wait for it until their timeout
-    * it costs one message to the group's first rank and one back, however many members there are: gang calls of a group go
-      on one stream (`GangService.Execute`, or without gRPC beside a unix socket), which a gang opens with the first and ends
-      when there are none for a minute
+    * if one member refuses its part, all others fail at once with the same reason, definite
+    * it costs one message to the group's first rank and one back, however many members there are
 
   A collective of which a member's part is larger than 60,000 bytes goes to each rank. An outcome that is too large to be
   passed on is fetched from its rank. `RankBridge.submit/4`, and sends, receives and queues, are never gang calls;
