@@ -53,8 +53,8 @@ WAYS = """## Ways to call them
 
 | | Python | Elixir | |
 | --- | --- | --- | --- |
-| each rank, at once | `calls="ranks"` | `calls: :ranks`, the default | |
-| one rank, which passes it on | `calls="gang"`, the default | `calls: :gang` | [gang_calls.md](gang_calls.md) |
+| each rank, at once | `calls="ranks"` | `calls: :ranks` | |
+| one rank, which passes it on: the default | `calls="gang"` | `calls: :gang` | [gang_calls.md](gang_calls.md) |
 | the same, one after another on a stream | {python} | {elixir} | [streams.md](streams.md) |
 
 The last two are for operations in which all members take part: not for sends, receives and queues, the making and

@@ -100,10 +100,13 @@ def test_a_rank_that_stops_answers_what_has_a_number_and_ends_the_stream(stage: 
     with Held(stage.gang, 2):
         stream.call(number=8, operation_id="a")
         stream.call(number=9, operation_id="b")
-        until(lambda: pending(stage, 0) == 2 and pending(stage, 1) == 1)
+        until(lambda: len(stage.gang.ranks[0].gang_calls._led) == 2 and pending(stage, 1) == 1)
         stage.gang.ranks[0].close("the rank stops")
         stage.servers[0].stop(PATIENCE_S)
     told = stream.rest()
     assert sorted(numbers(told)) == [8, 9]
-    assert [name_of(it.outcomes.members[0].result.error) for it in told] == ["ABORTED"] * 2
+    codes = {it.number: name_of(it.outcomes.members[0].result.error) for it in told}
+    # The second is led already, and its own part may be about to be submitted.
+    assert codes[8] == "ABORTED"
+    assert codes[9] in ("ABORTED", "STALE_GENERATION")
     assert not stage.streams()
