@@ -5,20 +5,16 @@ from __future__ import annotations
 import functools
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import grpc
 
 from rankbridge._plan.calls import Call
+from rankbridge._transport.channels import ChannelsCore
 from rankbridge._transport.framing import StreamLost, StreamOver, requesting, result_of
-from rankbridge._transport.streams import RankStream, Streams
-from rankbridge.errors import (
-    ProtocolError,
-    RankBridgeError,
-    ResourceExhaustedError,
-    UnavailableError,
-)
+from rankbridge._transport.streams import RankStream
+from rankbridge.errors import ProtocolError, RankBridgeError, ResourceExhaustedError, UnavailableError
 from rankbridge.v1 import gang_service_pb2 as gang_pb
 
 T = TypeVar("T")
@@ -27,16 +23,6 @@ __all__ = ["PendingCore", "given", "meaning"]
 
 _REFUSED = "execute"
 """The operation of the error with which a rank refuses a stream."""
-
-
-class Sending(Protocol):
-    """The channels by which calls go."""
-
-    closed: bool
-    streams: Streams[Any]
-
-    @property
-    def targets(self) -> Sequence[str]: ...
 
 
 class PendingCore(ABC, Generic[T]):
@@ -48,7 +34,7 @@ class PendingCore(ABC, Generic[T]):
         rank: Rank in the gang that was called.
     """
 
-    def __init__(self, channels: Sending, call: Call[T], *, ordered: bool = False) -> None:
+    def __init__(self, channels: ChannelsCore, call: Call[T], *, ordered: bool = False) -> None:
         """Sends nothing yet. `ordered`: it fails where it would go by its own RPC, which keeps no order."""
         self.operation = call.kind
         self.operation_id = call.operation_id
@@ -160,7 +146,7 @@ class PendingCore(ABC, Generic[T]):
         return refused
 
 
-def meaning(channels: Sending, call: Call[Any], error: BaseException) -> BaseException:
+def meaning(channels: ChannelsCore, call: Call[Any], error: BaseException) -> BaseException:
     """Gives what a call raises where grpcio, or a stream, raises this."""
     match error:
         case RankBridgeError():
