@@ -122,7 +122,9 @@ def test_what_no_message_holds_goes_by_itself(gang: Any, monkeypatch: pytest.Mon
     monkeypatch.setattr(framing, "MAX_MESSAGE_BYTES", 1_000)
     part = ops.find_operation("barrier")(ops.Scope(rank=0, session_id="", timeout=1), operation_id="x" * 900)
     assert framing.requesting(part) is not None
-    part = ops.find_operation("barrier")(ops.Scope(rank=0, session_id="", timeout=1), operation_id="x" * 1_000)
+    part = ops.find_operation("barrier")(
+        ops.Scope(rank=0, session_id="", timeout=1), operation_id="x" * 1_000
+    )
     assert framing.requesting(part) is None
     gang.barrier(operation_id="x" * 1_000)
 
