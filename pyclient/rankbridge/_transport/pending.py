@@ -40,6 +40,7 @@ class PendingCore(ABC, Generic[T]):
         self.operation_id = call.operation_id
         self.rank = call.rank
         self._stream: RankStream | None = None
+        self._number = 0
         self._channels = channels
         self._call = call
         self._ordered = ordered
@@ -67,7 +68,7 @@ class PendingCore(ABC, Generic[T]):
     def _withdraw(self) -> None:
         """Withdraws an operation wherever it was not admitted. It is answered all the same."""
         if self._stream is not None:
-            self._stream.withdraw(self.operation_id)
+            self._stream.withdraw(self.operation_id, self._number)
 
     def _come(self, response: gang_pb.ExecuteResponse) -> None:
         """Takes the answer of a stream."""

@@ -244,7 +244,7 @@ def test_an_error_that_comes_before_anything_was_sent_is_that_of_every_call() ->
 def test_closing_sends_nothing_more_and_what_was_sent_is_answered() -> None:
     it = Opened()
     answer = it.send("sent")
-    it.execution.withdraw("sent")
+    it.execution.withdraw("sent", 1)
     it.execution.close()
     assert not it.execution.send(request("after"), Answer())
     first, second, end = it.sent(), it.sent(), it.sent()

@@ -141,7 +141,7 @@ def test_the_end_fails_what_was_not_answered_and_nothing_is_sent_any_more(
     assert stream.closed
     assert not stream.send(request("after"), Answer())
     # Too late, and no error.
-    stream.withdraw("b")
+    stream.withdraw("b", 2)
     stream.close()
     stream.hang_up()
 
@@ -185,7 +185,7 @@ def test_who_sends_does_not_wait_for_a_rank_that_reads_nothing(
 ) -> None:
     with ThreadPoolExecutor(1) as sending:
         answers = sending.submit(lambda: [sent(stream, str(it), LARGE) for it in range(MANY)]).result(WAIT)
-    stream.withdraw("7")
+    stream.withdraw("7", 7)
     stream.close()
     taken = [connection.taken() for _ in range(MANY)]
     assert [it.call.call.operation_id for it in taken] == [str(it) for it in range(MANY)]
@@ -307,7 +307,7 @@ def test_the_end_in_a_loop(
                 await answers[1].awaited(WAIT)
             assert stream.over
             assert not stream.send(request("after"), Answer())
-            stream.withdraw("b")
+            stream.withdraw("b", 2)
             stream.close()
 
     asyncio.run(work())
@@ -317,7 +317,7 @@ def test_a_rank_that_reads_nothing_in_a_loop(rank: LocalRank) -> None:
     async def work() -> None:
         async with opened(rank) as (stream, connection):
             answers = [sent(stream, str(it), LARGE) for it in range(MANY)]
-            stream.withdraw("7")
+            stream.withdraw("7", 7)
             stream.close()
             *taken, last = await asyncio.to_thread(lambda: [connection.taken() for _ in range(MANY + 1)])
             assert [it.call.call.operation_id for it in taken] == [str(it) for it in range(MANY)]

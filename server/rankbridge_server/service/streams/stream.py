@@ -53,7 +53,7 @@ class Stream:
         try:
             for request in requests:
                 if request.WhichOneof("kind") == "withdraw":
-                    self._withdraw(request.withdraw)
+                    self._withdraw(request.withdraw, request.number)
                     continue
                 self._capacity.acquire()
                 if not self._may_begin():
@@ -121,12 +121,13 @@ class Stream:
         if left:
             pending.withdraw()
 
-    def _withdraw(self, operation_id: str) -> None:
-        # A part may have no operation id.
-        if not operation_id:
-            return
+    def _withdraw(self, operation_id: str, number: int) -> None:
+        """What has that number; without one, what has that operation id, which a part may have none of."""
         with self._lock:
-            found = [it for it in self._under_way.values() if it.operation_id == operation_id]
+            if number:
+                found = [self._under_way[number]] if number in self._under_way else []
+            else:
+                found = [it for it in self._under_way.values() if operation_id == it.operation_id != ""]
         for pending in found:
             pending.withdraw()
 
