@@ -223,7 +223,9 @@ def _checked(operations: Sequence[operation_pb.Operation], size: int) -> str:
         )
     kinds = [_kind(it) for it in operations]
     if len(set(kinds)) > 1:
-        raise invalid("the operations of a gang call must be of one kind", expected=kinds[0], got=", ".join(kinds))
+        raise invalid(
+            "the operations of a gang call must be of one kind", expected=kinds[0], got=", ".join(kinds)
+        )
     for operation in operations:
         if getattr(operation, kinds[0]).HasField("call"):
             raise invalid(
@@ -236,6 +238,8 @@ def _kind(operation: operation_pb.Operation) -> str:
     kind = operation.WhichOneof("kind")
     if kind not in GANG_OPERATIONS:
         raise invalid(
-            "this operation cannot be a gang call", expected="one of " + ", ".join(GANG_OPERATIONS), got=kind or "none"
+            "this operation cannot be a gang call",
+            expected="one of " + ", ".join(GANG_OPERATIONS),
+            got=kind or "none",
         )
     return kind
