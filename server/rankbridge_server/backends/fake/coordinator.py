@@ -9,7 +9,7 @@ import torch
 
 from ...core.coordinator import ReduceOp
 from ..pieces import as_bytes, concatenated, divided
-from .meeting import Meeting, Exchanged
+from .meeting import Exchanged, Meeting
 
 _COMBINE: dict[ReduceOp, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
     ReduceOp.SUM: torch.add,

@@ -48,7 +48,7 @@ class MpiWorld:
         return world
 
     def exchange(self, mine: str, timeout: float) -> list[str]:
-        """Exchanges data between all ranks; returns it by rank in MPI. Raises BACKEND_FAILED after `timeout` seconds."""
+        """Exchanges data between all ranks; returns it by rank in MPI. Raises BACKEND_FAILED after the timeout."""
         deadline = time.monotonic() + timeout
         given = mine.encode()
         lengths = [0] * self.size
