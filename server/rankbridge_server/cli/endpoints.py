@@ -1,4 +1,4 @@
-"""The file that tells controllers where the ranks are."""
+"""The file with the ranks' endpoints, for controllers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 def write(path: Path, gang: dict[str, Any]) -> None:
-    """Write the file so that a reader sees all of it or nothing."""
+    """Writes the file atomically."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     scratch.write_text(json.dumps(gang, indent=2) + "\n")
     scratch.replace(path)
@@ -18,7 +18,7 @@ def write(path: Path, gang: dict[str, Any]) -> None:
 def describe(
     name: str, backend: str, generation: int, pids: list[int], endpoints: list[list[str]]
 ) -> dict[str, Any]:
-    """What the file holds."""
+    """The content of the file."""
     return {
         "gang": name,
         "size": len(pids),

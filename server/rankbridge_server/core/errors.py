@@ -171,6 +171,11 @@ def invalid(message: str, *, expected: str = "", got: str = "") -> BridgeError:
     return BridgeError.of(ErrorCode.INVALID_ARGUMENT, message, expected=expected, got=got)
 
 
+def exhausted(message: str, *, most: object, got: object) -> BridgeError:
+    """The error for a limit that a call would exceed."""
+    return BridgeError.of(ErrorCode.RESOURCE_EXHAUSTED, message, expected=f"at most {most}", got=str(got))
+
+
 def failed_ranks(ranks: Sequence[int], troubles: Sequence[str]) -> tuple[RankDetail, ...]:
     """The details of members that failed. `troubles`: texts by rank in group, empty for none. `ranks`: of the group."""
     return tuple(

@@ -9,7 +9,7 @@ from enum import Enum, auto
 from typing import TypeVar
 
 from .coordinator import Backend, GroupDescription
-from .errors import BridgeError, ErrorCode, Phase, Place, invalid, unknown_group
+from .errors import BridgeError, ErrorCode, Phase, Place, exhausted, invalid, unknown_group
 from .events import EventLog
 from .gang_calls.gang_calls import GangCalls
 from .gang_calls.route import Route
@@ -319,10 +319,9 @@ class Rank:
         )
         try:
             if generation.pending >= self._limits.max_pending:
-                raise BridgeError.of(
-                    ErrorCode.RESOURCE_EXHAUSTED,
+                raise exhausted(
                     "too many pending operations on this rank",
-                    expected=f"at most {self._limits.max_pending}",
+                    most=self._limits.max_pending,
                     got=str(generation.pending + 1),
                 )
             plan = operation.plan(site, args)

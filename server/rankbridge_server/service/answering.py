@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from functools import wraps
+from typing import Any, Protocol, TypeVar
 
 from rankbridge.v1 import error_pb2
 
@@ -13,6 +14,34 @@ from ..core.task import failure_of
 from .wire import wire
 
 Response = TypeVar("Response")
+Request = TypeVar("Request")
+
+
+class _Servicer(Protocol):
+    _rank: Rank
+
+
+Servicer = TypeVar("Servicer", bound=_Servicer)
+
+
+def answers(
+    response: Callable[..., Response], operation: str
+) -> Callable[[Callable[[Servicer, Request, Any], Response]], Callable[[Servicer, Request, Any], Response]]:
+    """Makes an RPC of a method: an exception becomes the `error` of a `response`. `operation`: its name in errors."""
+
+    def decorate(
+        method: Callable[[Servicer, Request, Any], Response],
+    ) -> Callable[[Servicer, Request, Any], Response]:
+        @wraps(method)
+        def call(self: Servicer, request: Request, context: Any) -> Response:
+            try:
+                return method(self, request, context)
+            except Exception as error:
+                return response(error=packed_error(self._rank, operation, error))
+
+        return call
+
+    return decorate
 
 
 def answered(

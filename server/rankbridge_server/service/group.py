@@ -8,7 +8,7 @@ from rankbridge.v1 import group_service_pb2 as pb
 from rankbridge.v1 import group_service_pb2_grpc as stub
 
 from ..core.rank import Rank
-from .answering import answered
+from .answering import answers
 from .operations.derived import DESTROY_GROUP, NEW_GROUP
 from .operations.typed import method
 from .wire import wire
@@ -23,16 +23,12 @@ class GroupServicer(stub.GroupServiceServicer):
     def __init__(self, rank: Rank) -> None:
         self._rank = rank
 
+    @answers(pb.DescribeGroupResponse, "describe_group")
     def DescribeGroup(
         self, request: pb.DescribeGroupRequest, context: grpc.ServicerContext
     ) -> pb.DescribeGroupResponse:
         """Describes one group."""
-        return answered(
-            self._rank,
-            "describe_group",
-            lambda: pb.DescribeGroupResponse(group=wire.pack_group(self._rank.group(request.name))),
-            lambda error: pb.DescribeGroupResponse(error=error),
-        )
+        return pb.DescribeGroupResponse(group=wire.pack_group(self._rank.group(request.name)))
 
     def ListGroups(
         self, request: pb.ListGroupsRequest, context: grpc.ServicerContext

@@ -8,7 +8,7 @@ from rankbridge.v1 import queue_service_pb2 as pb
 from rankbridge.v1 import queue_service_pb2_grpc as stub
 
 from ..core.rank import Rank
-from .answering import answered
+from .answering import answers
 from .operations.derived import NEW_QUEUE, QUEUES
 from .operations.typed import method
 from .wire import wire
@@ -24,18 +24,14 @@ class QueueServicer(stub.QueueServiceServicer):
     def __init__(self, rank: Rank) -> None:
         self._rank = rank
 
+    @answers(pb.ShutDownQueueResponse, "shut_down_queue")
     def ShutDownQueue(
         self, request: pb.ShutDownQueueRequest, context: grpc.ServicerContext
     ) -> pb.ShutDownQueueResponse:
         """Shuts down a queue on this rank."""
         call = request.call
-        return answered(
-            self._rank,
-            "shut_down_queue",
-            lambda: pb.ShutDownQueueResponse(
-                queue=wire.pack_queue(self._rank.shut_down_queue(call.group, request.queue, call.generation))
-            ),
-            lambda error: pb.ShutDownQueueResponse(error=error),
+        return pb.ShutDownQueueResponse(
+            queue=wire.pack_queue(self._rank.shut_down_queue(call.group, request.queue, call.generation))
         )
 
     def ListQueues(

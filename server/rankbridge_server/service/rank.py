@@ -14,7 +14,7 @@ from rankbridge.v1 import rank_service_pb2_grpc as stub
 
 from ..core.rank import Rank
 from . import events
-from .answering import answered
+from .answering import answers
 from .operations.table import OPERATIONS
 from .wire import wire
 
@@ -61,45 +61,33 @@ class RankServicer(stub.RankServiceServicer):
             highest_generation=description.seen,
         )
 
+    @answers(pb.PrepareGenerationResponse, "prepare")
     def PrepareGeneration(
         self, request: pb.PrepareGenerationRequest, context: grpc.ServicerContext
     ) -> pb.PrepareGenerationResponse:
         """First phase of forming."""
-        return answered(
-            self._rank,
-            "prepare",
-            lambda: pb.PrepareGenerationResponse(
-                address=wire.pack_address(
-                    self._rank.prepare(
-                        request.generation, request.rank, request.world_size, wire.groups(request.groups)
-                    )
+        return pb.PrepareGenerationResponse(
+            address=wire.pack_address(
+                self._rank.prepare(
+                    request.generation, request.rank, request.world_size, wire.groups(request.groups)
                 )
-            ),
-            lambda error: pb.PrepareGenerationResponse(error=error),
+            )
         )
 
+    @answers(pb.CommitGenerationResponse, "commit")
     def CommitGeneration(
         self, request: pb.CommitGenerationRequest, context: grpc.ServicerContext
     ) -> pb.CommitGenerationResponse:
         """Second phase of forming."""
-        return answered(
-            self._rank,
-            "commit",
-            lambda: self._commit(request),
-            lambda error: pb.CommitGenerationResponse(error=error),
-        )
+        return self._commit(request)
 
+    @answers(pb.AbortGenerationResponse, "abort")
     def AbortGeneration(
         self, request: pb.AbortGenerationRequest, context: grpc.ServicerContext
     ) -> pb.AbortGenerationResponse:
         """Ends a generation."""
-        return answered(
-            self._rank,
-            "abort",
-            lambda: pb.AbortGenerationResponse(
-                aborted=self._rank.abort(request.generation, request.reason or "the controller asked for it")
-            ),
-            lambda error: pb.AbortGenerationResponse(error=error),
+        return pb.AbortGenerationResponse(
+            aborted=self._rank.abort(request.generation, request.reason or "the controller asked for it")
         )
 
     def WatchEvents(

@@ -145,29 +145,29 @@ def test_a_line_that_is_full_takes_more_when_it_was_read(connections: tuple[Conn
 
 
 @pytest.mark.parametrize("data", [b"x", b"\xff" * 24, b"x" * 100])
-def test_what_is_no_note_is_refused(data: bytes) -> None:
+def test_what_is_no_message_is_refused(data: bytes) -> None:
     one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     connection = Connection(other)
     one.send(data)
-    with pytest.raises(ValueError, match="not a note"):
+    with pytest.raises(ValueError, match="not a message"):
         connection.receive()
     one.close()
     connection.close()
 
 
 def test_a_door_lets_those_in_who_are_expected() -> None:
-    door = Listener()
+    listener = Listener()
     visitors = [
-        connect(door.address, door.secret, 1, PATIENCE_S),
-        connect(door.address, door.secret, 2, PATIENCE_S),
-        connect(door.address, door.secret, 3, PATIENCE_S),
-        connect(door.address, door.secret, 1, PATIENCE_S),
-        connect(door.address, bytes(32), 2, PATIENCE_S),
+        connect(listener.address, listener.secret, 1, PATIENCE_S),
+        connect(listener.address, listener.secret, 2, PATIENCE_S),
+        connect(listener.address, listener.secret, 3, PATIENCE_S),
+        connect(listener.address, listener.secret, 1, PATIENCE_S),
+        connect(listener.address, bytes(32), 2, PATIENCE_S),
     ]
     silent = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    silent.connect("\0" + door.address)
-    connections = door.admit([1, 2])
-    door.close()
+    silent.connect("\0" + listener.address)
+    connections = listener.admit([1, 2])
+    listener.close()
     assert sorted(connections) == [1, 2]
     for place, visitor in [(1, visitors[0]), (2, visitors[1])]:
         assert visitor.send(Message(MessageKind.READ, place))
@@ -176,7 +176,7 @@ def test_a_door_lets_those_in_who_are_expected() -> None:
         with pytest.raises(EOFError):
             visitor.receive()
     with pytest.raises(ConnectionRefusedError):
-        connect(door.address, door.secret, 1, PATIENCE_S)
+        connect(listener.address, listener.secret, 1, PATIENCE_S)
     silent.close()
     for connection in [*visitors, *connections.values()]:
         connection.close()

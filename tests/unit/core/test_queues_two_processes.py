@@ -147,7 +147,7 @@ def shared_memory() -> list[str]:
 
 
 def name_of(it: SharedMemorySetup) -> str:
-    """Of the door at which they met."""
+    """Of the listener at which they met."""
     (connection,) = it.connections.values()
     with socket.socket(fileno=os.dup(connection.fileno())) as sock:
         address = sock.getsockname() or sock.getpeername()
@@ -156,7 +156,7 @@ def name_of(it: SharedMemorySetup) -> str:
 
 
 def named(name: str, *, open_only: bool = False) -> list[str]:
-    """What everybody can see: sockets of that name, and files. `open_only`: sockets at which one can knock."""
+    """What everybody can see: sockets of that name, and files. `open_only`: sockets that accept connections."""
     with open("/proc/net/unix") as sockets:
         connections = [connection.split() for connection in sockets if name in connection]
     seen = [connection[-1] for connection in connections if not open_only or int(connection[3], 16) & ACCEPTS]

@@ -28,13 +28,13 @@ class Address:
         return cls(job, rank, secrets.token_hex(8), counts)
 
     def encoded(self) -> bytes:
-        """For the other members."""
+        """Encodes the address for the other members."""
         counts = {key: [it.collectives, it.sent, it.received] for key, it in self.counts.items()}
         return json.dumps([self.job, self.rank, self.nonce, counts]).encode()
 
     @classmethod
     def decoded(cls, data: bytes) -> Address:
-        """The other way. Raises BACKEND_FAILED."""
+        """Parses an encoded address. Raises BACKEND_FAILED."""
         try:
             job, rank, nonce, counts = json.loads(data)
             return cls(str(job), int(rank), str(nonce), {key: Count(*it) for key, it in counts.items()})

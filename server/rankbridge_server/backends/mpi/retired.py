@@ -1,4 +1,4 @@
-"""Communicators of groups that are over. MPI has some two thousand, and may only have back those that are quiet."""
+"""Communicators of groups that have ended. MPI has some two thousand, and can free only quiet ones."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping
 
 from .channel import Channel, Count
 
-# So many are told with each address.
+# Each address carries the counts of at most this many communicators.
 _MAX_COUNTS = 64
 
 Counts = Mapping[str, Count]
-"""What one member tells of its retired communicators, by their keys."""
+"""One member's counts on its retired communicators, by their keys."""
 
 
 class Retired:
@@ -28,12 +28,12 @@ class Retired:
         self._channels: dict[str, Channel] = {}
 
     def add(self, channel: Channel) -> None:
-        """Keep a channel that was closed."""
+        """Adds a closed channel."""
         with self._lock:
             self._channels[channel.key] = channel
 
     def counts(self) -> Counts:
-        """Those that are quiet here. Others come to their turn the next time."""
+        """The counts of channels that are quiet on this rank; different ones each time if there are too many."""
         with self._lock:
             quiet = {key: count for key, it in self._channels.items() if (count := it.quiet()) is not None}
             first = dict(list(quiet.items())[:_MAX_COUNTS])
@@ -42,7 +42,7 @@ class Retired:
         return first
 
     def free(self, counts: Mapping[int, Counts]) -> None:
-        """Free those that are quiet everywhere; `counts`: by members of a new group, by their ranks in MPI."""
+        """Frees the channels that are quiet on all members. `counts`: of a new group's members, by rank in MPI."""
         with self._lock:
             done = [it for it in self._channels.values() if it.quiet() is not None and _is_quiet(it, counts)]
             for it in done:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..dtype import Dtype
-from ..errors import BridgeError, ErrorCode
+from ..errors import exhausted
 from ..refs.tensors import Tensors, TensorSpec
 
 MAX_OBJECT_BYTES = 128 * 1024 * 1024
@@ -30,10 +30,9 @@ class Manifest:
     def pack(self) -> bytes:
         """As it goes with an arrival. Raises RESOURCE_EXHAUSTED when it is too long for that."""
         if len(self.skeleton) > MAX_SKELETON_BYTES:
-            raise BridgeError.of(
-                ErrorCode.RESOURCE_EXHAUSTED,
+            raise exhausted(
                 "the tensor dict is too large without its tensors: put large values into tensors",
-                expected=f"at most {MAX_SKELETON_BYTES} bytes",
+                most=f"{MAX_SKELETON_BYTES} bytes",
                 got=f"{len(self.skeleton)} bytes",
             )
         specs = json.dumps([[spec.dtype.name, list(spec.shape)] for spec in self.specs]).encode()
@@ -70,9 +69,8 @@ def as_bytes(tensors: Tensors, tensor: object) -> bytes:
 def check_total(sizes: Sequence[int]) -> None:
     """Refuse objects that together are too large for an answer; the same on all who know the sizes."""
     if sum(sizes) > MAX_OBJECT_BYTES:
-        raise BridgeError.of(
-            ErrorCode.RESOURCE_EXHAUSTED,
+        raise exhausted(
             "the objects are too large together: put large values into tensors",
-            expected=f"at most {MAX_OBJECT_BYTES} bytes",
+            most=f"{MAX_OBJECT_BYTES} bytes",
             got=f"{sum(sizes)} bytes: {list(sizes)}",
         )

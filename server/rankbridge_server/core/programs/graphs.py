@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import BridgeError, ErrorCode, invalid
+from ..errors import BridgeError, ErrorCode, exhausted, invalid
 from ..operations.operation import Operation
 from ..operations.outcome import Outcome
 from ..refs.refs import MAX_ID_BYTES, Ref
@@ -62,10 +62,9 @@ class GraphStore:
                 raise BridgeError.of(ErrorCode.UNKNOWN_GRAPH, what)
             name, steps = recording
             if len(steps) > MAX_STEPS:
-                raise BridgeError.of(
-                    ErrorCode.RESOURCE_EXHAUSTED,
+                raise exhausted(
                     f"graph {name!r} is too long, and was not kept",
-                    expected=f"at most {MAX_STEPS} collectives",
+                    most=f"{MAX_STEPS} collectives",
                     got="more",
                 )
             graph = Graph(name, group, tuple(steps))

@@ -15,26 +15,26 @@ from typing import NamedTuple
 from .memory import close_all
 
 STALL_S = 0.05
-"""After how many seconds a note is sent again that found no room."""
+"""Seconds after which a message is sent again that the socket could not take."""
 
 _FORMAT = struct.Struct("=BxxxIQQ")
 _PEER = struct.Struct("=iII")
 _SECRET_BYTES = 32
 _HELLO = struct.Struct(f"={_SECRET_BYTES}sI")
 _BACKLOG = 1024
-# The last: too many file descriptors are under way.
+# ETOOMANYREFS: too many file descriptors are in flight.
 _FULL = {errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM, errno.ETOOMANYREFS}
 
 
 class MessageKind(IntEnum):
-    """What a note says."""
+    """The kinds of messages."""
 
     RING = 1
-    """Writer: here is the ring. With its file descriptor."""
+    """Writer: the ring, with its file descriptor."""
     VALUE = 2
-    """Writer: value `number` lies in the ring, with this length and checksum."""
+    """Writer: value `number` is in the ring, with this length and checksum."""
     FILE = 3
-    """Writer: value `number` is in memory of its own. With its file descriptor."""
+    """Writer: value `number` is in a file of its own, with its file descriptor."""
     END = 4
     """Writer: there are no more."""
     READ = 5
@@ -53,9 +53,9 @@ class Message(NamedTuple):
 
 
 class Connection:
-    """One side of a connection that carries notes, in order, and file descriptors with them. Of one thread.
+    """One side of a connection that carries messages with file descriptors, in order. One thread uses it.
 
-    The kernel orders memory: who has received a note sees everything written before it was sent.
+    The kernel orders memory: the receiver of a message sees everything that was written before it was sent.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -63,11 +63,11 @@ class Connection:
         self._sock = sock
 
     def fileno(self) -> int:
-        """File descriptor, readable when there is a note or the other side has gone."""
+        """File descriptor, readable when there is a message or the other side has gone."""
         return self._sock.fileno()
 
     def send(self, message: Message, fd: int | None = None) -> bool:
-        """Send a note; False when there is no room just now. Raises ConnectionError when the other side has gone."""
+        """Sends a message. Returns False if the socket is full. Raises ConnectionError when the other side has gone."""
         data = _FORMAT.pack(message.kind, message.checksum, message.number, message.length)
         try:
             socket.send_fds(self._sock, [data], [] if fd is None else [fd])
@@ -78,9 +78,9 @@ class Connection:
         return True
 
     def receive(self) -> tuple[Message, int | None] | None:
-        """The next note and what came with it; None when there is none just now.
+        """The next message and its file descriptor. Returns None when there is no message now.
 
-        Raises EOFError when the other side has gone and has said nothing more, ValueError when what came is no note.
+        Raises EOFError after the last message of the other side, ValueError for data that is no message.
         """
         try:
             data, fds = self._receive()
@@ -93,23 +93,23 @@ class Connection:
             return Message(MessageKind(kind), number, length, checksum), fds[0] if fds else None
         except (struct.error, ValueError) as error:
             close_all(fds)
-            raise ValueError(f"not a note: {error}") from error
+            raise ValueError(f"not a message: {error}") from error
 
     def wait(self, timeout: float) -> bool:
-        """Wait until there is something to receive, at most `timeout` seconds; False when there is not."""
+        """Waits at most `timeout` seconds for something to receive. Returns whether there is."""
         poll = select.poll()
         poll.register(self._sock, select.POLLIN)
         return bool(poll.poll(max(0.0, timeout) * 1000))
 
     def close(self) -> None:
-        """Hang up. What was sent can still be received."""
+        """Closes the connection. The other side can still receive what was sent."""
         self._sock.close()
 
     def _receive(self) -> tuple[bytes, list[int]]:
         try:
             return self._receive_once()
         except ConnectionError:
-            # The other side has gone, and had not read everything. What it said before is still there.
+            # The other side has gone with unread data. Its last messages can still be received.
             return self._receive_once()
 
     def _receive_once(self) -> tuple[bytes, list[int]]:
@@ -118,7 +118,7 @@ class Connection:
 
 
 class Listener:
-    """Accepts a writer's readers, at an unguessable abstract name and with a secret. Raises OSError."""
+    """Accepts the readers of a writer at a random abstract name, with a secret. Raises OSError."""
 
     def __init__(self) -> None:
         self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -133,7 +133,7 @@ class Listener:
             raise
 
     def admit(self, places: Collection[int]) -> dict[int, Connection]:
-        """Gives the lines of those readers that have connected, by rank in group. Rejects all others."""
+        """The connections of the readers `places` that have connected, by rank in group. Rejects all others."""
         connections: dict[int, Connection] = {}
         while True:
             try:
@@ -147,7 +147,7 @@ class Listener:
                 connections[place] = Connection(sock)
 
     def close(self) -> None:
-        """Accepts nobody any more."""
+        """Accepts no more connections."""
         self._sock.close()
 
     def _place(self, sock: socket.socket) -> int | None:
@@ -163,13 +163,13 @@ class Listener:
 
 
 def connect(address: str, secret: bytes, place: int, timeout: float) -> Connection:
-    """Connects to a writer's door as the reader of that rank in group. `timeout` in seconds. Raises OSError."""
+    """Connects to a writer's listener as the reader `place`, a rank in group. `timeout`: seconds. Raises OSError."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         sock.settimeout(timeout)
         sock.connect("\0" + address)
         if not _is_mine(sock):
-            raise PermissionError("the door is another user's")
+            raise PermissionError("the listener belongs to another user")
         sock.send(_HELLO.pack(secret, place))
     except OSError:
         sock.close()

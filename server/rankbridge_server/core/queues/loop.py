@@ -13,33 +13,33 @@ from collections.abc import Callable, Iterable
 
 
 class Waker:
-    """Wakes a thread that polls. Raises OSError when there are no file descriptors left."""
+    """Wakes a polling thread. Raises OSError when there are no file descriptors left."""
 
     def __init__(self) -> None:
         self._out, self._in = socket.socketpair()
 
     def fileno(self) -> int:
-        """File descriptor, readable when it has been rung."""
+        """File descriptor, readable after `wake`."""
         return self._out.fileno()
 
     def wake(self) -> None:
-        """Once, until it is heard."""
+        """Wakes the thread. Called once until the next `clear`."""
         self._in.send(b"x")
 
     def clear(self) -> None:
-        """It was rung, and may be rung again."""
+        """Makes the file descriptor unreadable again, after one `wake`."""
         self._out.recv(1)
 
     def close(self) -> None:
-        """Give the file descriptors back."""
+        """Closes the file descriptors."""
         self._out.close()
         self._in.close()
 
 
 class Loop(ABC):
-    """Runs the actions it is given, and `look` when a file descriptor is readable or something is due.
+    """A thread that runs actions, and `look` when a file descriptor is readable or something is due.
 
-    The thread itself calls everything but `call_soon` and `finished`, so that nothing needs a lock.
+    Only `call_soon` and `finished` are called by other threads, so the rest needs no lock.
     """
 
     def __init__(self, name: str, waker: Waker) -> None:
@@ -53,11 +53,11 @@ class Loop(ABC):
 
     @property
     def finished(self) -> bool:
-        """Whether it has ended, with everything that it had."""
+        """Whether the thread has ended and released everything."""
         return not self._open
 
     def start(self) -> None:
-        """Begin."""
+        """Starts the thread."""
         self._thread.start()
 
     def join(self, timeout: float) -> None:
@@ -76,7 +76,7 @@ class Loop(ABC):
             return True
 
     def finish(self) -> None:
-        """End when this round is over."""
+        """Ends the thread after this round."""
         self._going = False
 
     @abstractmethod
@@ -85,11 +85,11 @@ class Loop(ABC):
 
     @abstractmethod
     def due(self) -> float | None:
-        """When `look` has something to do anyway, by the monotonic clock; None: never, as things are."""
+        """When `look` is due, by the monotonic clock; None: not while nothing changes."""
 
     @abstractmethod
     def look(self) -> None:
-        """Do what can be done. Called in every round."""
+        """Acts on what has changed. Called in every round."""
 
     @abstractmethod
     def fault(self, error: Exception) -> None:
@@ -103,7 +103,7 @@ class Loop(ABC):
         try:
             while self._going:
                 self._wait()
-                # What follows from one action comes before anything is done about it: a call that is gone is not begun.
+                # All actions come before `look`, so that a withdrawn call is not begun.
                 while taken := self._taken():
                     self._act(taken)
                 self.look()
@@ -113,7 +113,7 @@ class Loop(ABC):
             rest = list(self._actions)
             self._actions.clear()
         try:
-            # They find it ended.
+            # They find the loop ended.
             self._act(rest)
         finally:
             self.dispose()
@@ -135,7 +135,7 @@ class Loop(ABC):
         for fd in self.interests():
             poll.register(fd, select.POLLIN)
         due = self.due()
-        # Upwards: what is due at once after a wait of nothing would be looked at again and again.
+        # Rounded up: a wait of 0 ms would return before the due time, again and again.
         patience = None if due is None else max(0, math.ceil((due - time.monotonic()) * 1000))
         poll.poll(patience)
 

@@ -28,7 +28,7 @@ MAX_RING_BYTES = 4 * 1024**3
 
 @dataclass(frozen=True, slots=True)
 class NewQueue:
-    """Make a queue. `readers`: ranks in group; none: all but the writer. Sizes of 0: the usual ones."""
+    """Makes a queue. `reader_ranks_in_group`: empty: all but the writer. Sizes of 0: the defaults."""
 
     name: str
     writer_rank_in_group: int
@@ -39,7 +39,7 @@ class NewQueue:
 
 @dataclass(frozen=True, slots=True)
 class Enqueue:
-    """Write a value."""
+    """Writes a value."""
 
     queue: str
     value: Packed
@@ -47,13 +47,13 @@ class Enqueue:
 
 @dataclass(frozen=True, slots=True)
 class Dequeue:
-    """Read the next value."""
+    """Reads the next value."""
 
     queue: str
 
 
 def plan_new_queue(site: Site, args: NewQueue) -> Plan:
-    """Equal names, writers, readers and sizes; the name must be free on all."""
+    """Members agree on name, writer, readers and sizes. The name must be free on all members."""
     if not 0 < len(args.name.encode()) <= MAX_ID_BYTES:
         got = f"{len(args.name.encode())} bytes"
         raise invalid("bad queue name", expected=f"1 to {MAX_ID_BYTES} bytes", got=got)
@@ -88,12 +88,12 @@ class _QueueCall(LocalPlan):
         self._begin = begin
 
     def begin(self, task: Task) -> None:
-        """Hand it over."""
+        """Passes the task to the queue's end."""
         self._begin(task)
 
 
 class _NewQueuePlan:
-    """All tell which host they are on, find out which readers share memory with the writer, and make their ends."""
+    """Members exchange their hosts, set up shared memory between writer and readers, and make their ends."""
 
     def __init__(self, site: Site, view: QueueView) -> None:
         self._site = site
@@ -107,7 +107,7 @@ class _NewQueuePlan:
         )
 
     def payload(self) -> bytes:
-        """This rank's host, and what keeps it from having the queue: one of that name, or no file descriptors."""
+        """This rank's host, and why it cannot have the queue: the name is taken, or it has no file descriptors."""
         try:
             self._waker = Waker()
         except OSError as error:
@@ -117,7 +117,7 @@ class _NewQueuePlan:
         return json.dumps(members).encode()
 
     def run(self, entry: Entry) -> Callable[[], QueueView]:
-        """Find out who shares memory."""
+        """Sets up shared memory."""
         view = self._view
         members = [json.loads(payload) for payload in entry.payloads]
         if any(it["taken"] for it in members):

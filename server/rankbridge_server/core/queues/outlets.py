@@ -1,4 +1,4 @@
-"""The ways from a writer to each of its readers."""
+"""How a writer sends values to each of its readers."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .memory import ValueFile
 from .posts import Posts
 
 WINDOW = 32
-"""Notes that are on a line and not answered; a socket has room for so many."""
+"""Messages on a connection without a receipt; a socket can hold this many."""
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenValue:
-    """A value that was written. `message` and `value_file` announce it to readers on this host."""
+    """A written value. `message` and `value_file` announce it to readers on this host."""
 
     data: bytes
     message: Message
@@ -28,31 +28,31 @@ class WrittenValue:
 
 
 class Outlet(ABC):
-    """The way to one reader. Of the writer's thread. `reader`: its rank in the group."""
+    """Sends values to one reader. The writer's thread uses it. `reader`: rank in the group."""
 
     def __init__(self, reader: int) -> None:
         self.reader = reader
         self.closed = False
         """The reader has shut the queue down."""
         self.gone = False
-        """Nothing reaches the reader any more."""
+        """The reader cannot be reached any more."""
 
     @property
     @abstractmethod
     def unread(self) -> int:
-        """Values that it was given and has not read."""
+        """The number of values that the reader has not read."""
 
     @abstractmethod
     def give(self, written: WrittenValue) -> None:
-        """Give it a value."""
+        """Sends a value."""
 
     @abstractmethod
     def end(self) -> None:
-        """There are no more values."""
+        """Sends the end of the queue."""
 
     @abstractmethod
     def advance(self) -> None:
-        """Do what can be done."""
+        """Continues what had to wait."""
 
     @abstractmethod
     def close(self) -> None:
@@ -60,7 +60,7 @@ class Outlet(ABC):
 
 
 class NearOutlet(Outlet):
-    """To a reader on this host: notes on a line."""
+    """To a reader on this host: messages on a connection, values in shared memory."""
 
     def __init__(self, reader: int, connection: Connection) -> None:
         super().__init__(reader)
@@ -72,29 +72,29 @@ class NearOutlet(Outlet):
 
     @property
     def unread(self) -> int:
-        """Counts values whose receipt the reader has not confirmed."""
+        """Counts the values without a receipt from the reader."""
         return self._given - self._read
 
     @property
     def stalled(self) -> bool:
-        """Whether a note found no room that only time can make."""
+        """Whether a message waits for the socket, which no receipt of the reader announces."""
         return bool(self._backlog) and self._send_ring - self._read < WINDOW
 
     def fileno(self) -> int:
-        """File descriptor to look at; below zero when it has gone."""
+        """The connection's file descriptor; negative when it is closed."""
         return -1 if self.gone else self._connection.fileno()
 
     def give(self, written: WrittenValue) -> None:
-        """Send the note, or keep it until there is room."""
+        """Sends the message, or keeps it until the socket can take it."""
         self._given += 1
         self._put(written.message, written.value_file)
 
     def end(self) -> None:
-        """Send the last note."""
+        """Sends the last message."""
         self._put(Message(MessageKind.END), None)
 
     def advance(self) -> None:
-        """Hear what has been read, and send what there is room for now."""
+        """Receives receipts, and sends what the socket can take now."""
         try:
             while not self.gone and (came := self._connection.receive()) is not None:
                 message, _ = came
@@ -107,7 +107,7 @@ class NearOutlet(Outlet):
             self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Closes the connection."""
         if not self.gone:
             self.gone = True
             self._connection.close()
@@ -128,7 +128,7 @@ class NearOutlet(Outlet):
                 if not self._connection.send(message, value_file.fd if value_file else None):
                     return
             except ConnectionError:
-                # Its last words are read when the line is looked at.
+                # `advance` receives the reader's last messages.
                 return
             self._backlog.popleft()
             self._send_ring += 1
@@ -141,9 +141,9 @@ def _release(value_file: ValueFile | None) -> None:
 
 
 class FarOutlet(Outlet):
-    """To a reader on another host: each value is posted, and moved when the reader comes for it.
+    """To a reader on another host: each value is posted, and moves when the reader has posted its receive.
 
-    `call_soon` queues an action for the writer's thread. Beside the values, one post waits for the reader's farewell.
+    `call_soon`: runs an action on the writer's thread. Beside the values, one post waits for the reader's farewell.
     """
 
     def __init__(self, reader: int, posts: Posts, call_soon: Callable[[Callable[[], None]], bool]) -> None:
@@ -157,23 +157,23 @@ class FarOutlet(Outlet):
 
     @property
     def unread(self) -> int:
-        """Those that it has not come for."""
+        """Counts the values that the reader has not received."""
         return sum(it is not None for it in self._values)
 
     def give(self, written: WrittenValue) -> None:
-        """Post it when all before have been read."""
+        """Posts the value after all before it have been read."""
         if not self.gone:
             self._values.append(written.data)
         self.advance()
 
     def end(self) -> None:
-        """Post that there are no more."""
+        """Posts the end of the queue after all values."""
         if not self.gone:
             self._values.append(None)
         self.advance()
 
     def advance(self) -> None:
-        """Post what is to be posted."""
+        """Posts the next value, and the wait for the reader's farewell."""
         if self.gone:
             return
         if self._farewell is None:
@@ -182,7 +182,7 @@ class FarOutlet(Outlet):
             self._under_way = self._post(self._posts.give(self.reader, self._values[0]), self._read)
 
     def close(self) -> None:
-        """Take back what was posted."""
+        """Withdraws the posts."""
         self.gone = True
         self._values.clear()
         for task in (self._under_way, self._farewell):
@@ -194,7 +194,7 @@ class FarOutlet(Outlet):
         try:
             self._posts.begin(transfer, task)
         except BridgeError:
-            # The generation is over, and this queue will be in a moment.
+            # The generation is over, and will end this queue.
             self.gone = True
             return None
         task.then(lambda done: _ignore(self._call_soon(lambda: answered(done))))
@@ -217,7 +217,7 @@ class FarOutlet(Outlet):
         error = task.error
         if error is None:
             return True
-        # A post that nobody came for in a day is posted again.
+        # A post that has met no other within its timeout of a day is posted again.
         if error.failure.code is not ErrorCode.PEER_MISSING:
             self.gone = True
         return False

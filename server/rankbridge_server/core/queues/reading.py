@@ -1,4 +1,4 @@
-"""The ends of a queue at which values are read."""
+"""The reading ends of a queue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .waiting import Waiting, WaitingCall, internal, shut_down_here
 
 
 class ReadingEnd(ABC):
-    """Gives each value to one caller, in order. `writer`: its rank in the gang."""
+    """Passes each value to one caller, in order. `writer`: rank in the gang."""
 
     def __init__(self, view: QueueView, writer: int) -> None:
         self.view = view
@@ -27,24 +27,24 @@ class ReadingEnd(ABC):
 
     @abstractmethod
     def dequeue(self, task: Task) -> None:
-        """Answer the task with the next value when there is one. Raises BridgeError when the generation is over."""
+        """Answers the task with the next value, when it comes. Raises BridgeError when the generation is over."""
 
     @property
     @abstractmethod
     def finished(self) -> bool:
-        """Whether nothing of it is left."""
+        """Whether the end has released everything."""
 
     @abstractmethod
     def shut_down(self) -> None:
-        """End it on purpose."""
+        """Shuts down this end."""
 
     @abstractmethod
     def close(self, error: BridgeError) -> None:
-        """End it with its group."""
+        """Closes this end, because its group has ended."""
 
 
 class NearReadingEnd(ReadingEnd):
-    """On the writer's host: values lie in shared memory."""
+    """The end on the writer's host: values are in shared memory."""
 
     def __init__(
         self, view: QueueView, writer: int, waker: Waker, connection: Connection, ring: Ring
@@ -58,11 +58,11 @@ class NearReadingEnd(ReadingEnd):
         return self._loop.finished
 
     def start(self) -> None:
-        """Begin."""
+        """Starts the thread."""
         self._loop.start()
 
     def dequeue(self, task: Task) -> None:
-        """Have the thread look for a value."""
+        """Passes the task to the thread."""
         self._loop.dequeue(task)
 
     def shut_down(self) -> None:
@@ -70,7 +70,7 @@ class NearReadingEnd(ReadingEnd):
         self._loop.shut_down()
 
     def close(self, error: BridgeError) -> None:
-        """End the thread."""
+        """Ends the thread."""
         self._loop.close(error)
 
 
@@ -84,7 +84,7 @@ class _NearReader(Loop):
         self._connection = connection
         self._ring = ring
         self._waiting = Waiting()
-        # A note that came and that nobody has waited for yet.
+        # A message that has come before a call waits for it.
         self._held: tuple[Message, int | None] | None = None
         self._read = 0
         self._confirmed = 0
@@ -98,7 +98,7 @@ class _NearReader(Loop):
             else:
                 self._waiting.add(WaitingCall(task), lambda: self._leave(task))
 
-        # Set at once, so that whoever gives up from now on learns what was missing.
+        # At once, so that a call that times out from now on says what was missing.
         task.enter(Phase.ADMISSION)
         if not self.call_soon(add):
             task.fail(self._over or shut_down_here())
@@ -114,11 +114,11 @@ class _NearReader(Loop):
         self.call_soon(lambda: self._end(error))
 
     def interests(self) -> Iterable[int]:
-        """The line, when somebody waits for what comes on it."""
+        """The connection, while a call waits for a message."""
         return [self._connection.fileno()] if self._hears and self._waiting and self._held is None else []
 
     def due(self) -> float | None:
-        """When the next call gives up, or the writer needs another receipt."""
+        """When the next call times out, or a receipt must be sent again."""
         due = self._waiting.due
         if self._confirmed < self._read and self._hears:
             soon = time.monotonic() + STALL_S
@@ -126,7 +126,7 @@ class _NearReader(Loop):
         return due
 
     def look(self) -> None:
-        """Gives out the values that have come, and answers the calls whose time is over."""
+        """Answers calls with the values that have come, and calls that have timed out."""
         while self._waiting and (message := self._next()) is not None:
             if message.kind is MessageKind.END:
                 self._end(writer_shut_down(self._writer))
@@ -137,11 +137,11 @@ class _NearReader(Loop):
             self._confirmed = self._read
 
     def fault(self, error: Exception) -> None:
-        """Answer all."""
+        """Answers all calls."""
         self._end(internal(error))
 
     def dispose(self) -> None:
-        """Hang up."""
+        """Closes the connection."""
         if self._held is not None:
             self._drop(self._held)
         self._connection.close()
@@ -152,7 +152,7 @@ class _NearReader(Loop):
             try:
                 self._held = self._connection.receive()
             except EOFError:
-                # The writer's process has ended, or its generation: this rank hears of that by its links.
+                # The writer's process or generation has ended; the links report that to this rank.
                 self._hears = False
         return self._held[0] if self._held else None
 
@@ -162,7 +162,7 @@ class _NearReader(Loop):
         try:
             data = self._data(*held)
         except (OSError, ValueError) as error:
-            # What comes next would not be the next value.
+            # A later value is not the next one.
             lost = BridgeError.of(ErrorCode.ABORTED, f"a value was lost, and the queue with it: {error}")
             task.fail(lost)
             self._end(lost)
@@ -190,7 +190,7 @@ class _NearReader(Loop):
         try:
             return self._connection.send(message)
         except ConnectionError:
-            # Nobody is there to hear it.
+            # The writer has gone.
             return True
 
     def _leave(self, task: Task) -> None:
@@ -212,7 +212,7 @@ class _NearReader(Loop):
 
 
 class FarReadingEnd(ReadingEnd):
-    """On another host than the writer: each call is a post, and the group's leader rules on it. Thread-safe."""
+    """The end on another host than the writer's: each call is a post to the group's leader. Thread-safe."""
 
     def __init__(self, view: QueueView, writer: int, posts: Posts) -> None:
         super().__init__(view, writer)
@@ -223,11 +223,11 @@ class FarReadingEnd(ReadingEnd):
 
     @property
     def finished(self) -> bool:
-        """It has nothing of its own."""
+        """Whether the end was shut down or closed."""
         return self._over is not None
 
     def dequeue(self, task: Task) -> None:
-        """Post that a value is wanted."""
+        """Posts a receive for the next value."""
         with self._lock:
             over = self._over
             if over is None:
@@ -244,14 +244,14 @@ class FarReadingEnd(ReadingEnd):
             self._farewell()
 
     def close(self, error: BridgeError) -> None:
-        """Let those go who wait."""
+        """Answers the waiting calls."""
         self._end(error)
 
     def _farewell(self) -> None:
         try:
             self._posts.begin(self._posts.say_farewell(self.view.writer), self._posts.task(FAREWELL_S))
         except BridgeError:
-            # The generation is over, and the writer knows.
+            # The generation is over, also for the writer.
             return
 
     def _ended(self) -> BridgeError:

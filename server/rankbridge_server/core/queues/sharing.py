@@ -1,4 +1,4 @@
-"""The members of a group find out who shares memory, when they make a queue."""
+"""The setup of shared memory between a queue's writer and its readers on the same host."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from .connection import Connection, Listener, Message, MessageKind, connect
 from .memory import Ring, make_ring
 
 Agree = Callable[[str, bytes], Sequence[bytes]]
-"""Agree with all members on a text, and give them something; gives what all gave, by rank in group."""
+"""Agrees with all members on a text, with a payload; returns all payloads, by rank in group."""
 
 _YES = b"yes"
 
@@ -34,24 +34,24 @@ class Shape:
 
 
 class SharedMemorySetup:
-    """Meets in rounds in which all members take part; `close` lets go of all that was not taken.
+    """Rounds in which all members take part. `close` releases what was not taken.
 
-    A reader that cannot share memory with the writer, for whatever reason, is no error: it is given values otherwise.
+    A reader that cannot share memory with the writer, for whatever reason, gets values through the backend.
     """
 
     def __init__(self, shape: Shape) -> None:
         self._shape = shape
         self._listener: Listener | None = None
         self.channel = ""
-        """Names this queue, and no other, ever; the same for all."""
+        """The queue's globally unique name, equal on all members."""
         self.shared: tuple[int, ...] = ()
-        """Readers that share memory with the writer."""
+        """The readers that share memory with the writer."""
         self.connections: dict[int, Connection] = {}
-        """At the writer, those to its neighbours; at one of them, that to the writer."""
+        """At the writer, the connections to these readers; at one of them, the connection to the writer."""
         self.ring: Ring | None = None
 
     def meet(self, agree: Agree, timeout: float) -> None:
-        """Find out. `timeout`: seconds for each step. Raises what `agree` raises."""
+        """Runs the rounds. `timeout`: seconds for each step. Raises what `agree` raises."""
         shape = self._shape
         invitation = json.loads(agree(f"new_queue invite name={shape.name}", self._invite())[shape.writer])
         self.channel = invitation["channel"]
@@ -85,7 +85,7 @@ class SharedMemorySetup:
             self.ring = None
 
     def take(self) -> None:
-        """Hands lines and ring to the caller, who closes them."""
+        """Passes connections and ring to the caller, who closes them."""
         self.connections, self.ring = {}, None
 
     def _invite(self) -> bytes:
@@ -154,7 +154,7 @@ class SharedMemorySetup:
                 return
 
     def _keep(self) -> None:
-        """Hang up on those who do not share after all."""
+        """Closes the connections of readers that do not share memory after all."""
         shape = self._shape
         mine = shape.me == shape.writer
         for place in [at for at in self.connections if (at if mine else shape.me) not in self.shared]:

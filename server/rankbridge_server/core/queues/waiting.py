@@ -12,14 +12,14 @@ from ..task import Task, cancelled
 
 @dataclass(frozen=True, slots=True)
 class WaitingCall:
-    """One of them. `data`: what it writes; nothing for one that reads."""
+    """A waiting call. `data`: the value that it writes; empty for one that reads."""
 
     task: Task
     data: bytes = b""
 
 
 class Waiting:
-    """In the order in which they came. Of one thread."""
+    """The waiting calls in their order. One thread uses it."""
 
     def __init__(self) -> None:
         self._calls: list[WaitingCall] = []
@@ -29,22 +29,22 @@ class Waiting:
 
     @property
     def due(self) -> float | None:
-        """When the first of them gives up, by the monotonic clock."""
+        """When the first call times out, by the monotonic clock."""
         return min((call.task.deadline for call in self._calls), default=None)
 
     def add(self, call: WaitingCall, leave: Callable[[], None]) -> None:
-        """Let a call wait, which is in admission; `leave` is called, by any thread, when it wants to go."""
+        """Adds a call, which is in admission. `leave`: called on any thread when the call is withdrawn."""
         if not call.task.done:
             self._calls.append(call)
             call.task.arrived(leave)
 
     def leave(self, task: Task) -> None:
-        """Let a call go that is still waiting."""
+        """Withdraws a call that still waits."""
         if self._remove(lambda call: call.task is task):
             task.fail(cancelled("the controller asked for it"))
 
     def next(self) -> WaitingCall | None:
-        """The first of them. It waits no longer."""
+        """Removes and returns the first call."""
         while self._calls:
             call = self._calls.pop(0)
             if call.task.enter(Phase.DATA):
@@ -52,13 +52,13 @@ class Waiting:
         return None
 
     def expire(self, missing: Callable[[], BridgeError]) -> None:
-        """Answer those whose time is over."""
+        """Answers the calls that have timed out."""
         now = time.monotonic()
         for call in self._remove(lambda call: call.task.deadline <= now):
             call.task.fail(missing())
 
     def fail(self, error: BridgeError) -> None:
-        """Answer all."""
+        """Answers all calls with an error."""
         for call in self._remove(lambda _: True):
             call.task.fail(error)
 
@@ -70,10 +70,10 @@ class Waiting:
 
 
 def shut_down_here() -> BridgeError:
-    """The queue was ended on this rank."""
+    """The error for a queue that was shut down on this rank."""
     return BridgeError.of(ErrorCode.ABORTED, "the queue was shut down on this rank")
 
 
 def internal(error: Exception) -> BridgeError:
-    """A fault of rankbridge."""
+    """The error for a fault of rankbridge."""
     return BridgeError.of(ErrorCode.INTERNAL, f"{type(error).__name__}: {error}", indefinite=True)

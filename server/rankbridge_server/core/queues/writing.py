@@ -1,4 +1,4 @@
-"""The end of a queue at which values are written."""
+"""The writing end of a queue."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .waiting import Waiting, WaitingCall, internal, shut_down_here
 class WritingEnd(Loop):
     """Writes each value for all readers or for none. `ranks`: of the group, in the gang.
 
-    It outlives its shutting down until every reader has read what was written, or is gone.
+    After its shutdown it lives until every reader has read everything, or is gone.
     """
 
     def __init__(
@@ -46,7 +46,7 @@ class WritingEnd(Loop):
         self._over: BridgeError | None = None
 
     def enqueue(self, data: bytes, task: Task) -> None:
-        """Write a value when there is room for it, and answer the task."""
+        """Writes a value when the readers are not too far behind, and answers the task."""
 
         def add() -> None:
             if self._over is not None:
@@ -54,17 +54,17 @@ class WritingEnd(Loop):
             else:
                 self._waiting.add(WaitingCall(task, data), lambda: self._leave(task))
 
-        # Set at once, so that whoever gives up from now on learns what was missing.
+        # At once, so that a call that times out from now on says what was missing.
         task.enter(Phase.ADMISSION)
         if not self.call_soon(add):
             task.fail(self._over or shut_down_here())
 
     def shut_down(self) -> None:
-        """End it on purpose."""
+        """Shuts down this end."""
         self.call_soon(self._shut_down)
 
     def close(self, error: BridgeError) -> None:
-        """End it with its group."""
+        """Closes this end, because its group has ended."""
 
         def close() -> None:
             self._end(error)
@@ -77,7 +77,7 @@ class WritingEnd(Loop):
         return [it.fileno() for it in self._near if not it.gone]
 
     def due(self) -> float | None:
-        """When the next call gives up, or a note is sent again."""
+        """When the next call times out, or a message is sent again."""
         due = self._waiting.due
         if any(it.stalled for it in self._near):
             soon = time.monotonic() + STALL_S
@@ -94,7 +94,7 @@ class WritingEnd(Loop):
             self.finish()
 
     def fault(self, error: Exception) -> None:
-        """Answer all."""
+        """Answers all calls."""
         self._end(internal(error))
 
     def dispose(self) -> None:

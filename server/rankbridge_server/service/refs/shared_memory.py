@@ -11,7 +11,7 @@ from ...core.rank import Rank
 from ...core.refs.tensors import TensorSpec
 from ...core.shared_memory.copying import copy
 from ...core.shared_memory.segments import Use
-from ..answering import answered
+from ..answering import answers
 from ..wire import wire
 
 
@@ -24,51 +24,35 @@ class SharedMemoryServicer(stub.RefServiceServicer):
         self._tensors = rank.backend.tensors
         self._segments = rank.segments
 
+    @answers(pb.OpenSharedMemoryResponse, "open_shared_memory")
     def OpenSharedMemory(
         self, request: pb.OpenSharedMemoryRequest, context: grpc.ServicerContext
     ) -> pb.OpenSharedMemoryResponse:
         """Opens a segment."""
-        return answered(
-            self._rank,
-            "open_shared_memory",
-            lambda: pb.OpenSharedMemoryResponse(memory=self._open(request, context)),
-            lambda error: pb.OpenSharedMemoryResponse(error=error),
-        )
+        return pb.OpenSharedMemoryResponse(memory=self._open(request, context))
 
+    @answers(pb.CloseSharedMemoryResponse, "close_shared_memory")
     def CloseSharedMemory(
         self, request: pb.CloseSharedMemoryRequest, context: grpc.ServicerContext
     ) -> pb.CloseSharedMemoryResponse:
         """Closes segments."""
-        return answered(
-            self._rank,
-            "close_shared_memory",
-            lambda: pb.CloseSharedMemoryResponse(
-                closed=self._segments.close(request.session_id, request.memory_ids)
-            ),
-            lambda error: pb.CloseSharedMemoryResponse(error=error),
+        return pb.CloseSharedMemoryResponse(
+            closed=self._segments.close(request.session_id, request.memory_ids)
         )
 
+    @answers(pb.PutSharedTensorResponse, "put")
     def PutSharedTensor(
         self, request: pb.PutSharedTensorRequest, context: grpc.ServicerContext
     ) -> pb.PutSharedTensorResponse:
         """Makes a tensor from the bytes in a segment."""
-        return answered(
-            self._rank,
-            "put",
-            lambda: pb.PutSharedTensorResponse(put=self._put_shared(request)),
-            lambda error: pb.PutSharedTensorResponse(error=error),
-        )
+        return pb.PutSharedTensorResponse(put=self._put_shared(request))
 
+    @answers(pb.GetSharedTensorResponse, "get")
     def GetSharedTensor(
         self, request: pb.GetSharedTensorRequest, context: grpc.ServicerContext
     ) -> pb.GetSharedTensorResponse:
         """Writes a tensor's elements into a segment."""
-        return answered(
-            self._rank,
-            "get",
-            lambda: pb.GetSharedTensorResponse(tensor=wire.pack_tensor_spec(self._get_shared(request))),
-            lambda error: pb.GetSharedTensorResponse(error=error),
-        )
+        return pb.GetSharedTensorResponse(tensor=wire.pack_tensor_spec(self._get_shared(request)))
 
     def _open(self, request: pb.OpenSharedMemoryRequest, context: grpc.ServicerContext) -> pb.SharedMemory:
         segment = self._segments.open(request.session_id, request.bytes)

@@ -11,7 +11,7 @@ import grpc
 
 from rankbridge.v1 import gang_service_pb2 as pb
 
-from ...core.errors import BridgeError, ErrorCode
+from ...core.errors import exhausted
 from ...core.rank import Rank
 from .stream import Answer, Stream, refusal
 
@@ -44,10 +44,9 @@ class Streams:
             if ended:
                 stream.end()
             return stream
-        error = BridgeError.of(
-            ErrorCode.RESOURCE_EXHAUSTED,
+        error = exhausted(
             "too many streams of gang calls on this rank",
-            expected=f"at most {MAX_STREAMS}",
+            most=MAX_STREAMS,
             got=str(MAX_STREAMS + 1),
         )
         return refusal(self._rank, error)
