@@ -461,7 +461,9 @@ def serve(
 ) -> tuple[grpc.Server, int]:
     """Starts a sidecar's server, and gives it and its port on loopback."""
     server = grpc.server(ThreadPoolExecutor(32))
-    sidecar.services = [it(sidecar) for it in (_Collectives, _Refs, _Groups, _Ranks, _Gangs, _Operations)]
+    # Not every RPC is there.
+    kinds: list[type[Any]] = [_Collectives, _Refs, _Groups, _Ranks, _Gangs, _Operations]
+    sidecar.services = [it(sidecar) for it in kinds]
     collectives, refs, groups, ranks, gangs, operations = sidecar.services
     collective_service_pb2_grpc.add_CollectiveServiceServicer_to_server(collectives, server)
     ref_service_pb2_grpc.add_RefServiceServicer_to_server(refs, server)

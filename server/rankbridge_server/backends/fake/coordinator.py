@@ -7,7 +7,7 @@ from typing import cast
 
 import torch
 
-from ...core.coordinator import ReduceOp
+from ...core.coordinator import Coordinator, ReduceOp
 from ..pieces import as_bytes, concatenated, divided
 from .meeting import Exchanged, Meeting
 
@@ -23,8 +23,8 @@ _COMBINE: dict[ReduceOp, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] =
 }
 
 
-class FakeCoordinator:
-    """Implements `core.coordinator.Coordinator` on a meeting. Reduces in group order."""
+class FakeCoordinator(Coordinator):
+    """Implements `core.coordinator.Coordinator` on a meeting; reduces in the order of ranks in the group."""
 
     def __init__(self, meeting: Meeting, rank_in_group: int, left: Callable[[], None]) -> None:
         self._meeting = meeting

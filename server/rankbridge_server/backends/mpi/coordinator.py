@@ -8,7 +8,7 @@ from typing import cast
 
 import torch
 
-from ...core.coordinator import ReduceOp
+from ...core.coordinator import Coordinator, ReduceOp
 from ..pieces import concatenated, side_by_side
 from .binding import MPI
 from .buffers import memory
@@ -17,7 +17,7 @@ from .errors import data_failed
 from .reducer import Reducer
 
 
-class MpiCoordinator:
+class MpiCoordinator(Coordinator):
     """Implements `core.coordinator.Coordinator` on one communicator, with MPI's nonblocking operations.
 
     Tensors move as bytes, so that every dtype works. Tensors without elements never enter MPI, unless others have

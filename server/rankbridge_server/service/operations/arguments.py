@@ -29,9 +29,18 @@ def reader(args: type[Args], request: Descriptor) -> Callable[[Any], Args]:
         raise TypeError(f"{args.__name__} has other fields than {request.name}: {names}")
     hints, brings = get_type_hints(args), request.GetOptions().Extensions[options.operation].brings
     reads = [_read(request.fields_by_name[name], hints[name], brings) for name in names]
-    if not reads:
-        return lambda _: args()
-    return lambda request: args(*[read(request) for read in reads])
+    make: Callable[..., Args] = args
+    # Without a loop where that is quicker: this is done for each call.
+    if len(names) > 1 and all(isinstance(read, attrgetter) for read in reads):
+        get = attrgetter(*names)
+        return lambda request: make(*get(request))
+    match reads:
+        case []:
+            return lambda _: make()
+        case [first, second]:
+            return lambda request: make(first(request), second(request))
+        case _:
+            return lambda request: make(*[read(request) for read in reads])
 
 
 def _read(field: FieldDescriptor, hint: Any, brings: options.Brings.ValueType) -> Read:
