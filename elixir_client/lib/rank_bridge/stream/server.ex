@@ -43,6 +43,7 @@ defmodule RankBridge.Stream.Server do
   # Wire types 2, a length and so many bytes, and 0, a number.
   @tags %{call: call * 8 + 2, part: part * 8 + 2}
   @number number
+  @path V1.GangService.execute().path
   @number_tag number * 8
 
   @enforce_keys [:channel, :gang]
@@ -200,29 +201,22 @@ defmodule RankBridge.Stream.Server do
     {_opened, state} = opened(%{state | used?: true})
     {request, state} = watched(request, pid, state)
 
-    if state.call == nil or state.asked == @share,
-      do: {:noreply, alone(state, request)},
-      else:
-        proceed(%{
-          state
-          | waiting: :queue.in(request, state.waiting),
-            asked: state.asked + 1
-        })
+    if state.call == nil or state.asked == @share do
+      {:noreply, alone(state, request)}
+    else
+      waiting = :queue.in(request, state.waiting)
+      proceed(%{state | waiting: waiting, asked: state.asked + 1})
+    end
   end
 
   def handle_info({:push, pid, %{stream: stream, ref: ref} = request}, state) do
-    case state.streams do
-      %{^stream => []} ->
-        {request, state} = watched(request, pid, state)
-        proceed(%{state | behind: :queue.in(request, state.behind)})
-
-      %{^stream => _closing} ->
-        send(ref, {ref, {:error, Status.new(:cancelled, "the stream was closed", false)}})
-        {:noreply, state}
-
-      _over ->
-        send(ref, {ref, :never})
-        {:noreply, state}
+    if state.streams[stream] == [] do
+      {request, state} = watched(request, pid, state)
+      proceed(%{state | behind: :queue.in(request, state.behind)})
+    else
+      closed = {:error, Status.new(:cancelled, "the stream was closed", false)}
+      send(ref, {ref, if(is_map_key(state.streams, stream), do: closed, else: :never)})
+      {:noreply, state}
     end
   end
 
@@ -284,25 +278,26 @@ defmodule RankBridge.Stream.Server do
 
   # --- the stream ---
 
-  defp opened(%{call: nil, not_before: at} = state) do
-    if at == nil or at <= now() do
-      case open(state.channel) do
-        {:ok, call} -> {:ok, %{state | call: call, answered?: false, refusal: nil}}
-        {:error, status} -> {status, %{state | not_before: now() + @pause}}
-      end
-    else
-      {Status.new(:unavailable, "the rank has no stream to give", false), state}
+  defp opened(%{call: nil} = state) do
+    case open(state) do
+      {:ok, call} -> {:ok, %{state | call: call, answered?: false, refusal: nil}}
+      {:error, status} -> {status, %{state | not_before: now() + @pause}}
+      status -> {status, state}
     end
   end
 
   defp opened(state), do: {:ok, state}
 
-  defp open(channel) do
-    if Transport.hears?(channel) do
-      with :none <- Local.open(channel),
-           do: Transport.open_stream(channel, V1.GangService.execute().path)
-    else
-      {:error, Status.new(:unimplemented, "the transport has no streams", false)}
+  defp open(%{channel: channel, not_before: at}) do
+    cond do
+      at != nil and at > now() ->
+        Status.new(:unavailable, "the rank has no stream to give", false)
+
+      not Transport.hears?(channel) ->
+        Status.new(:unimplemented, "it has no streams", false)
+
+      true ->
+        with :none <- Local.open(channel), do: Transport.open_stream(channel, @path)
     end
   end
 
@@ -478,16 +473,19 @@ defmodule RankBridge.Stream.Server do
     state = %{state | monitors: Map.delete(state.monitors, monitor)}
 
     case request do
-      %{stream: nil, alone: _process} -> state
-      %{stream: nil} -> %{state | asked: state.asked - 1}
-      %{timer: nil} -> closed(state, request.stream)
-      pushed -> timely(%{state | pushed: state.pushed - 1}, pushed)
-    end
-  end
+      %{stream: nil, alone: _process} ->
+        state
 
-  defp timely(state, request) do
-    _milliseconds = :erlang.cancel_timer(request.timer)
-    closed(state, request.stream)
+      %{stream: nil} ->
+        %{state | asked: state.asked - 1}
+
+      %{stream: stream, timer: nil} ->
+        closed(state, stream)
+
+      %{stream: stream, timer: timer} ->
+        _milliseconds = :erlang.cancel_timer(timer)
+        closed(%{state | pushed: state.pushed - 1}, stream)
+    end
   end
 
   # Ends a stream into which nothing more may be pushed, when all is answered.
@@ -495,12 +493,16 @@ defmodule RankBridge.Stream.Server do
     with %{^stream => [_ | _] = closing} <- state.streams,
          false <- Enum.any?(state.under_way, fn {_number, it} -> it.stream == stream end),
          false <- Enum.any?(:queue.to_list(state.behind), &(&1.stream == stream)) do
-      Process.demonitor(stream, [:flush])
-      Enum.each(closing, &GenServer.reply(&1, :ok))
+      ended({stream, closing})
       %{state | streams: Map.delete(state.streams, stream)}
     else
       _not_yet -> state
     end
+  end
+
+  defp ended({stream, closing}) do
+    Process.demonitor(stream, [:flush])
+    Enum.each(closing, &GenServer.reply(&1, :ok))
   end
 
   # --- the end of the stream ---
@@ -522,11 +524,7 @@ defmodule RankBridge.Stream.Server do
     state = Enum.reduce(sent, state, &told(&2, &1, status))
     state = Enum.reduce(unsent, state, &told(&2, &1, %{status | sent?: false}))
 
-    for {stream, closing} <- state.streams do
-      Process.demonitor(stream, [:flush])
-      Enum.each(closing, &GenServer.reply(&1, :ok))
-    end
-
+    Enum.each(state.streams, &ended/1)
     %{state | streams: %{}}
   end
 
