@@ -65,7 +65,7 @@ defmodule RankBridge.Gang.KillsTest do
     until(fn -> pending?(gang, 0) and pending?(gang, 1) end)
     OsProcess.kill(killed)
     assert {:error, %Error{reason: :peer_lost, rank: 2} = error} = Task.await(pending, 30_000)
-    assert [{0, _}, {1, _}, {2, %Error{reason: :unavailable}}, {3, _}] = error.outcomes
+    assert [{0, _}, {1, _}, {2, %Error{reason: :peer_lost}}, {3, _}] = error.outcomes
     assert {:error, %Error{reason: :peer_lost, rank: 2}} = Task.await(alone, 30_000)
 
     assert_receive {:held, callback}, 30_000
