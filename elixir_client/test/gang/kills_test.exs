@@ -60,12 +60,12 @@ defmodule RankBridge.Gang.KillsTest do
 
     # A rank that does not go on keeps all waiting.
     OsProcess.stop(killed)
-    pending = Task.async(fn -> RankBridge.all_reduce(gang, refs) end)
+    pending = Task.async(fn -> RankBridge.all_reduce(gang, refs, calls: :ranks) end)
     alone = Task.async(fn -> RankBridge.call_rank(gang, 1, :barrier, nil) end)
     until(fn -> pending?(gang, 0) and pending?(gang, 1) end)
     OsProcess.kill(killed)
     assert {:error, %Error{reason: :peer_lost, rank: 2} = error} = Task.await(pending, 30_000)
-    assert [{0, _}, {1, _}, {2, %Error{reason: :peer_lost}}, {3, _}] = error.outcomes
+    assert [{0, _}, {1, _}, {2, %Error{reason: :unavailable}}, {3, _}] = error.outcomes
     assert {:error, %Error{reason: :peer_lost, rank: 2}} = Task.await(alone, 30_000)
 
     assert_receive {:held, callback}, 30_000
