@@ -32,19 +32,14 @@ defmodule RankBridge.Stream.Server do
   # That `receive` can wait.
   @longest 0xFFFF_FFFF
 
-  [call, part, number] =
-    for name <- [:call, :part, :number] do
-      [number] =
-        for {number, ^name, _type, _presence} <- V1.ExecuteRequest.__fields__(), do: number
+  # Of these the wire types are 2, a length and so many bytes, and 0, a number.
+  numbers =
+    for {number, name, _, _} <- V1.ExecuteRequest.__fields__(), into: %{}, do: {name, number}
 
-      number
-    end
-
-  # Wire types 2, a length and so many bytes, and 0, a number.
-  @tags %{call: call * 8 + 2, part: part * 8 + 2}
-  @number number
+  @tags %{call: numbers.call * 8 + 2, part: numbers.part * 8 + 2}
+  @number numbers.number
+  @number_tag @number * 8
   @path V1.GangService.execute().path
-  @number_tag number * 8
 
   @enforce_keys [:channel, :gang]
   defstruct [
@@ -334,8 +329,8 @@ defmodule RankBridge.Stream.Server do
 
     case Transport.send_message(state.call, encoded(request, number)) do
       {:ok, call} -> {:ok, under_way(%{state | call: call}, request, number)}
-      # It has ended, as what has come tells; this one was not sent.
-      {:closed, call} -> arrived(%{state | call: call})
+      # It has ended, as what has come tells, or will; this one was not sent.
+      {:closed, call} -> arrived(%{state | call: call}, :closed)
     end
   end
 
@@ -408,10 +403,14 @@ defmodule RankBridge.Stream.Server do
 
   # --- what comes ---
 
-  defp arrived(state) do
+  defp arrived(state, way \\ :open) do
     case Transport.arrived(state.call) do
       {:ok, [], call} ->
-        {:noreply, %{state | call: call}}
+        state = %{state | call: call}
+        # There may be room since.
+        if way == :open and waits?(state) and Transport.room?(call),
+          do: proceed(state),
+          else: {:noreply, state}
 
       {:ok, messages, call} ->
         messages |> Enum.reduce(%{state | call: call}, &answered/2) |> ended(nil)
@@ -424,6 +423,9 @@ defmodule RankBridge.Stream.Server do
         messages |> Enum.reduce(state, &answered/2) |> ended(status)
     end
   end
+
+  defp waits?(%{waiting: waiting, behind: behind, pushed: pushed}),
+    do: not :queue.is_empty(waiting) or (pushed < @share and not :queue.is_empty(behind))
 
   defp ended(%{refusal: nil} = state, nil), do: proceed(state)
   defp ended(%{refusal: nil} = state, status), do: {:noreply, over(state, status)}
@@ -493,14 +495,14 @@ defmodule RankBridge.Stream.Server do
     with %{^stream => [_ | _] = closing} <- state.streams,
          false <- Enum.any?(state.under_way, fn {_number, it} -> it.stream == stream end),
          false <- Enum.any?(:queue.to_list(state.behind), &(&1.stream == stream)) do
-      ended({stream, closing})
+      let_go({stream, closing})
       %{state | streams: Map.delete(state.streams, stream)}
     else
       _not_yet -> state
     end
   end
 
-  defp ended({stream, closing}) do
+  defp let_go({stream, closing}) do
     Process.demonitor(stream, [:flush])
     Enum.each(closing, &GenServer.reply(&1, :ok))
   end
@@ -524,7 +526,7 @@ defmodule RankBridge.Stream.Server do
     state = Enum.reduce(sent, state, &told(&2, &1, status))
     state = Enum.reduce(unsent, state, &told(&2, &1, %{status | sent?: false}))
 
-    Enum.each(state.streams, &ended/1)
+    Enum.each(state.streams, &let_go/1)
     %{state | streams: %{}}
   end
 
