@@ -3,6 +3,8 @@ defmodule RankBridge.Operations.ExecutionTest do
 
   use ExUnit.Case, async: true
 
+  import RankBridge.Test.Soon
+
   alias RankBridge.{Calls, Error}
   alias RankBridge.Operations.{Declaration, Execution}
   alias RankBridge.Proto.V1
@@ -239,6 +241,21 @@ defmodule RankBridge.Operations.ExecutionTest do
     refute_received {:sent, 2, _, _}
     assert_received {:opening, 2, opener}
     send(opener, :open)
+  end
+
+  test "what waits for room is sent when there is some, and not only when something is answered" do
+    view = ToldRanks.view()
+    large = %V1.BarrierRequest{call: %V1.Call{group: String.duplicate("x", 20_000)}}
+    first = begin(view, call(), [{0, large}])
+    {server, %{number: 1}} = sent(0)
+    second = begin(view, call(), [{0, request(0)}])
+    # It has come there, and waits.
+    assert_soon(1, fn -> :queue.len(:sys.get_state(server).waiting) end)
+    refute_received {:sent, _, _, _}
+    send(server, {:say, :room})
+    {^server, %{number: 2}} = sent(0)
+    for number <- [2, 1], do: send(server, {:say, encoded(result(integer(number)), number)})
+    assert [[{0, 1}], [{0, 2}]] = for(it <- [first, second], do: it |> Task.await() |> integers())
   end
 
   test "what finds as much under way as a rank takes goes by itself" do

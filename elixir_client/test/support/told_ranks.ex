@@ -5,11 +5,11 @@ defmodule RankBridge.Test.ToldRanks do
   alias RankBridge.Proto.V1
   alias RankBridge.Transport.Status
 
-  defstruct [:rank, :test, :answer, open: :ok, said: [], transport: __MODULE__]
+  defstruct [:rank, :test, :answer, open: :ok, room?: true, said: [], transport: __MODULE__]
 
   @doc """
   A gang's view of ranks 0 to 2 that tell the calling process; `changed` of each: `open` is what comes of opening a stream,
-  or `:ask`, for the test to say so.
+  or `:ask`, for the test to say so. After a message of more than 10,000 bytes there is no room until the test says `:room`.
   """
   @spec view(map()) :: View.t()
   def view(changed \\ %{}) do
@@ -59,15 +59,16 @@ defmodule RankBridge.Test.ToldRanks do
   end
 
   @doc false
-  def room?(_call), do: true
+  def room?(call), do: call.room?
 
   @doc false
   def send_message(call, bytes) do
     send(call.test, {:sent, call.rank, self(), IO.iodata_to_binary(bytes)})
-    {:ok, call}
+    {:ok, %{call | room?: IO.iodata_length(bytes) <= 10_000}}
   end
 
   @doc false
+  def hear(call, {:say, :room}), do: {:ok, %{call | room?: true}}
   def hear(call, {:say, what}), do: {:ok, %{call | said: call.said ++ [what]}}
   def hear(_call, _message), do: :unknown
 

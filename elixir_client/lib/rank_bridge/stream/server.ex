@@ -32,18 +32,14 @@ defmodule RankBridge.Stream.Server do
   # That `receive` can wait.
   @longest 0xFFFF_FFFF
 
-  [call, part, number] =
-    for name <- [:call, :part, :number] do
-      [number] =
-        for {number, ^name, _type, _presence} <- V1.ExecuteRequest.__fields__(), do: number
+  # Of these the wire types are 2, a length and so many bytes, and 0, a number.
+  numbers =
+    for {number, name, _, _} <- V1.ExecuteRequest.__fields__(), into: %{}, do: {name, number}
 
-      number
-    end
-
-  # Wire types 2, a length and so many bytes, and 0, a number.
-  @tags %{call: call * 8 + 2, part: part * 8 + 2}
-  @number number
-  @number_tag number * 8
+  @tags %{call: numbers.call * 8 + 2, part: numbers.part * 8 + 2}
+  @number numbers.number
+  @number_tag @number * 8
+  @path V1.GangService.execute().path
 
   @enforce_keys [:channel, :gang]
   defstruct [
@@ -200,29 +196,22 @@ defmodule RankBridge.Stream.Server do
     {_opened, state} = opened(%{state | used?: true})
     {request, state} = watched(request, pid, state)
 
-    if state.call == nil or state.asked == @share,
-      do: {:noreply, alone(state, request)},
-      else:
-        proceed(%{
-          state
-          | waiting: :queue.in(request, state.waiting),
-            asked: state.asked + 1
-        })
+    if state.call == nil or state.asked == @share do
+      {:noreply, alone(state, request)}
+    else
+      waiting = :queue.in(request, state.waiting)
+      proceed(%{state | waiting: waiting, asked: state.asked + 1})
+    end
   end
 
   def handle_info({:push, pid, %{stream: stream, ref: ref} = request}, state) do
-    case state.streams do
-      %{^stream => []} ->
-        {request, state} = watched(request, pid, state)
-        proceed(%{state | behind: :queue.in(request, state.behind)})
-
-      %{^stream => _closing} ->
-        send(ref, {ref, {:error, Status.new(:cancelled, "the stream was closed", false)}})
-        {:noreply, state}
-
-      _over ->
-        send(ref, {ref, :never})
-        {:noreply, state}
+    if state.streams[stream] == [] do
+      {request, state} = watched(request, pid, state)
+      proceed(%{state | behind: :queue.in(request, state.behind)})
+    else
+      closed = {:error, Status.new(:cancelled, "the stream was closed", false)}
+      send(ref, {ref, if(is_map_key(state.streams, stream), do: closed, else: :never)})
+      {:noreply, state}
     end
   end
 
@@ -284,25 +273,26 @@ defmodule RankBridge.Stream.Server do
 
   # --- the stream ---
 
-  defp opened(%{call: nil, not_before: at} = state) do
-    if at == nil or at <= now() do
-      case open(state.channel) do
-        {:ok, call} -> {:ok, %{state | call: call, answered?: false, refusal: nil}}
-        {:error, status} -> {status, %{state | not_before: now() + @pause}}
-      end
-    else
-      {Status.new(:unavailable, "the rank has no stream to give", false), state}
+  defp opened(%{call: nil} = state) do
+    case open(state) do
+      {:ok, call} -> {:ok, %{state | call: call, answered?: false, refusal: nil}}
+      {:error, status} -> {status, %{state | not_before: now() + @pause}}
+      status -> {status, state}
     end
   end
 
   defp opened(state), do: {:ok, state}
 
-  defp open(channel) do
-    if Transport.hears?(channel) do
-      with :none <- Local.open(channel),
-           do: Transport.open_stream(channel, V1.GangService.execute().path)
-    else
-      {:error, Status.new(:unimplemented, "the transport has no streams", false)}
+  defp open(%{channel: channel, not_before: at}) do
+    cond do
+      at != nil and at > now() ->
+        Status.new(:unavailable, "the rank has no stream to give", false)
+
+      not Transport.hears?(channel) ->
+        Status.new(:unimplemented, "it has no streams", false)
+
+      true ->
+        with :none <- Local.open(channel), do: Transport.open_stream(channel, @path)
     end
   end
 
@@ -339,8 +329,8 @@ defmodule RankBridge.Stream.Server do
 
     case Transport.send_message(state.call, encoded(request, number)) do
       {:ok, call} -> {:ok, under_way(%{state | call: call}, request, number)}
-      # It has ended, as what has come tells; this one was not sent.
-      {:closed, call} -> arrived(%{state | call: call})
+      # It has ended, as what has come tells, or will; this one was not sent.
+      {:closed, call} -> arrived(%{state | call: call}, :closed)
     end
   end
 
@@ -413,10 +403,14 @@ defmodule RankBridge.Stream.Server do
 
   # --- what comes ---
 
-  defp arrived(state) do
+  defp arrived(state, way \\ :open) do
     case Transport.arrived(state.call) do
       {:ok, [], call} ->
-        {:noreply, %{state | call: call}}
+        state = %{state | call: call}
+        # There may be room since.
+        if way == :open and waits?(state) and Transport.room?(call),
+          do: proceed(state),
+          else: {:noreply, state}
 
       {:ok, messages, call} ->
         messages |> Enum.reduce(%{state | call: call}, &answered/2) |> ended(nil)
@@ -429,6 +423,9 @@ defmodule RankBridge.Stream.Server do
         messages |> Enum.reduce(state, &answered/2) |> ended(status)
     end
   end
+
+  defp waits?(%{waiting: waiting, behind: behind, pushed: pushed}),
+    do: not :queue.is_empty(waiting) or (pushed < @share and not :queue.is_empty(behind))
 
   defp ended(%{refusal: nil} = state, nil), do: proceed(state)
   defp ended(%{refusal: nil} = state, status), do: {:noreply, over(state, status)}
@@ -478,16 +475,19 @@ defmodule RankBridge.Stream.Server do
     state = %{state | monitors: Map.delete(state.monitors, monitor)}
 
     case request do
-      %{stream: nil, alone: _process} -> state
-      %{stream: nil} -> %{state | asked: state.asked - 1}
-      %{timer: nil} -> closed(state, request.stream)
-      pushed -> timely(%{state | pushed: state.pushed - 1}, pushed)
-    end
-  end
+      %{stream: nil, alone: _process} ->
+        state
 
-  defp timely(state, request) do
-    _milliseconds = :erlang.cancel_timer(request.timer)
-    closed(state, request.stream)
+      %{stream: nil} ->
+        %{state | asked: state.asked - 1}
+
+      %{stream: stream, timer: nil} ->
+        closed(state, stream)
+
+      %{stream: stream, timer: timer} ->
+        _milliseconds = :erlang.cancel_timer(timer)
+        closed(%{state | pushed: state.pushed - 1}, stream)
+    end
   end
 
   # Ends a stream into which nothing more may be pushed, when all is answered.
@@ -495,12 +495,16 @@ defmodule RankBridge.Stream.Server do
     with %{^stream => [_ | _] = closing} <- state.streams,
          false <- Enum.any?(state.under_way, fn {_number, it} -> it.stream == stream end),
          false <- Enum.any?(:queue.to_list(state.behind), &(&1.stream == stream)) do
-      Process.demonitor(stream, [:flush])
-      Enum.each(closing, &GenServer.reply(&1, :ok))
+      let_go({stream, closing})
       %{state | streams: Map.delete(state.streams, stream)}
     else
       _not_yet -> state
     end
+  end
+
+  defp let_go({stream, closing}) do
+    Process.demonitor(stream, [:flush])
+    Enum.each(closing, &GenServer.reply(&1, :ok))
   end
 
   # --- the end of the stream ---
@@ -522,11 +526,7 @@ defmodule RankBridge.Stream.Server do
     state = Enum.reduce(sent, state, &told(&2, &1, status))
     state = Enum.reduce(unsent, state, &told(&2, &1, %{status | sent?: false}))
 
-    for {stream, closing} <- state.streams do
-      Process.demonitor(stream, [:flush])
-      Enum.each(closing, &GenServer.reply(&1, :ok))
-    end
-
+    Enum.each(state.streams, &let_go/1)
     %{state | streams: %{}}
   end
 
