@@ -11,7 +11,8 @@ WORKDIR /opt/rankbridge
 # What changes seldom comes first, so that a change of the code does not install torch again.
 COPY constraints.txt ./
 RUN pip install --no-cache-dir --constraint constraints.txt torch numpy grpcio grpcio-health-checking grpcio-reflection
-COPY pyproject.toml README.md ./
+COPY pyproject.toml README.md LICENSE ./
+COPY proto ./proto
 COPY pyclient ./pyclient
 COPY server ./server
 RUN pip install --no-cache-dir --constraint constraints.txt ".[server]" \

@@ -527,6 +527,11 @@ def _gang_class(cause: type[RankBridgeError]) -> type[GangError]:
     return _GANG_CLASSES[cause]
 
 
+def _is_relayed(error: RankBridgeError) -> bool:
+    """Says whether a rank reports what another has refused."""
+    return bool(error.ranks) and all(each.rank != error.rank for each in error.ranks)
+
+
 def gang_error(outcomes: Sequence[Outcome[object]]) -> GangError:
     """Makes the exception for a call to several ranks.
 
@@ -537,7 +542,7 @@ def gang_error(outcomes: Sequence[Outcome[object]]) -> GangError:
         An exception of the root cause's class, chained to it.
     """
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
-    cause = min(errors, key=lambda error: _CAUSE_ORDER[error.code])
+    cause = min(errors, key=lambda error: (_CAUSE_ORDER[error.code], _is_relayed(error)))
     combined = _gang_class(type(cause))(
         cause.message,
         indefinite=len(errors) < len(outcomes) or any(error.indefinite for error in errors),

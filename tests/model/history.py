@@ -99,7 +99,7 @@ class History:
             call.rank_in_group = site.membership.rank_in_group
             return _Watched(self, call, inner, args.ref_id)
 
-        return Operation(ALL_REDUCE.name, plan)
+        return Operation(ALL_REDUCE.name, ALL_REDUCE.args, plan)
 
     def committed(self, call: Call, ref_id: str, value: float) -> None:
         """A result was put into a ref."""

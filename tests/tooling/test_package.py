@@ -1,22 +1,46 @@
-"""What a built wheel holds."""
+"""What a built wheel and sdist hold, and that they work where they are installed."""
 
 import subprocess
 import sys
+import tarfile
+import venv
 import zipfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import torch
 
 ROOT = Path(__file__).resolve().parents[2]
+PROTOS = sorted(str(path.relative_to(ROOT / "proto")) for path in (ROOT / "proto").rglob("*.proto"))
+
+SUM = """
+import sys
+import rankbridge
+
+assert rankbridge.__file__.startswith(sys.prefix), rankbridge.__file__
+with rankbridge.connect(sys.argv[1]) as gang:
+    refs = gang.put([[1.0], [2.0]])
+    print([gang[ref.rank].get(ref).tolist() for ref in gang.all_reduce(refs)])
+"""
 
 
 @pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> zipfile.ZipFile:
-    """The project's wheel, built with the hatchling of this environment."""
-    folder = tmp_path_factory.mktemp("wheel")
+def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the project's sdist, and with the wheel that is built of it."""
+    folder = tmp_path_factory.mktemp("dist")
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "sdist", "-d", folder], cwd=ROOT, check=True
+    )
+    (sdist,) = folder.glob("rankbridge-*.tar.gz")
     command = [sys.executable, "-m", "pip", "wheel", "-qq", "--no-deps", "--no-build-isolation"]
-    subprocess.run([*command, "--wheel-dir", folder, ROOT], check=True, timeout=120)
-    (path,) = folder.glob("rankbridge-*.whl")
+    subprocess.run([*command, "--wheel-dir", folder, sdist], check=True, timeout=120)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(dist: Path) -> zipfile.ZipFile:
+    (path,) = dist.glob("rankbridge-*.whl")
     return zipfile.ZipFile(path)
 
 
@@ -29,10 +53,75 @@ def test_a_wheel_holds_both_packages_with_types_and_nothing_else(wheel: zipfile.
     assert {"rankbridge/py.typed", "rankbridge_server/py.typed", "rankbridge/v1/ref_pb2.pyi"} <= set(names)
 
 
+def test_the_protos_and_the_licence_are_in_wheel_and_sdist(dist: Path, wheel: zipfile.ZipFile) -> None:
+    in_wheel = wheel.namelist()
+    assert [name for name in PROTOS if f"rankbridge/proto/{name}" not in in_wheel] == []
+    assert any(name.endswith(".dist-info/licenses/LICENSE") for name in in_wheel)
+    (path,) = dist.glob("rankbridge-*.tar.gz")
+    with tarfile.open(path) as sdist:
+        in_sdist = {name.partition("/")[2] for name in sdist.getnames()}
+    assert {"LICENSE", "README.md", *(f"proto/{name}" for name in PROTOS)} <= in_sdist
+
+
 def test_a_wheel_needs_torch_for_the_server_only(wheel: zipfile.ZipFile) -> None:
     (path,) = (name for name in wheel.namelist() if name.endswith(".dist-info/METADATA"))
-    needs = [
-        line for line in wheel.read(path).decode().splitlines() if line.startswith("Requires-Dist: torch")
-    ]
+    metadata = wheel.read(path).decode().splitlines()
+    needs = [line for line in metadata if line.startswith("Requires-Dist: torch")]
     assert needs
     assert all("extra == 'server'" in line for line in needs)
+    assert "License-Expression: Apache-2.0" in metadata
+    assert any(line.startswith("Classifier: ") for line in metadata)
+
+
+def environment(folder: Path, dist: Path, *arguments: str) -> Path:
+    """Makes a virtual environment into which the wheel is installed; gives the folder of its commands."""
+    venv.create(folder, with_pip=False)
+    (wheel,) = dist.glob("rankbridge-*.whl")
+    pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "install", "-qq"]
+    subprocess.run([*pip, *arguments, wheel], check=True, timeout=300)
+    return folder / "bin"
+
+
+@pytest.fixture(scope="module")
+def server(dist: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Commands of an environment that also has what the extra `server` needs, from this one."""
+    folder = tmp_path_factory.mktemp("server")
+    commands = environment(folder, dist, "--no-deps")
+    (site,) = (folder / "lib").glob("python*/site-packages")
+    # An editable install that is there stays unknown: no .pth of that folder is read.
+    (site / "dependencies.pth").write_text(f"{Path(torch.__file__).parents[1]}\n")
+    return commands
+
+
+@pytest.fixture(scope="module")
+def endpoints(server: Path) -> Iterator[Path]:
+    """The endpoints file of a gang that the installed server runs."""
+    file = server.parent / "endpoints.json"
+    command = [str(server / "rankbridge"), "up", "--size", "2", "--endpoints-file", str(file)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as up:
+        try:
+            assert up.stdout is not None
+            assert any(line.startswith("ready") for line in up.stdout), "the gang has ended"
+            yield file
+        finally:
+            up.terminate()
+
+
+def test_an_installed_server_runs_a_gang(server: Path, endpoints: Path) -> None:
+    assert sum_of(server, endpoints) == "[[3.0], [3.0]]\n"
+
+
+def test_the_client_alone_is_installed_without_torch(dist: Path, endpoints: Path, tmp_path: Path) -> None:
+    commands = environment(tmp_path / "client", dist, "--constraint", str(ROOT / "constraints.txt"))
+    assert sum_of(commands, endpoints) == "[[3.0], [3.0]]\n"
+    up = subprocess.run([commands / "rankbridge", "up"], capture_output=True, text=True, timeout=60)
+    assert (up.returncode, up.stderr.count("Traceback")) == (1, 0)
+    assert "which is not installed: pip install 'rankbridge[server]'" in up.stderr
+    # What only speaks to ranks needs nothing more.
+    status = [str(commands / "rankbridge"), "status", "--endpoints", str(endpoints)]
+    assert subprocess.run(status, capture_output=True, text=True, timeout=60).returncode == 0
+
+
+def sum_of(commands: Path, endpoints: Path) -> str:
+    command = [str(commands / "python"), "-c", SUM, str(endpoints)]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout

@@ -281,7 +281,7 @@ defmodule RankBridge.Error do
   def combine(outcomes, changes? \\ true) do
     failed = for {_rank, %__MODULE__{} = error} <- outcomes, do: error
     [_at_least_one | _rest] = failed
-    cause = Enum.min_by(failed, &{@causes[&1.reason], &1.indefinite})
+    cause = Enum.min_by(failed, &{@causes[&1.reason], &1.indefinite, relayed?(&1)})
     done? = Enum.any?(outcomes, fn {_rank, outcome} -> outcome == :ok end)
 
     %{
@@ -291,6 +291,10 @@ defmodule RankBridge.Error do
         ranks: if(cause.ranks == [], do: details(outcomes), else: cause.ranks)
     }
   end
+
+  # Whether a rank reports what another has refused.
+  defp relayed?(%{ranks: []}), do: false
+  defp relayed?(%{ranks: ranks, rank: rank}), do: Enum.all?(ranks, &(&1.rank != rank))
 
   defp details(outcomes) do
     for {{rank, %__MODULE__{} = error}, place} <- Enum.with_index(outcomes) do

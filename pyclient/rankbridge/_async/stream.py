@@ -6,8 +6,6 @@ import contextlib
 from types import TracebackType
 from typing import Any, Self
 
-import grpc
-
 from rankbridge._async.front import AsyncGangFront
 from rankbridge._plan.gang_calls import Joined
 from rankbridge._plan.gang_core import all_values
@@ -16,9 +14,9 @@ from rankbridge._plan.status import Group
 from rankbridge._plan.streaming import StreamedCore, Unreported, streaming
 from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge._transport.aio.lock import AsyncLock
-from rankbridge._transport.aio.stream import AsyncAnswer, AsyncRankStream
-from rankbridge._transport.framing import StreamLost, StreamOver
-from rankbridge.errors import GangError, InvalidArgumentError, Outcome, RankBridgeError
+from rankbridge._transport.aio.pending import AsyncPending
+from rankbridge._transport.streams import RankStream
+from rankbridge.errors import GangError, InvalidArgumentError, Outcome
 
 __all__ = ["AsyncGangStream", "AsyncStreamed"]
 
@@ -36,17 +34,14 @@ class AsyncStreamed(StreamedCore):
         self,
         channels: AsyncChannels,
         gang_call: Joined[Any],
-        sent: tuple[AsyncRankStream, AsyncAnswer],
+        pending: AsyncPending[Any],
         finish: Finish,
+        before: AsyncStreamed | None,
     ) -> None:
-        """Made by ``AsyncGangStream``."""
-        super().__init__(gang_call, finish)
+        """Made by ``AsyncGangStream``. `before`: what was sent before it."""
+        super().__init__(gang_call, finish, pending, before)
         self._channels = channels
-        self._stream, self._answer = sent
-
-    def done(self) -> bool:
-        """Says whether it is answered: whether `result` would wait."""
-        return self._answer.done()
+        self._pending: AsyncPending[Any] = pending
 
     async def result(self) -> Any:
         """Waits until it is answered, at most until its deadline. May be called again.
@@ -64,20 +59,17 @@ class AsyncStreamed(StreamedCore):
     async def outcomes(self) -> list[Outcome[Any]]:
         """Waits likewise, and gives every member's outcome, in group order."""
         if self._told is None:
-            self._told = await self._channels.answered(self._gang_call, self._stream, self._answer)
+            try:
+                for earlier in self._before_this():
+                    await earlier._pending._wait()
+            except BaseException:
+                self.cancel()
+                raise
+            self._told = await self._channels.answered(self._gang_call, self._pending)
         return self._told
 
-    def cancel(self) -> None:
-        """Withdraws it wherever it was not admitted yet. It is answered all the same."""
-        if not self.done():
-            self._stream.withdraw(self.operation_id)
-
-    def _response(self) -> bytes:
-        return self._answer.response()
-
     async def _await(self) -> None:
-        with contextlib.suppress(TimeoutError, RankBridgeError, grpc.RpcError, StreamLost, StreamOver):
-            await self._answer.wait(self._gang_call.call.deadline)
+        await self._pending._wait()
 
 
 class AsyncGangStream:
@@ -96,7 +88,8 @@ class AsyncGangStream:
         self.group = group
         self._gang = gang
         self._lock = AsyncLock()
-        self._stream: AsyncRankStream | None = None
+        self._stream: RankStream | None = None
+        self._last: AsyncStreamed | None = None
         self._unreported: Unreported[AsyncStreamed] = Unreported()
         self._closed = False
 
@@ -120,9 +113,10 @@ class AsyncGangStream:
         with self._lock:
             if self._closed:
                 raise InvalidArgumentError("the stream is closed", operation=operation)
-            sent = gang._channels.send_by(self._stream, gang_call.call)
-            self._stream = sent[0]
-            streamed = AsyncStreamed(gang._channels, gang_call, sent, finish)
+            pending = gang._channels.send_by(self._stream, gang_call.call)
+            self._stream = pending._stream
+            streamed = AsyncStreamed(gang._channels, gang_call, pending, finish, self._last)
+            self._last = streamed
             oldest = self._unreported.add(streamed)
         if oldest is not None:
             await oldest._await()
@@ -139,15 +133,15 @@ class AsyncGangStream:
         with self._lock:
             self._closed = True
             begun = self._unreported.take()
-            execution, self._stream = self._stream, None
+            stream, self._stream, self._last = self._stream, None, None
         try:
             failures = [error for it in begun if (error := await _unreported(it)) is not None]
         except BaseException:
             _withdraw(begun)
             raise
         finally:
-            if execution is not None:
-                execution.close()
+            if stream is not None:
+                stream.close()
         if failures:
             raise failures[0]
 

@@ -1,4 +1,4 @@
-"""One call on one rank, before it is sent: bytes out, bytes in, no I/O."""
+"""One call on one rank, before it is sent: what goes out, how the answer is read, no I/O."""
 
 from __future__ import annotations
 
@@ -8,10 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, Protocol, TypeVar, overload
 
 import grpc
-from google.protobuf.message import DecodeError
+from google.protobuf.message import DecodeError, Message
 
 from rankbridge._plan.failures import error_from_rpc
 from rankbridge.errors import CallCancelledError, ProtocolError, RankBridgeError, UnavailableError
+from rankbridge.v1.gang_service_pb2 import ExecuteRequest
+from rankbridge.v1.operation_service_pb2 import Operation
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -65,8 +67,10 @@ class Call(Generic[T]):
     """One call on one rank. Whoever sends it needs to know no protobuf.
 
     Attributes:
-        operation: Kind of operation, for example "all_reduce".
-        path: The RPC's path, for example "/rankbridge.v1.CollectiveService/AllReduce".
+        kind: What is called, for example "all_reduce" or "get".
+        operation: This rank's part of an operation of a group. None: the call is none.
+        gang_call: For a gang call: the request of a stream, with all members' parts.
+        path: The RPC's path, for example "/rankbridge.v1.RefService/GetTensor".
         rank: Rank in the gang that is called.
         group: Name of the group, or empty.
         operation_id: Id of the operation, or empty.
@@ -76,14 +80,17 @@ class Call(Generic[T]):
         begun: True: the operation was begun by an earlier call. That this one is not delivered leaves open what
             became of it.
         shape: Which sides are streams.
-        request: The request, serialized. Unused for an upload.
+        request: The request, serialized. Unused for an operation, a gang call and an upload.
         messages: For an upload: makes the request's messages.
-        read: For all but a download: makes the result of the response's bytes, or raises its error.
+        read: For all but a download: makes the result of the response's bytes, or of the message that a stream brings
+            (``OperationResult``, of a gang call ``ExecuteResponse``), or raises its error.
         reader: For a download: makes a collector of the response's messages.
         transfer: How it may be done by shared memory instead.
     """
 
-    operation: str
+    kind: str
+    operation: Operation | None = None
+    gang_call: ExecuteRequest | None = None
     path: str
     rank: int
     group: str = ""
@@ -94,17 +101,37 @@ class Call(Generic[T]):
     shape: Shape = Shape.UNARY
     request: bytes = b""
     messages: Callable[[], Iterator[bytes]] = lambda: iter(())
-    read: Callable[[bytes], T] | None = None
+    read: Callable[[Any], T] | None = None
     reader: Callable[[], Reader[T]] | None = None
     transfer: Transfer[T] | None = None
+
+    @property
+    def body(self) -> bytes:
+        """Gives the request of the RPC, serialized."""
+        if self.gang_call is not None:
+            return self.gang_call.call.SerializeToString()
+        if self.operation is None:
+            return self.request
+        part: Message = getattr(self.operation, self.kind)
+        return part.SerializeToString()
+
+    @property
+    def _named(self) -> dict[str, Any]:
+        """What the exception of this call is given of it."""
+        return {
+            "rank": self.rank,
+            "group": self.group,
+            "operation": self.kind,
+            "operation_id": self.operation_id,
+        }
 
     @property
     def rpc_options(self) -> dict[str, Any]:
         """Gives grpcio's options beside the request."""
         return {"timeout": self.deadline, "wait_for_ready": self.wait_for_ready}
 
-    def result(self, response: bytes) -> T:
-        """Makes the result of a unary response.
+    def result(self, response: bytes | Message) -> T:
+        """Makes the result of a response.
 
         Raises:
             RankBridgeError: The response says so, or cannot be understood (``ProtocolError``).
@@ -133,12 +160,9 @@ class Call(Generic[T]):
         return error_from_rpc(
             status,
             details,
-            rank=self.rank,
             target=target,
-            group=self.group,
-            operation=self.operation,
-            operation_id=self.operation_id,
             begun=self.begun,
+            **self._named,
         )
 
     def late(self, target: str) -> RankBridgeError:
@@ -150,10 +174,7 @@ class Call(Generic[T]):
         return UnavailableError(
             f"{target} has ended the stream before it has begun the call",
             indefinite=self.begun,
-            rank=self.rank,
-            group=self.group,
-            operation=self.operation,
-            operation_id=self.operation_id,
+            **self._named,
         )
 
     def lost(self, target: str, why: Exception) -> UnavailableError:
@@ -161,10 +182,7 @@ class Call(Generic[T]):
         return UnavailableError(
             f"{target} has not answered: {why}",
             indefinite=True,
-            rank=self.rank,
-            group=self.group,
-            operation=self.operation,
-            operation_id=self.operation_id,
+            **self._named,
         )
 
     def cancelled(self) -> CallCancelledError:
@@ -172,10 +190,7 @@ class Call(Generic[T]):
         return CallCancelledError(
             "the caller cancelled",
             indefinite=True,
-            rank=self.rank,
-            group=self.group,
-            operation=self.operation,
-            operation_id=self.operation_id,
+            **self._named,
         )
 
     def refused(self) -> CallCancelledError:
@@ -183,28 +198,23 @@ class Call(Generic[T]):
         return CallCancelledError(
             "the gang is closed",
             indefinite=self.begun,
-            rank=self.rank,
-            group=self.group,
-            operation=self.operation,
-            operation_id=self.operation_id,
+            **self._named,
         )
 
     def _understood(self, function: Callable[..., Any], *args: object) -> Any:
         try:
             return function(*args)
         except DecodeError as error:
-            raise self._misunderstood(ProtocolError(f"the answer is no message: {error}")) from error
+            raise self.misunderstood(ProtocolError(f"the answer is no message: {error}")) from error
         except ProtocolError as error:
-            raise self._misunderstood(error) from error
+            raise self.misunderstood(error) from error
 
-    def _misunderstood(self, error: ProtocolError) -> ProtocolError:
+    def misunderstood(self, error: ProtocolError) -> ProtocolError:
+        """Makes the exception of a call whose answer was not understood."""
         return ProtocolError(
             error.message,
             indefinite=True,
-            rank=self.rank,
-            group=self.group,
-            operation=self.operation,
-            operation_id=self.operation_id,
+            **self._named,
             expected=error.expected,
             got=error.got,
         )

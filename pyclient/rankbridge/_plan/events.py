@@ -184,7 +184,7 @@ def watch(
         log=after.log if after else 0,
     )
     return Call(
-        operation="events",
+        kind="events",
         path=path_of("RankService/WatchEvents"),
         rank=scope.rank,
         deadline=timeout_of(scope, timeout),

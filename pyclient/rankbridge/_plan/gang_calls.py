@@ -1,22 +1,23 @@
-"""Gang calls: the calls of all members as one call of one rank. Bytes out, bytes in, no I/O."""
+"""Gang calls: the calls of all members as one call of one rank. No I/O."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+import itertools
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from rankbridge._plan.calls import Call, Together
+from rankbridge._plan.calls import Call, SideBySide, Together
 from rankbridge._plan.failures import error_from_wire
-from rankbridge._plan.operations.declare import path_of
+from rankbridge._plan.operations.declare import KINDS, path_of
 from rankbridge.errors import InvalidArgumentError, Outcome, ProtocolError, RankBridgeError
 from rankbridge.v1 import gang_service_pb2 as gang_pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
 
 T = TypeVar("T")
 
-__all__ = ["KINDS", "MAX_PART", "Joined", "joined"]
+__all__ = ["MAX_PART", "Joined", "going_out", "joined"]
 
 MAX_PART = 60_000
 """Bytes of a member's part that goes by another rank. The ranks take a little more."""
@@ -25,8 +26,6 @@ _NEVER = {
     *("send", "recv", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict"),
     *("enqueue", "dequeue"),
 }
-KINDS = frozenset(operation_pb.Operation.DESCRIPTOR.fields_by_name)
-"""Operations that have parts."""
 _GANG_KINDS = KINDS - _NEVER
 _AWAIT = path_of("OperationService/Await")
 _CALL = path_of("GangService/Call")
@@ -44,19 +43,48 @@ class Joined(Generic[T]):
     call: Call[list[Outcome[T] | None]]
     each: Together[T]
 
-    def failed(self, error: RankBridgeError) -> list[Outcome[T]]:
-        """Gives what each member's outcome is when the gang call itself failed."""
-        return [Outcome(rank=call.rank, error=error) for call in self.each]
+    def members(self, outcome: Outcome[list[Outcome[T] | None]]) -> list[Outcome[T] | None]:
+        """Gives each member's outcome, of that of the gang call. None: it is too large to be passed on."""
+        if outcome.value is None:
+            return [Outcome(rank=rank, error=outcome.error) for rank in self.each.ranks]
+        return outcome.value
 
-    def kept(self, outcomes: Sequence[Outcome[T] | None]) -> list[Call[T]]:
+    def kept(self, members: Sequence[Outcome[T] | None]) -> list[Call[T]]:
         """Makes the calls for outcomes that are too large to be passed on; each is on its rank."""
         # Asking for what each is makes it.
-        return [self._await(self.each[place]) for place, it in enumerate(outcomes) if it is None]
+        return [self._await(self.each[place]) for place, it in enumerate(members) if it is None]
 
     def _await(self, call: Call[T]) -> Call[T]:
         request = operation_pb.AwaitRequest(operation_id=call.operation_id)
         # The response of `Await` is written as that of any operation.
-        return replace(call, path=_AWAIT, request=request.SerializeToString(), begun=True)
+        return replace(call, operation=None, path=_AWAIT, request=request.SerializeToString(), begun=True)
+
+
+def going_out(
+    calls: Sequence[Call[T]],
+) -> Generator[Sequence[Call[Any]], list[Outcome[Any]], list[Outcome[T]]]:
+    """Yields what goes out at once in place of calls, where it can gang calls, and gets its outcomes.
+
+    Returns:
+        The outcome of each call.
+    """
+    parts = calls.parts if isinstance(calls, SideBySide) else [calls]
+    wholes = [joined(part) for part in parts]
+    together = zip(parts, wholes, strict=True)
+    told = iter(
+        (yield [call for part, whole in together for call in (part if whole is None else (whole.call,))])
+    )
+    outcomes: list[Outcome[T] | None] = []
+    kept: list[Call[T]] = []
+    for part, whole in zip(parts, wholes, strict=True):
+        if whole is None:
+            outcomes.extend(itertools.islice(told, len(part)))
+        else:
+            members = whole.members(next(told))
+            outcomes.extend(members)
+            kept.extend(whole.kept(members))
+    fetched = iter((yield kept) if kept else ())
+    return [next(fetched) if it is None else it for it in outcomes]
 
 
 def joined(calls: Sequence[Call[T]]) -> Joined[T] | None:
@@ -71,33 +99,36 @@ def joined(calls: Sequence[Call[T]]) -> Joined[T] | None:
     Raises:
         InvalidArgumentError: They can only go as one, and cannot.
     """
-    if not isinstance(calls, Together) or calls.first.operation not in _GANG_KINDS:
+    if not isinstance(calls, Together) or calls.first.kind not in _GANG_KINDS:
         return None
     first = calls.first
-    request = gang_pb.CallRequest()
+    asked = gang_pb.ExecuteRequest()
+    request = asked.call
+    request.SetInParent()
     for call in (first,) if calls.alike else calls:
-        if call is not first and call.request == first.request:
+        if call is not first and call.operation == first.operation:
             continue
+        assert call.operation is not None, "an operation of a group has parts"
         operation = request.operations.add()
-        part: Any = getattr(operation, first.operation)
-        part.MergeFromString(call.request)
+        operation.CopyFrom(call.operation)
+        part: Any = getattr(operation, first.kind)
         if call is first:
             request.call.CopyFrom(part.call)
-        if len(call.request) > MAX_PART or part.call != request.call:
-            _check_each_may_go_alone(first.operation)
+        if operation.ByteSize() > MAX_PART or part.call != request.call:
+            _check_each_may_go_alone(first.kind)
             return None
         part.ClearField("call")
         part.SetInParent()
     if len(request.operations) not in (1, len(calls)):
-        request = _spelled_out(request, calls)
+        _spell_out(request, calls)
     whole: Call[list[Outcome[T] | None]] = Call(
-        operation=first.operation,
+        kind=first.kind,
         path=_CALL,
         rank=first.rank,
         group=first.group,
         operation_id=first.operation_id,
         deadline=first.deadline,
-        request=request.SerializeToString(),
+        gang_call=asked,
         read=lambda response: _read(response, calls),
     )
     return Joined(whole, calls)
@@ -110,19 +141,19 @@ def _check_each_may_go_alone(kind: str) -> None:
         )
 
 
-def _spelled_out(request: gang_pb.CallRequest, calls: Sequence[Call[Any]]) -> gang_pb.CallRequest:
-    """Gives a request in which parts that are like the first have their places, too."""
-    made = iter(request.operations)
-    first = next(made)
-    whole = gang_pb.CallRequest(call=request.call, operations=[first])
-    for call in calls[1:]:
-        whole.operations.append(first if call.request == calls[0].request else next(made))
-    return whole
+def _spell_out(request: gang_pb.CallRequest, calls: Sequence[Call[Any]]) -> None:
+    """Gives parts that are like the first their places, too."""
+    first, *others = list(request.operations)
+    made = iter(others)
+    each = [first if call.operation == calls[0].operation else next(made) for call in calls[1:]]
+    parts = [first, *each]
+    del request.operations[:]
+    request.operations.extend(parts)
 
 
-def _read(response: bytes, calls: Together[T]) -> list[Outcome[T] | None]:
-    # What a stream answers is written alike.
-    message = gang_pb.CallResponse.FromString(response)
+def _read(response: Any, calls: Together[T]) -> list[Outcome[T] | None]:
+    # What a stream answers is written as what the RPC does.
+    message = gang_pb.CallResponse.FromString(response) if isinstance(response, bytes) else response
     match message.WhichOneof("outcome"):
         case "error":
             raise error_from_wire(message.error)
@@ -135,20 +166,20 @@ def _read(response: bytes, calls: Together[T]) -> list[Outcome[T] | None]:
             "the outcomes are not those of the members", expected=str(calls.ranks), got=str(ranks)
         )
     outcomes: list[Outcome[T] | None] = []
-    # How none is written, and who has read it: what is alike is not read again.
-    none: tuple[bytes, object] | None = None
+    # Who has read that a member got none: what is alike is not read again.
+    read: object = None
     for place, member in enumerate(members):
         if not member.HasField("result"):
             outcomes.append(None)
             continue
-        result = member.result.SerializeToString()
         call = calls.first if calls.alike else calls[place]
-        if none is not None and none[0] == result and none[1] is call.read:
+        none = member.result.value.WhichOneof("kind") == "none"
+        if none and read is call.read:
             outcomes.append(_nothing(ranks[place]))
             continue
-        outcome = _outcome(result, call, ranks[place])
-        if outcome.error is None and outcome.value is None:
-            none = result, call.read
+        outcome = _outcome(member.result, call, ranks[place])
+        if none and outcome.error is None and outcome.value is None:
+            read = call.read
         outcomes.append(outcome)
     return outcomes
 
@@ -158,9 +189,8 @@ def _nothing(rank: int) -> Outcome[Any]:
     return Outcome(rank=rank)
 
 
-def _outcome(result: bytes, call: Call[T], rank: int) -> Outcome[T]:
+def _outcome(result: operation_pb.OperationResult, call: Call[T], rank: int) -> Outcome[T]:
     try:
-        # The response of any operation is written as its result here.
         return Outcome(rank=rank, value=call.result(result))
     except RankBridgeError as error:
         return Outcome(rank=rank, error=error)

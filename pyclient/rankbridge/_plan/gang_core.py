@@ -73,7 +73,7 @@ class GangCore(Generic[RankT]):
         session_id: str,
         lease: float | None,
         timeout: float,
-        calls: Calls = "ranks",
+        calls: Calls = "gang",
     ) -> None:
         """Knows the gang; connects nothing."""
         if calls not in get_args(Calls):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections import deque
-from collections.abc import Iterator
-from typing import Any, Generic, TypeVar
+from collections.abc import Iterator, Sequence
+from typing import Any, Generic, Protocol, TypeVar
 
 from rankbridge._plan import operations as ops
 from rankbridge._plan.gang_calls import Joined, joined
@@ -17,6 +16,19 @@ from rankbridge.errors import InvalidArgumentError, Outcome
 
 MOST_UNDER_WAY = 256
 """Operations of one stream. A rank reads no further when it has as many."""
+
+
+class Sent(Protocol):
+    """What was sent, and may not be answered."""
+
+    def done(self) -> bool: ...
+
+    def _wait(self) -> Any: ...
+
+    def _withdraw(self) -> None: ...
+
+    def _ended(self) -> Sequence[Outcome[Any] | None]: ...
+
 
 __all__ = ["MOST_UNDER_WAY", "StreamedCore", "Unreported", "streaming"]
 
@@ -56,31 +68,49 @@ class StreamedCore:
         ranks: Ranks of the members, in group order.
     """
 
-    def __init__(self, gang_call: Joined[Any], finish: Finish) -> None:
+    def __init__(
+        self, gang_call: Joined[Any], finish: Finish, pending: Sent, before: StreamedCore | None
+    ) -> None:
         """Knows the operation. `finish` makes the result of what every member gave."""
-        self.operation = gang_call.call.operation
+        self.operation = gang_call.call.kind
         self.operation_id = gang_call.call.operation_id
-        self.ranks = tuple(call.rank for call in gang_call.each)
+        self.ranks = tuple(gang_call.each.ranks)
         self._gang_call = gang_call
         self._finish = finish
+        self._pending = pending
+        # What was sent before it, as long as that may be under way: it counts as answered no earlier than that.
+        self._before = before
         self._told: list[Outcome[Any]] | None = None
 
     def __repr__(self) -> str:
         """Gives operation, id and ranks."""
         return f"{type(self).__name__}({self.operation}, {self.operation_id!r}, ranks {list(self.ranks)})"
 
-    @abstractmethod
     def done(self) -> bool:
         """Says whether it is answered: whether `result` would wait."""
+        if not self._pending.done() or not all(it._pending.done() for it in self._before_this()):
+            return False
+        self._before = None
+        return True
 
-    @abstractmethod
-    def _response(self) -> bytes:
-        """What it was answered, once it was. Raises why there is no answer."""
+    def cancel(self) -> None:
+        """Withdraws it wherever it was not admitted yet. It is answered all the same."""
+        if not self.done():
+            self._pending._withdraw()
+
+    def _before_this(self) -> list[StreamedCore]:
+        """Gives those before it that may be under way, the first first."""
+        earlier: deque[StreamedCore] = deque()
+        before = self._before
+        while before is not None:
+            earlier.appendleft(before)
+            before = before._before
+        return list(earlier)
 
     def _went_well(self) -> bool:
-        """Whether it was answered, and no member has failed."""
+        """Whether no member has failed, once it is answered."""
         try:
-            outcomes = self._gang_call.call.result(self._response())
+            outcomes = self._pending._ended()
         except Exception:
             return False
         return all(outcome is None or outcome.error is None for outcome in outcomes)

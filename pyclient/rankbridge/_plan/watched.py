@@ -57,7 +57,7 @@ class Watched:
 
     def _late(self, call: Call[Any]) -> None:
         error = DeadlineExceededError(
-            "the rank did not say that it is watched", rank=call.rank, operation=call.operation
+            "the rank did not say that it is watched", rank=call.rank, operation=call.kind
         )
         self._take(Said(call.rank, error))
 

@@ -74,7 +74,7 @@ def connect(
     session: bool = True,
     lease: float | None = LEASE,
     timeout: float = 30.0,
-    calls: Calls = "ranks",
+    calls: Calls = "gang",
     shared_memory: bool = True,
 ) -> Gang:
     """Connects to every rank of a gang.
@@ -89,8 +89,8 @@ def connect(
             are renewed in the background, three times in that time, as long as the gang is open. None or 0: until
             they are closed, however long that takes.
         timeout: Default longest time of a call, in seconds.
-        calls: How collectives are called: "ranks", each rank at once; or "gang", as one call to one rank, which passes
-            it on. `calls` of a single call tells otherwise.
+        calls: How collectives are called: "gang", as one call to one rank, which passes it on; or "ranks", each rank
+            at once. `calls` of a single call tells otherwise.
         shared_memory: True: large tensors come from ranks at unix sockets, and go to them, by memory that both share,
             where that is possible; ``Rank.transfers`` counts them. An array that was fetched so lies in that
             memory, and is the caller's own. False, and without a session: always over gRPC.
@@ -158,7 +158,7 @@ class Gang(GangFront):
         session_id: str,
         lease: float | None,
         timeout: float,
-        calls: Calls = "ranks",
+        calls: Calls = "gang",
     ) -> None:
         """Made by ``connect``."""
         super().__init__(targets, session_id=session_id, lease=lease, timeout=timeout, calls=calls)
@@ -203,12 +203,344 @@ class Gang(GangFront):
         finally:
             self._close_session(session_id)
 
-    # --- collectives ---------------------------------------------------------------------------------------
+    # --- of CollectiveService: written by scripts/methods.py from the proto, but for what is elsewhere by hand
 
     def barrier(self, **options: Unpack[CallOptions]) -> None:
-        """Returns when every member has been reached."""
+        """Returns when every member has called."""
         members = self._members(options.get("group", "world"))
-        self._channels.run_all(self._on_members(members, ops.barrier, **options))
+        self._channels.run_all(self._on_members(members, ops.OPERATIONS["barrier"], **options))
+
+    def broadcast(
+        self,
+        refs: Sequence[Ref],
+        *,
+        src_rank_in_group: int = 0,
+        in_place: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member a tensor equal to the source's.
+
+        Args:
+            refs: One ref of each member, in group order. At the source: what is sent. Elsewhere: a tensor of equal
+                dtype and shape, which says what is expected.
+            src_rank_in_group: Rank in the group whose tensor is sent, 0 to the group's size - 1.
+            in_place: True: the result takes the place of the input, under the same ref. False: it gets a new ref.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a ref on the result.
+
+        Raises:
+            GangError: ``RankOutOfRangeError``: there is no such source; ``MismatchError``: the members' dtypes,
+                shapes or sources differ.
+        """
+        return self._channels.run_all(
+            self._on_refs(
+                refs,
+                ops.OPERATIONS["broadcast"],
+                src_rank_in_group=src_rank_in_group,
+                in_place=in_place,
+                **options,
+            )
+        )
+
+    def all_reduce(
+        self,
+        refs: Sequence[Ref],
+        *,
+        op: ReduceOp = "sum",
+        in_place: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member the element-wise reduction of all members' tensors.
+
+        Args:
+            refs: One ref of each member, in group order; equal dtype and shape on all members.
+            op: How elements are combined: "sum" (of bool: or), "product" (of bool: and), "min", "max", "avg" (no
+                integers), or of the bits of integers and bools "band", "bor", "bxor".
+            in_place: True: the result takes the place of the input, under the same ref. False: it gets a new ref.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a ref on the result.
+
+        Raises:
+            GangError: ``UnsupportedDtypeError``: the backend has no such reduction; ``MismatchError``: the members'
+                dtypes, shapes or ops differ.
+        """
+        return self._channels.run_all(
+            self._on_refs(refs, ops.OPERATIONS["all_reduce"], op=op, in_place=in_place, **options)
+        )
+
+    def reduce(
+        self,
+        refs: Sequence[Ref],
+        *,
+        op: ReduceOp = "sum",
+        dst_rank_in_group: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref | None]:
+        """Gives the destination the element-wise reduction of all members' tensors; the others None.
+
+        As ``torch.distributed.reduce``, but no input changes.
+
+        Args:
+            refs: One ref of each member, in group order; equal dtype and shape on all members.
+            op: How elements are combined: "sum" (of bool: or), "product" (of bool: and), "min", "max", "avg" (no
+                integers), or of the bits of integers and bools "band", "bor", "bxor".
+            dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: at the destination a ref on the result, elsewhere None.
+
+        Raises:
+            GangError: ``UnsupportedDtypeError``: the backend has no such reduction; ``RankOutOfRangeError``: there
+                is no such destination; ``MismatchError``: the members' dtypes, shapes, ops or destinations differ.
+        """
+        return self._channels.run_all(
+            self._on_refs(
+                refs, ops.OPERATIONS["reduce"], op=op, dst_rank_in_group=dst_rank_in_group, **options
+            )
+        )
+
+    def scatter(
+        self, refs: Sequence[Ref], *, src_rank_in_group: int = 0, dim: int = 0, **options: Unpack[CallOptions]
+    ) -> list[Ref]:
+        """Gives every member its part of the source's tensor, divided equally in group order.
+
+        The parts are those of ``torch.chunk``, as ``torch.distributed.scatter`` gives them: of [8, 3] and four
+        members, [2, 3] along dimension 0.
+
+        Args:
+            refs: One ref of each member, in group order. At the source: the whole, whose size along `dim` is a
+                multiple of the group's size. Elsewhere: a tensor of the part's dtype and shape, which says what is
+                expected. They stay as they are.
+            src_rank_in_group: Rank in the group whose tensor is divided, 0 to the group's size - 1.
+            dim: Dimension along which to divide; negative counts from the last. 0: the first.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a ref on the member's part.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: the source's tensor cannot be divided equally along `dim`;
+                ``RankOutOfRangeError``: there is no such source; ``MismatchError``: a member expects a part of
+                another dtype or shape, or the dims or sources differ.
+        """
+        return self._channels.run_all(
+            self._on_refs(
+                refs, ops.OPERATIONS["scatter"], src_rank_in_group=src_rank_in_group, dim=dim, **options
+            )
+        )
+
+    def reduce_scatter(
+        self,
+        refs: Sequence[Ref],
+        *,
+        op: ReduceOp = "sum",
+        dim: int = -1,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member its part of the element-wise reduction of all members' tensors, divided in group order.
+
+        As vLLM's ``reduce_scatter``, and with `sizes` its ``reduce_scatterv``: of [4, 8] on each of four members,
+        [4, 2] along the last dimension. From the third dimension on vLLM divides in the wrong order; this does not.
+
+        Args:
+            refs: One ref of each member, in group order; equal dtype and shape on all members, one dimension or
+                more.
+            op: How elements are combined: "sum" (of bool: or), "product" (of bool: and), "min", "max", "avg" (no
+                integers), or of the bits of integers and bools "band", "bor", "bxor".
+            dim: Dimension along which to divide; negative counts from the last.
+            sizes: Size of every member's part along `dim`, by rank in group, each 0 or more; their sum is the
+                tensor's size along `dim`. The same on all members. None: equal parts.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a ref on the member's part.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: the tensors cannot be divided equally along `dim`, or not into
+                `sizes`; ``UnsupportedDtypeError``: the backend has no such reduction; ``MismatchError``: the
+                members' dtypes, shapes, ops, dims or sizes differ.
+        """
+        return self._channels.run_all(
+            self._on_refs(refs, ops.OPERATIONS["reduce_scatter"], op=op, dim=dim, sizes=sizes, **options)
+        )
+
+    def all_to_all(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dim: int = 0,
+        sizes: Sequence[Sequence[int]] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member its parts of all members' tensors, concatenated in group order.
+
+        As ``torch.distributed.all_to_all_single``, but along any dimension: what each member gets is what it is
+        sent first by the first member, then by the second, and so on.
+
+        Args:
+            refs: One ref of each member, in group order, one dimension or more; equal dtype on all members, and
+                equal shape but for the sizes.
+            dim: Dimension along which to divide and to concatenate; negative counts from the last. 0: the first.
+            sizes: A row for each member, in group order: size along `dim` of what the member sends to each member,
+                by rank in group, each 0 or more; they add up to the tensor's. None: equal parts, of tensors that
+                are all alike.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a ref on what the member got.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: a member's tensor cannot be divided so; ``MismatchError``: the
+                members' dtypes, shapes or dims differ, or one expects another size than the other sends: every
+                member gets both sides, and nothing has moved.
+            InvalidArgumentError: `sizes` are not a row for each member. No rank was asked.
+        """
+        return self._channels.run_all(
+            self._on_refs(refs, ops.OPERATIONS["all_to_all"], dim=dim, sizes=sizes, **options)
+        )
+
+    def scan(
+        self,
+        refs: Sequence[Ref],
+        *,
+        op: ReduceOp = "sum",
+        exclusive: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives member m the element-wise reduction of the tensors of members 0 to m.
+
+        As MPI's ``Scan``, and exclusive its ``Exscan``. Not every backend has it.
+
+        Args:
+            refs: One ref of each member, in group order; equal dtype and shape on all members.
+            op: How elements are combined: all but "avg" of those that AllReduce has.
+            exclusive: True: of members 0 to m - 1, for member 0 zeros; of sums only. False: of members 0 to m.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a ref on the result.
+
+        Raises:
+            GangError: ``UnsupportedOperationError``: the backend has no scan; ``UnsupportedDtypeError``: it has no
+                such scan; ``InvalidArgumentError``: an average, or an exclusive scan of anything but sums;
+                ``MismatchError``: the members' dtypes, shapes or ops differ.
+        """
+        return self._channels.run_all(
+            self._on_refs(refs, ops.OPERATIONS["scan"], op=op, exclusive=exclusive, **options)
+        )
+
+    # --- end of CollectiveService
+
+    # --- of ObjectService: written by scripts/methods.py from the proto, but for what is elsewhere by hand
+
+    def broadcast_object(
+        self, value: object, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> list[Any]:
+        """Gives every member the source's value.
+
+        As vLLM's ``broadcast_object``.
+
+        Args:
+            value: What is sent. Whatever ``to_value`` takes.
+            src_rank_in_group: Rank in the group whose value is sent, 0 to the group's size - 1.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: the source's value; at the source, what it gave.
+
+        Raises:
+            RankOutOfRangeError: There is no such source. No rank was asked.
+        """
+        return self._called("broadcast_object", value, src_rank_in_group=src_rank_in_group, **options)
+
+    def scatter_object(
+        self, values: Sequence[object], *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> list[Any]:
+        """Gives every member its own of the source's values.
+
+        As ``torch.distributed.scatter_object_list``.
+
+        Args:
+            values: A list of one value for each member, in group order.
+            src_rank_in_group: Rank in the group whose values are sent, 0 to the group's size - 1.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: the member's value.
+
+        Raises:
+            InvalidArgumentError: It is no list of one for each member. No rank was asked.
+            RankOutOfRangeError: There is no such source. No rank was asked.
+        """
+        return self._called("scatter_object", values, src_rank_in_group=src_rank_in_group, **options)
+
+    def gather_object(
+        self, values: Sequence[object], *, dst_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> list[list[Any] | None]:
+        """Gives the destination a list of all members' values, in group order; the others None.
+
+        As ``torch.distributed.gather_object``.
+
+        Args:
+            values: One value of each member, in group order. Whatever ``to_value`` takes.
+            dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: at the destination a list of all values by rank in group, elsewhere
+            None.
+        """
+        return self._called("gather_object", values, dst_rank_in_group=dst_rank_in_group, **options)
+
+    def all_gather_object(self, values: Sequence[object], **options: Unpack[CallOptions]) -> list[list[Any]]:
+        """Gives every member a list of all members' values, in group order.
+
+        As ``torch.distributed.all_gather_object``.
+
+        Args:
+            values: One value of each member, in group order. Whatever ``to_value`` takes.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a list of all values by rank in group.
+        """
+        return self._called("all_gather_object", values, **options)
+
+    def all_reduce_value(
+        self, values: Sequence[float], *, op: ReduceOp = "sum", **options: Unpack[CallOptions]
+    ) -> list[Any]:
+        """Gives every member the reduction of all members' numbers.
+
+        As OLMo-core's ``all_reduce_value``, but nothing goes through float32: ints are added exactly and stay ints,
+        floats stay float64.
+
+        Args:
+            values: One number of each member, in group order: a bool, an int of at most 65,536 bits or a float; the
+                same kind on all members.
+            op: How they are combined, as AllReduce does. Bools have no "avg", floats no bitwise op; the average of
+                ints is a float.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a number of the same kind, but of ints' avg, a float: of floats
+            computed in float64, of ints exactly.
+
+        Raises:
+            GangError: ``UnsupportedDtypeError``: numbers of this kind have no such op; ``MismatchError``: they are
+                not of one kind, or the ops differ.
+            InvalidArgumentError: Something is no number. No rank was asked.
+        """
+        return self._called("all_reduce_value", values, op=op, **options)
+
+    # --- end of ObjectService
+
+    # --- collectives by hand ----------------------------------------------------------------------------------
 
     def ping(self, **options: Unpack[CallOptions]) -> None:
         """Returns when every member has said that it is there, in the order of the group's other operations.
@@ -437,187 +769,6 @@ class Gang(GangFront):
         """
         return sum(self._channels.run_all(self._releases(refs)))
 
-    # --- collectives on tensors --------------------------------------------------------------------------
-
-    def broadcast(
-        self,
-        refs: Sequence[Ref],
-        *,
-        src_rank_in_group: int = 0,
-        in_place: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member a tensor equal to the source's.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype and shape.
-            src_rank_in_group: Whose tensor is sent.
-            in_place: True: the result takes the input's place under the same ref. False: it gets a new ref.
-            **options: See the class.
-        """
-        calls = self._on_refs(
-            refs, ops.broadcast, src_rank_in_group=src_rank_in_group, in_place=in_place, **options
-        )
-        return self._channels.run_all(calls)
-
-    def scatter(
-        self,
-        refs: Sequence[Ref],
-        *,
-        src_rank_in_group: int = 0,
-        dim: int = 0,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member its part of the source's tensor, divided equally in group order.
-
-        The parts are those of ``torch.chunk``, as ``torch.distributed.scatter`` gives them: of [8, 3] and four
-        members, [2, 3] along dimension 0.
-
-        Args:
-            refs: One of each member, in group order: the source's is the whole, the others' are of the part's dtype
-                and shape, and say what is expected. They stay as they are.
-            src_rank_in_group: Whose tensor is divided.
-            dim: Dimension along which to divide; negative counts from the last.
-            **options: See the class.
-
-        Raises:
-            GangError: ``InvalidArgumentError``: the source's tensor cannot be divided equally along `dim`;
-                ``RankOutOfRangeError``; ``MismatchError``: a member expects a part of another dtype or shape, or the
-                dims or sources differ.
-        """
-        calls = self._on_refs(refs, ops.scatter, src_rank_in_group=src_rank_in_group, dim=dim, **options)
-        return self._channels.run_all(calls)
-
-    def reduce(
-        self,
-        refs: Sequence[Ref],
-        *,
-        op: ReduceOp = "sum",
-        dst_rank_in_group: int = 0,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref | None]:
-        """Gives one member the element-wise reduction of all members' tensors, as ``torch.distributed.reduce``.
-
-        Unlike there, no input changes.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype and shape.
-            op: As of `all_reduce`.
-            dst_rank_in_group: Who gets the result.
-            **options: See the class.
-
-        Returns:
-            A ref at the destination's place, None at all others.
-
-        Raises:
-            GangError: ``UnsupportedDtypeError``: the backend has no such reduction; ``RankOutOfRangeError``;
-                ``MismatchError``: the members' dtypes, shapes, ops or destinations differ.
-        """
-        calls = self._on_refs(refs, ops.reduce, op=op, dst_rank_in_group=dst_rank_in_group, **options)
-        return self._channels.run_all(calls)
-
-    def all_reduce(
-        self,
-        refs: Sequence[Ref],
-        *,
-        op: ReduceOp = "sum",
-        in_place: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member the element-wise reduction of all members' tensors.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype and shape.
-            op: "sum" (of bool: or), "product" (of bool: and), "min", "max", "avg" (no integers), or of the bits of
-                integers and bools "band", "bor", "bxor".
-            in_place: True: the result takes the input's place under the same ref. False: it gets a new ref.
-            **options: See the class.
-        """
-        return self._channels.run_all(
-            self._on_refs(refs, ops.all_reduce, op=op, in_place=in_place, **options)
-        )
-
-    def reduce_scatter(
-        self,
-        refs: Sequence[Ref],
-        *,
-        op: ReduceOp = "sum",
-        dim: int = -1,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member its part of the element-wise reduction of all members' tensors, divided in group order.
-
-        As vLLM's ``reduce_scatter``, and with `sizes` its ``reduce_scatterv``: of [4, 8] on each of four members,
-        [4, 2] along the last dimension. From the third dimension on vLLM divides in the wrong order; this does not.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype and shape, one dimension or more.
-            op: As of `all_reduce`.
-            dim: Dimension along which to divide; negative counts from the last.
-            sizes: Size of each member's part along `dim`, in group order, 0 or more; they add up to the tensors'. None:
-                equal parts.
-            **options: See the class.
-
-        Raises:
-            GangError: ``InvalidArgumentError``: the tensors cannot be divided equally along `dim`, or not into `sizes`;
-                ``UnsupportedDtypeError``: the backend has no such reduction; ``MismatchError``: the members' dtypes,
-                shapes, ops, dims or sizes differ.
-        """
-        calls = self._on_refs(refs, ops.reduce_scatter, op=op, dim=dim, sizes=sizes, **options)
-        return self._channels.run_all(calls)
-
-    def all_to_all(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dim: int = 0,
-        sizes: Sequence[Sequence[int]] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member its parts of all members' tensors, concatenated in group order.
-
-        As ``torch.distributed.all_to_all_single``, but along any dimension: what each member gets is what it is sent
-        first by the first member, then by the second, and so on.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype, one dimension or more, and of equal shape,
-                but along `dim` if there are `sizes`.
-            dim: Dimension along which to divide and to concatenate; negative counts from the last.
-            sizes: ``sizes[a][b]``: size along `dim` of what the a-th member sends the b-th, 0 or more; a row adds up to
-                that member's tensor. None: equal parts.
-            **options: See the class.
-
-        Raises:
-            GangError: ``InvalidArgumentError``: a member's tensor cannot be divided so; ``MismatchError``: the members'
-                dtypes, shapes or dims differ, or other callers on other ranks expect other sizes.
-            InvalidArgumentError: `sizes` are not a row for each member, with a size for each. Nothing was sent.
-        """
-        return self._channels.run_all(self._on_refs(refs, ops.all_to_all, dim=dim, sizes=sizes, **options))
-
-    def scan(
-        self,
-        refs: Sequence[Ref],
-        *,
-        op: ReduceOp = "sum",
-        exclusive: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives member m the element-wise reduction of the tensors of members 0 to m, as MPI's ``Scan``.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype and shape.
-            op: As of `all_reduce`, but "avg".
-            exclusive: True: of members 0 to m - 1, as MPI's ``Exscan``, and zeros for member 0; of sums only.
-            **options: See the class.
-
-        Raises:
-            GangError: ``UnsupportedOperationError``: the backend has no scan; ``UnsupportedDtypeError``: it has none
-                of these; ``InvalidArgumentError``: an average, or an exclusive scan of anything but sums;
-                ``MismatchError``: the members' dtypes, shapes or ops differ.
-        """
-        return self._called("scan", refs, op=op, exclusive=exclusive, **options)
-
     # --- gathers, in any layout --------------------------------------------------------------------------
 
     @overload
@@ -750,24 +901,6 @@ class Gang(GangFront):
 
     # --- values by value, and maps of tensors ------------------------------------------------------------
 
-    def broadcast_object(
-        self, value: object, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
-    ) -> list[Any]:
-        """Gives every member the source's value, as vLLM's ``broadcast_object``.
-
-        Args:
-            value: What the source sends.
-            src_rank_in_group: Who sends it.
-            **options: See the class.
-
-        Returns:
-            The value, once for each member, in group order.
-
-        Raises:
-            RankOutOfRangeError: There is no such source. No rank was asked.
-        """
-        return self._called("broadcast_object", value, src_rank_in_group=src_rank_in_group, **options)
-
     def broadcast_object_list(
         self, values: Sequence[object], *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
     ) -> list[list[Any]]:
@@ -788,73 +921,6 @@ class Gang(GangFront):
         """
         listed = ops.checked_list("broadcast_object_list", values)
         return self._called("broadcast_object", listed, src_rank_in_group=src_rank_in_group, **options)
-
-    def scatter_object(
-        self, values: Sequence[object], *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
-    ) -> list[Any]:
-        """Gives every member its own of the source's values, as ``torch.distributed.scatter_object_list``.
-
-        Args:
-            values: What the source sends: one value for each member, in group order.
-            src_rank_in_group: Who sends them.
-            **options: See the class.
-
-        Returns:
-            What each member got, in group order.
-
-        Raises:
-            InvalidArgumentError: It is no list of one for each member. No rank was asked.
-        """
-        return self._called("scatter_object", values, src_rank_in_group=src_rank_in_group, **options)
-
-    def gather_object(
-        self, values: Sequence[object], *, dst_rank_in_group: int = 0, **options: Unpack[CallOptions]
-    ) -> list[list[Any] | None]:
-        """Gives one member all members' values, as ``torch.distributed.gather_object``.
-
-        Args:
-            values: What each member brings, in group order.
-            dst_rank_in_group: Who gets them.
-            **options: See the class.
-
-        Returns:
-            The list of all at the destination's place, None at all others.
-        """
-        return self._called("gather_object", values, dst_rank_in_group=dst_rank_in_group, **options)
-
-    def all_gather_object(self, values: Sequence[object], **options: Unpack[CallOptions]) -> list[list[Any]]:
-        """Gives every member all members' values, as ``torch.distributed.all_gather_object``.
-
-        Args:
-            values: What each member brings, in group order.
-            **options: See the class.
-
-        Returns:
-            For each member, in group order, the list of all.
-        """
-        return self._called("all_gather_object", values, **options)
-
-    def all_reduce_value(
-        self, values: Sequence[float], *, op: ReduceOp = "sum", **options: Unpack[CallOptions]
-    ) -> list[Any]:
-        """Gives every member the reduction of all members' numbers, as OLMo-core's ``all_reduce_value``.
-
-        Unlike there, nothing goes through float32: ints are added exactly and stay ints, floats stay float64.
-
-        Args:
-            values: What each member brings, in group order: bools, ints or floats, all of one kind.
-            op: As of `all_reduce`. Bools have no "avg", floats no bitwise ones; the average of ints is a float.
-            **options: See the class.
-
-        Returns:
-            The number, once for each member.
-
-        Raises:
-            InvalidArgumentError: Something is no number. No rank was asked.
-            GangError: ``UnsupportedDtypeError``: numbers of this kind have no such op; ``MismatchError``: they are
-                not of one kind, or the ops differ.
-        """
-        return self._called("all_reduce_value", values, op=op, **options)
 
     def broadcast_tensor_dict(
         self,

@@ -7,19 +7,17 @@ import contextlib
 from types import TracebackType
 from typing import Any, Self
 
-import grpc
-
 from rankbridge._plan.gang_calls import Joined
 from rankbridge._plan.gang_core import all_values
 from rankbridge._plan.procedures import Finish
 from rankbridge._plan.status import Group
 from rankbridge._plan.streaming import StreamedCore, Unreported, streaming
 from rankbridge._sync.front import GangFront
-from rankbridge._transport.framing import StreamLost, StreamOver
+from rankbridge._transport.streams import RankStream
 from rankbridge._transport.threads.channels import Channels
 from rankbridge._transport.threads.lock import Lock
-from rankbridge._transport.threads.stream import Answer, RankStream
-from rankbridge.errors import GangError, InvalidArgumentError, Outcome, RankBridgeError
+from rankbridge._transport.threads.pending import Pending
+from rankbridge.errors import GangError, InvalidArgumentError, Outcome
 
 __all__ = ["GangStream", "Streamed"]
 
@@ -37,17 +35,14 @@ class Streamed(StreamedCore):
         self,
         channels: Channels,
         gang_call: Joined[Any],
-        sent: tuple[RankStream, Answer],
+        pending: Pending[Any],
         finish: Finish,
+        before: Streamed | None,
     ) -> None:
-        """Made by ``GangStream``."""
-        super().__init__(gang_call, finish)
+        """Made by ``GangStream``. `before`: what was sent before it."""
+        super().__init__(gang_call, finish, pending, before)
         self._channels = channels
-        self._stream, self._answer = sent
-
-    def done(self) -> bool:
-        """Says whether it is answered: whether `result` would wait."""
-        return self._answer.done()
+        self._pending: Pending[Any] = pending
 
     def result(self) -> Any:
         """Waits until it is answered, at most until its deadline. May be called again.
@@ -65,20 +60,17 @@ class Streamed(StreamedCore):
     def outcomes(self) -> list[Outcome[Any]]:
         """Waits likewise, and gives every member's outcome, in group order."""
         if self._told is None:
-            self._told = self._channels.answered(self._gang_call, self._stream, self._answer)
+            try:
+                for earlier in self._before_this():
+                    earlier._pending._wait()
+            except BaseException:
+                self.cancel()
+                raise
+            self._told = self._channels.answered(self._gang_call, self._pending)
         return self._told
 
-    def cancel(self) -> None:
-        """Withdraws it wherever it was not admitted yet. It is answered all the same."""
-        if not self.done():
-            self._stream.withdraw(self.operation_id)
-
-    def _response(self) -> bytes:
-        return self._answer.response()
-
     def _await(self) -> None:
-        with contextlib.suppress(TimeoutError, RankBridgeError, grpc.RpcError, StreamLost, StreamOver):
-            self._answer.wait(self._gang_call.call.deadline)
+        self._pending._wait()
 
 
 class GangStream:
@@ -98,6 +90,7 @@ class GangStream:
         self._gang = gang
         self._lock = Lock()
         self._stream: RankStream | None = None
+        self._last: Streamed | None = None
         self._unreported: Unreported[Streamed] = Unreported()
         self._closed = False
 
@@ -121,9 +114,10 @@ class GangStream:
         with self._lock:
             if self._closed:
                 raise InvalidArgumentError("the stream is closed", operation=operation)
-            sent = gang._channels.send_by(self._stream, gang_call.call)
-            self._stream = sent[0]
-            streamed = Streamed(gang._channels, gang_call, sent, finish)
+            pending = gang._channels.send_by(self._stream, gang_call.call)
+            self._stream = pending._stream
+            streamed = Streamed(gang._channels, gang_call, pending, finish, self._last)
+            self._last = streamed
             oldest = self._unreported.add(streamed)
         if oldest is not None:
             oldest._await()
@@ -140,15 +134,15 @@ class GangStream:
         with self._lock:
             self._closed = True
             begun = self._unreported.take()
-            execution, self._stream = self._stream, None
+            stream, self._stream, self._last = self._stream, None, None
         try:
             failures = [error for it in begun if (error := _unreported(it)) is not None]
         except BaseException:
             _withdraw(begun)
             raise
         finally:
-            if execution is not None:
-                execution.close()
+            if stream is not None:
+                stream.close()
         if failures:
             raise failures[0]
 

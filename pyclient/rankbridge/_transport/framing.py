@@ -1,14 +1,11 @@
-"""What goes by a stream of one rank: requests and answers of ``GangService.Execute``. Bytes out, bytes in, no I/O."""
+"""What goes by a stream of one rank: requests and answers of ``GangService.Execute``. No I/O."""
 
 from __future__ import annotations
 
 from typing import Any, TypeVar
 
-from google.protobuf.message import DecodeError
-
 from rankbridge._plan.calls import Call
 from rankbridge._plan.failures import error_from_wire
-from rankbridge._plan.gang_calls import KINDS, MAX_PART
 from rankbridge._plan.operations.declare import path_of
 from rankbridge.errors import ProtocolError, RankBridgeError
 from rankbridge.v1 import gang_service_pb2 as gang_pb
@@ -17,16 +14,22 @@ T = TypeVar("T")
 
 __all__ = [
     "EXECUTE",
+    "MAX_MESSAGE_BYTES",
     "StreamLost",
     "StreamOver",
-    "calling",
-    "parting",
+    "requesting",
     "result_of",
     "unasked",
     "withdrawing",
 ]
 
 EXECUTE = path_of("GangService/Execute")
+
+MAX_MESSAGE_BYTES = 256 << 20
+"""Longest message. A longer one would end the stream, and with it all that is under way."""
+
+_ROOM = 64
+"""More than a request has beside its part."""
 
 
 class StreamOver(Exception):
@@ -37,45 +40,35 @@ class StreamLost(Exception):
     """The connection of a stream has ended, and not as the rank wanted it: what was sent may have been begun."""
 
 
-def calling(request: bytes) -> bytes:
-    """Makes the request for a gang call of a ``CallRequest``. What answers it is written as a ``CallResponse`` is."""
-    message = gang_pb.ExecuteRequest()
-    message.call.MergeFromString(request)
-    return message.SerializeToString()
+def requesting(call: Call[Any]) -> gang_pb.ExecuteRequest | None:
+    """Makes the request of a gang call, or of one rank's part of an operation. None: the call goes by its own RPC.
 
-
-def parting(call: Call[Any]) -> bytes | None:
-    """Makes the request for one rank's part of an operation. None: the call goes by itself.
-
-    A part needs an operation id, by which it can be told from others, and is small enough to keep nobody waiting.
+    A part without an operation id could not be withdrawn from a stream, which hanging up on an RPC does.
     """
-    if call.operation not in KINDS or call.begun or not call.operation_id or len(call.request) > MAX_PART:
+    if call.gang_call is not None:
+        return call.gang_call
+    if call.operation is None or not call.operation_id:
         return None
-    message = gang_pb.ExecuteRequest()
-    part: Any = getattr(message.part, call.operation)
-    part.MergeFromString(call.request)
-    return message.SerializeToString()
+    if call.operation.ByteSize() + _ROOM > MAX_MESSAGE_BYTES:
+        return None
+    return gang_pb.ExecuteRequest(part=call.operation)
 
 
-def result_of(call: Call[T], response: bytes) -> T:
-    """Gives what a part came to.
+def result_of(call: Call[T], response: gang_pb.ExecuteResponse) -> T:
+    """Gives what a gang call or a part came to.
 
     Raises:
-        RankBridgeError: It failed, or the rank has refused the stream.
+        RankBridgeError: It failed.
     """
-    result: T = call._understood(_result, call, response)
-    return result
-
-
-def _result(call: Call[T], response: bytes) -> T:
-    message = gang_pb.ExecuteResponse.FromString(response)
-    match message.WhichOneof("outcome"):
+    if call.gang_call is not None:
+        return call.result(response)
+    match response.WhichOneof("outcome"):
         case "result":
-            # The response of any operation is written as its result here.
-            return call.result(message.result.SerializeToString())
+            return call.result(response.result)
         case "error":
-            raise error_from_wire(message.error)
-    raise ProtocolError("a part that is answered by something else", expected="a result", got=str(message))
+            raise error_from_wire(response.error)
+    other = ProtocolError("a part is answered by something else", expected="a result", got=str(response))
+    raise call.misunderstood(other)
 
 
 def withdrawing(operation_id: str) -> bytes:
@@ -83,12 +76,12 @@ def withdrawing(operation_id: str) -> bytes:
     return gang_pb.ExecuteRequest(withdraw=operation_id).SerializeToString()
 
 
-def unasked(response: bytes) -> RankBridgeError:
-    """Makes the exception of an answer that comes before anything was sent: the rank has refused the stream."""
-    try:
-        message = gang_pb.ExecuteResponse.FromString(response)
-    except DecodeError:
-        message = gang_pb.ExecuteResponse()
-    if message.HasField("error"):
-        return error_from_wire(message.error)
-    return ProtocolError("a rank has answered what it was not asked")
+def unasked(response: gang_pb.ExecuteResponse) -> RankBridgeError:
+    """Makes the exception of an answer that is no request's: the rank has refused the stream, or knows no numbers."""
+    if response.HasField("error"):
+        return error_from_wire(response.error)
+    return ProtocolError(
+        "a rank has answered what it was not asked",
+        expected="the number of a request that is under way",
+        got=f"number {response.number}" if response.number else "no number, as of an older rankbridge",
+    )

@@ -17,6 +17,7 @@ from ..core.errors import BridgeError
 from ..core.rank import Identity
 from . import endpoints, mpi, nccl
 from .environment import Launched, LaunchError
+from .extras import NoServer, server_extra
 from .progress import progress
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
 from .tls import Tls, TlsError, add_tls, tls_of
@@ -90,7 +91,7 @@ def run(options: argparse.Namespace) -> int:
     except TlsError as error:
         print(f"rankbridge rank: {error}", file=sys.stderr)
         return 2
-    except (LaunchError, mpi.NoMpi, nccl.NoNccl, OSError, BridgeError) as error:
+    except (LaunchError, mpi.NoMpi, nccl.NoNccl, NoServer, OSError, BridgeError) as error:
         print(f"rankbridge rank: {error}", file=sys.stderr)
         return 1
 
@@ -104,14 +105,14 @@ def _serve(
     launched: Launched, world: MpiWorld | None, host: str, tls: Tls | None, options: argparse.Namespace
 ) -> int:
     limits = limits_of(options)
-    with progress("importing torch"):
+    with progress("importing torch"), server_extra():
         if options.backend == "nccl":
             backend: Backend = (on_nccl := nccl.begin(launched.local_rank))
             limits = nccl.limits_on(on_nccl, limits, options.max_bytes)
         else:
             backend = _backend(world, host)
+        from .sidecar import Sidecar
     from ..links.sockets import SocketLinkMaker
-    from .sidecar import Sidecar
 
     listen: Address = options.listen or Address(host)
     settings = RankSettings(

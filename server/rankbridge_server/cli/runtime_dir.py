@@ -18,13 +18,22 @@ _LOCK = "lock"
 def runtime_dir() -> Iterator[Path]:
     """A directory of this process. Those that killed processes left behind are removed first."""
     _sweep()
-    path = Path(tempfile.mkdtemp(prefix=_PREFIX))
-    lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
-    fcntl.flock(lock, fcntl.LOCK_EX)
+    path, lock = _locked()
     try:
         yield path
     finally:
         shutil.rmtree(path, ignore_errors=True)
+        os.close(lock)
+
+
+def _locked() -> tuple[Path, int]:
+    while True:
+        path = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if path.exists():
+            return path, lock
+        # Another process that began at the same time has locked it first, and taken it for one left behind.
         os.close(lock)
 
 

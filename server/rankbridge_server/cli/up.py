@@ -17,6 +17,7 @@ from ..agent.pmi import Pmi
 from ..core.rank import Identity
 from ..core.shared_memory.directory import sweep
 from . import endpoints
+from .extras import NoServer, server_extra
 from .mpi import NoMpi, import_mpi
 from .nccl import NoNccl, import_nccl
 from .reports import JsonReport, Report, TextReport, WithEndpointsFile
@@ -95,14 +96,15 @@ def run(options: argparse.Namespace) -> int:
         signal.signal(signum, exit_at_once)
     report.starting(options.size)
     try:
-        with report.progress("importing gRPC" if options.backend == "fake" else "importing torch and gRPC"):
+        what = "importing gRPC" if options.backend == "fake" else "importing torch and gRPC"
+        with report.progress(what), server_extra():
             _import_for_ranks(options.backend)
         with runtime_dir() as directory:
             try:
                 reason = _up(options, report, tls, directory)
             finally:
                 sweep()
-    except (NoMpi, NoNccl, StartError) as error:
+    except (NoMpi, NoNccl, NoServer, StartError) as error:
         report.failed(str(error))
         return 1
     except Interrupted as interrupted:

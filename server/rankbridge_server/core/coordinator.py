@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Protocol, runtime_checkable
 
 from .dtype import Dtype
+from .errors import BridgeError, ErrorCode
 from .refs.tensors import Tensors
 
 
@@ -98,9 +99,9 @@ class Coordinator(Protocol):
     def scan(self, tensor: object, op: ReduceOp, exclusive: bool, timeout: float) -> object:
         """The reduction of the tensors of the members up to this one; `exclusive`: without its own, zeros at the first.
 
-        Not called if the backend `lacks` it.
+        Not called if the backend `lacks` it, which then needs none.
         """
-        ...
+        raise BridgeError.of(ErrorCode.UNSUPPORTED_OPERATION, "this backend has no scan")
 
     def send(self, tensor: object, dst_rank_in_group: int, tag: int, timeout: float) -> None:
         """Sends a contiguous tensor to another member, which receives it with the same tag (0 to 2**31 - 1).

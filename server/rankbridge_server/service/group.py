@@ -9,7 +9,7 @@ from rankbridge.v1 import group_service_pb2_grpc as stub
 
 from ..core.rank import Rank
 from .answering import answers
-from .operations.table import DESTROY_GROUP, NEW_GROUP
+from .operations.derived import DESTROY_GROUP, NEW_GROUP
 from .operations.typed import method
 from .wire import wire
 

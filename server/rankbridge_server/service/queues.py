@@ -9,7 +9,7 @@ from rankbridge.v1 import queue_service_pb2_grpc as stub
 
 from ..core.rank import Rank
 from .answering import answers
-from .operations.queues import NEW_QUEUE, QUEUES
+from .operations.derived import NEW_QUEUE, QUEUES
 from .operations.typed import method
 from .wire import wire
 

@@ -41,9 +41,7 @@ from .gang import GangServicer
 from .graphs import GraphServicer
 from .group import GroupServicer
 from .operation import OperationServicer
-from .operations.collectives import COLLECTIVES
-from .operations.objects import OBJECTS
-from .operations.point_to_point import POINT_TO_POINT
+from .operations.derived import COLLECTIVES, OBJECTS, POINT_TO_POINT
 from .operations.typed import servicer
 from .operations.wire_operation import WireOperation
 from .queues import QueueServicer

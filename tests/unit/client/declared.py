@@ -37,7 +37,7 @@ def refs(number: int = 0, session_id: str = "theirs") -> list[Ref]:
 
 def asked(call: Call[Any], request: type[Message]) -> Any:
     """The request of a call."""
-    return request.FromString(call.request)
+    return request.FromString(call.body)
 
 
 def of_members(operation: str, given: Any, request: type[Message], **options: Any) -> list[Any]:

@@ -7,6 +7,7 @@ import io
 import socket
 from pathlib import Path
 
+from tests.unit.client.answers import response
 from tests.unit.client.sidecars import WAIT
 
 from rankbridge.v1 import gang_service_pb2 as pb
@@ -55,13 +56,22 @@ class Connection:
         assert len(body) == length, "it broke off"
         return pb.ExecuteRequest.FromString(body)
 
-    def taken_id(self) -> str:
-        """Operation id of the next request."""
+    def taken(self) -> pb.ExecuteRequest:
+        """The next request, which there is."""
         request = self.take()
         assert request is not None
+        return request
+
+    def taken_id(self) -> str:
+        """Operation id of the next request."""
+        request = self.taken()
         return request.withdraw or request.call.call.operation_id
 
-    def answer(self, body: bytes) -> None:
+    def answer(self, number: int, text: str) -> None:
+        """Answers the request of that number; a text can be read there."""
+        self.say_message(response(number, text))
+
+    def say_message(self, body: bytes) -> None:
         self.say(len(body).to_bytes(4, "big") + body)
 
     def say(self, data: bytes) -> None:

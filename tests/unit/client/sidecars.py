@@ -6,12 +6,14 @@ gang, so a client that does not call all at once does not get past them.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import grpc
@@ -382,21 +384,69 @@ class _Operations(_Answering, operation_service_pb2_grpc.OperationServiceService
         raise AssertionError("a test answers this")
 
 
-def executed(response: gang_service_pb2.CallResponse) -> gang_service_pb2.ExecuteResponse:
-    """Gives what a stream answers, which is written alike."""
-    return gang_service_pb2.ExecuteResponse.FromString(response.SerializeToString())
+def executed(response: Any, number: int = 0) -> gang_service_pb2.ExecuteResponse:
+    """Gives what a stream answers to the request of that number, which is written alike."""
+    answer = gang_service_pb2.ExecuteResponse.FromString(response.SerializeToString())
+    answer.number = number
+    return answer
 
 
 class _Gangs(_Answering, gang_service_pb2_grpc.GangServiceServicer):
     def Call(self, request: Any, context: Any) -> Any:
-        raise AssertionError("a test answers this")
+        return self._on_members(request, context)
+
+    def _on_members(self, request: Any, context: Any) -> Any:
+        ranks = self.me.groups.get(request.call.group or "world")
+        if ranks is None:
+            error = self.me.error("UNKNOWN_GROUP", "no such group", group=request.call.group)
+            return gang_service_pb2.CallResponse(error=error)
+        for operation in request.operations:
+            getattr(operation, operation.WhichOneof("kind")).call.CopyFrom(request.call)
+        operations = list(request.operations) * (len(ranks) if len(request.operations) == 1 else 1)
+        with ThreadPoolExecutor(len(ranks)) as threads:
+            parts = [
+                threads.submit(self.me.gang[rank].part, operation, context)
+                for rank, operation in zip(ranks, operations, strict=True)
+            ]
+        members = [
+            gang_service_pb2.MemberOutcome(rank=rank, result=part.result().result)
+            for rank, part in zip(ranks, parts, strict=True)
+        ]
+        outcomes = gang_service_pb2.MemberOutcomes(operation_id=request.call.operation_id, members=members)
+        return gang_service_pb2.CallResponse(outcomes=outcomes)
 
     def Execute(self, request_iterator: Any, context: Any) -> Any:
-        for each in request_iterator:
-            if each.HasField("call"):
-                yield executed(self.Call(each.call, context))
-            elif each.HasField("part"):
-                yield self.me.part(each.part, context)
+        """Answers each request as soon as it is done."""
+        ready: SimpleQueue[Any] = SimpleQueue()
+        threading.Thread(target=self._read, args=(request_iterator, context, ready), daemon=True).start()
+        while (response := ready.get()) is not None:
+            yield response
+
+    def _read(self, requests: Any, context: Any, ready: SimpleQueue[Any]) -> None:
+        with ThreadPoolExecutor(32) as threads, contextlib.suppress(grpc.RpcError):
+            for each in requests:
+                if each.HasField("call"):
+                    self.me.asked("Call", each.call)
+                    answer = self.me.answers.get("Call", self._on_members)
+                    threads.submit(self._answer, ready, each.number, answer, each.call, context)
+                elif each.HasField("part"):
+                    threads.submit(self._answer, ready, each.number, self.me.part, each.part, context)
+        ready.put(None)
+
+    def _answer(
+        self,
+        ready: SimpleQueue[Any],
+        number: int,
+        answer: Callable[[Any, Any], Any],
+        asked: Any,
+        context: Any,
+    ) -> None:
+        try:
+            ready.put(executed(answer(asked, context), number))
+        except Exception:
+            # As an RPC of its own, the stream fails.
+            ready.put(None)
+            raise
 
     def Form(self, request: Any, context: Any) -> Any:
         formed = gang_service_pb2.Formed(generation=2, world_size=len(request.endpoints), took_us=12_500)

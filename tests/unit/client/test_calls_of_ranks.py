@@ -11,10 +11,12 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
+from tests.unit.client.fronts import connected
 from tests.unit.client.sidecars import WAIT, SidecarGang
 
 import rankbridge
 from rankbridge._plan import operations as ops
+from rankbridge._transport import framing
 from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import gang_service_pb2 as gang_pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
@@ -23,8 +25,14 @@ SIZE = 4
 
 
 @pytest.fixture
+def gang(front: str, sidecars: SidecarGang) -> Iterator[Any]:
+    with connected(front, sidecars.endpoints(), timeout=20, calls="ranks") as it:
+        yield it
+
+
+@pytest.fixture
 def blocking(sidecars: SidecarGang) -> Iterator[rankbridge.Gang]:
-    with rankbridge.connect(sidecars.endpoints(), timeout=20) as it:
+    with rankbridge.connect(sidecars.endpoints(), timeout=20, calls="ranks") as it:
         yield it
 
 
@@ -72,11 +80,11 @@ def test_an_interruption_withdraws_what_every_rank_was_asked(
     withdrawn: SimpleQueue[tuple[int, str]] = SimpleQueue()
 
     def execute(rank: int, requests: Iterator[Any], context: Any) -> Iterator[Any]:
-        next(requests)
+        number = next(requests).number
         arrived.release()
         withdrawn.put((rank, next(requests).withdraw))
         error = sidecars[rank].error("CANCELLED", "withdrawn")
-        yield gang_pb.ExecuteResponse(result=operation_pb.OperationResult(error=error))
+        yield gang_pb.ExecuteResponse(result=operation_pb.OperationResult(error=error), number=number)
 
     for sidecar in sidecars.sidecars:
         sidecar.answers["Execute"] = functools.partial(execute, sidecar.rank)
@@ -95,7 +103,7 @@ def test_an_interruption_withdraws_what_every_rank_was_asked(
     assert told == {(rank, "interrupted") for rank in range(SIZE)}
 
 
-def test_what_is_too_large_goes_by_itself(gang: Any, sidecars: SidecarGang) -> None:
+def test_a_large_part_goes_by_the_stream_too(gang: Any, sidecars: SidecarGang) -> None:
     asked: SimpleQueue[Any] = SimpleQueue()
 
     def answer(request: Any, context: Any) -> Any:
@@ -105,15 +113,26 @@ def test_what_is_too_large_goes_by_itself(gang: Any, sidecars: SidecarGang) -> N
     for sidecar in sidecars.sidecars:
         sidecar.answers["Barrier"] = answer
     with pytest.raises(rankbridge.InvalidArgumentError):
-        gang.barrier(operation_id="x" * 70_000)
+        gang.barrier(operation_id="x" * 3_000_000)
     assert asked.qsize() == SIZE
-    assert not any("Execute" in it.requests for it in sidecars.sidecars)
+    assert all(len(it.requests["Execute"]) == 1 for it in sidecars.sidecars)
+
+
+def test_what_no_message_holds_goes_by_itself(gang: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(framing, "MAX_MESSAGE_BYTES", 1_000)
+    part = ops.find_operation("barrier")(ops.Scope(rank=0, session_id="", timeout=1), operation_id="x" * 900)
+    assert framing.requesting(part) is not None
+    part = ops.find_operation("barrier")(
+        ops.Scope(rank=0, session_id="", timeout=1), operation_id="x" * 1_000
+    )
+    assert framing.requesting(part) is None
+    gang.barrier(operation_id="x" * 1_000)
 
 
 def test_an_answer_of_another_kind_is_not_understood(gang: Any, sidecars: SidecarGang) -> None:
     def answer(requests: Iterator[Any], context: Any) -> Iterator[Any]:
-        for _ in requests:
-            yield gang_pb.ExecuteResponse(outcomes=gang_pb.MemberOutcomes())
+        for it in requests:
+            yield gang_pb.ExecuteResponse(outcomes=gang_pb.MemberOutcomes(), number=it.number)
 
     for sidecar in sidecars.sidecars:
         sidecar.answers["Execute"] = answer
@@ -127,7 +146,7 @@ def test_a_fault_in_reading_an_answer_is_raised_where_it_is_waited_for(blocking:
     def fault(_: bytes) -> None:
         raise KeyError("a fault")
 
-    calls = blocking._on_members(range(SIZE), ops.barrier, operation_id="faulty")
+    calls = blocking._on_members(range(SIZE), ops.OPERATIONS["barrier"], operation_id="faulty")
     with pytest.raises(KeyError, match="a fault"):
         blocking._channels.outcomes([replace(call, read=fault) for call in calls])
     # The streams go on.

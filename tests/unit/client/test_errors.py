@@ -193,6 +193,13 @@ def test_the_cause_among_many_errors_is_the_one_that_the_others_follow_from() ->
     assert "4 of 4 ranks failed: PEER_MISSING at ranks 0, 2-3, UNKNOWN_REF at rank 1" in str(error)
 
 
+def test_who_refused_is_the_cause_before_those_who_report_it() -> None:
+    refusing = RankDetail(rank=1, rank_in_group=1, state="failed", detail="no such ref")
+    reported = rankbridge.UnknownRefError("rank 1 refused its part", rank=0, ranks=[refusing])
+    refused = rankbridge.UnknownRefError("no such ref", rank=1)
+    assert gang_error(_outcomes(reported, refused)).__cause__ is refused
+
+
 def test_a_lost_rank_is_the_cause_before_the_connection_to_it() -> None:
     lost = rankbridge.PeerLostError("rank 1 is lost", rank=0)
     gone = rankbridge.UnavailableError("Socket closed", rank=1, indefinite=True)

@@ -17,13 +17,14 @@ from typing import Any
 import grpc
 import pytest
 from tests.support.waiting import until
+from tests.unit.client.answers import Answer, request, response, sent
 from tests.unit.client.sidecars import WAIT, SidecarGang, executed
 
 import rankbridge
 from rankbridge import errors
-from rankbridge._transport.framing import StreamOver, calling
+from rankbridge._transport.framing import StreamLost, StreamOver
+from rankbridge._transport.streams import Streams
 from rankbridge._transport.threads.grpc_stream import GrpcStream
-from rankbridge._transport.threads.stream import Answer
 from rankbridge.v1 import error_pb2, value_pb2
 from rankbridge.v1 import gang_service_pb2 as pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
@@ -36,8 +37,8 @@ def done(operation_id: str, size: int = 4) -> pb.CallResponse:
     return pb.CallResponse(outcomes=pb.MemberOutcomes(operation_id=operation_id, members=members))
 
 
-def doing(request: Any, _: Any) -> pb.CallResponse:
-    return done(request.call.operation_id)
+def doing(asked: Any, _: Any) -> pb.CallResponse:
+    return done(asked.call.operation_id)
 
 
 class Script:
@@ -72,14 +73,14 @@ class Script:
 
     def _execute(self, requests: Iterator[pb.ExecuteRequest], context: Any) -> Iterator[pb.ExecuteResponse]:
         self.streams += 1
-        asked: SimpleQueue[bool] = SimpleQueue()
+        asked: SimpleQueue[int] = SimpleQueue()
         threading.Thread(target=self._read, args=(requests, asked), daemon=True).start()
-        while asked.get(timeout=WAIT):
+        while number := asked.get(timeout=WAIT):
             answer = self._answer_while(context)
-            response = answer(context) if answer else None
-            if response is None:
+            told = answer(context) if answer else None
+            if told is None:
                 return
-            yield executed(response)
+            yield executed(told, number)
 
     def _answer_while(self, context: Any) -> Callable[[grpc.ServicerContext], Any] | None:
         while context.is_active():
@@ -87,15 +88,15 @@ class Script:
                 return self._answers.get(timeout=0.05)
         return None
 
-    def _read(self, requests: Iterator[pb.ExecuteRequest], asked: SimpleQueue[bool]) -> None:
+    def _read(self, requests: Iterator[pb.ExecuteRequest], asked: SimpleQueue[int]) -> None:
         with contextlib.suppress(grpc.RpcError):
-            for request in requests:
-                if request.WhichOneof("kind") == "withdraw":
-                    self.withdrawn.append(request.withdraw)
+            for it in requests:
+                if it.WhichOneof("kind") == "withdraw":
+                    self.withdrawn.append(it.withdraw)
                 else:
-                    self.calls.append(request.call.call.operation_id)
-                    asked.put(True)
-        asked.put(False)
+                    self.calls.append(it.call.call.operation_id)
+                    asked.put(it.number)
+        asked.put(0)
 
 
 @pytest.fixture
@@ -130,12 +131,12 @@ class Responses:
 
     def _send(self) -> None:
         assert self.opened.wait(WAIT)
-        for request in self._requests:
-            self.sent.put(pb.ExecuteRequest.FromString(request))
+        for it in self._requests:
+            self.sent.put(pb.ExecuteRequest.FromString(it))
         self.sent.put(None)
 
-    def come(self, response: bytes | Exception) -> None:
-        self._come.put(response)
+    def come(self, answer: bytes | Exception) -> None:
+        self._come.put(answer)
 
     def take(self) -> None:
         """Takes what is to be sent, from now on."""
@@ -148,10 +149,10 @@ class Responses:
         return self
 
     def __next__(self) -> bytes:
-        response = self._come.get(timeout=WAIT)
-        if isinstance(response, Exception):
-            raise response
-        return response
+        answer = self._come.get(timeout=WAIT)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
 
 
 class Opened:
@@ -163,56 +164,28 @@ class Opened:
         if taking:
             self.responses.take()
 
-    def send(self, operation_id: str, *, alone: bool = False) -> Answer | None:
-        request = pb.CallRequest()
-        request.call.operation_id = operation_id
-        return self.execution.send(calling(request.SerializeToString()), alone=alone)
+    def send(self, operation_id: str) -> Answer:
+        return sent(self.execution, operation_id)
 
     def sent(self) -> pb.ExecuteRequest | None:
         return self.responses.sent.get(timeout=WAIT)
 
+    def asked(self) -> tuple[str, int]:
+        """Operation id and number of the next request."""
+        it = self.sent()
+        assert it is not None
+        return it.call.call.operation_id, it.number
 
-def test_answers_are_told_apart_by_their_order() -> None:
+
+def test_answers_are_told_apart_by_their_numbers() -> None:
     it = Opened()
     answers = [it.send(name) for name in "abc"]
-    assert [request.call.call.operation_id for request in (it.sent(), it.sent(), it.sent()) if request] == [
-        *"abc"
-    ]
-    for name in "abc":
-        it.responses.come(name.encode())
-    assert [answer.wait(WAIT) for answer in answers if answer] == [b"a", b"b", b"c"]
-    assert [answer.wait(0) for answer in answers if answer] == [b"a", b"b", b"c"]
-
-
-def test_an_answer_that_does_not_come_is_waited_for_from_its_sending_on() -> None:
-    it = Opened()
-    answer = it.send("late")
-    assert answer is not None
-    assert it.sent()
-    with pytest.raises(TimeoutError):
-        answer.wait(0.001)
-    assert not answer.done()
-    it.responses.come(b"late")
-    until(answer.done)
-    # The time is over, but it is there.
-    assert answer.wait(0.001) == b"late"
-
-
-def test_a_call_alone_is_not_sent_while_another_is_under_way() -> None:
-    it = Opened()
-    first = it.send("first", alone=True)
-    assert first is not None
-    assert it.send("second", alone=True) is None
-    second = it.send("second")
-    assert it.sent()
-    assert it.sent()
-    it.responses.come(b"1")
-    assert first.wait(WAIT) == b"1"
-    assert it.send("third", alone=True) is None
-    it.responses.come(b"2")
-    assert second is not None
-    assert second.wait(WAIT) == b"2"
-    assert it.send("third", alone=True) is not None
+    asked = [it.asked() for _ in "abc"]
+    assert [name for name, _ in asked] == [*"abc"]
+    assert len({number for _, number in asked}) == 3
+    for name, number in reversed(asked):
+        it.responses.come(response(number, name))
+    assert [answer.wait(WAIT) for answer in answers] == ["a", "b", "c"]
 
 
 @pytest.mark.parametrize(
@@ -222,29 +195,35 @@ def test_the_end_fails_all_that_were_not_answered_and_none_is_sent_any_more(
     end: Exception, error: type[Exception]
 ) -> None:
     it = Opened()
-    answers = [it.send(name) for name in "abc"]
-    assert it.sent()
-    it.responses.come(b"a")
+    first, *others = [it.send(name) for name in "abc"]
+    it.responses.come(response(it.asked()[1], "a"))
     it.responses.come(end)
-    first, *others = [answer for answer in answers if answer]
-    assert first.wait(WAIT) == b"a"
+    assert first.wait(WAIT) == "a"
     for answer in others:
         with pytest.raises(error):
             answer.wait(WAIT)
     assert it.execution.closed
-    assert it.send("after") is None
+    assert not it.execution.send(request("after"), Answer())
     # Who sends has been let go.
     until(lambda: it.sent() is None)
 
 
-def test_an_answer_to_nothing_ends_the_stream() -> None:
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (response(99, ""), rankbridge.ProtocolError),
+        (response(0, ""), rankbridge.ProtocolError),
+        (b"\xff", StreamLost),
+    ],
+)
+def test_an_answer_to_nothing_ends_the_stream(answer: bytes, error: type[Exception]) -> None:
     it = Opened()
-    answer = it.send("asked")
-    assert answer is not None
-    assert it.sent()
-    it.responses.come(b"asked")
-    it.responses.come(b"")
-    assert answer.wait(WAIT) == b"asked"
+    answered, waiting = it.send("answered"), it.send("waiting")
+    it.responses.come(response(it.asked()[1], "1"))
+    it.responses.come(answer)
+    assert answered.wait(WAIT) == "1"
+    with pytest.raises(error):
+        waiting.wait(WAIT)
     until(lambda: it.execution.closed)
     assert it.responses.cancelled
 
@@ -253,9 +232,8 @@ def test_an_error_that_comes_before_anything_was_sent_is_that_of_every_call() ->
     it = Opened(taking=False)
     error = error_pb2.Error(code=error_pb2.ERROR_CODE_RESOURCE_EXHAUSTED, operation="execute")
     answers = [it.send(name) for name in "ab"]
-    it.responses.come(pb.CallResponse(error=error).SerializeToString())
+    it.responses.come(pb.ExecuteResponse(error=error).SerializeToString())
     for answer in answers:
-        assert answer is not None
         with pytest.raises(rankbridge.ResourceExhaustedError):
             answer.wait(WAIT)
     # What was still to be sent is not any more.
@@ -268,24 +246,23 @@ def test_closing_sends_nothing_more_and_what_was_sent_is_answered() -> None:
     answer = it.send("sent")
     it.execution.withdraw("sent")
     it.execution.close()
-    assert it.send("after") is None
+    assert not it.execution.send(request("after"), Answer())
     first, second, end = it.sent(), it.sent(), it.sent()
     assert first is not None
     assert second is not None
     assert (first.call.call.operation_id, second.withdraw, end) == ("sent", "sent", None)
-    it.responses.come(b"answered")
-    assert answer is not None
-    assert answer.wait(WAIT) == b"answered"
+    it.responses.come(response(first.number, "answered"))
+    assert answer.wait(WAIT) == "answered"
 
 
 def test_threads_that_send_while_it_ends_are_all_told() -> None:
     it = Opened()
-    sent: SimpleQueue[Answer] = SimpleQueue()
+    begun_answers: SimpleQueue[Answer] = SimpleQueue()
     begun = threading.Event()
 
     def work() -> None:
-        while (answer := it.send("it")) is not None:
-            sent.put(answer)
+        while it.execution.send(request("it"), answer := Answer()):
+            begun_answers.put(answer)
             begun.set()
 
     workers = [threading.Thread(target=work) for _ in range(3)]
@@ -296,9 +273,31 @@ def test_threads_that_send_while_it_ends_are_all_told() -> None:
     for worker in workers:
         worker.join(WAIT)
         assert not worker.is_alive()
-    while not sent.empty():
+    while not begun_answers.empty():
         with pytest.raises(StreamOver):
-            sent.get().wait(WAIT)
+            begun_answers.get().wait(WAIT)
+
+
+def test_a_stream_that_has_as_many_as_a_rank_reads_gets_another_beside_it() -> None:
+    opened: list[Opened] = []
+
+    def open_one(rank: int) -> GrpcStream:
+        opened.append(Opened())
+        return opened[-1].execution
+
+    streams = Streams(open_one)
+    answers = [Answer() for _ in range(300)]
+    for it in answers:
+        assert streams.send(0, request("it"), it)
+    assert len(opened) == 2
+    first = opened[0]
+    for _ in range(100):
+        first.responses.come(response(first.asked()[1], "done"))
+    until(lambda: sum(it.done() for it in answers) == 100)
+    # There is room on the first again.
+    again = Answer()
+    assert streams.send(0, request("again"), again)
+    assert again._stream is first.execution
 
 
 # --- a gang's calls --------------------------------------------------------------------------------------------
@@ -318,8 +317,8 @@ def test_no_thread_waits_for_the_answer_to_anothers_call(
 ) -> None:
     arrived, go = threading.Semaphore(0), threading.Event()
 
-    def call(request: Any, _: Any) -> pb.CallResponse:
-        if request.call.operation_id != "short":
+    def call(asked: Any, _: Any) -> pb.CallResponse:
+        if asked.call.operation_id != "short":
             arrived.release()
             go.wait(WAIT)
         return done("")
@@ -329,9 +328,9 @@ def test_no_thread_waits_for_the_answer_to_anothers_call(
         long = [threads.submit(blocking.ping) for _ in range(6)]
         for _ in long:
             assert arrived.acquire(timeout=WAIT)
-        # Four of them by streams: there are no more to a rank.
-        assert len(sidecars[0].requests["Execute"]) == 4
+        # All by one stream, on which what is done is answered.
         blocking.ping(operation_id="short")
+        assert len(sidecars[0].requests["Execute"]) == 1
         go.set()
         for it in long:
             it.result(WAIT)
@@ -340,8 +339,8 @@ def test_no_thread_waits_for_the_answer_to_anothers_call(
 def test_tasks_wait_for_each_other_no_more(sidecars: SidecarGang) -> None:
     go = threading.Event()
 
-    def call(request: Any, _: Any) -> pb.CallResponse:
-        if request.call.operation_id != "short":
+    def call(asked: Any, _: Any) -> pb.CallResponse:
+        if asked.call.operation_id != "short":
             go.wait(WAIT)
         return done("")
 
@@ -411,14 +410,14 @@ def test_an_interruption_withdraws_the_call(blocking: rankbridge.Gang, script: S
         blocking.ping(operation_id="interrupted")
     interrupting.join()
     until(lambda: script.withdrawn == ["interrupted"])
-    # It is not answered yet: the next goes by a stream of its own.
+    # It is not answered yet, and the next goes all the same.
     with ThreadPoolExecutor(1) as threads:
         following = threads.submit(blocking.ping)
         until(lambda: len(script.calls) == 2)
-        assert script.streams == 2
         script.answer()
         script.answer()
         following.result(WAIT)
+    assert script.streams == 1
 
 
 def test_cancelling_a_task_withdraws_the_call(sidecars: SidecarGang, script: Script) -> None:
@@ -467,6 +466,30 @@ def test_results_are_those_of_the_direct_calls(gang: Any, sidecars: SidecarGang)
     sent = [it.call.operation_id for it in sidecars[0].requests["Call"]]
     assert sent == [str(number) for number in range(600)]
     assert len(sidecars[0].requests["Execute"]) == 1
+
+
+def test_one_counts_as_answered_no_earlier_than_those_before_it(gang: Any, sidecars: SidecarGang) -> None:
+    go = threading.Event()
+
+    def call(asked: Any, _: Any) -> pb.CallResponse:
+        if asked.call.operation_id == "first":
+            assert go.wait(WAIT)
+        return done("")
+
+    sidecars[0].answers["Call"] = call
+    with gang.stream() as stream:
+        first, second = (stream.submit("ping", operation_id=it) for it in ("first", "second"))
+        until(lambda: _come(second))
+        assert not second.done()
+        assert not first.done()
+        go.set()
+        assert second.result() is None
+        assert first.done()
+
+
+def _come(streamed: Any) -> bool:
+    """Whether an answer to it has come, whatever is before it. In a loop, asking has it run."""
+    return bool(streamed.done() or getattr(streamed, "_target", streamed)._pending.done())
 
 
 def test_very_many_are_not_sent_before_some_are_answered(blocking: rankbridge.Gang, script: Script) -> None:

@@ -74,7 +74,7 @@ def _error(code: error_pb2.ErrorCode.ValueType) -> error_pb2.Error:
 def test_what_may_have_begun_is_ended_if_not_all_have_begun() -> None:
     procedure = beginning(declared.gang(), "g", "world")
     calls = next(procedure)
-    assert [(call.operation, call.rank) for call in calls] == [("begin_capture", rank) for rank in range(4)]
+    assert [(call.kind, call.rank) for call in calls] == [("begin_capture", rank) for rank in range(4)]
     ends = procedure.send(
         [
             Outcome(rank=0, value=GRAPH),
@@ -83,7 +83,7 @@ def test_what_may_have_begun_is_ended_if_not_all_have_begun() -> None:
             Outcome(rank=3, value=GRAPH),
         ]
     )
-    assert [(call.operation, call.rank) for call in ends] == [("end_capture", rank) for rank in (0, 2, 3)]
+    assert [(call.kind, call.rank) for call in ends] == [("end_capture", rank) for rank in (0, 2, 3)]
     kept = [Graph(name="g", group="world", session_id="gang", ranks=(rank,)) for rank in (0, 3)]
     releases = procedure.send(
         [
@@ -92,7 +92,7 @@ def test_what_may_have_begun_is_ended_if_not_all_have_begun() -> None:
             Outcome(rank=3, value=kept[1]),
         ]
     )
-    assert [(call.operation, call.rank) for call in releases] == [("release_graph", 0), ("release_graph", 3)]
+    assert [(call.kind, call.rank) for call in releases] == [("release_graph", 0), ("release_graph", 3)]
     with pytest.raises(NameExistsError) as caught:
         procedure.send([Outcome(rank=0, value=kept[0]), Outcome(rank=3, value=kept[1])])
     assert isinstance(caught.value, GangError)
@@ -102,7 +102,7 @@ def test_an_interrupted_beginning_is_ended_everywhere() -> None:
     procedure = beginning(declared.gang(), "g", "world")
     next(procedure)
     ends = procedure.throw(KeyboardInterrupt())
-    assert [(call.operation, call.rank) for call in ends] == [("end_capture", rank) for rank in range(4)]
+    assert [(call.kind, call.rank) for call in ends] == [("end_capture", rank) for rank in range(4)]
     gone: list[Outcome[Any]] = [Outcome(rank=rank, error=UnavailableError("gone")) for rank in range(4)]
     with pytest.raises(KeyboardInterrupt):
         procedure.send(gone)
@@ -114,7 +114,7 @@ def test_a_graph_is_kept_on_all_members_or_on_none() -> None:
     procedure = ending(declared.gang(), graph)
     next(procedure)
     releases = procedure.send([Outcome(rank=0, error=UnavailableError("gone")), Outcome(rank=1, value=kept)])
-    assert [(call.operation, call.rank) for call in releases] == [("release_graph", 1)]
+    assert [(call.kind, call.rank) for call in releases] == [("release_graph", 1)]
     with pytest.raises(UnavailableError):
         procedure.send([Outcome(rank=1, value=kept)])
     assert graph.operations == ()

@@ -15,20 +15,24 @@ import pytest
 from tests.support.interrupter import Interrupter
 from tests.support.proc import open_files, thread_names
 from tests.support.waiting import until
+from tests.unit.client.answers import Answer, request, sent
 from tests.unit.client.local_rank import END, Connection, LocalRank
 from tests.unit.client.sidecars import WAIT
 
-from rankbridge._transport.aio.local_stream import AsyncLocalStream, AsyncLocalStreams
-from rankbridge._transport.aio.stream import AsyncAnswer
-from rankbridge._transport.framing import StreamLost, StreamOver, calling
-from rankbridge._transport.local import dial
-from rankbridge._transport.threads.local_stream import LocalStream, LocalStreams
-from rankbridge._transport.threads.stream import Answer
+import rankbridge
+from rankbridge._transport.aio.local_stream import AsyncLocalStream
+from rankbridge._transport.framing import StreamLost, StreamOver
+from rankbridge._transport.local import LocalStreams, dial
+from rankbridge._transport.threads.local_stream import LocalStream
+from rankbridge.v1 import error_pb2
 from rankbridge.v1 import gang_service_pb2 as pb
 
 INTERRUPTIONS = 200
 MANY = 300
 LARGE = 60_000
+REFUSAL = pb.ExecuteResponse(
+    error=error_pb2.Error(code=error_pb2.ERROR_CODE_RESOURCE_EXHAUSTED, operation="execute")
+).SerializeToString()
 
 
 @pytest.fixture
@@ -39,14 +43,14 @@ def rank(tmp_path: Path) -> Iterator[LocalRank]:
 
 
 @pytest.fixture
-def streams(rank: LocalRank) -> Iterator[LocalStreams]:
-    it = LocalStreams([rank.target])
+def streams(rank: LocalRank) -> Iterator[LocalStreams[LocalStream]]:
+    it = LocalStreams([rank.target], LocalStream)
     yield it
     it.close()
 
 
 @pytest.fixture
-def stream(streams: LocalStreams) -> LocalStream:
+def stream(streams: LocalStreams[LocalStream]) -> LocalStream:
     opened = streams.open(0)
     assert opened is not None
     return opened
@@ -57,31 +61,17 @@ def connection(rank: LocalRank, stream: LocalStream) -> Connection:
     return rank.accept()
 
 
-def request(operation_id: str, size: int = 0) -> bytes:
-    it = pb.CallRequest()
-    it.call.operation_id = operation_id
-    it.call.group = "x" * size
-    return calling(it.SerializeToString())
+def tell(connection: Connection, answers: Sequence[str]) -> list[str]:
+    """Answers each request when all are there, the last first; gives the ids of what was asked."""
+    taken = [connection.taken() for _ in answers]
+    for it, text in reversed(list(zip(taken, answers, strict=True))):
+        connection.answer(it.number, text)
+    return [it.call.call.operation_id for it in taken]
 
 
-def sent(stream: LocalStream, operation_id: str, size: int = 0) -> Answer:
-    answer = stream.send(request(operation_id, size))
-    assert answer is not None
-    return answer
-
-
-def tell(connection: Connection, answers: Sequence[bytes]) -> list[str]:
-    """Answers; gives the ids of what was asked."""
-    taken = []
-    for answer in answers:
-        taken.append(connection.taken_id())
-        connection.answer(answer)
-    return taken
-
-
-def answer_all(connection: Connection) -> None:
-    for it in range(MANY):
-        connection.answer(str(it).encode())
+def answer_all(connection: Connection, taken: Sequence[pb.ExecuteRequest]) -> None:
+    for it in taken:
+        connection.answer(it.number, it.call.call.operation_id)
 
 
 def close(connection: Connection) -> None:
@@ -118,31 +108,19 @@ ENDS: list[tuple[Callable[[Connection], None], type[Exception]]] = [
 # --- in threads ------------------------------------------------------------------------------------------------
 
 
-def test_answers_are_told_apart_by_their_order(stream: LocalStream, connection: Connection) -> None:
+def test_answers_are_told_apart_by_their_numbers(stream: LocalStream, connection: Connection) -> None:
     answers = [sent(stream, it) for it in "abc"]
-    assert [connection.taken_id() for _ in "abc"] == [*"abc"]
-    for it in "abc":
-        connection.answer(it.encode())
-    assert [answer.wait(WAIT) for answer in answers] == [b"a", b"b", b"c"]
+    assert tell(connection, ["1", "2", "3"]) == [*"abc"]
+    assert [answer.wait(WAIT) for answer in answers] == ["1", "2", "3"]
 
 
 def test_an_answer_of_any_size_comes_as_it_was(stream: LocalStream, connection: Connection) -> None:
-    large = bytes(range(256)) * 20_000
+    large = "0123456789" * 500_000
     answers = [sent(stream, it) for it in "abc"]
     with ThreadPoolExecutor(1) as telling:
-        told = telling.submit(tell, connection, [b"1", large, b"3"])
-        assert [answer.wait(WAIT) for answer in answers] == [b"1", large, b"3"]
+        told = telling.submit(tell, connection, ["1", large, "3"])
+        assert [answer.wait(WAIT) for answer in answers] == ["1", large, "3"]
         assert told.result(WAIT) == [*"abc"]
-
-
-def test_one_call_alone(stream: LocalStream, connection: Connection) -> None:
-    first = stream.send_alone(request("first"))
-    assert first is not None
-    assert stream.send_alone(request("second")) is None
-    connection.answer(b"1")
-    assert first.wait(WAIT) == b"1"
-    assert stream.send_alone(request("second")) is not None
-    assert [connection.taken_id() for _ in range(2)] == ["first", "second"]
 
 
 @pytest.mark.parametrize(("ending", "error"), ENDS)
@@ -153,42 +131,42 @@ def test_the_end_fails_what_was_not_answered_and_nothing_is_sent_any_more(
     error: type[Exception],
 ) -> None:
     answers = [sent(stream, it) for it in "abc"]
-    assert connection.taken_id() == "a"
-    connection.answer(b"a")
+    connection.answer(connection.taken().number, "a")
     ending(connection)
-    assert answers[0].wait(WAIT) == b"a"
+    assert answers[0].wait(WAIT) == "a"
     for answer in answers[1:]:
         with pytest.raises(error):
             answer.wait(WAIT)
     until(lambda: stream.over)
     assert stream.closed
-    assert stream.send(request("after")) is None
+    assert not stream.send(request("after"), Answer())
     # Too late, and no error.
     stream.withdraw("b")
     stream.close()
     stream.hang_up()
 
 
-def test_what_comes_unasked_is_the_answer_to_the_first_and_to_no_other(
-    stream: LocalStream, connection: Connection
-) -> None:
-    connection.answer(b"too many streams")
-    assert sent(stream, "first").wait(WAIT) == b"too many streams"
-    connection.answer(b"nobody has asked")
+def test_what_nobody_has_asked_ends_the_stream(stream: LocalStream, connection: Connection) -> None:
+    first, second = sent(stream, "first"), sent(stream, "second")
+    connection.answer(connection.taken().number, "1")
+    connection.answer(99, "nobody has asked")
+    assert first.wait(WAIT) == "1"
+    with pytest.raises(rankbridge.ProtocolError):
+        second.wait(WAIT)
     until(lambda: stream.over)
-    assert stream.send(request("after")) is None
+    assert not stream.send(request("after"), Answer())
 
 
-def test_a_refusal_answers_what_could_not_be_sent_any_more(
+def test_a_refusal_answers_also_what_could_not_be_sent_any_more(
     stream: LocalStream, connection: Connection
 ) -> None:
-    connection.answer(b"too many streams")
+    connection.say_message(REFUSAL)
     connection.say(END)
     connection.close()
     answer = sent(stream, "first")
-    assert answer.wait(WAIT) == b"too many streams"
+    with pytest.raises(rankbridge.ResourceExhaustedError):
+        answer.wait(WAIT)
     until(lambda: stream.over)
-    assert answer.wait(WAIT) == b"too many streams"
 
 
 @pytest.mark.parametrize("closing", [LocalStream.close, LocalStream.hang_up])
@@ -198,7 +176,7 @@ def test_one_by_which_nothing_was_sent_is_closed(
     closing(stream)
     assert stream.over
     assert connection.take() is None
-    assert stream.send(request("after")) is None
+    assert not stream.send(request("after"), Answer())
     closing(stream)
 
 
@@ -209,12 +187,13 @@ def test_who_sends_does_not_wait_for_a_rank_that_reads_nothing(
         answers = sending.submit(lambda: [sent(stream, str(it), LARGE) for it in range(MANY)]).result(WAIT)
     stream.withdraw("7")
     stream.close()
-    assert [connection.taken_id() for _ in range(MANY)] == [str(it) for it in range(MANY)]
+    taken = [connection.taken() for _ in range(MANY)]
+    assert [it.call.call.operation_id for it in taken] == [str(it) for it in range(MANY)]
     assert connection.taken_id() == "7"
     assert connection.take() is None
-    answer_all(connection)
+    answer_all(connection, taken)
     connection.say(END)
-    assert [answer.wait(WAIT) for answer in answers] == [str(it).encode() for it in range(MANY)]
+    assert [answer.wait(WAIT) for answer in answers] == [str(it) for it in range(MANY)]
 
 
 def test_a_rank_that_never_reads_is_hung_up_on(stream: LocalStream, connection: Connection) -> None:
@@ -230,16 +209,16 @@ def test_closing_ends_the_requests_and_what_was_sent_is_answered(
 ) -> None:
     answer = sent(stream, "a")
     stream.close()
-    assert stream.send(request("after")) is None
-    assert connection.taken_id() == "a"
+    assert not stream.send(request("after"), Answer())
+    taken = connection.taken()
     assert connection.take() is None
-    connection.answer(b"a")
+    connection.answer(taken.number, "a")
     connection.say(END)
-    assert answer.wait(WAIT) == b"a"
+    assert answer.wait(WAIT) == "a"
 
 
 def test_all_are_hung_up_on_when_the_gang_is_closed(
-    streams: LocalStreams, stream: LocalStream, connection: Connection
+    streams: LocalStreams[LocalStream], stream: LocalStream, connection: Connection
 ) -> None:
     answer = sent(stream, "a")
     streams.close()
@@ -250,10 +229,10 @@ def test_all_are_hung_up_on_when_the_gang_is_closed(
     # One that is opened all the same is, too.
     late = streams.open(0)
     assert late is not None
-    assert late.send(request("late")) is None
+    assert not late.send(request("late"), Answer())
 
 
-def test_nothing_is_left_of_one_that_has_ended(rank: LocalRank, streams: LocalStreams) -> None:
+def test_nothing_is_left_of_one_that_has_ended(rank: LocalRank, streams: LocalStreams[LocalStream]) -> None:
     files, threads = set(open_files()), set(thread_names())
     for large in (False, True):
         opened = streams.open(0)
@@ -271,7 +250,7 @@ def test_interruptions_leave_whole_messages_in_order(
 ) -> None:
     def echo() -> None:
         while (taken := connection.take()) is not None:
-            connection.answer(taken.call.call.operation_id.encode())
+            connection.answer(taken.number, taken.call.call.operation_id)
 
     echoing = threading.Thread(target=echo)
     echoing.start()
@@ -279,9 +258,7 @@ def test_interruptions_leave_whole_messages_in_order(
 
     def call() -> None:
         number = str(next(numbers))
-        answer = stream.send(request(number, LARGE))
-        assert answer is not None
-        assert answer.wait(WAIT) == number.encode()
+        assert sent(stream, number, LARGE).wait(WAIT) == number
 
     for _ in range(INTERRUPTIONS):
         interrupter.interrupt(call)
@@ -296,30 +273,22 @@ def test_interruptions_leave_whole_messages_in_order(
 
 @contextlib.asynccontextmanager
 async def opened(rank: LocalRank) -> AsyncIterator[tuple[AsyncLocalStream, Connection]]:
-    streams = AsyncLocalStreams([rank.target])
+    streams = LocalStreams([rank.target], AsyncLocalStream)
     it = streams.open(0)
     assert it is not None
     yield it, rank.accept()
     streams.close()
 
 
-async def asked(stream: AsyncLocalStream, operation_id: str, size: int = 0) -> AsyncAnswer:
-    answer = stream.send(request(operation_id, size))
-    assert answer is not None
-    return answer
-
-
 def test_answers_in_a_loop(rank: LocalRank) -> None:
-    large = bytes(range(256)) * 20_000
+    large = "0123456789" * 500_000
 
     async def work() -> None:
         async with opened(rank) as (stream, connection):
-            answers = [await asked(stream, it) for it in "abc"]
-            assert stream.send_alone(request("alone")) is None
-            told = asyncio.create_task(asyncio.to_thread(tell, connection, [b"1", large, b"3"]))
-            assert [await answer.wait(WAIT) for answer in answers] == [b"1", large, b"3"]
+            answers = [sent(stream, it) for it in "abc"]
+            told = asyncio.create_task(asyncio.to_thread(tell, connection, ["1", large, "3"]))
+            assert [await answer.awaited(WAIT) for answer in answers] == ["1", large, "3"]
             assert await told == [*"abc"]
-            assert stream.send_alone(request("alone")) is not None
 
     asyncio.run(work())
 
@@ -330,14 +299,14 @@ def test_the_end_in_a_loop(
 ) -> None:
     async def work() -> None:
         async with opened(rank) as (stream, connection):
-            answers = [await asked(stream, it) for it in "ab"]
-            connection.answer(b"a")
+            answers = [sent(stream, it) for it in "ab"]
+            connection.answer((await asyncio.to_thread(connection.taken)).number, "a")
             ending(connection)
-            assert await answers[0].wait(WAIT) == b"a"
+            assert await answers[0].awaited(WAIT) == "a"
             with pytest.raises(error):
-                await answers[1].wait(WAIT)
+                await answers[1].awaited(WAIT)
             assert stream.over
-            assert stream.send(request("after")) is None
+            assert not stream.send(request("after"), Answer())
             stream.withdraw("b")
             stream.close()
 
@@ -347,15 +316,16 @@ def test_the_end_in_a_loop(
 def test_a_rank_that_reads_nothing_in_a_loop(rank: LocalRank) -> None:
     async def work() -> None:
         async with opened(rank) as (stream, connection):
-            answers = [await asked(stream, str(it), LARGE) for it in range(MANY)]
+            answers = [sent(stream, str(it), LARGE) for it in range(MANY)]
             stream.withdraw("7")
             stream.close()
-            taken = await asyncio.to_thread(lambda: [connection.taken_id() for _ in range(MANY + 1)])
-            assert taken == [*(str(it) for it in range(MANY)), "7"]
+            *taken, last = await asyncio.to_thread(lambda: [connection.taken() for _ in range(MANY + 1)])
+            assert [it.call.call.operation_id for it in taken] == [str(it) for it in range(MANY)]
+            assert last.withdraw == "7"
             assert await asyncio.to_thread(connection.take) is None
-            await asyncio.to_thread(answer_all, connection)
+            await asyncio.to_thread(answer_all, connection, taken)
             connection.say(END)
-            assert [await answer.wait(WAIT) for answer in answers] == [str(it).encode() for it in range(MANY)]
+            assert [await answer.awaited(WAIT) for answer in answers] == [str(it) for it in range(MANY)]
 
     asyncio.run(work())
 
@@ -364,7 +334,7 @@ def test_a_backlog_is_not_copied_to_be_written(rank: LocalRank) -> None:
     async def work() -> int:
         async with opened(rank) as (stream, connection):
             for it in range(64):
-                await asked(stream, str(it), 1 << 19)
+                sent(stream, str(it), 1 << 19)
             tracemalloc.start()
             try:
                 taken = await asyncio.to_thread(lambda: [connection.taken_id() for _ in range(64)])
@@ -381,7 +351,7 @@ def test_a_backlog_is_not_copied_to_be_written(rank: LocalRank) -> None:
 def test_a_refusal_in_a_loop(rank: LocalRank) -> None:
     async def work() -> None:
         async with opened(rank) as (stream, connection):
-            connection.answer(b"nobody has asked")
+            connection.say_message(REFUSAL)
             await asyncio.to_thread(connection.take)
             assert stream.over
 
@@ -424,5 +394,4 @@ def test_a_rank_that_accepts_nobody_is_not_waited_for(rank: LocalRank) -> None:
 
 
 def test_what_is_encrypted_goes_by_grpc_alone() -> None:
-    assert LocalStreams(()).open(0) is None
-    assert AsyncLocalStreams(()).open(0) is None
+    assert LocalStreams((), LocalStream).open(0) is None

@@ -278,13 +278,13 @@ def test_what_interrupts_the_making_ends_what_was_made() -> None:
     made = rankbridge.Group(name="x", ranks=(0,))
     procedure.send([Outcome(rank=rank, value=made) for rank in range(2)])
     ends = procedure.throw(KeyboardInterrupt())
-    assert [(call.operation, call.group, call.rank) for call in ends] == [
+    assert [(call.kind, call.group, call.rank) for call in ends] == [
         ("destroy_group", "y", 0),
         ("destroy_group", "y", 1),
     ]
     unknown = rankbridge.UnknownGroupError("no such group")
     ends = procedure.send([Outcome(rank=rank, error=unknown) for rank in range(2)])
-    assert [(call.operation, call.group, call.rank) for call in ends] == [("destroy_group", "x", 0)]
+    assert [(call.kind, call.group, call.rank) for call in ends] == [("destroy_group", "x", 0)]
     with pytest.raises(KeyboardInterrupt):
         procedure.send([Outcome(rank=0, value=made)])
 

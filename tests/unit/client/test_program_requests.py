@@ -157,7 +157,7 @@ def test_a_program_goes_as_one_gang_call() -> None:
     assert isinstance(calls, Together)
     whole = joined(calls)
     assert whole is not None
-    request = gang_pb.CallRequest.FromString(whole.call.request)
+    request = gang_pb.CallRequest.FromString(whole.call.body)
     assert [it.run_program.steps[0].operation.operation.all_reduce.ref_id for it in request.operations] == [
         f"{rank}.0" for rank in range(4)
     ]
@@ -192,7 +192,7 @@ Misuse = Callable[[Program, Named], object]
         (lambda it, _: it.all_reduce(it.all_gather(refs(), layout="list")), "only kept"),
         (lambda it, total: it.all_gather(refs(), layout="list", into=total), "a tensor or for a list"),
         (lambda it, _: it.all_reduce(refs(), op="mean"), "reduce op"),
-        (lambda it, _: it.gather(refs(), layout="heap"), "no such layout"),
+        (lambda it, _: it.gather(refs(), layout="heap"), "no such gather layout"),
         (lambda it, _: it.all_gather(refs(), sizes=[1, -1]), "do not fit the group"),
         (lambda it, _: it.all_to_all(refs(), sizes=[[1, 1]] * 3), "do not fit the group"),
         (lambda it, total: it.all_to_all(total, sizes=[[1, 1]] * 3), "do not fit the group"),
@@ -275,7 +275,7 @@ def test_loops_are_as_deep_as_can_be_read() -> None:
     calls = calls_of("run_program", program, calls="gang")
     whole = joined(calls)
     assert whole is not None
-    assert len(gang_pb.CallRequest.FromString(whole.call.request).operations) == 1
+    assert len(gang_pb.CallRequest.FromString(whole.call.body).operations) == 1
     depth = 0
     while step.WhichOneof("kind") == "loop":
         (step,), depth = step.loop.steps, depth + 1

@@ -136,7 +136,7 @@ def test_what_may_have_been_made_is_ended_if_not_all_have_made_it() -> None:
             Outcome(rank=3, error=UnavailableError("not there")),
         ]
     )
-    assert [(call.operation, call.rank) for call in ends] == [("shut_down_queue", 0), ("shut_down_queue", 2)]
+    assert [(call.kind, call.rank) for call in ends] == [("shut_down_queue", 0), ("shut_down_queue", 2)]
     with pytest.raises(NameExistsError):
         procedure.send([Outcome(rank=0, value=TOLD), Outcome(rank=2, error=UnavailableError("gone"))])
 

@@ -74,8 +74,10 @@ def test_without_a_number_hosts_are_asked_for(gang: Any, sidecars: SidecarGang) 
     assert [turns.ranks for turns in gang.do_n_at_a_time()] == [(0, 2), (1, 3)]
 
 
-def test_ranks_are_those_of_the_group_in_its_order(gang: Any) -> None:
-    group = rankbridge.Group(name="world", ranks=(3, 1, 0, 2))
+def test_ranks_are_those_of_the_group_in_its_order(gang: Any, sidecars: SidecarGang) -> None:
+    group = rankbridge.Group(name="turned", ranks=(3, 1, 0, 2))
+    for sidecar in sidecars.sidecars:
+        sidecar.groups[group.name] = group.ranks
     assert [turns.ranks for turns in gang.do_n_at_a_time(3, group=group)] == [(3, 0), (1, 2)]
 
 

@@ -21,7 +21,7 @@ class Answers:
 
     def run(self, call: Call[Any]) -> Any:
         """Notes what is asked, and gives or raises the next answer."""
-        self.asked.append(call.operation)
+        self.asked.append(call.kind)
         answer = self._answers.pop(0)
         if isinstance(answer, RankBridgeError):
             raise answer

@@ -17,7 +17,6 @@ from rankbridge._plan.operations.declare import (
     outcome_of,
 )
 from rankbridge._plan.operations.readers import one_of_each
-from rankbridge._plan.operations.shares import FirstArgument, given_to
 from rankbridge._plan.ref import Ref
 from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import collective_service_pb2 as collective_pb
@@ -38,7 +37,6 @@ _KINDS = tuple(
 _OF_ALL = CallOptions.__annotations__.keys() | MemberOptions.__annotations__.keys()
 
 
-@given_to(FirstArgument.CALLS)
 @operation
 def coalesce(
     scope: Scope, collectives: Sequence[Collective], **options: Unpack[CallOptions]
@@ -65,10 +63,11 @@ def coalesce(
 
 def write_part(operation: operation_pb.Operation, name: str, call: Call[Any]) -> None:
     """Writes a collective's request without what is of all."""
-    kind = getattr(operation, name)
-    kind.SetInParent()
-    kind.MergeFromString(call.request)
-    kind.ClearField("call")
+    assert call.operation is not None, "a collective is an operation"
+    operation.CopyFrom(call.operation)
+    part = getattr(operation, name)
+    part.ClearField("call")
+    part.SetInParent()
 
 
 def parts_of(collectives: object) -> list[tuple[str, Any, dict[str, Any]]]:

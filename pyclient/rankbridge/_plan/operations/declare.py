@@ -14,9 +14,13 @@ from rankbridge._plan.failures import error_from_wire
 from rankbridge._plan.status import Group
 from rankbridge.errors import InvalidArgumentError, ProtocolError, RankOutOfRangeError
 from rankbridge.v1 import call_pb2
+from rankbridge.v1.operation_service_pb2 import Operation
 
 P = ParamSpec("P")
 T = TypeVar("T")
+
+KINDS = frozenset(Operation.DESCRIPTOR.fields_by_name)
+"""Names of the operations that have parts: the fields of an `Operation`."""
 
 OPERATIONS: dict[str, Callable[..., Call[Any]]] = {}
 """Every operation by name."""
@@ -101,7 +105,7 @@ def path_of(method: str) -> str:
 
 def plain_call(
     scope: Scope,
-    operation: str,
+    kind: str,
     method: str,
     request: Message,
     read: Callable[[bytes], T],
@@ -111,7 +115,7 @@ def plain_call(
 ) -> Call[T]:
     """Declares a unary call that belongs to no group's order. Its deadline is the timeout itself."""
     return Call(
-        operation=operation,
+        kind=kind,
         path=path_of(method),
         rank=scope.rank,
         group=group,
@@ -121,19 +125,19 @@ def plain_call(
     )
 
 
-def group_call(
-    scope: Scope, operation: str, method: str, request: Any, read: Callable[[bytes], T]
-) -> Call[T]:
+def group_call(scope: Scope, kind: str, method: str, request: Any, read: Callable[[bytes], T]) -> Call[T]:
     """Declares a unary call whose request carries a `Call`. Its deadline leaves a margin for the rank's verdict."""
     call: call_pb2.Call = request.call
+    operation = Operation(**{kind: request}) if kind in KINDS else None
     return Call(
+        kind=kind,
         operation=operation,
         path=path_of(method),
         rank=scope.rank,
         group=call.group,
         operation_id=call.operation_id,
         deadline=call.timeout_ms / 1000 + MARGIN,
-        request=request.SerializeToString(),
+        request=request.SerializeToString() if operation is None else b"",
         read=read,
     )
 
@@ -214,14 +218,15 @@ def checked_sizes(name: str, sizes: Iterable[int] | None) -> Sequence[int]:
     return listed
 
 
-def outcome_of(response: type[Message], convert: Callable[[Any], T]) -> Callable[[bytes], T]:
-    """Makes the reader of a response that is a oneof of a value and an error.
+def outcome_of(response: type[Message], convert: Callable[[Any], T]) -> Callable[[Any], T]:
+    """Makes the reader of a response that is a oneof of a value and an error, serialized or as a message.
 
-    The reader raises the error, ``ProtocolError`` if nothing is set, and ``DecodeError`` if it is no message.
+    That of any operation may be an ``OperationResult``, which has the same fields. The reader raises the error,
+    ``ProtocolError`` if nothing is set, and ``DecodeError`` if it is no message.
     """
 
-    def read(data: bytes) -> T:
-        message: Any = response.FromString(data)
+    def read(data: Any) -> T:
+        message: Any = response.FromString(data) if isinstance(data, bytes) else data
         match message.WhichOneof("outcome"):
             case None:
                 raise ProtocolError(f"{response.DESCRIPTOR.name} with nothing set", expected="an outcome")

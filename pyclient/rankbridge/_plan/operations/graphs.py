@@ -16,7 +16,6 @@ from rankbridge._plan.operations.declare import (
     outcome_of,
     plain_call,
 )
-from rankbridge._plan.operations.shares import FirstArgument, given_to
 from rankbridge._plan.status import Group
 from rankbridge._plan.values import from_value
 from rankbridge.errors import ProtocolError
@@ -44,7 +43,6 @@ def end_capture(scope: Scope, *, group: str | Group = "world") -> Call[Graph]:
     return group_call(scope, "end_capture", "GraphService/EndCapture", request, read)
 
 
-@given_to(FirstArgument.SAME)
 @operation
 def replay(scope: Scope, graph: str | Graph, **options: Unpack[CallOptions]) -> Call[list[Any]]:
     """Runs a graph again."""

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 from rankbridge._plan.calls import MARGIN, Call
 from rankbridge._plan.failures import error_from_wire
 from rankbridge._plan.operations.declare import (
+    KINDS,
     CallOptions,
     Scope,
     find_operation,
@@ -22,16 +23,12 @@ from rankbridge._plan.operations.declare import (
     timeout_of,
 )
 from rankbridge._plan.operations.readers import none_reader
-from rankbridge._plan.operations.shares import FirstArgument, given_to
 from rankbridge._plan.status import OperationStatus, operation_state
 from rankbridge._plan.values import from_value
 from rankbridge.errors import InvalidArgumentError, RankBridgeError
 from rankbridge.v1 import operation_service_pb2 as operation_pb
 
 __all__ = ["await_operation", "cancel", "ping", "poll", "submit", "submitting"]
-
-_KINDS = tuple(operation_pb.Operation.DESCRIPTOR.fields_by_name)
-"""Names of the operations that can be submitted."""
 
 
 def submitting(operation: str) -> Callable[..., Call[str]]:
@@ -41,9 +38,9 @@ def submitting(operation: str) -> Callable[..., Call[str]]:
         InvalidArgumentError: There is no such operation, or it cannot be submitted.
     """
     declared = find_operation(operation)
-    if operation not in _KINDS:
+    if operation not in KINDS:
         raise InvalidArgumentError(
-            "this operation cannot be submitted", expected=f"one of {', '.join(_KINDS)}", got=operation
+            "this operation cannot be submitted", expected=f"one of {', '.join(sorted(KINDS))}", got=operation
         )
 
     @functools.wraps(declared)
@@ -56,12 +53,9 @@ def submitting(operation: str) -> Callable[..., Call[str]]:
                 expected="operation_id, the same on every member of the group",
                 got="none",
             )
-        request = operation_pb.SubmitRequest()
-        kind = getattr(request.operation, operation)
-        kind.SetInParent()
-        kind.MergeFromString(direct.request)
+        request = operation_pb.SubmitRequest(operation=direct.operation)
         return Call(
-            operation="submit",
+            kind="submit",
             path=path_of("OperationService/Submit"),
             rank=scope.rank,
             group=direct.group,
@@ -80,7 +74,6 @@ def submit(scope: Scope, operation: str, *args: Any, **options: Any) -> Call[str
     return submitting(operation)(scope, *args, **options)
 
 
-@given_to(FirstArgument.NOTHING)
 def ping(scope: Scope, **options: Unpack[CallOptions]) -> Call[None]:
     """Asks all members whether they are there. Only a gang is asked this: it has no RPC of its own."""
     request = operation_pb.PingRequest(call=options_of(scope, scope.session_id, **options))
@@ -112,7 +105,7 @@ def await_operation(scope: Scope, operation_id: str, *, timeout: float | None = 
     seconds = timeout_of(scope, timeout)
     request = operation_pb.AwaitRequest(operation_id=operation_id, timeout_ms=milliseconds(seconds))
     return Call(
-        operation="await",
+        kind="await",
         path=path_of("OperationService/Await"),
         rank=scope.rank,
         operation_id=operation_id,

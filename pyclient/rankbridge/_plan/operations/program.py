@@ -18,7 +18,7 @@ from rankbridge._plan.operations.declare import (
     outcome_of,
 )
 from rankbridge._plan.operations.readers import one_of_each
-from rankbridge._plan.operations.shares import FirstArgument, given_to, shares
+from rankbridge._plan.operations.shares import shares
 from rankbridge._plan.program_steps import RUN_PROGRAM, Loop, Named, Step, Steps
 from rankbridge._plan.ref import Ref
 from rankbridge.errors import InvalidArgumentError
@@ -29,7 +29,6 @@ __all__ = ["check_step", "checked_program", "parts_of_members", "run_program"]
 _ANYWHERE = Scope(rank=0, session_id="", timeout=1.0)
 
 
-@given_to(FirstArgument.PROGRAM)
 @operation
 def run_program(
     scope: Scope, program: Steps, *, keep: Sequence[Named] = (), **options: Unpack[CallOptions]

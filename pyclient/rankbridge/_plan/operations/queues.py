@@ -17,7 +17,6 @@ from rankbridge._plan.operations.declare import (
     plain_call,
 )
 from rankbridge._plan.operations.readers import none_reader, value_reader
-from rankbridge._plan.operations.shares import FirstArgument, given_to
 from rankbridge._plan.queue import NamedQueue, QueueDescription, queue_from_wire
 from rankbridge._plan.values import to_value
 from rankbridge.errors import InvalidArgumentError
@@ -50,7 +49,6 @@ def new_queue(
     return group_call(scope, "new_queue", "QueueService/NewQueue", request, read)
 
 
-@given_to(FirstArgument.NEVER)
 @operation
 def enqueue(
     scope: Scope, queue: str | NamedQueue, value: object, **options: Unpack[CallOptions]
@@ -62,7 +60,6 @@ def enqueue(
     return group_call(scope, "enqueue", "QueueService/Enqueue", request, none_reader(pb.EnqueueResponse))
 
 
-@given_to(FirstArgument.NEVER)
 @operation
 def dequeue(scope: Scope, queue: str | NamedQueue, **options: Unpack[CallOptions]) -> Call[Any]:
     """Reads the next value."""

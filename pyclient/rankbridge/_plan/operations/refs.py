@@ -77,7 +77,7 @@ def put(scope: Scope, value: TensorLike, *, device: str = "", timeout: float | N
     spec = spec_to_wire(tensor.dtype, tensor.shape, device)
     header = ref_pb.PutTensorHeader(session_id=scope.session_id, tensor=spec)
     return Call(
-        operation="put",
+        kind="put",
         path=path_of("RefService/PutTensor"),
         rank=scope.rank,
         deadline=timeout_of(scope, timeout),
@@ -98,7 +98,7 @@ def get(scope: Scope, ref: Ref, *, to: Form = "numpy", timeout: float | None = N
     request = ref_pb.GetTensorRequest(session_id=ref.session_id, ref_id=ref.id)
     hand_out = _HAND_OUT[to]
     return Call(
-        operation="get",
+        kind="get",
         path=path_of("RefService/GetTensor"),
         rank=scope.rank,
         deadline=timeout_of(scope, timeout),

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from typing import Any
 
-from rankbridge._transport.aio.stream import AsyncAnswer
-from rankbridge._transport.framing import StreamOver, unasked, withdrawing
+from rankbridge._transport.framing import StreamLost, StreamOver
+from rankbridge._transport.streams import Awaiting, RankStream
 
 __all__ = ["AsyncGrpcStream"]
 
 
-class AsyncGrpcStream:
-    """An ``AsyncRankStream`` over grpcio."""
+class AsyncGrpcStream(RankStream):
+    """A ``RankStream`` over grpcio, in one event loop."""
 
     def __init__(self, opened: Callable[..., Any]) -> None:
         """Opens it. It ends, for good, when it is closed or breaks.
@@ -22,58 +21,37 @@ class AsyncGrpcStream:
         Args:
             opened: Given the requests, gives the responses, as grpcio's callable for ``GangService.Execute`` does.
         """
+        super().__init__()
         self._requests: asyncio.Queue[bytes | None] = asyncio.Queue()
-        self._answers: deque[AsyncAnswer] = deque()
-        self._closed = False
         self._responses = opened(self._sending())
         self._reader = asyncio.create_task(self._read(), name="rankbridge-execution")
-
-    @property
-    def closed(self) -> bool:
-        """Whether it takes no more calls."""
-        return self._closed
-
-    def send_alone(self, message: bytes) -> AsyncAnswer | None:
-        """As ``RankStream.send_alone``."""
-        return self.send(message, alone=True)
-
-    def send(self, message: bytes, *, alone: bool = False) -> AsyncAnswer | None:
-        """As ``RankStream.send``."""
-        if self._closed or (alone and self._answers):
-            return None
-        answer = AsyncAnswer()
-        self._answers.append(answer)
-        self._requests.put_nowait(message)
-        return answer
-
-    def withdraw(self, operation_id: str) -> None:
-        """Withdraws a call wherever it was not admitted; it is answered all the same."""
-        self._requests.put_nowait(withdrawing(operation_id))
 
     def close(self) -> None:
         """Sends nothing more. What was sent is answered."""
         self._closed = True
         self._requests.put_nowait(None)
 
+    def _put(self, data: bytes, number: int = 0, awaiting: Awaiting | None = None) -> bool:
+        if awaiting is not None:
+            self._answers[number] = awaiting
+        self._requests.put_nowait(data)
+        return True
+
     async def _sending(self) -> AsyncIterator[bytes]:
         while (message := await self._requests.get()) is not None:
             yield message
 
     async def _read(self) -> None:
-        error: BaseException | None = StreamOver()
+        error: BaseException = StreamOver()
         try:
             async for response in self._responses:
-                if not self._answers:
-                    self._responses.cancel()
-                    raise unasked(response)
-                self._answers.popleft()._come(response)
+                self._answered(response)
         except asyncio.CancelledError:
             # As grpcio tells of a channel that is closed; or the event loop ends.
-            error = None
+            error = StreamLost("it was closed")
         except Exception as broken:
+            self._responses.cancel()
             error = broken
-        self._closed = True
-        while self._answers:
-            self._answers.popleft()._fail(error)
+        self._fail_all(error)
         # Lets go of who sends.
         self._requests.put_nowait(None)

@@ -5,77 +5,29 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections import deque
-from collections.abc import Sequence
 
-from rankbridge._transport.aio.stream import AsyncAnswer
-from rankbridge._transport.framing import StreamLost, StreamOver, unasked, withdrawing
-from rankbridge._transport.local import LENGTH, dial, framed, length_of
+from rankbridge._transport.framing import StreamLost, StreamOver
+from rankbridge._transport.local import LENGTH, framed, length_of
+from rankbridge._transport.streams import Awaiting, RankStream
 
-__all__ = ["AsyncLocalStream", "AsyncLocalStreams"]
+__all__ = ["AsyncLocalStream"]
 
 _CHUNK_BYTES = 64 * 1024
 
 
-class AsyncLocalStreams:
-    """As ``LocalStreams``, in one event loop."""
-
-    def __init__(self, targets: Sequence[str]) -> None:
-        """As ``LocalStreams``."""
-        self._targets = targets
-        self._opened: list[AsyncLocalStream] = []
-
-    def open(self, rank: int) -> AsyncLocalStream | None:
-        """Opens one to a rank. None: that cannot be."""
-        sock = dial(self._targets[rank]) if self._targets else None
-        if sock is None:
-            return None
-        opened = AsyncLocalStream(sock)
-        self._opened = [*(it for it in self._opened if not it.over), opened]
-        return opened
-
-    def close(self) -> None:
-        """Hangs up."""
-        for it in self._opened:
-            it.hang_up()
-
-
-class AsyncLocalStream:
-    """An ``AsyncRankStream`` that is a connection of its own."""
+class AsyncLocalStream(RankStream):
+    """A ``RankStream`` that is a connection of its own, in one event loop."""
 
     def __init__(self, sock: socket.socket) -> None:
         """Takes a connection that ``dial`` has made."""
+        super().__init__()
         self._sock = sock
         self._loop = asyncio.get_running_loop()
-        self._answers: deque[AsyncAnswer] = deque()
         self._received = bytearray()
         # What cannot be written yet.
         self._unsent = bytearray()
-        self._closed = False
         self.over = False
         self._loop.add_reader(sock, self._read)
-
-    @property
-    def closed(self) -> bool:
-        """Whether it takes no more calls."""
-        return self._closed
-
-    def send_alone(self, message: bytes) -> AsyncAnswer | None:
-        """As ``RankStream.send_alone``."""
-        return self.send(message, alone=True)
-
-    def send(self, message: bytes, *, alone: bool = False) -> AsyncAnswer | None:
-        """As ``RankStream.send``."""
-        if self._closed or (alone and self._answers):
-            return None
-        answer = AsyncAnswer()
-        self._answers.append(answer)
-        self._put(framed(message))
-        return answer
-
-    def withdraw(self, operation_id: str) -> None:
-        """As ``RankStream.withdraw``."""
-        self._put(framed(withdrawing(operation_id)))
 
     def close(self) -> None:
         """As ``RankStream.close``."""
@@ -87,14 +39,18 @@ class AsyncLocalStream:
         """As ``LocalStream.hang_up``."""
         self._end(StreamLost("it was closed"))
 
-    def _put(self, data: bytes) -> None:
+    def _put(self, data: bytes, number: int = 0, awaiting: Awaiting | None = None) -> bool:
         if self.over:
-            return
+            return False
+        if awaiting is not None:
+            self._answers[number] = awaiting
+        data = framed(data)
         if not self._unsent:
             data = data[self._written(data) :]
             if data:
                 self._loop.add_writer(self._sock, self._write)
         self._unsent += data
+        return True
 
     def _write(self) -> None:
         with memoryview(self._unsent) as unsent:
@@ -147,10 +103,7 @@ class AsyncLocalStream:
                 break
             if begin == end:
                 return True
-            response = bytes(self._received[begin:end])
-            if not self._answers:
-                raise unasked(response)
-            self._answers.popleft()._come(response)
+            self._answered(bytes(self._received[begin:end]))
             start = end
         del self._received[:start]
         return False
@@ -158,9 +111,8 @@ class AsyncLocalStream:
     def _end(self, error: Exception) -> None:
         if self.over:
             return
-        self._closed = self.over = True
+        self.over = True
         self._loop.remove_reader(self._sock)
         self._loop.remove_writer(self._sock)
         self._sock.close()
-        while self._answers:
-            self._answers.popleft()._fail(error)
+        self._fail_all(error)

@@ -8,57 +8,24 @@ import select
 import socket
 import threading
 from collections import deque
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from rankbridge._transport.framing import StreamLost, StreamOver, unasked, withdrawing
-from rankbridge._transport.local import LENGTH, dial, framed, length_of
-from rankbridge._transport.threads.stream import Answer
+from rankbridge._transport.framing import StreamLost, StreamOver
+from rankbridge._transport.local import LENGTH, framed, length_of
+from rankbridge._transport.streams import Awaiting, RankStream
 from rankbridge._transport.threads.uninterrupted import begin_thread
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["LocalStream", "LocalStreams"]
+__all__ = ["LocalStream"]
 
 _BUFFER_BYTES = 64 * 1024
 _NOT_WAITING = (socket.MSG_DONTWAIT,)
 
 
-class LocalStreams:
-    """The streams without gRPC that a gang's client has opened. Thread-safe."""
-
-    def __init__(self, targets: Sequence[str]) -> None:
-        """None yet. `targets`: gRPC target of each rank; none of those that are asked by gRPC alone."""
-        self._targets = targets
-        self._lock = threading.Lock()
-        self._opened: list[LocalStream] = []
-        self._closed = False
-
-    def open(self, rank: int) -> LocalStream | None:
-        """Opens one to a rank. None: that cannot be."""
-        sock = dial(self._targets[rank]) if self._targets else None
-        if sock is None:
-            return None
-        opened = LocalStream(sock)
-        with self._lock:
-            self._opened = [*(it for it in self._opened if not it.over), opened]
-            closed = self._closed
-        if closed:
-            opened.hang_up()
-        return opened
-
-    def close(self) -> None:
-        """Hangs up."""
-        with self._lock:
-            self._closed = True
-            opened, self._opened = self._opened, []
-        for it in opened:
-            it.hang_up()
-
-
-class LocalStream:
-    """An ``RankStream`` that is a connection of its own.
+class LocalStream(RankStream):
+    """A ``RankStream`` that is a connection of its own. Thread-safe.
 
     Who sends writes, as far as nobody has to wait for the rank; a thread reads. An interruption may come between any
     two steps of writing: each leaves a state from which whoever comes next goes on.
@@ -66,50 +33,25 @@ class LocalStream:
 
     def __init__(self, sock: socket.socket) -> None:
         """Takes a connection that ``dial`` has made."""
+        super().__init__()
         self._sock = sock
         self._lock = threading.Lock()
         self._outgoing: deque[_Outgoing] = deque()
-        # Of what was written, or is being written.
-        self._answers: deque[Answer] = deque()
-        self._last: Answer | None = None
         # Whether anything was sent, from which on a thread reads.
         self._begun = False
-        self._closed = False
         self._over = False
         # Whether a thread writes, and all else waits for its turn.
         self._writing = False
 
     @property
-    def closed(self) -> bool:
-        """Whether it takes no more calls."""
-        return self._closed
+    def under_way(self) -> int:
+        """How many requests are not answered yet."""
+        return len(self._answers) + len(self._outgoing)
 
     @property
     def over(self) -> bool:
         """Whether the connection has ended."""
         return self._over
-
-    def send_alone(self, message: bytes) -> Answer | None:
-        """As ``RankStream.send_alone``."""
-        return self.send(message, alone=True)
-
-    def send(self, message: bytes, *, alone: bool = False) -> Answer | None:
-        """As ``RankStream.send``."""
-        answer = Answer()
-        with self._lock:
-            if self._closed or (alone and self._last is not None and not self._last.done()):
-                return None
-            if not self._begun:
-                self._begun = True
-                begin_thread(self._read)
-            self._put(framed(message), answer)
-            self._last = answer
-            return answer
-
-    def withdraw(self, operation_id: str) -> None:
-        """As ``RankStream.withdraw``."""
-        with self._lock:
-            self._put(framed(withdrawing(operation_id)))
 
     def close(self) -> None:
         """As ``RankStream.close``."""
@@ -117,7 +59,7 @@ class LocalStream:
             self._closed = True
             if self._begun:
                 # What has no bytes is the end of requests.
-                self._put(b"")
+                self._write_soon(_Outgoing(b""))
             else:
                 self._shut()
 
@@ -127,12 +69,24 @@ class LocalStream:
             self._closed = True
             self._shut()
 
-    def _put(self, data: bytes, answer: Answer | None = None) -> None:
+    def _put(self, data: bytes, number: int = 0, awaiting: Awaiting | None = None) -> bool:
+        outgoing = _Outgoing(framed(data), number, awaiting)
+        with self._lock:
+            if awaiting is not None:
+                if self._closed:
+                    return False
+                if not self._begun:
+                    self._begun = True
+                    begin_thread(self._read)
+            self._write_soon(outgoing)
+        return True
+
+    def _write_soon(self, outgoing: _Outgoing) -> None:
         """Writes, or has a thread write what cannot be written yet; with the lock held."""
         if self._over:
             return
         try:
-            self._outgoing.append(_Outgoing(data, answer))
+            self._outgoing.append(outgoing)
             if self._writing or self._write():
                 return
         except BaseException:
@@ -145,10 +99,9 @@ class LocalStream:
         """Writes what can be written without waiting; False: not all could. With the lock held."""
         while self._outgoing:
             it = self._outgoing[0]
-            # Its answer is waited for, behind all others, from before its first byte on.
-            waits = bool(self._answers) and self._answers[-1] is it.answer
-            if it.answer is not None and not it.written and not waits:
-                self._answers.append(it.answer)
+            # Its answer is waited for from before its first byte on.
+            if it.awaiting is not None and not it.written:
+                self._answers[it.number] = it.awaiting
             try:
                 while rest := it.rest:
                     # One step, as signals see it: what was written is known.
@@ -193,24 +146,19 @@ class LocalStream:
             error = broken
         with self._lock:
             self._closed = self._over = True
-            # One that is being written is in both; a refusal may have answered it.
-            unsent = [it.answer for it in self._outgoing if it.answer is not None and not it.answer.done()]
-            unanswered = dict.fromkeys([*self._answers, *unsent])
+            # One that is being written is in both.
+            self._answers.update((it.number, it.awaiting) for it in self._outgoing if it.awaiting is not None)
             self._outgoing.clear()
             self._shut()
             if not self._writing:
                 self._sock.close()
-        for answer in unanswered:
-            answer._come(b"", error)
+        self._fail_all(error)
 
     def _read_answers(self) -> None:
         """Until the rank has ended the stream."""
         incoming = io.BufferedReader(_Polled(self._sock), _BUFFER_BYTES)
         while length := length_of(_whole(incoming, LENGTH)):
-            response = _whole(incoming, length)
-            if not self._answers:
-                raise unasked(response)
-            self._answers.popleft()._come(response)
+            self._answered(_whole(incoming, length))
 
     def _shut(self) -> None:
         """Ends the connection for all who use it; with the lock held."""
@@ -222,13 +170,14 @@ class LocalStream:
 
 
 class _Outgoing:
-    """A message, and where its answer goes, if it has one. `written`: how many bytes, step by step."""
+    """A message, and for a request its number and who waits for its answer. `written`: how many bytes, step by step."""
 
-    __slots__ = ("answer", "data", "written")
+    __slots__ = ("awaiting", "data", "number", "written")
 
-    def __init__(self, data: bytes, answer: Answer | None) -> None:
+    def __init__(self, data: bytes, number: int = 0, awaiting: Awaiting | None = None) -> None:
         self.data = memoryview(data)
-        self.answer = answer
+        self.number = number
+        self.awaiting = awaiting
         self.written: deque[int] = deque()
 
     @property

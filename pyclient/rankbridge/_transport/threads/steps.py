@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rankbridge._plan.calls import Call, Shape
 from rankbridge._transport.shared_memory import Steps
 from rankbridge._transport.threads.pending import Pending
-from rankbridge.errors import Outcome
 
 if TYPE_CHECKING:
     from rankbridge._transport.threads.channels import Channels
 
 T = TypeVar("T")
 
-__all__ = ["AtOnce", "InSteps"]
+__all__ = ["InSteps"]
 
 
 class InSteps(Generic[T]):
@@ -52,17 +51,13 @@ class InSteps(Generic[T]):
             self._cancel_step()
 
     def _send(self, step: Call[Any]) -> Any:
-        channels = self._channels
         if step.shape is Shape.DOWNLOAD:
-            send = channels._callable(step)
-            with self._lock, channels._failures(step):
-                self._check(step)
-                stream = send(step.request, **step.rpc_options)
-                self._cancel_step = stream.cancel
-            return channels._guarded_download(step, stream)
+            with self._channels.failures(step):
+                return self._download(step)
+        pending = Pending(self._channels, step)
         with self._lock:
             self._check(step)
-            pending = channels._start(step)
+            pending._go_alone()
             self._cancel_step = pending.cancel
         try:
             return pending.result()
@@ -70,38 +65,21 @@ class InSteps(Generic[T]):
             pending.cancel()
             raise
 
+    def _download(self, step: Call[T]) -> T:
+        send = self._channels.callable(step)
+        with self._lock:
+            self._check(step)
+            stream = send(step.body, **step.rpc_options)
+            self._cancel_step = stream.cancel
+        reader = step.collector()
+        try:
+            for message in stream:
+                reader.feed(message)
+        except BaseException:
+            stream.cancel()
+            raise
+        return reader.finish()
+
     def _check(self, step: Call[Any]) -> None:
         if self._cancelled:
             raise step.cancelled()
-
-
-class AtOnce(Generic[T]):
-    """Calls that are made at once, in the thread that runs it; any thread may cancel them."""
-
-    def __init__(self, channels: Channels, calls: Sequence[Call[T]]) -> None:
-        """Made by ``Channels``, to run once."""
-        self._channels = channels
-        self._calls = calls
-        self._lock = threading.Lock()
-        self._pending: list[Pending[T]] = []
-        self._cancelled = False
-
-    def run(self) -> list[Outcome[T]]:
-        """Sends every call, and waits for every one's end."""
-        try:
-            for call in self._calls:
-                with self._lock:
-                    if self._cancelled:
-                        raise call.cancelled()
-                    self._pending.append(self._channels._start(call))
-            return [it.outcome() for it in self._pending]
-        except BaseException:
-            self.cancel()
-            raise
-
-    def cancel(self) -> None:
-        """Ends what is under way; nothing else is sent."""
-        with self._lock:
-            self._cancelled = True
-            for it in self._pending:
-                it.cancel()

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 
 import torch
 
-from ...core.coordinator import ReduceOp
+from ...core.coordinator import Coordinator, ReduceOp
 from ...core.errors import BridgeError, ErrorCode, Phase
 from ..pieces import as_bytes, concatenated, divided, side_by_side
 from .raw import (
@@ -49,7 +49,7 @@ Options = TypeVar(
 )
 
 
-class GlooCoordinator:
+class GlooCoordinator(Coordinator):
     """Implements `core.coordinator.Coordinator` on one ProcessGroupGloo.
 
     Tensors move as bytes, so that every dtype works. Tensors without elements never enter Gloo: all members have
@@ -171,10 +171,6 @@ class GlooCoordinator:
             parts = side_by_side(given, dim, sent)
             self._exchange(parts, as_bytes(pieces), _counts(given, dim, sent), counts, timeout)
         return concatenated(pieces, given.shape, dim, received)
-
-    def scan(self, tensor: object, op: ReduceOp, exclusive: bool, timeout: float) -> object:
-        """Gloo has no scan."""
-        raise _failed("it has no scan")
 
     def send(self, tensor: object, dst_rank_in_group: int, tag: int, timeout: float) -> None:
         """Gloo's send, which ends when the receiver has begun to receive."""

@@ -9,10 +9,9 @@ from typing import TypeVar, cast
 
 import torch
 
-from ...core.coordinator import Captured, ReduceOp
+from ...core.coordinator import Captured, Coordinator, ReduceOp
 from ..pieces import as_bytes, concatenated, side_by_side
 from .channel import Channel
-from .errors import data_failed
 from .raw import (
     AllgatherOptions,
     AllreduceOptions,
@@ -36,7 +35,7 @@ Options = TypeVar(
 )
 
 
-class NcclCoordinator:
+class NcclCoordinator(Coordinator):
     """Implements `core.coordinator.Coordinator` on communicators for collectives, and for sends and receives.
 
     And `Capturing`: what it does on the communicator for collectives can be captured.
@@ -181,10 +180,6 @@ class NcclCoordinator:
                 parts = side_by_side(given, dim, sent)
                 self._exchange(parts, as_bytes(pieces), _counts(given, dim, sent), counts, timeout)
             return concatenated(pieces, given.shape, dim, received)
-
-    def scan(self, tensor: object, op: ReduceOp, exclusive: bool, timeout: float) -> object:
-        """NCCL has no scan."""
-        raise data_failed("it has no scan")
 
     def send(self, tensor: object, dst_rank_in_group: int, tag: int, timeout: float) -> None:
         """NCCL's send. NCCL has no tags: both ends send and receive in one order."""

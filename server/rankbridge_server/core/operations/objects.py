@@ -15,17 +15,17 @@ from .payloads import as_bytes, as_tensor, bytes_spec, check_total
 
 @dataclass(frozen=True, slots=True)
 class BroadcastObject:
-    """Give every member the source's value. `data`: at the source, the value; None elsewhere."""
+    """Give every member the source's value. `value`: at the source; None elsewhere."""
 
-    data: Packed | None
+    value: Packed | None
     src_rank_in_group: int
 
 
 @dataclass(frozen=True, slots=True)
 class ScatterObject:
-    """Give every member its own of the source's values. `data`: at the source, one for each member."""
+    """Give every member its own of the source's values. `values`: at the source, one for each member."""
 
-    data: tuple[Packed, ...] | None
+    values: tuple[Packed, ...] | None
     src_rank_in_group: int
 
 
@@ -33,7 +33,7 @@ class ScatterObject:
 class GatherObject:
     """Give the destination all members' values."""
 
-    data: Packed
+    value: Packed
     dst_rank_in_group: int
 
 
@@ -41,7 +41,7 @@ class GatherObject:
 class AllGatherObject:
     """Give every member all members' values."""
 
-    data: Packed
+    value: Packed
 
 
 def plan_broadcast_object(site: Site, args: BroadcastObject) -> Plan:
@@ -49,9 +49,9 @@ def plan_broadcast_object(site: Site, args: BroadcastObject) -> Plan:
     src = site.member("src_rank_in_group", args.src_rank_in_group)
     given = b""
     if site.membership.rank_in_group == src:
-        if args.data is None:
+        if args.value is None:
             raise invalid("value is missing", expected="at the source a value", got="none")
-        given = args.data.data
+        given = args.value.data
         check_total([len(given)])
 
     def run(entry: Entry) -> Outcome:
@@ -67,12 +67,12 @@ def plan_scatter_object(site: Site, args: ScatterObject) -> Plan:
     src = site.member("src_rank_in_group", args.src_rank_in_group)
     given: Sequence[bytes] = [b""] * site.size
     if site.membership.rank_in_group == src:
-        got = "none" if args.data is None else str(len(args.data))
-        if args.data is None or len(args.data) != site.size:
+        got = "none" if args.values is None else str(len(args.values))
+        if args.values is None or len(args.values) != site.size:
             raise invalid(
                 "values do not fit the group", expected=f"at the source {site.size} values", got=got
             )
-        given = [it.data for it in args.data]
+        given = [it.data for it in args.values]
         check_total([len(it) for it in given])
 
     def run(entry: Entry) -> Outcome:
@@ -91,11 +91,11 @@ def plan_gather_object(site: Site, args: GatherObject) -> Plan:
 
     def run(entry: Entry) -> Outcome:
         lengths = _lengths(entry)
-        mine = _tensor(site, args.data.data)
+        mine = _tensor(site, args.value.data)
         whole = entry.coordinator.gather(mine, dst, 0, lengths, entry.timeout)
         return None if whole is None else _cut(as_bytes(_tensors(site), whole), lengths)
 
-    return ObjectPlan(f"dst_rank_in_group={dst}", _packed([len(args.data.data)]), run)
+    return ObjectPlan(f"dst_rank_in_group={dst}", _packed([len(args.value.data)]), run)
 
 
 def plan_all_gather_object(site: Site, args: AllGatherObject) -> Plan:
@@ -103,10 +103,10 @@ def plan_all_gather_object(site: Site, args: AllGatherObject) -> Plan:
 
     def run(entry: Entry) -> Outcome:
         lengths = _lengths(entry)
-        whole = entry.coordinator.all_gather(_tensor(site, args.data.data), 0, lengths, entry.timeout)
+        whole = entry.coordinator.all_gather(_tensor(site, args.value.data), 0, lengths, entry.timeout)
         return _cut(as_bytes(_tensors(site), whole), lengths)
 
-    return ObjectPlan("", _packed([len(args.data.data)]), run)
+    return ObjectPlan("", _packed([len(args.value.data)]), run)
 
 
 class ObjectPlan:

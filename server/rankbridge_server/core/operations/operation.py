@@ -99,12 +99,13 @@ class LocalPlan(ABC):
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[Args]):
-    """One operation. `make_plan` checks its arguments, on a backend that has it.
+    """One operation. `args`: the class of its arguments; `make_plan` checks them, on a backend that has it.
 
     `recorded`: graphs have it. `agreement`: whoever has been admitted has done it, and gives none.
     """
 
     name: str
+    args: type[Args]
     make_plan: Callable[[Site, Args], Plan | Transfer | LocalPlan]
     recorded: bool = False
     agreement: bool = False

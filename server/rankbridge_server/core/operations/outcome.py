@@ -57,7 +57,7 @@ def _parts_of(kind: type) -> tuple[str, ...]:
     """Attributes in which objects are, or that tell their weight."""
     parts = _PARTS.get(kind)
     if parts is None:
-        names = ("weight", "data", "given", "skeleton", "outcome")
+        names = ("weight", "data", "value", "values", "dict", "skeleton", "outcome")
         parts = _PARTS[kind] = tuple(name for name in names if hasattr(kind, name))
     return parts
 

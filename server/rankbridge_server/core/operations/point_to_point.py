@@ -32,20 +32,20 @@ class Send:
 class Recv:
     """Receive a tensor from one member, or from any.
 
-    `into`: id of the ref that takes it; `expected`: what must come.
+    `ref_id`: of the ref that takes it; `tensor`: what must come.
     """
 
     src_rank_in_group: int | None
     tag: int = 0
-    into: str = ""
-    expected: TensorSpec | None = None
+    ref_id: str | None = None
+    tensor: TensorSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SendObject:
     """Send a value."""
 
-    data: Packed
+    value: Packed
     dst_rank_in_group: int
     tag: int = 0
 
@@ -62,7 +62,7 @@ class RecvObject:
 class SendTensorDict:
     """Send a map of tensors."""
 
-    given: GivenDict
+    dict: GivenDict
     dst_rank_in_group: int
     tag: int = 0
 
@@ -87,7 +87,7 @@ def plan_send(site: Site, args: Send) -> Transfer:
 
 def plan_send_object(site: Site, args: SendObject) -> Transfer:
     """The receiver must be another member."""
-    data = args.data.data
+    data = args.value.data
     check_total([len(data)])
     tensors = site.backend.tensors
     manifest = Manifest((bytes_spec(len(data), tensors.device),))
@@ -97,18 +97,18 @@ def plan_send_object(site: Site, args: SendObject) -> Transfer:
 
 def plan_send_tensor_dict(site: Site, args: SendTensorDict) -> Transfer:
     """The receiver must be another member."""
-    cells = [site.cell(ref_id) for ref_id in args.given.ref_ids]
-    manifest = Manifest(tuple(cell.ref.spec for cell in cells), args.given.skeleton)
+    cells = [site.cell(ref_id) for ref_id in args.dict.ref_ids]
+    manifest = Manifest(tuple(cell.ref.spec for cell in cells), args.dict.skeleton)
     post = _sending(site, args.dst_rank_in_group, args.tag, TENSOR_DICT, manifest)
     return _Send(post, lambda: [cell.tensor for cell in cells])
 
 
 def plan_recv(site: Site, args: Recv) -> Transfer:
     """The sender must be another member. Room is set aside at once where it is known for how much."""
-    expected = site.cell(args.into).ref.spec if args.into else args.expected
+    expected = site.cell(args.ref_id).ref.spec if args.ref_id else args.tensor
     post = _receiving(site, args.src_rank_in_group, args.tag, TENSOR, str(expected or ""))
-    if args.into:
-        cell = site.cell(args.into)
+    if args.ref_id:
+        cell = site.cell(args.ref_id)
 
         def take(manifest: Manifest, tensors: Sequence[object], refs: Sequence[Ref]) -> Outcome:
             cell.tensor = tensors[0]

@@ -23,9 +23,9 @@ class GivenDict:
 
 @dataclass(frozen=True, slots=True)
 class BroadcastTensorDict:
-    """Give every member the source's map, with tensors of its own. `given`: at the source, the map; None elsewhere."""
+    """Give every member the source's map, with tensors of its own. `dict`: at the source; None elsewhere."""
 
-    given: GivenDict | None
+    dict: GivenDict | None
     src_rank_in_group: int
 
 
@@ -34,10 +34,10 @@ def plan_broadcast_tensor_dict(site: Site, args: BroadcastTensorDict) -> Plan:
     src = site.member("src_rank_in_group", args.src_rank_in_group)
     if site.membership.rank_in_group != src:
         return _BroadcastDictPlan(site, src, (), b"")
-    if args.given is None:
+    if args.dict is None:
         raise invalid("dict is missing", expected="at the source a map", got="none")
-    cells = tuple(site.cell(ref_id) for ref_id in args.given.ref_ids)
-    manifest = Manifest(tuple(cell.ref.spec for cell in cells), args.given.skeleton)
+    cells = tuple(site.cell(ref_id) for ref_id in args.dict.ref_ids)
+    manifest = Manifest(tuple(cell.ref.spec for cell in cells), args.dict.skeleton)
     return _BroadcastDictPlan(site, src, cells, manifest.pack())
 
 

@@ -33,13 +33,13 @@ _KINDS: dict[str, frozenset[ReduceOp]] = {
 class AllReduceValue:
     """Give every member the reduction of all members' numbers."""
 
-    number: Number
+    value: Number
     op: ReduceOp
 
 
 def plan_all_reduce_value(site: Site, args: AllReduceValue) -> Plan:
     """Equal kinds of number, and ops."""
-    kind = type(args.number).__name__
+    kind = type(args.value).__name__
     if args.op not in _KINDS[kind]:
         raise BridgeError.of(
             ErrorCode.UNSUPPORTED_DTYPE,
@@ -48,14 +48,14 @@ def plan_all_reduce_value(site: Site, args: AllReduceValue) -> Plan:
             got=str(args.op),
         )
 
-    if isinstance(args.number, int) and args.number.bit_length() > MAX_BITS:
-        got = f"{args.number.bit_length()} bits"
+    if isinstance(args.value, int) and args.value.bit_length() > MAX_BITS:
+        got = f"{args.value.bit_length()} bits"
         raise invalid("the number is too long", expected=f"at most {MAX_BITS} bits", got=got)
 
     def run(entry: Entry) -> Outcome:
         return _reduced([_read(kind, payload) for payload in entry.payloads], args.op)
 
-    return ObjectPlan(f"{kind} op={args.op}", _written(args.number), run)
+    return ObjectPlan(f"{kind} op={args.op}", _written(args.value), run)
 
 
 def _written(number: Number) -> bytes:

@@ -42,7 +42,7 @@ class Enqueue:
     """Writes a value."""
 
     queue: str
-    data: Packed
+    value: Packed
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +70,7 @@ def plan_enqueue(site: Site, args: Enqueue) -> LocalPlan:
     end = site.membership.queues.find(args.queue)
     if not isinstance(end, WritingEnd):
         raise _not_for(site, end, "writes into", (end.view.writer,))
-    data = args.data.data
+    data = args.value.data
     check_total([len(data)])
     return _QueueCall(lambda task: end.enqueue(data, task))
 

@@ -11,7 +11,7 @@ from rankbridge.v1 import operation_service_pb2 as pb
 from ...core.errors import invalid
 from ...core.operations import table as core
 from ...core.programs.program import number_of
-from .collectives import COLLECTIVES
+from .derived import COLLECTIVES, derived
 from .wire_operation import WireOperation
 
 
@@ -57,6 +57,4 @@ def _part(where: str, operation: pb.Operation) -> tuple[core.Operation[Any], Any
 
 COALESCE: WireOperation[pb.CoalesceRequest, core.Coalesce] = WireOperation(core.COALESCE, _coalesce)
 RUN_PROGRAM: WireOperation[pb.RunProgramRequest, core.RunProgram] = WireOperation(core.RUN_PROGRAM, _program)
-REPLAY: WireOperation[graph_service_pb2.ReplayRequest, core.Replay] = WireOperation(
-    core.REPLAY, lambda request: core.Replay(request.graph)
-)
+REPLAY = derived(core.REPLAY, graph_service_pb2.ReplayRequest)

@@ -25,7 +25,6 @@ from ...core.errors import ErrorCode, Failure, Phase, Place, RankDetail, RankSta
 from ...core.groups.group import GroupView
 from ...core.groups.preparation import RankAddress
 from ...core.groups.regrouping import PeerState
-from ...core.operations.gathers import GatherLayout
 from ...core.queues.view import QueueView
 from ...core.refs.refs import Ref
 from ...core.refs.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
@@ -50,29 +49,6 @@ def call(message: call_pb2.Call, default_timeout: float, *, first: bool = False)
         generation=message.generation,
         first=first,
     )
-
-
-def reduce_op(value: collective_service_pb2.ReduceOp.ValueType) -> ReduceOp:
-    """A reduce op; unspecified is sum."""
-    if value == collective_service_pb2.REDUCE_OP_UNSPECIFIED:
-        return ReduceOp.SUM
-    try:
-        return ReduceOp[collective_service_pb2.ReduceOp.Name(value).removeprefix("REDUCE_OP_")]
-    except ValueError:
-        known = ", ".join(str(op) for op in ReduceOp)
-        raise invalid("unknown reduce op", expected=known, got=f"number {value}") from None
-
-
-def gather_layout(value: collective_service_pb2.GatherLayout.ValueType) -> GatherLayout:
-    """How gathered tensors are put together; unspecified is concatenated."""
-    if value == collective_service_pb2.GATHER_LAYOUT_UNSPECIFIED:
-        return GatherLayout.CONCATENATED
-    try:
-        name = collective_service_pb2.GatherLayout.Name(value)
-    except ValueError:
-        known = ", ".join(layout.value for layout in GatherLayout)
-        raise invalid("unknown layout", expected=known, got=f"number {value}") from None
-    return GatherLayout[name.removeprefix("GATHER_LAYOUT_")]
 
 
 def dtype(value: dtype_pb2.Dtype.ValueType) -> Dtype:
