@@ -19,7 +19,6 @@ import rankbridge
 from rankbridge import Gang, Pending
 from rankbridge._plan.gang_core import new_id
 from rankbridge._transport.threads.local_stream import LocalStream
-from rankbridge._transport.threads.uninterrupted import Result
 
 AT_ONCE = 40.0
 """Far below the timeout of what is given up, in seconds, and far above what a busy machine needs."""
@@ -97,16 +96,12 @@ def test_an_interrupt_withdraws_the_call_that_it_interrupts(
         signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.parametrize(
-    ("named", "of", "name"),
-    [(False, Result, "wait"), (True, LocalStream, "_write_soon")],
-    ids=["by its own RPC", "by the stream"],
-)
+@pytest.mark.parametrize("named", [False, True], ids=["without an id", "with an id"])
 @pytest.mark.parametrize("call", ["barrier", "start"])
 def test_an_interrupt_withdraws_the_call_that_it_meets_as_it_is_sent(
-    watcher: Gang, monkeypatch: pytest.MonkeyPatch, call: str, named: bool, of: type, name: str
+    watcher: Gang, monkeypatch: pytest.MonkeyPatch, call: str, named: bool
 ) -> None:
-    sending, operation_id = getattr(of, name), new_id() if named else None
+    sending, operation_id = LocalStream._write_soon, new_id() if named else None
 
     def interrupted(*args: Any) -> None:
         sending(*args)
@@ -116,7 +111,7 @@ def test_an_interrupt_withdraws_the_call_that_it_meets_as_it_is_sent(
 
     given = ["barrier"] if call == "start" else []
     with rankbridge.connect(watcher.targets) as gang:
-        monkeypatch.setattr(of, name, interrupted)
+        monkeypatch.setattr(LocalStream, "_write_soon", interrupted)
         with pytest.raises(KeyboardInterrupt):
             getattr(gang[1], call)(*given, timeout=TIMEOUT, operation_id=operation_id)
         check_withdrawn(watcher, 1)
