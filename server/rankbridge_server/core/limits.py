@@ -7,6 +7,14 @@ from dataclasses import dataclass
 
 from .shared_memory.directory import ROOT
 
+MAX_WORLD_SIZE = 65_536
+MAX_GROUPS = 4_096
+"""Groups of one generation."""
+MAX_GENERATIONS_AHEAD = 1 << 32
+"""How far the number of a generation may be above the last: there are always numbers left."""
+MAX_REASON = 4_096
+"""Characters of a text that another rank or a controller gives as a reason. What is more is cut off."""
+
 
 def _half_of_memory() -> int:
     return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2

@@ -16,7 +16,7 @@ from .gang_calls.route import Route
 from .generation import Generation
 from .groups.group import WORLD, GroupView
 from .groups.preparation import Preparation, RankAddress
-from .limits import Limits
+from .limits import MAX_GENERATIONS_AHEAD, MAX_REASON, Limits
 from .links import Ended, LinkMaker
 from .operations.operation import LocalPlan, Operation, Site, Transfer
 from .operations.outcomes import Outcomes
@@ -234,6 +234,12 @@ class Rank:
                     expected=f"more than {self._seen}",
                     got=str(number),
                 ).at(Place(rank=rank, generation=number))
+            if number > self._seen + MAX_GENERATIONS_AHEAD:
+                raise invalid(
+                    "the number of a generation is far above the last",
+                    expected=f"at most {self._seen + MAX_GENERATIONS_AHEAD}",
+                    got=str(number),
+                )
             preparation = Preparation(number, rank, world_size, groups, self.backend)
             self._end_current(f"generation {number} is being formed")
             self._seen = number
@@ -275,6 +281,7 @@ class Rank:
 
     def abort(self, number: int, reason: str) -> bool:
         """Ends a generation that is prepared or runs here. Returns whether this call has ended it."""
+        reason = reason[:MAX_REASON]
         with self._lock:
             if self._preparation is not None and self._preparation.number == number:
                 self._preparation.abandon()

@@ -378,6 +378,29 @@ def test_a_rank_outside_the_gang_cannot_be_prepared(gang: LocalGang, rank: int, 
     barrier_works(gang)
 
 
+@pytest.mark.parametrize(
+    ("number", "world", "groups"),
+    [(2**64 - 1, 3, 0), (2, 50_000_000, 0), (2, 3, 5_000)],
+    ids=["a number after which there is none", "more ranks than there can be", "more groups"],
+)
+def test_what_would_use_the_rank_up_cannot_be_prepared(
+    gang: LocalGang, number: int, world: int, groups: int
+) -> None:
+    described = [GroupDescription(f"g{number}", (0,)) for number in range(groups)]
+    with pytest.raises(BridgeError) as error:
+        gang.ranks[0].prepare(number, 0, world, described)
+    assert error.value.failure.code is ErrorCode.INVALID_ARGUMENT
+    barrier_works(gang)
+    assert gang.form().generation == 2
+
+
+def test_a_reason_is_cut_off(gang: LocalGang) -> None:
+    assert gang.ranks[0].abort(1, "x" * 1_000_000)
+    view = gang.ranks[0].describe()
+    assert view.error is not None
+    assert len(view.error.failure.message) < 5_000
+
+
 def test_what_was_not_prepared_cannot_be_committed(gang: LocalGang) -> None:
     with pytest.raises(BridgeError) as error:
         gang.ranks[0].commit(2, (), b"secret", 1)

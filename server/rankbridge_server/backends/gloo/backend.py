@@ -15,6 +15,8 @@ from ...core.dtype import Dtype
 from ...core.errors import BridgeError, ErrorCode, Phase
 from ..reductions import reduces
 from ..torch_tensors import TorchTensors
+from . import listener
+from .address import cleaned, port_of
 from .coordinator import GlooCoordinator
 from .raw import GlooGroup, make_group, make_store
 
@@ -62,20 +64,29 @@ class _GlooJoining:
         self._made: Future[GlooGroup] = Future()
         threading.Thread(target=self._make, name="gloo-joining", daemon=True).start()
         self.address = self._own_address()
+        self._port = port_of(self.address, size)
+        if self._port is not None:
+            self.address = cleaned(self.address, size)
 
     def connect(self, addresses: Sequence[bytes], timeout: float) -> Coordinator:
         """Passes the others' addresses to the constructor and waits for it."""
+        if self._port is not None:
+            addresses = [cleaned(address, self._size) for address in addresses]
         for rank_in_group, address in enumerate(addresses):
             if rank_in_group != self._rank_in_group:
                 self._store.set(self._key(rank_in_group), address)
         try:
-            return GlooCoordinator(self._made.result(timeout), self._rank_in_group, self._size)
+            group = self._made.result(timeout)
         except (RuntimeError, FutureTimeoutError) as error:
             raise BridgeError.of(
                 ErrorCode.BACKEND_FAILED,
                 f"Gloo did not connect in {timeout:.1f} s: {error or 'no answer'}",
                 phase=Phase.FORMING,
             ) from error
+        if self._port is not None:
+            # All members are connected.
+            listener.shut(self._port)
+        return GlooCoordinator(group, self._rank_in_group, self._size)
 
     def abandon(self) -> None:
         """Leaves the constructor to its timeout: nothing else ends it, and a made-up address crashes it."""

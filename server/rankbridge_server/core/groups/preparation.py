@@ -11,6 +11,7 @@ from ..errors import BridgeError, ErrorCode, Phase, Place, invalid
 from ..events import EventLog
 from ..gang_calls.messages import GangMessage
 from ..generation import Generation
+from ..limits import MAX_GROUPS, MAX_WORLD_SIZE
 from ..links import Ended, LinkMaker, Links
 from .group import WORLD, Group, Membership, close_groups
 from .operations import check_description
@@ -32,6 +33,10 @@ class Preparation:
         self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription], backend: Backend
     ) -> None:
         """Raises INVALID_ARGUMENT or RANK_OUT_OF_RANGE for a gang that is not possible."""
+        if world_size > MAX_WORLD_SIZE:
+            raise invalid("the gang is too large", expected=f"at most {MAX_WORLD_SIZE}", got=str(world_size))
+        if len(groups) > MAX_GROUPS:
+            raise invalid("too many groups", expected=f"at most {MAX_GROUPS}", got=str(len(groups)))
         if not 0 <= rank < world_size:
             raise BridgeError.of(
                 ErrorCode.RANK_OUT_OF_RANGE,
