@@ -232,12 +232,15 @@ class RankBridgeError(Exception):
     def __str__(self) -> str:
         """Gives code and message, and of rank, operation, group and both sides what the message leaves out.
 
-        A line for each distinct part follows, with the ranks that have it::
+        A line for each distinct part follows, with the ranks that have it. A message that begins with its code has all
+        of that itself::
 
-            MISMATCH: rank 0, group 'world', all_reduce: the members asked for different things
-              ranks 0-2 arrived: all_reduce dtype=float32 shape=[3] op=sum #1
-              rank 3 disagrees: all_reduce dtype=float32 shape=[3] op=max #1
+            MISMATCH in all_reduce #1 (x1) on world
+              ranks 0-2: float32[3] sum
+              rank 3:    float32[3] max
         """
+        if self.message.startswith(f"{self.code} "):
+            return self.message + ("\n  some ranks may have done it" if self.indefinite else "")
         place = [
             f"rank {self.rank}" if self.rank is not None else "",
             f"group {self.group!r}" if self.group else "",

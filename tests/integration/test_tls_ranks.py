@@ -143,9 +143,9 @@ def link_port(pid: int, target: str, ca: Certificate) -> int:
         poll, by_fd = select.poll(), {}
         for port in listening(pid) - {int(target.rpartition(":")[2])}:
             try:
-                sock = stack.enter_context(socket.create_connection(("127.0.0.1", port), TIMEOUT_S))
-            except ConnectionRefusedError:
-                # The last generation's backend, which is closed in the background.
+                sock = stack.enter_context(socket.create_connection(("127.0.0.1", port), 1.0))
+            except (ConnectionRefusedError, TimeoutError):
+                # The backend: of the last generation, which is closed in the background, or of this, which hears nobody.
                 continue
             sock.sendall(greeting)
             poll.register(sock, select.POLLIN)

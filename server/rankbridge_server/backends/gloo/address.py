@@ -14,7 +14,7 @@ _SEQUENCE = struct.Struct("<q")
 _ADDRESS = _SOCKADDR + _SEQUENCE.size
 _MAX_HOST = 255
 # What of a sockaddr means something; the rest is whatever was in memory.
-_MEANT = {socket.AF_INET: 8, socket.AF_INET6: 28}
+_MEANT: dict[int, int] = {socket.AF_INET: 8, socket.AF_INET6: 28}
 
 
 def cleaned(address: bytes, size: int) -> bytes:
