@@ -386,7 +386,7 @@ defmodule RankBridge.FakeGangTest do
     assert {:error, %Error{reason: :mismatch} = error} = RankBridge.all_reduce(gang, refs)
     refute error.indefinite
     assert Enum.any?(error.ranks, &(&1.state == :disagrees))
-    assert_raise Error, ~r/mismatch/, fn -> RankBridge.all_reduce!(gang, refs) end
+    assert_raise Error, ~r/MISMATCH/, fn -> RankBridge.all_reduce!(gang, refs) end
   end
 
   test "the mean of integers is refused and changes nothing", %{gang: gang} do
