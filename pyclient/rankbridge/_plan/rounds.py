@@ -30,7 +30,7 @@ class Turn(Generic[RankT]):
     """
 
     def __init__(self, rank: RankT, rank_in_group: int) -> None:
-        """Made by ``Gang.do_n_at_a_time``."""
+        """Made by ``do_n_at_a_time``."""
         self.rank = rank
         self.rank_in_group = rank_in_group
         self.error: Exception | None = None
