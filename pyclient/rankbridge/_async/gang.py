@@ -60,8 +60,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["AsyncGang", "aconnect"]
-
 
 async def aconnect(
     target: Target,

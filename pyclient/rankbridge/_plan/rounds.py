@@ -15,8 +15,6 @@ from rankbridge.errors import InvalidArgumentError, Outcome, RankBridgeError, ga
 
 RankT = TypeVar("RankT")
 
-__all__ = ["Round", "Turn", "checked_number", "note", "rounds_of", "rounds_on_hosts", "taking_turns", "told"]
-
 
 class Turn(Generic[RankT]):
     """One rank's turn: ``with turn as rank: ...``.

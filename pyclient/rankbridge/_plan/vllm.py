@@ -22,8 +22,6 @@ from rankbridge._plan.status import RankStatus
 from rankbridge._plan.together import at_once, together
 from rankbridge.errors import InvalidArgumentError, Outcome, RankBridgeError, RankOutOfRangeError
 
-__all__ = ["Caller", "Coordinated", "CoordinatorCore", "check_own", "checked_groups", "forming"]
-
 ByRank = Sequence[Any]
 """One for each rank of the gang, at its place; None for who is in none of the groups."""
 

@@ -61,8 +61,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["Gang", "connect"]
-
 
 def connect(
     target: Target,

@@ -18,8 +18,6 @@ from rankbridge._plan.ref import Ref
 from rankbridge._plan.vllm import Coordinated, CoordinatorCore
 from rankbridge.errors import RankBridgeError
 
-__all__ = ["AsyncGroupCoordinator"]
-
 
 class AsyncGroupCoordinator(CoordinatorCore):
     """Some groups of a gang, by the names, argument orders and defaults of vLLM's ``GroupCoordinator``.

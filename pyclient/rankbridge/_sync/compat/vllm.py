@@ -19,8 +19,6 @@ from rankbridge._sync.queue import Queue
 from rankbridge._sync.work import Work
 from rankbridge.errors import RankBridgeError
 
-__all__ = ["GroupCoordinator"]
-
 
 class GroupCoordinator(CoordinatorCore):
     """Some groups of a gang, by the names, argument orders and defaults of vLLM's ``GroupCoordinator``.
