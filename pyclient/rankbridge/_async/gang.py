@@ -22,11 +22,9 @@ from rankbridge._plan import (
     group_procedures,
     procedures,
     queue_procedures,
-    rounds,
 )
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
-from rankbridge._plan.compositions import checked_flag
 from rankbridge._plan.events import EventKind, Position, watch
 from rankbridge._plan.gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
 from rankbridge._plan.graph import Graph
@@ -48,7 +46,6 @@ from rankbridge._plan.procedures import anything, finishing, member_calls, membe
 from rankbridge._plan.program import Program
 from rankbridge._plan.program_steps import Named
 from rankbridge._plan.ref import Ref
-from rankbridge._plan.rounds import Round
 from rankbridge._plan.status import Formed, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
 from rankbridge._plan.watched import starts_at
@@ -56,14 +53,12 @@ from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge._transport.aio.renewing import AsyncRenewing
 from rankbridge._transport.shared_memory import SharedMemory
 from rankbridge._transport.targets import Target, resolve
-from rankbridge.errors import GangError, RankBridgeError, UnavailableError
+from rankbridge.errors import RankBridgeError, UnavailableError
 
 if TYPE_CHECKING:
     import torch
 
 T = TypeVar("T")
-
-__all__ = ["AsyncGang", "aconnect"]
 
 
 async def aconnect(
@@ -1402,175 +1397,6 @@ class AsyncGang(AsyncGangFront):
         calls = [watch(self._scope(rank), wanted, start, timeout) for rank, start in starts.items()]
         return await AsyncEvents(self._channels, calls, starts, alone=False)._begin()
 
-    # --- names of vLLM's GroupCoordinator ----------------------------------------------------------------
-
-    @overload
-    async def all_gatherv(
-        self,
-        input_: Sequence[Ref],
-        dim: int = 0,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]: ...
-    @overload
-    async def all_gatherv(
-        self,
-        input_: Sequence[Sequence[Ref]],
-        dim: int = 0,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[list[Ref]]: ...
-
-    async def all_gatherv(
-        self,
-        input_: Sequence[Ref] | Sequence[Sequence[Ref]],
-        dim: int = 0,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Any]:
-        """Gives every member all members' tensors, concatenated: `all_gather`, of one input or of several at once.
-
-        Unlike vLLM's, along every dimension, and on CPU ranks too.
-
-        Args:
-            input_: Refs, one of each member, or a list of such: these are coalesced.
-            dim: Dimension along which to concatenate.
-            sizes: Size of each member's tensors along `dim`, in group order. None: all are alike.
-            **options: See the class.
-
-        Returns:
-            A ref for each member, or for each input a list of these.
-        """
-        if len(input_) and isinstance(input_[0], Ref):
-            return await self._called("all_gather", input_, dim=dim, sizes=sizes, **options)
-        gather = {"dim": dim, "sizes": sizes}
-        return await self._carried_out(
-            compositions.gathering_each(self, input_, gather, dict(options))  # type: ignore[arg-type]
-        )
-
-    async def reduce_scatterv(
-        self,
-        input_: Sequence[Ref],
-        dim: int = -1,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member its part of the sum of all members' tensors: `reduce_scatter`.
-
-        Args:
-            input_: One ref of each member, in group order.
-            dim: Dimension along which to divide.
-            sizes: Size of each member's part along `dim`, in group order. None: equal parts.
-            **options: See the class.
-        """
-        return await self._called("reduce_scatter", input_, dim=dim, sizes=sizes, **options)
-
-    @overload
-    async def dispatch(
-        self,
-        hidden_states: Sequence[Ref],
-        router_logits: Sequence[Ref],
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> tuple[list[Ref], list[Ref]]: ...
-    @overload
-    async def dispatch(
-        self,
-        hidden_states: Sequence[Ref],
-        router_logits: Sequence[Ref],
-        sizes: Sequence[int] | None = None,
-        *,
-        extra_tensors: Sequence[Sequence[Ref]],
-        **options: Unpack[CallOptions],
-    ) -> tuple[list[Ref], list[Ref], list[list[Ref]]]: ...
-
-    async def dispatch(
-        self,
-        hidden_states: Sequence[Ref],
-        router_logits: Sequence[Ref],
-        sizes: Sequence[int] | None = None,
-        *,
-        extra_tensors: Sequence[Sequence[Ref]] = (),
-        **options: Unpack[CallOptions],
-    ) -> Any:
-        """Gives every member all members' tokens, and what goes with them: a coalesced `all_gather` along dimension 0.
-
-        As vLLM's ``dispatch`` with its manager that gathers and scatters.
-
-        Args:
-            hidden_states: One ref of each member: its tokens, a row each.
-            router_logits: One ref of each member: a row for each token.
-            sizes: How many tokens each member has, in group order. None: equally many.
-            extra_tensors: More lists of refs, with a row for each token.
-            **options: See the class.
-
-        Returns:
-            Refs of all tokens and of all logits, for each member; and if there are extra tensors, a list of theirs.
-        """
-        return await self._carried_out(
-            compositions.dispatching(self, hidden_states, router_logits, sizes, extra_tensors, dict(options))
-        )
-
-    async def combine(
-        self,
-        hidden_states: Sequence[Ref],
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member the sum of all members' results for its own tokens: `reduce_scatter` along dimension 0.
-
-        Args:
-            hidden_states: One ref of each member: its results for all tokens, a row each.
-            sizes: How many tokens each member has, in group order. None: equally many.
-            **options: See the class.
-        """
-        return await self._called("reduce_scatter", hidden_states, dim=0, sizes=sizes, **options)
-
-    async def _all_reduce_out_place(self, input_: Sequence[Ref], **options: Unpack[CallOptions]) -> list[Ref]:
-        """Gives every member the sum of all members' tensors in a new one: `all_reduce`."""
-        return await self._called("all_reduce", input_, **options)
-
-    async def _all_gather_out_place(
-        self, input_: Sequence[Ref], dim: int, **options: Unpack[CallOptions]
-    ) -> list[Ref]:
-        """Gives every member all members' tensors, concatenated along `dim`: `all_gather`."""
-        return await self._called("all_gather", input_, dim=dim, **options)
-
-    async def _reduce_scatter_out_place(
-        self, input_: Sequence[Ref], dim: int, **options: Unpack[CallOptions]
-    ) -> list[Ref]:
-        """Gives every member its part, along `dim`, of the sum of all members' tensors: `reduce_scatter`."""
-        return await self._called("reduce_scatter", input_, dim=dim, **options)
-
-    async def destroy(self, group: str | Group, **options: Unpack[MemberOptions]) -> Group:
-        """Ends a group, after the calls queued on it, and gives it as it was: `destroy_group`."""
-        members = await self._members(group)
-        calls = self._on_members(members, ops.destroy_group, group, **options)
-        return of_gang((await self._channels.run_all(calls))[0])
-
-    async def prepare_communication_buffer_for_model(
-        self, description: Sequence[Mapping[str, Any]], *, group: str | Group = "world", device: str = ""
-    ) -> list[dict[str, Ref]]:
-        """Makes on each member a buffer for each dtype of a model, as large as its largest parameter of that.
-
-        vLLM takes the module itself, and prepares what its kernels for experts need.
-
-        Args:
-            description: Of each parameter a map of "name", "shape" and "dtype".
-            group: Whose members get them.
-            device: "cpu", "cuda:0". Empty: each rank's own.
-
-        Returns:
-            For each member, in group order, a ref by the dtype's name, on a tensor of one dimension, all zeros.
-
-        Raises:
-            InvalidArgumentError: A description is not of a parameter. No rank was asked.
-            GangError: A buffer could not be made; those that were are released again.
-        """
-        return await self._carried_out(compositions.preparing_buffers(self, description, group, device))
-
-    # --- names of torchgfn's averages --------------------------------------------------------------------
-
     @overload
     async def average(self, tensors: Sequence[Ref], **options: Unpack[CallOptions]) -> list[Ref]: ...
     @overload
@@ -1589,8 +1415,7 @@ class AsyncGang(AsyncGangFront):
     ) -> list[Ref] | dict[str, list[Ref]] | list[dict[str, Ref]]:
         """Averages tensors over the members of a group, in place: one coalesced `all_reduce` with "avg".
 
-        As torchgfn's ``average_gradients`` and ``average_models``; but it divides by the group's size, where
-        ``average_models`` divides by the world's, and either all tensors are averaged or none.
+        Either all tensors are averaged or none. It divides by the group's size.
 
         Args:
             tensors: Refs, one of each member; or a map of names to such; or a map of names to refs of each member,
@@ -1608,100 +1433,6 @@ class AsyncGang(AsyncGangFront):
             compositions.averaging(self, tensors, dict(options))
         )
         return averaged
-
-    async def average_gradients(
-        self, gradients: Sequence[Mapping[str, Ref]], **options: Unpack[CallOptions]
-    ) -> list[dict[str, Ref]]:
-        """Averages gradients, a map of names to refs of each member: `average` under torchgfn's name."""
-        return await self._carried_out(compositions.averaging(self, gradients, dict(options)))
-
-    async def average_models(
-        self, parameters: Sequence[Mapping[str, Ref]], **options: Unpack[CallOptions]
-    ) -> list[dict[str, Ref]]:
-        """Averages parameters, a map of names to refs of each member: `average` under torchgfn's name."""
-        return await self._carried_out(compositions.averaging(self, parameters, dict(options)))
-
-    # --- names of OLMo-core's utilities ------------------------------------------------------------------
-
-    async def is_distributed(self) -> bool:
-        """Asks whether collectives can be called, as OLMo-core's ``is_distributed``.
-
-        Returns:
-            True: a generation is formed, on every rank. False: none is, it is over, or a rank does not answer.
-        """
-        return await self._carried_out(group_procedures.being_formed(self))
-
-    async def synchronize_value(
-        self, value: object, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
-    ) -> list[Any]:
-        """Gives every member the source's value: `broadcast_object` under OLMo-core's name.
-
-        Unlike there, a float does not become a float32 on the way.
-
-        Args:
-            value: The source's: a number, a tensor by value, or anything else that can be a value.
-            src_rank_in_group: Whose it is.
-            **options: ``CallOptions``.
-        """
-        return await self._called("broadcast_object", value, src_rank_in_group=src_rank_in_group, **options)
-
-    async def synchronize_flag(
-        self, flag: bool, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
-    ) -> list[bool]:
-        """Gives every member the source's flag, as OLMo-core's ``synchronize_flag``.
-
-        Args:
-            flag: The source's.
-            src_rank_in_group: Whose it is, counted in the group; OLMo-core counts in the gang.
-            **options: ``CallOptions``.
-
-        Raises:
-            InvalidArgumentError: It is no bool. No rank was asked.
-        """
-        given = checked_flag(flag)
-        return await self._called("broadcast_object", given, src_rank_in_group=src_rank_in_group, **options)
-
-    def do_n_at_a_time(
-        self, n: int | None = None, *, group: str | Group = "world", timeout: float | None = None
-    ) -> AsyncIterator[Round[AsyncRank]]:
-        """Lets the members of a group take turns, a few at a time, as OLMo-core's ``do_n_at_a_time``.
-
-        Gives one round after the other. Each ends with a barrier of the group when the next one is asked for::
-
-            async for turns in gang.do_n_at_a_time(2):
-                for turn in turns:
-                    with turn as rank:
-                        await rank.put(...)
-
-        What fails inside ``with turn`` leaves the other turns as they are, and is raised after the last round. An
-        exception anywhere else ends the rounds; no rank waits for any other then.
-
-        Args:
-            n: How many ranks have their turn at once, at most. None: one on each host.
-            group: Whose members.
-            timeout: Longest time of each barrier, in seconds. None: the gang's default.
-
-        Raises:
-            InvalidArgumentError: `n` is less than one, at once. No rank was asked.
-            GangError: At the first round: a rank could not be asked. After a round: the barrier failed.
-                After the last: some turns failed, with errors of this package.
-            Exception: After the last round: what failed in a turn, if it was anything else.
-        """
-        return self._rounds(rounds.checked_number(n), group, timeout)
-
-    async def _rounds(
-        self, n: int | None, group: str | Group, timeout: float | None
-    ) -> AsyncIterator[Round[AsyncRank]]:
-        planned = await self._carried_out(rounds.taking_turns(self, n, group, self.__getitem__))
-        for each in planned:
-            yield each
-            try:
-                await self._called("barrier", group=group, timeout=timeout)
-            except GangError as error:
-                rounds.note(error, planned)
-                raise
-        if (failure := rounds.told(planned)) is not None:
-            raise failure
 
     # --- inside --------------------------------------------------------------------------------------------
 

@@ -39,8 +39,6 @@ from rankbridge.errors import RankBridgeError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["AsyncRank"]
-
 
 class AsyncRank(AsyncRankFront):
     """One rank of a gang: ``gang[2]``.

@@ -18,8 +18,6 @@ from rankbridge.v1.operation_service_pb2 import Operation
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
 
-__all__ = ["MARGIN", "Call", "Reader", "Shape", "SideBySide", "Together", "Transfer"]
-
 MARGIN = 2.0
 """Seconds that the RPC's deadline leaves the rank beyond the call's timeout, so that the rank's own
 verdict arrives first."""

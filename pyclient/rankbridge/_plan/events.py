@@ -15,21 +15,6 @@ from rankbridge._plan.status import group_from_wire
 from rankbridge.errors import InvalidArgumentError, ProtocolError, RankBridgeError
 from rankbridge.v1 import event_pb2, rank_service_pb2
 
-__all__ = [
-    "Event",
-    "EventKind",
-    "FormedEvent",
-    "MismatchEvent",
-    "OverEvent",
-    "PeerMissingEvent",
-    "Position",
-    "StragglerEvent",
-    "UnknownEvent",
-    "WatchEnded",
-    "Watching",
-    "watch",
-]
-
 EventKind = Literal["formed", "over", "mismatch", "peer_missing", "straggler"]
 """What kinds of events there are."""
 

@@ -10,8 +10,6 @@ from rankbridge import errors
 from rankbridge.errors import ErrorCode, RankBridgeError, RankDetail
 from rankbridge.v1 import error_pb2
 
-__all__ = ["error_from_rpc", "error_from_wire"]
-
 _CLASSES: dict[str, type[RankBridgeError]] = {
     cls.code: cls
     for cls in vars(errors).values()

@@ -11,11 +11,11 @@ from typing import Any, Generic, TypeVar, get_args
 
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call, Together
+from rankbridge._plan.groups import Group
 from rankbridge._plan.inits import Init
 from rankbridge._plan.leases import renewal_period
 from rankbridge._plan.operations import Calls, Scope, group_name
 from rankbridge._plan.ref import Ref
-from rankbridge._plan.status import Group
 from rankbridge.errors import (
     GangError,
     InvalidArgumentError,
@@ -27,18 +27,6 @@ from rankbridge.errors import (
 
 T = TypeVar("T")
 RankT = TypeVar("RankT")
-
-__all__ = [
-    "CLOSE_TIMEOUT",
-    "LEASE",
-    "GangCore",
-    "all_values",
-    "merge_groups",
-    "new_id",
-    "of_gang",
-    "refused_submit",
-    "with_id",
-]
 
 LEASE = 30.0
 """How long the ranks keep a session whose controller is silent, in seconds, if `lease` is not given."""

@@ -29,20 +29,6 @@ from rankbridge.errors import (
 GroupLike = Group | tuple[str, Iterable[int]]
 """A group to make: its description, or its name and ranks."""
 
-__all__ = [
-    "GroupLike",
-    "being_formed",
-    "describing",
-    "ending",
-    "finding_mesh",
-    "hosting",
-    "making",
-    "making_layout",
-    "making_mesh",
-    "place_of",
-    "planned",
-]
-
 
 def planned(
     gang: GangCore[Any],

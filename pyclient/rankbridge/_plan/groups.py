@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from rankbridge.errors import InvalidArgumentError, RankOutOfRangeError
 
-__all__ = ["Group", "Member", "Place", "by_host", "listed"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:

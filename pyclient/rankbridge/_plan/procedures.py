@@ -25,21 +25,6 @@ Procedure = Generator[Sequence[Call[Any]], list[Outcome[Any]], T]
 Finish = Callable[[list[Any]], list[Any] | None]
 """Makes a result of what every member gave, in group order."""
 
-__all__ = [
-    "Finish",
-    "Procedure",
-    "anything",
-    "broadcasting_tensor_dict",
-    "calling",
-    "coalescing",
-    "finishing",
-    "member_calls",
-    "members_for",
-    "members_of",
-    "replaying",
-    "running",
-]
-
 
 def calling(gang: GangCore[Any], operation: str, given: Any, options: dict[str, Any]) -> Procedure[list[Any]]:
     """Calls an operation on every member of its group, and gives their results in group order."""

@@ -11,8 +11,6 @@ from rankbridge._plan.program_steps import Named, Step, Steps
 from rankbridge._plan.ref import Ref
 from rankbridge.errors import InvalidArgumentError
 
-__all__ = ["Program", "Taken"]
-
 Taken: TypeAlias = "Sequence[Ref] | Ref | Named"
 """What a step takes: one ref of each member, in group order, in a gang's program; one ref in a rank's; or what an
 earlier step gives."""

@@ -21,16 +21,6 @@ from rankbridge.errors import (
     gang_error,
 )
 
-__all__ = [
-    "broadcasting",
-    "dequeuing",
-    "finding",
-    "making",
-    "making_for_one_reader",
-    "queue_name",
-    "shutting_down",
-]
-
 
 def queue_name(name: str | None) -> str:
     """Gives the name of a queue: the one given, else one that nothing else has."""

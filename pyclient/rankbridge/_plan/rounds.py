@@ -15,8 +15,6 @@ from rankbridge.errors import InvalidArgumentError, Outcome, RankBridgeError, ga
 
 RankT = TypeVar("RankT")
 
-__all__ = ["Round", "Turn", "checked_number", "note", "rounds_of", "rounds_on_hosts", "taking_turns", "told"]
-
 
 class Turn(Generic[RankT]):
     """One rank's turn: ``with turn as rank: ...``.
@@ -30,7 +28,7 @@ class Turn(Generic[RankT]):
     """
 
     def __init__(self, rank: RankT, rank_in_group: int) -> None:
-        """Made by ``Gang.do_n_at_a_time``."""
+        """Made by ``do_n_at_a_time``."""
         self.rank = rank
         self.rank_in_group = rank_in_group
         self.error: Exception | None = None

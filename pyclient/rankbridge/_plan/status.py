@@ -18,21 +18,6 @@ from rankbridge.v1 import (
     rank_service_pb2,
 )
 
-__all__ = [
-    "Abilities",
-    "Formed",
-    "Group",
-    "OperationState",
-    "OperationStatus",
-    "RankStatus",
-    "SessionUsage",
-    "formed_from_wire",
-    "group_from_wire",
-    "operation_state",
-    "status_from_wire",
-]
-
-
 OperationState = Literal["queued", "admission", "data", "done", "unspecified"]
 """How far an operation is on one rank."""
 

@@ -15,14 +15,12 @@ from rankbridge._plan import queue_procedures as queue_procedures
 from rankbridge._plan.calls import Call
 from rankbridge._plan.gang_core import GangCore, all_values, new_id, with_id
 from rankbridge._plan.groups import Group, Member, listed
-from rankbridge._plan.procedures import Procedure, calling
+from rankbridge._plan.procedures import Procedure, calling, coalescing
 from rankbridge._plan.queue import MadeQueue
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import RankStatus
 from rankbridge._plan.together import at_once, together
 from rankbridge.errors import InvalidArgumentError, Outcome, RankBridgeError, RankOutOfRangeError
-
-__all__ = ["Caller", "Coordinated", "CoordinatorCore", "check_own", "checked_groups", "forming"]
 
 ByRank = Sequence[Any]
 """One for each rank of the gang, at its place; None for who is in none of the groups."""
@@ -121,9 +119,7 @@ class Coordinated:
         def procedure(group: Group, lists: list[Any]) -> Procedure[list[Any]]:
             gather = {"dim": dim, **picked(group)}
             inputs = _columns("all_gatherv", group, lists)
-            gathered = yield from compositions.gathering_each(
-                self._gang, inputs, gather, {**options, "group": group}
-            )
+            gathered = yield from self._gathered(inputs, gather, {**options, "group": group})
             return [list(each) for each in zip(*gathered, strict=True)]
 
         return self._unless_alone("all_gatherv", input_, procedure)
@@ -149,12 +145,9 @@ class Coordinated:
 
         def procedure(group: Group, tuples: list[Any]) -> Procedure[list[Any]]:
             lists = [[hidden, logits, *(extra[0] if extra else ())] for hidden, logits, *extra in tuples]
-            gathered = yield from compositions.gathering_each(
-                self._gang,
-                _columns("dispatch", group, lists),
-                {"dim": 0, **picked(group)},
-                {**options, "group": group},
-            )
+            gather = {"dim": 0, **picked(group)}
+            inputs = _columns("dispatch", group, lists)
+            gathered = yield from self._gathered(inputs, gather, {**options, "group": group})
             return [
                 (hidden, logits, *([extra] if extra else []))
                 for hidden, logits, *extra in zip(*gathered, strict=True)
@@ -337,6 +330,11 @@ class Coordinated:
         yield from group_procedures.ending(self._gang, self.groups, timeout=timeout)
 
     # --- inside --------------------------------------------------------------------------------------------
+
+    def _gathered(
+        self, inputs: Sequence[Sequence[Ref]], gather: dict[str, Any], options: dict[str, Any]
+    ) -> Procedure[list[Any]]:
+        return coalescing(self._gang, [("all_gather", refs, gather) for refs in inputs], options)
 
     def _unless_alone(
         self,

@@ -40,8 +40,6 @@ from rankbridge.errors import RankBridgeError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Rank"]
-
 
 class Rank(RankFront):
     """One rank of a gang: ``gang[2]``.

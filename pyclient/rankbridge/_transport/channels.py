@@ -15,8 +15,6 @@ from rankbridge._transport.shared_memory import SharedMemory
 from rankbridge._transport.streams import RankStream, Streams
 from rankbridge._transport.targets import CHANNEL_OPTIONS
 
-__all__ = ["ChannelsCore"]
-
 
 class ChannelsCore(ABC):
     """One channel to each rank, and one stream.

@@ -12,17 +12,6 @@ from rankbridge.v1 import gang_service_pb2 as gang_pb
 
 T = TypeVar("T")
 
-__all__ = [
-    "EXECUTE",
-    "MAX_MESSAGE_BYTES",
-    "StreamLost",
-    "StreamOver",
-    "requesting",
-    "result_of",
-    "unasked",
-    "withdrawing",
-]
-
 EXECUTE = path_of("GangService/Execute")
 
 MAX_MESSAGE_BYTES = 256 << 20

@@ -14,8 +14,6 @@ from typing import Generic, Protocol, TypeVar
 from rankbridge._transport.framing import MAX_MESSAGE_BYTES, StreamLost
 from rankbridge._transport.targets import socket_path
 
-__all__ = ["LENGTH", "LocalStreams", "dial", "framed", "length_of"]
-
 LENGTH = 4
 """Bytes before a message that tell its own."""
 _SUFFIX = ".stream"

@@ -19,8 +19,6 @@ from rankbridge.v1 import gang_service_pb2 as gang_pb
 
 T = TypeVar("T")
 
-__all__ = ["PendingCore", "given", "meaning"]
-
 _REFUSED = "execute"
 """The operation of the error with which a rank refuses a stream."""
 

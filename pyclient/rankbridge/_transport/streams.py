@@ -13,8 +13,6 @@ from google.protobuf.message import DecodeError
 from rankbridge._transport.framing import StreamLost, unasked, withdrawing
 from rankbridge.v1 import gang_service_pb2 as gang_pb
 
-__all__ = ["Awaiting", "RankStream", "Streams"]
-
 _MOST_UNDER_WAY = 192
 """Requests of one stream, and some more if threads send at once. A rank that has 256 reads no further."""
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.unit.client.declared import SCOPE, answer, asked, calls_of, of_members, ref, refs
+from tests.unit.client.fronts import compat
 
 import rankbridge
 from rankbridge import InvalidArgumentError, from_value
@@ -118,7 +119,7 @@ def test_a_gang_refuses_a_list_that_is_none_before_any_rank_is_asked(gang: Any, 
         with pytest.raises(InvalidArgumentError, match="takes a list"):
             call("abc")
     with pytest.raises(InvalidArgumentError, match="a flag is a bool"):
-        gang.synchronize_flag(1)
+        compat(gang, "olmo").synchronize_flag(1)
     assert all(not sidecar.requests.get("BroadcastObject") for sidecar in sidecars.sidecars)
 
 

@@ -18,8 +18,6 @@ from rankbridge._plan.ref import Ref
 from rankbridge._plan.vllm import Coordinated, CoordinatorCore
 from rankbridge.errors import RankBridgeError
 
-__all__ = ["AsyncGroupCoordinator"]
-
 
 class AsyncGroupCoordinator(CoordinatorCore):
     """Some groups of a gang, by the names, argument orders and defaults of vLLM's ``GroupCoordinator``.
@@ -226,7 +224,21 @@ class AsyncGroupCoordinator(CoordinatorCore):
     async def prepare_communication_buffer_for_model(
         self, model: Sequence[Mapping[str, Any]], *, device: str = ""
     ) -> list[Any]:
-        """Makes buffers on each member, as ``AsyncGang.prepare_communication_buffer_for_model``."""
+        """Makes on each member a buffer for each dtype of a model, as large as its largest parameter of that dtype.
+
+        vLLM takes the module itself, and prepares what its kernels for experts need.
+
+        Args:
+            model: Of each parameter a map of "name", "shape" and "dtype".
+            device: "cpu", "cuda:0". Empty: each rank's own.
+
+        Returns:
+            By rank a map from the dtype's name to a ref, on a tensor of one dimension, all zeros.
+
+        Raises:
+            InvalidArgumentError: A description is not of a parameter. No rank was asked.
+            GangError: A buffer could not be made; those of its group are released again.
+        """
         return await self._gang._carried_out(self._procedures.buffers(model, device))
 
     # --- values --------------------------------------------------------------------------------------------

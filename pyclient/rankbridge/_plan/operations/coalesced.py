@@ -22,8 +22,6 @@ from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
 
-__all__ = ["Collective", "coalesce", "parts_of", "write_part"]
-
 Collective: TypeAlias = "tuple[str] | tuple[str, Any] | tuple[str, Any, Mapping[str, Any]]"
 """A collective that is one of several: its name, what its method is given (refs or a ref), its options."""
 

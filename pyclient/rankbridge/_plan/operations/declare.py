@@ -11,7 +11,7 @@ from google.protobuf.message import Message
 
 from rankbridge._plan.calls import MARGIN, Call
 from rankbridge._plan.failures import error_from_wire
-from rankbridge._plan.status import Group
+from rankbridge._plan.groups import Group
 from rankbridge.errors import InvalidArgumentError, ProtocolError, RankOutOfRangeError
 from rankbridge.v1 import call_pb2
 from rankbridge.v1.operation_service_pb2 import Operation

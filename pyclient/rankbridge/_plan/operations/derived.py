@@ -29,8 +29,6 @@ from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import collective_service_pb2, object_service_pb2, point_to_point_service_pb2
 from rankbridge.v1 import options_pb2 as pb
 
-__all__ = ["GatherLayout", "ReduceOp"]
-
 ReduceOp = Literal["sum", "product", "min", "max", "avg", "band", "bor", "bxor"]
 """How elements are combined."""
 

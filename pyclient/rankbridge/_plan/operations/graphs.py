@@ -7,6 +7,7 @@ from typing import Any, Unpack
 
 from rankbridge._plan.calls import Call
 from rankbridge._plan.graph import Graph, graph_from_wire
+from rankbridge._plan.groups import Group
 from rankbridge._plan.operations.declare import (
     CallOptions,
     Scope,
@@ -16,13 +17,10 @@ from rankbridge._plan.operations.declare import (
     outcome_of,
     plain_call,
 )
-from rankbridge._plan.status import Group
 from rankbridge._plan.values import from_value
 from rankbridge.errors import ProtocolError
 from rankbridge.v1 import graph_service_pb2 as pb
 from rankbridge.v1 import value_pb2
-
-__all__ = ["begin_capture", "end_capture", "graph_name", "release_graph", "replay"]
 
 
 @operation

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Unpack
 
 from rankbridge._plan.calls import Call
+from rankbridge._plan.groups import Group
 from rankbridge._plan.operations.declare import (
     CallOptions,
     MemberOptions,
@@ -17,10 +18,8 @@ from rankbridge._plan.operations.declare import (
     outcome_of,
     plain_call,
 )
-from rankbridge._plan.status import Group, group_from_wire
+from rankbridge._plan.status import group_from_wire
 from rankbridge.v1 import group_service_pb2
-
-__all__ = ["describe_group", "destroy_group", "groups", "new_group"]
 
 
 @operation

@@ -11,8 +11,6 @@ from rankbridge._plan.operations.declare import Scope
 from rankbridge._plan.ref import Ref
 from rankbridge.errors import InvalidArgumentError
 
-__all__ = ["checked_list", "checked_number", "checked_tensor_dict", "refs_in", "session_of"]
-
 
 def checked_list(operation: str, values: object) -> list[object]:
     """Gives values as a list.

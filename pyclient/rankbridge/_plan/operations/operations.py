@@ -28,8 +28,6 @@ from rankbridge._plan.values import from_value
 from rankbridge.errors import InvalidArgumentError, RankBridgeError
 from rankbridge.v1 import operation_service_pb2 as operation_pb
 
-__all__ = ["await_operation", "cancel", "ping", "poll", "submit", "submitting"]
-
 
 def submitting(operation: str) -> Callable[..., Call[str]]:
     """Makes the declaration of submitting an operation out of its own: the same arguments, the same request.

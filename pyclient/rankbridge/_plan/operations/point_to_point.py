@@ -10,8 +10,6 @@ from rankbridge._plan.ref import Ref, spec_to_wire
 from rankbridge._plan.tensor import checked_shape
 from rankbridge.errors import InvalidArgumentError
 
-__all__ = ["Expected", "fields_of_expected"]
-
 Expected: TypeAlias = "Ref | tuple[object, Iterable[int] | int]"
 """What a receive expects: a ref that takes what comes, or dtype and shape."""
 

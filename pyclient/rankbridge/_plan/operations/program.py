@@ -24,8 +24,6 @@ from rankbridge._plan.ref import Ref
 from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import operation_service_pb2 as operation_pb
 
-__all__ = ["check_step", "checked_program", "parts_of_members", "run_program"]
-
 _ANYWHERE = Scope(rank=0, session_id="", timeout=1.0)
 
 

@@ -22,8 +22,6 @@ from rankbridge._plan.values import to_value
 from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import queue_service_pb2 as pb
 
-__all__ = ["dequeue", "enqueue", "new_queue", "queues", "shut_down_queue"]
-
 
 @operation
 def new_queue(

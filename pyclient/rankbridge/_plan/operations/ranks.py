@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rankbridge._plan.calls import MARGIN, Call
+from rankbridge._plan.groups import Group
 from rankbridge._plan.operations.declare import (
     Scope,
     checked_rank,
@@ -14,10 +15,8 @@ from rankbridge._plan.operations.declare import (
     plain_call,
     timeout_of,
 )
-from rankbridge._plan.status import Formed, Group, RankStatus, formed_from_wire, status_from_wire
+from rankbridge._plan.status import Formed, RankStatus, formed_from_wire, status_from_wire
 from rankbridge.v1 import gang_service_pb2, rank_service_pb2
-
-__all__ = ["form", "status"]
 
 
 @operation

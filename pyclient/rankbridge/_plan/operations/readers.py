@@ -13,13 +13,6 @@ from rankbridge._plan.values import from_value
 from rankbridge.errors import ProtocolError
 from rankbridge.v1 import options_pb2, value_pb2
 
-__all__ = [
-    "READERS",
-    "none_reader",
-    "one_of_each",
-    "value_reader",
-]
-
 
 def none_reader(response: type[Message]) -> Callable[[bytes], None]:
     """Makes the reader of a response that gives none."""

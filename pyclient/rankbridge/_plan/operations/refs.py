@@ -25,20 +25,6 @@ from rankbridge._plan.tensor import Tensor, TensorLike, as_tensor, checked_shape
 from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import ref_service_pb2 as ref_pb
 
-__all__ = [
-    "Form",
-    "RefPage",
-    "close_session",
-    "create",
-    "describe",
-    "get",
-    "list_refs",
-    "open_session",
-    "put",
-    "release",
-    "renew_session",
-]
-
 Form = Literal["numpy", "torch", "tensor"]
 """What a fetched tensor is handed out as."""
 

@@ -18,8 +18,6 @@ from rankbridge.v1 import tensor_pb2
 
 T = TypeVar("T")
 
-__all__ = ["close_memory", "open_memory", "shared_get", "shared_put"]
-
 
 def shared_put(scope: Scope, header: ref_pb.PutTensorHeader, tensor: Tensor) -> Transfer[Ref]:
     """Brings a tensor to the rank."""

@@ -9,8 +9,6 @@ from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import options_pb2 as options_pb
 from rankbridge.v1.operation_service_pb2 import Operation
 
-__all__ = ["FirstArgument", "given", "shares"]
-
 
 class FirstArgument(enum.Enum):
     """What a gang's method of an operation is given first, and who gets what of it."""

@@ -19,8 +19,6 @@ from rankbridge._sync.queue import Queue
 from rankbridge._sync.work import Work
 from rankbridge.errors import RankBridgeError
 
-__all__ = ["GroupCoordinator"]
-
 
 class GroupCoordinator(CoordinatorCore):
     """Some groups of a gang, by the names, argument orders and defaults of vLLM's ``GroupCoordinator``.
@@ -223,7 +221,21 @@ class GroupCoordinator(CoordinatorCore):
     def prepare_communication_buffer_for_model(
         self, model: Sequence[Mapping[str, Any]], *, device: str = ""
     ) -> list[Any]:
-        """Makes buffers on each member, as ``Gang.prepare_communication_buffer_for_model``."""
+        """Makes on each member a buffer for each dtype of a model, as large as its largest parameter of that dtype.
+
+        vLLM takes the module itself, and prepares what its kernels for experts need.
+
+        Args:
+            model: Of each parameter a map of "name", "shape" and "dtype".
+            device: "cpu", "cuda:0". Empty: each rank's own.
+
+        Returns:
+            By rank a map from the dtype's name to a ref, on a tensor of one dimension, all zeros.
+
+        Raises:
+            InvalidArgumentError: A description is not of a parameter. No rank was asked.
+            GangError: A buffer could not be made; those of its group are released again.
+        """
         return self._gang._carried_out(self._procedures.buffers(model, device))
 
     # --- values --------------------------------------------------------------------------------------------

@@ -24,8 +24,6 @@ from rankbridge.errors import Outcome
 
 T = TypeVar("T")
 
-__all__ = ["AsyncChannels"]
-
 
 class AsyncChannels(ChannelsCore):
     """One channel to each rank, and one stream. Made and used in one event loop.

@@ -10,8 +10,6 @@ from rankbridge._transport.framing import StreamLost, StreamOver
 from rankbridge._transport.local import LENGTH, framed, length_of
 from rankbridge._transport.streams import Awaiting, RankStream
 
-__all__ = ["AsyncLocalStream"]
-
 _CHUNK_BYTES = 64 * 1024
 
 

@@ -25,8 +25,6 @@ from rankbridge.errors import Outcome
 
 T = TypeVar("T")
 
-__all__ = ["Channels"]
-
 
 class Channels(ChannelsCore):
     """One channel to each rank, and one stream.

@@ -18,8 +18,6 @@ from rankbridge._transport.threads.uninterrupted import begin_thread
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["LocalStream"]
-
 _BUFFER_BYTES = 64 * 1024
 _NOT_WAITING = (socket.MSG_DONTWAIT,)
 
