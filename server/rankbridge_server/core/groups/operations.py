@@ -125,7 +125,7 @@ class _NewGroupPlan:
         if self._joining is not None:
             self._joining.abandon()
         if self._linked:
-            self._site.groups.unlink(self._description.name)
+            self._site.groups.links.remove_group(self._description.name)
         if self._coordinator is not None:
             self._coordinator.close()
 
@@ -143,7 +143,7 @@ class _NewGroupPlan:
         makers = self._site.group.description.ranks
         addresses = [entry.payloads[makers.index(rank)].removeprefix(_ADDRESS) for rank in ranks]
         try:
-            self._site.groups.link(name, ranks, entry.timeout)
+            self._site.groups.links.add_group(name, ranks, entry.timeout)
             self._linked = True
             self._coordinator = self._joining.connect(addresses, entry.timeout)
         except (BridgeError, OSError) as error:

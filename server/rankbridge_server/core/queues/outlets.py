@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +26,7 @@ class WrittenValue:
     value_file: ValueFile | None
 
 
-class Outlet(ABC):
+class _Outlet:
     """The way to one reader. Of the writer's thread. `reader`: its rank in the group."""
 
     def __init__(self, reader: int) -> None:
@@ -37,29 +36,8 @@ class Outlet(ABC):
         self.gone = False
         """Nothing reaches the reader any more."""
 
-    @property
-    @abstractmethod
-    def unread(self) -> int:
-        """Values that it was given and has not read."""
 
-    @abstractmethod
-    def give(self, written: WrittenValue) -> None:
-        """Give it a value."""
-
-    @abstractmethod
-    def end(self) -> None:
-        """There are no more values."""
-
-    @abstractmethod
-    def advance(self) -> None:
-        """Do what can be done."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Releases everything."""
-
-
-class NearOutlet(Outlet):
+class NearOutlet(_Outlet):
     """To a reader on this host: notes on a line."""
 
     def __init__(self, reader: int, connection: Connection) -> None:
@@ -140,7 +118,7 @@ def _release(value_file: ValueFile | None) -> None:
         value_file.release()
 
 
-class FarOutlet(Outlet):
+class FarOutlet(_Outlet):
     """To a reader on another host: each value is posted, and moved when the reader comes for it.
 
     `call_soon` queues an action for the writer's thread. Beside the values, one post waits for the reader's farewell.
@@ -190,6 +168,9 @@ class FarOutlet(Outlet):
                 task.cancel("the queue has ended")
 
     def _post(self, transfer: Transfer, answered: Callable[[Task], None]) -> Task | None:
+        def answered_soon(done: Task) -> None:
+            self._call_soon(lambda: answered(done))
+
         task = self._posts.task()
         try:
             self._posts.begin(transfer, task)
@@ -197,7 +178,7 @@ class FarOutlet(Outlet):
             # The generation is over, and this queue will be in a moment.
             self.gone = True
             return None
-        task.then(lambda done: _ignore(self._call_soon(lambda: answered(done))))
+        task.then(answered_soon)
         return task
 
     def _read(self, task: Task) -> None:
@@ -223,5 +204,5 @@ class FarOutlet(Outlet):
         return False
 
 
-def _ignore(_: bool) -> None:
-    """Ignores that the writer's thread has ended."""
+Outlet = NearOutlet | FarOutlet
+"""Gives its reader values, and then their end; `advance` does what can be done."""
