@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
 
-from .errors import BridgeError, ErrorCode, Failure
+from .errors import Failure, exhausted
 from .groups.group import GroupView
 
 KEPT = 1024
@@ -116,12 +116,8 @@ class EventLog:
         """
         with self._changed:
             if self._watches >= MAX_WATCHES:
-                raise BridgeError.of(
-                    ErrorCode.RESOURCE_EXHAUSTED,
-                    "too many watchers of this rank",
-                    expected=f"at most {MAX_WATCHES}",
-                    got=str(self._watches + 1),
-                )
+                got = str(self._watches + 1)
+                raise exhausted("too many watchers of this rank", most=str(MAX_WATCHES), got=got)
             self._watches += 1
             if after is None:
                 after = self._last

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..coordinator import Coordinator, GroupDescription, Joining
-from ..errors import BridgeError, ErrorCode, Phase, RankDetail, failed_ranks, invalid
+from ..errors import BridgeError, ErrorCode, Phase, RankDetail, check_rank, failed_ranks, invalid
 from ..operations.operation import Entry, Plan, Site
 from ..refs.refs import MAX_ID_BYTES
 from .group import WORLD, Group, GroupView, Membership, close_groups
@@ -40,13 +40,7 @@ def check_description(description: GroupDescription, world_size: int) -> None:
     if len(set(ranks)) != len(ranks):
         raise invalid(f"group {name!r} names a rank twice", expected="each rank once", got=str(list(ranks)))
     for rank in ranks:
-        if not 0 <= rank < world_size:
-            raise BridgeError.of(
-                ErrorCode.RANK_OUT_OF_RANGE,
-                f"group {name!r} names a rank outside the gang",
-                expected=f"0 to {world_size - 1}",
-                got=str(rank),
-            )
+        check_rank(f"group {name!r} names a rank outside the gang", rank, world_size)
 
 
 def plan_new_group(site: Site, args: NewGroup) -> Plan:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from ..admission.matching import Post
 from ..coordinator import Backend, Coordinator
-from ..errors import BridgeError, ErrorCode, invalid
+from ..errors import BridgeError, ErrorCode, check_rank, invalid
 from ..groups.group import Group, Membership
 from ..refs.refs import Cell, Ref, Refill, Slot
 from ..refs.tensors import TensorSpec
@@ -151,13 +151,7 @@ class Site:
 
     def member(self, name: str, rank_in_group: int) -> int:
         """`rank_in_group` if the group has it, else RANK_OUT_OF_RANGE with the argument's name."""
-        if not 0 <= rank_in_group < self.size:
-            raise BridgeError.of(
-                ErrorCode.RANK_OUT_OF_RANGE,
-                f"{name} is not in the group",
-                expected=f"0 to {self.size - 1}",
-                got=str(rank_in_group),
-            )
+        check_rank(f"{name} is not in the group", rank_in_group, self.size)
         return rank_in_group
 
 

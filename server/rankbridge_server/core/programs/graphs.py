@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import BridgeError, ErrorCode, invalid
+from ..errors import BridgeError, ErrorCode, exhausted, invalid
 from ..operations.operation import Operation
 from ..operations.outcome import Outcome
 from ..refs.refs import MAX_ID_BYTES, Ref
@@ -62,12 +62,8 @@ class GraphStore:
                 raise BridgeError.of(ErrorCode.UNKNOWN_GRAPH, what)
             name, steps = recording
             if len(steps) > MAX_STEPS:
-                raise BridgeError.of(
-                    ErrorCode.RESOURCE_EXHAUSTED,
-                    f"graph {name!r} is too long, and was not kept",
-                    expected=f"at most {MAX_STEPS} collectives",
-                    got="more",
-                )
+                message = f"graph {name!r} is too long, and was not kept"
+                raise exhausted(message, most=f"{MAX_STEPS} collectives", got="more")
             graph = Graph(name, group, tuple(steps))
             self._graphs[(session_id, name)] = graph
         return graph

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from io import BytesIO
 
-from ..errors import BridgeError, ErrorCode, Phase, failed_ranks, invalid
+from ..errors import BridgeError, ErrorCode, Phase, exhausted, failed_ranks, invalid
 from ..operations.operation import Entry, Plan, Site
 from ..operations.outcome import Outcome
 from .cells import ProgramCells
@@ -123,12 +123,10 @@ class ProgramPlan:
         whole = b"".join(_LENGTH.pack(len(it)) + it for it in payloads) if any(payloads) else b""
         most = MAX_PAYLOADS // self._site.size
         if len(whole) > most and self._results is not None:
-            raise BridgeError.of(
-                ErrorCode.RESOURCE_EXHAUSTED,
-                "the members have to exchange too many sizes and shapes: divide the program into several",
-                expected=f"at most {most} bytes",
-                got=str(len(whole)),
+            message = (
+                "the members have to exchange too many sizes and shapes: divide the program into several"
             )
+            raise exhausted(message, most=f"{most} bytes", got=str(len(whole)))
         return whole
 
     def _share(self, entry: Entry) -> None:

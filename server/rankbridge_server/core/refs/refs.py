@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 
-from ..errors import BridgeError, ErrorCode, invalid
+from ..errors import BridgeError, ErrorCode, exhausted, invalid
 from ..limits import Limits
 from .tensors import TensorSpec
 
@@ -308,9 +308,5 @@ def _number(ref_id: str) -> int:
 
 def _check_limit(what: str, limit: int, held: int, more: int, spec: TensorSpec) -> None:
     if limit and held + more > limit:
-        raise BridgeError.of(
-            ErrorCode.RESOURCE_EXHAUSTED,
-            f"no room for {spec}: too many {what}",
-            expected=f"at most {limit} {what}",
-            got=f"{held} held and {more} more",
-        )
+        got = f"{held} held and {more} more"
+        raise exhausted(f"no room for {spec}: too many {what}", most=f"{limit} {what}", got=got)

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from ..errors import BridgeError, ErrorCode, invalid
+from ..errors import BridgeError, ErrorCode, exhausted, invalid
 from .directory import SharedDirectory, SharedFile
 
 MAX_SEGMENTS = 256
@@ -291,9 +291,5 @@ class Segments:
 
 
 def _exhausted(what: str, limit: int, held: int, more: int) -> BridgeError:
-    return BridgeError.of(
-        ErrorCode.RESOURCE_EXHAUSTED,
-        f"too many {what} on this rank",
-        expected=f"at most {limit} {what}",
-        got=f"{held} held and {more} more",
-    )
+    got = f"{held} held and {more} more"
+    return exhausted(f"too many {what} on this rank", most=f"{limit} {what}", got=got)
