@@ -171,9 +171,16 @@ def invalid(message: str, *, expected: str = "", got: str = "") -> BridgeError:
     return BridgeError.of(ErrorCode.INVALID_ARGUMENT, message, expected=expected, got=got)
 
 
-def exhausted(message: str, *, most: object, got: object) -> BridgeError:
-    """The error for a limit that a call would exceed."""
-    return BridgeError.of(ErrorCode.RESOURCE_EXHAUSTED, message, expected=f"at most {most}", got=str(got))
+def exhausted(message: str, *, most: str, got: str) -> BridgeError:
+    """The error for more than this rank takes. `most`: what it takes, with its unit: "4096 bytes"."""
+    return BridgeError.of(ErrorCode.RESOURCE_EXHAUSTED, message, expected=f"at most {most}", got=got)
+
+
+def check_rank(message: str, rank: int, size: int) -> None:
+    """Raises RANK_OUT_OF_RANGE with `message` for a rank that a group or gang of `size` does not have."""
+    if not 0 <= rank < size:
+        expected = f"0 to {size - 1}"
+        raise BridgeError.of(ErrorCode.RANK_OUT_OF_RANGE, message, expected=expected, got=str(rank))
 
 
 def failed_ranks(ranks: Sequence[int], troubles: Sequence[str]) -> tuple[RankDetail, ...]:

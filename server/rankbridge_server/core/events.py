@@ -116,11 +116,8 @@ class EventLog:
         """
         with self._changed:
             if self._watches >= MAX_WATCHES:
-                raise exhausted(
-                    "too many watchers of this rank",
-                    most=MAX_WATCHES,
-                    got=str(self._watches + 1),
-                )
+                got = str(self._watches + 1)
+                raise exhausted("too many watchers of this rank", most=str(MAX_WATCHES), got=got)
             self._watches += 1
             if after is None:
                 after = self._last

@@ -17,29 +17,16 @@ from .groups.group import Group, GroupView, Membership, close_groups
 from .links import Ended, Links
 from .operations.operation import Entry, LocalPlan, Meeting, Plan, Transfer
 from .queues.view import QueueView
-from .task import VERDICT_GRACE, Task, cancelled
+from .task import VERDICT_GRACE, Task, cancelled, failure_of
 
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """An operation on its group's lane."""
+    """An operation of a group: on its lane, or posted to its leader."""
 
     group: Group
     membership: Membership
     operation: str
-    plan: Plan
-    task: Task
-
-
-@dataclass(frozen=True, slots=True)
-class _PostedTransfer:
-    """A point-to-point operation that was posted to the leader."""
-
-    group: Group
-    membership: Membership
-    operation: str
-    transfer: Transfer
-    post: Post
     task: Task
 
 
@@ -139,18 +126,10 @@ class Generation:
         ended = BridgeError.of(ErrorCode.ABORTED, f"group {name!r} has ended")
         close_groups([group], ended, patience=self._data_timeout)
 
-    def link(self, name: str, ranks: Sequence[int], timeout: float) -> None:
-        """Makes the control links of a group that is being formed."""
-        self._links.add_group(name, ranks, timeout)
-
     @property
     def links(self) -> Links:
         """The generation's control links."""
         return self._links
-
-    def unlink(self, name: str) -> None:
-        """Removes the control links of a group."""
-        self._links.remove_group(name)
 
     def start(
         self,
@@ -162,7 +141,7 @@ class Generation:
         first: bool = False,
     ) -> None:
         """Queues an operation on its group's lane, as `Lane.add` does. Raises the error of an ended generation."""
-        job = _Job(group, membership, operation, plan, task)
+        job = _Job(group, membership, operation, task)
         with self._lock:
             if self._error is not None:
                 raise BridgeError(self._error.failure)
@@ -170,7 +149,7 @@ class Generation:
                 raise unknown_group(group.name)
             self._pending.add(task)
             # Under the lock: the lane is closed after it is released, and a job added after that would never run.
-            membership.lane.add(lambda: self._run(job), first)
+            membership.lane.add(lambda: self._run(job, plan), first)
         task.then(self._pending.discard)
 
     def refuse(self, group: Group, membership: Membership, failure: Failure) -> None:
@@ -196,12 +175,12 @@ class Generation:
         """Posts a transfer that is no pending operation: the end of the generation does not answer its task."""
         number = membership.next_post()
         post = transfer.post._replace(number=number, timeout=max(task.remaining, 0.001))
-        posted = _PostedTransfer(group, membership, operation, transfer, post, task)
+        job = _Job(group, membership, operation, task)
         if self._error is not None:
             raise BridgeError(self._error.failure)
         task.enter(Phase.ADMISSION)
         try:
-            self._links.post(group.name, post, lambda match: self._on_match(posted, match))
+            self._links.post(group.name, post, lambda match: self._on_match(job, transfer, post, match))
         except OSError as error:
             task.fail(self._error or BridgeError.of(ErrorCode.ABORTED, str(error)))
             transfer.abandon()
@@ -266,69 +245,58 @@ class Generation:
             self._pending.add(task)
         task.then(self._pending.discard)
 
-    def _run(self, job: _Job) -> None:
+    def _run(self, job: _Job, plan: Plan) -> None:
         try:
             # A job may have waited behind the operation that ended its group.
             if self.get(job.group.name) is not job.group:
                 raise unknown_group(job.group.name)
             if job.task.enter(Phase.ADMISSION):
-                self._enter(job)
-        except BridgeError as error:
-            if error.failure.code is not ErrorCode.BACKEND_FAILED:
-                job.task.fail(error)
-            elif not self._is_over_soon():
-                job.task.fail(error)
-                self._break(job.operation, job.group, str(error))
+                self._enter(job, plan)
         except Exception as error:
-            job.task.fail(
-                BridgeError.of(ErrorCode.INTERNAL, f"{type(error).__name__}: {error}", indefinite=True)
-            )
-            self._break(job.operation, job.group, f"{type(error).__name__}: {error}")
+            self._failed(job, error)
         finally:
-            job.plan.abandon()
+            plan.abandon()
 
-    def _on_match(self, posted: _PostedTransfer, match: Match | None) -> None:
+    def _on_match(self, job: _Job, transfer: Transfer, post: Post, match: Match | None) -> None:
         """Acts on the leader's match; None: the group has ended. The reader of the links calls it: it must be quick."""
         if match is not None and match.ruling is Ruling.GO:
             # Even if the caller has got an error meanwhile: the other end moves the data.
-            posted.task.enter(Phase.DATA)
+            job.task.enter(Phase.DATA)
             met = match
-            if posted.membership.courier.add(lambda: self._transfer(posted, met)):
+            if job.membership.courier.add(lambda: self._transfer(job, transfer, met)):
                 return
             match = None
-        me = posted.membership.rank_in_group
-        posted.task.fail(unmatched(match, posted.post, posted.operation, posted.group, me))
-        posted.transfer.abandon()
+        job.task.fail(unmatched(match, post, job.operation, job.group, job.membership.rank_in_group))
+        transfer.abandon()
 
-    def _transfer(self, posted: _PostedTransfer, match: Match) -> None:
+    def _transfer(self, job: _Job, transfer: Transfer, match: Match) -> None:
+        coordinator = job.membership.coordinator
         try:
-            meeting = Meeting(
-                posted.membership.coordinator, self._data_timeout, match.transfer, match.peer, match.payload
-            )
-            posted.task.commit(posted.transfer.run(meeting))
-        except BridgeError as error:
-            if error.failure.code is not ErrorCode.BACKEND_FAILED:
-                posted.task.fail(error)
-            elif self._is_over_soon():
-                # A transfer of `exchange` is not pending, so the end of the generation did not answer it.
-                posted.task.fail(self._over())
-            else:
-                posted.task.fail(error)
-                self._break_unless_ended(posted, str(error))
+            meeting = Meeting(coordinator, self._data_timeout, match.transfer, match.peer, match.payload)
+            job.task.commit(transfer.run(meeting))
         except Exception as error:
-            what = f"{type(error).__name__}: {error}"
-            posted.task.fail(BridgeError.of(ErrorCode.INTERNAL, what, indefinite=True))
-            self._break_unless_ended(posted, what)
+            self._failed(job, error)
         finally:
-            posted.transfer.abandon()
+            transfer.abandon()
 
-    def _break_unless_ended(self, posted: _PostedTransfer, reason: str) -> None:
-        if self.get(posted.group.name) is posted.group:
-            self._break(posted.operation, posted.group, reason)
+    def _failed(self, job: _Job, error: Exception) -> None:
+        """Answers with an error. A failure of the backend or of rankbridge itself ends the generation, too."""
+        failure = failure_of(error)
+        if failure.code is ErrorCode.BACKEND_FAILED and self._is_over_soon():
+            # A transfer of `exchange` is not pending, so the end of the generation did not answer it.
+            job.task.lose(self._over().failure)
+            return
+        job.task.fail(BridgeError(failure))
+        is_fault = failure.code is ErrorCode.BACKEND_FAILED or not isinstance(error, BridgeError)
+        if is_fault and self.get(job.group.name) is job.group:
+            reason = str(error) if isinstance(error, BridgeError) else failure.message
+            ended = Ended(self.rank, False, f"{job.operation} on group {job.group.name!r} failed: {reason}")
+            message = f"generation {self.number} is over: {ended.reason}"
+            self.end(BridgeError.of(ErrorCode.BACKEND_FAILED, message), ended)
 
-    def _enter(self, job: _Job) -> None:
-        contract = f"{job.operation} {job.plan.terms}".rstrip()
-        payloads = self._agree(job, contract, job.plan.payload())
+    def _enter(self, job: _Job, plan: Plan) -> None:
+        contract = f"{job.operation} {plan.terms}".rstrip()
+        payloads = self._agree(job, contract, plan.payload())
         if not job.task.enter(Phase.DATA):
             return
         entry = Entry(
@@ -337,7 +305,7 @@ class Generation:
             payloads=payloads,
             agree=lambda contract, payload: self._agree(job, contract, payload),
         )
-        job.task.commit(job.plan.run(entry))
+        job.task.commit(plan.run(entry))
 
     def _agree(self, job: _Job, contract: str, payload: bytes) -> Sequence[bytes]:
         task, membership = job.task, job.membership
@@ -371,8 +339,3 @@ class Generation:
 
     def _over(self) -> BridgeError:
         return self._error or BridgeError.of(ErrorCode.INTERNAL, "the generation is not over")
-
-    def _break(self, operation: str, group: Group, reason: str) -> None:
-        ended = Ended(self.rank, False, f"{operation} on group {group.name!r} failed: {reason}")
-        message = f"generation {self.number} is over: {ended.reason}"
-        self.end(BridgeError.of(ErrorCode.BACKEND_FAILED, message), ended)

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TypeVar
 
+from .alarms import Alarms
 from .coordinator import Backend, GroupDescription
 from .errors import BridgeError, ErrorCode, Phase, Place, exhausted, invalid, unknown_group
 from .events import EventLog
@@ -23,7 +24,6 @@ from .operations.outcomes import Outcomes
 from .programs.graphs import GraphStore
 from .queues.host import host_id as this_host
 from .queues.view import QueueView
-from .refs.reaper import Reaper
 from .refs.refs import MAX_ID_BYTES, RefStore
 from .shared_memory.directory import SharedDirectory
 from .shared_memory.segments import Segments
@@ -108,7 +108,7 @@ class Rank:
         self._host_id = this_host() if host_id is None else host_id
         self._lock = threading.Lock()
         self._outcomes = Outcomes()
-        self._reaper = Reaper(self._expire_sessions)
+        self._leases = Alarms("leases")
         self._seen = 0
         self._preparation: Preparation | None = None
         self._generation: Generation | None = None
@@ -210,7 +210,7 @@ class Rank:
         """Opens a session, or keeps it open. `lease`: seconds; 0: none. Returns the session's id."""
         opened = self.refs.open_session(session_id, lease)
         if lease:
-            self._reaper.wake()
+            self._leases.set("opened", 0.0, self._expire_sessions)
         return opened
 
     def close_session(self, session_id: str) -> int:
@@ -326,11 +326,9 @@ class Rank:
         )
         try:
             if generation.pending >= self._limits.max_pending:
-                raise exhausted(
-                    "too many pending operations on this rank",
-                    most=self._limits.max_pending,
-                    got=str(generation.pending + 1),
-                )
+                got = str(generation.pending + 1)
+                most = str(self._limits.max_pending)
+                raise exhausted("too many pending operations on this rank", most=most, got=got)
             plan = operation.plan(site, args)
         except BridgeError as error:
             if alone and call.operation_id:
@@ -358,13 +356,14 @@ class Rank:
         if done.error is None:
             self.graphs.record(session_id, group, operation, args, done.outcome())
 
-    def _expire_sessions(self) -> float | None:
+    def _expire_sessions(self) -> None:
         closed, due = self.refs.expire()
         for session_id in closed:
             self.graphs.forget(session_id)
             self.segments.forget(session_id)
             self._cancel_session(session_id)
-        return due
+        if due is not None:
+            self._leases.set("next", due, self._expire_sessions)
 
     def _cancel_session(self, session_id: str) -> None:
         generation = self._generation

@@ -31,7 +31,6 @@ from rankbridge_server.core.operations.table import (
     AllReduceValue,
     Barrier,
     DestroyGroup,
-    GivenDict,
     NewGroup,
     Operation,
     Recv,
@@ -41,6 +40,7 @@ from rankbridge_server.core.operations.table import (
     SendObject,
     SendTensorDict,
 )
+from rankbridge_server.core.operations.tensor_dicts import GivenDict
 from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.refs.tensors import TensorSpec
 from rankbridge_server.core.task import Task

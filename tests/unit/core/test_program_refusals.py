@@ -12,6 +12,7 @@ from tests.support.programs import SIZE, add, barrier, codes, errors, held, loop
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.limits import Limits
+from rankbridge_server.core.operations.gathers import GatherLayout
 from rankbridge_server.core.operations.table import (
     ALL_GATHER,
     BARRIER,
@@ -21,13 +22,10 @@ from rankbridge_server.core.operations.table import (
     AllGather,
     Barrier,
     Broadcast,
-    GatherLayout,
     Ping,
-    ProgramOperation,
-    ProgramStep,
     RunProgram,
 )
-from rankbridge_server.core.programs.program import MAX_DEPTH, MAX_STEPS
+from rankbridge_server.core.programs.program import MAX_DEPTH, MAX_STEPS, ProgramOperation, ProgramStep
 
 
 def too_deep() -> ProgramStep:

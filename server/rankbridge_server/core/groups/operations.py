@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..coordinator import Coordinator, GroupDescription, Joining
-from ..errors import BridgeError, ErrorCode, Phase, RankDetail, failed_ranks, invalid
+from ..errors import BridgeError, ErrorCode, Phase, RankDetail, check_rank, failed_ranks, invalid
 from ..operations.operation import Entry, Plan, Site
 from ..refs.refs import MAX_ID_BYTES
 from .group import WORLD, Group, GroupView, Membership, close_groups
@@ -40,13 +40,7 @@ def check_description(description: GroupDescription, world_size: int) -> None:
     if len(set(ranks)) != len(ranks):
         raise invalid(f"group {name!r} names a rank twice", expected="each rank once", got=str(list(ranks)))
     for rank in ranks:
-        if not 0 <= rank < world_size:
-            raise BridgeError.of(
-                ErrorCode.RANK_OUT_OF_RANGE,
-                f"group {name!r} names a rank outside the gang",
-                expected=f"0 to {world_size - 1}",
-                got=str(rank),
-            )
+        check_rank(f"group {name!r} names a rank outside the gang", rank, world_size)
 
 
 def plan_new_group(site: Site, args: NewGroup) -> Plan:
@@ -125,7 +119,7 @@ class _NewGroupPlan:
         if self._joining is not None:
             self._joining.abandon()
         if self._linked:
-            self._site.groups.unlink(self._description.name)
+            self._site.groups.links.remove_group(self._description.name)
         if self._coordinator is not None:
             self._coordinator.close()
 
@@ -143,7 +137,7 @@ class _NewGroupPlan:
         makers = self._site.group.description.ranks
         addresses = [entry.payloads[makers.index(rank)].removeprefix(_ADDRESS) for rank in ranks]
         try:
-            self._site.groups.link(name, ranks, entry.timeout)
+            self._site.groups.links.add_group(name, ranks, entry.timeout)
             self._linked = True
             self._coordinator = self._joining.connect(addresses, entry.timeout)
         except (BridgeError, OSError) as error:

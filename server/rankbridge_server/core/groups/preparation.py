@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..coordinator import Backend, Coordinator, GroupDescription, Joining
-from ..errors import BridgeError, ErrorCode, Phase, Place, invalid
+from ..errors import BridgeError, ErrorCode, Phase, Place, check_rank, invalid
 from ..events import EventLog
 from ..gang_calls.messages import GangMessage
 from ..generation import Generation
@@ -33,18 +33,10 @@ class Preparation:
         self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription], backend: Backend
     ) -> None:
         """Raises INVALID_ARGUMENT or RANK_OUT_OF_RANGE for a gang that is not possible."""
-        if world_size > MAX_WORLD_SIZE:
-            raise invalid("the gang is too large", expected=f"at most {MAX_WORLD_SIZE}", got=str(world_size))
-        if len(groups) > MAX_GROUPS:
-            raise invalid("too many groups", expected=f"at most {MAX_GROUPS}", got=str(len(groups)))
-        if not 0 <= rank < world_size:
-            raise BridgeError.of(
-                ErrorCode.RANK_OUT_OF_RANGE,
-                "rank is not in the gang",
-                phase=Phase.FORMING,
-                expected=f"0 to {world_size - 1}",
-                got=str(rank),
-            ).at(Place(rank=rank, generation=number))
+        try:
+            check_rank("rank is not in the gang", rank, world_size)
+        except BridgeError as error:
+            raise error.at(Place(rank=rank, generation=number), Phase.FORMING) from None
         self.number = number
         self.rank = rank
         self.world_size = world_size

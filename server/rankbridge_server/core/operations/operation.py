@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from ..admission.matching import Post
 from ..coordinator import Backend, Coordinator
-from ..errors import BridgeError, ErrorCode, invalid
+from ..errors import BridgeError, ErrorCode, check_rank, invalid
 from ..groups.group import Group, Membership
 from ..refs.refs import Cell, Ref, Refill, Slot
 from ..refs.tensors import TensorSpec
@@ -17,6 +16,7 @@ from ..task import Task
 from .outcome import Outcome
 
 if TYPE_CHECKING:
+    from ..generation import Generation
     from ..programs.graphs import GraphStore
 
 Args = TypeVar("Args")
@@ -72,29 +72,27 @@ class Meeting:
     payload: bytes
 
 
-class Transfer(ABC):
+@dataclass(frozen=True, slots=True)
+class Transfer:
     """One side of a point-to-point operation that passed the checks of its own rank. `post`: whom it is for, and what.
 
-    `run` is called by the courier.
+    The courier calls `run`, which moves the data, in scratch memory; what it returns commits the result, and is quick.
+    `abandon` lets go of what was set aside; called exactly once, also after `run`.
     """
 
     post: Post
-
-    @abstractmethod
-    def run(self, meeting: Meeting) -> Callable[[], Outcome]:
-        """Move the data, in scratch memory; what is returned commits the result, and is quick."""
-
-    @abstractmethod
-    def abandon(self) -> None:
-        """Let go of what was set aside; called exactly once, also after `run`."""
+    run: Callable[[Meeting], Callable[[], Outcome]]
+    abandon: Callable[[], None] = lambda: None
 
 
-class LocalPlan(ABC):
-    """An operation that needs nobody's consent, and passed the checks of its own rank."""
+@dataclass(frozen=True, slots=True)
+class LocalPlan:
+    """An operation that needs nobody's consent, and passed the checks of its own rank.
 
-    @abstractmethod
-    def begin(self, task: Task) -> None:
-        """Hand it to whoever does it, and answers the task. Never waits. Raises BridgeError; then it was not begun."""
+    `begin` hands it to whoever does it, and answers the task. Never waits. Raises BridgeError; then it was not begun.
+    """
+
+    begin: Callable[[Task], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +128,7 @@ class Site:
     generation: int
     group: Group
     membership: Membership
-    groups: GroupTable
+    groups: Generation
     backend: Backend
     refs: Refs
     session_id: str
@@ -153,13 +151,7 @@ class Site:
 
     def member(self, name: str, rank_in_group: int) -> int:
         """`rank_in_group` if the group has it, else RANK_OUT_OF_RANGE with the argument's name."""
-        if not 0 <= rank_in_group < self.size:
-            raise BridgeError.of(
-                ErrorCode.RANK_OUT_OF_RANGE,
-                f"{name} is not in the group",
-                expected=f"0 to {self.size - 1}",
-                got=str(rank_in_group),
-            )
+        check_rank(f"{name} is not in the group", rank_in_group, self.size)
         return rank_in_group
 
 
@@ -168,39 +160,6 @@ class Refs(Protocol):
 
     def find(self, session_id: str, ref_id: str) -> Cell:
         """The cell of a ref. Raises UNKNOWN_REF, RELEASED_REF, WRONG_SESSION or UNKNOWN_SESSION."""
-        ...
-
-
-class GroupTable(Protocol):
-    """The groups of a generation, as operations that make and end groups change them."""
-
-    def get(self, name: str) -> Group | None:
-        """The group of that name, or None. A group that has other members only may have ended."""
-        ...
-
-    def install(self, group: Group) -> None:
-        """Adds a formed group, whose links exist. It replaces a group of the same name that has ended elsewhere."""
-        ...
-
-    def remove(self, name: str) -> None:
-        """Removes a group and closes it in the background."""
-        ...
-
-    def link(self, name: str, ranks: Sequence[int], timeout: float) -> None:
-        """Makes the control links of a group that is being formed."""
-        ...
-
-    def exchange(
-        self, group: Group, membership: Membership, operation: str, transfer: Transfer, task: Task
-    ) -> None:
-        """Tell the group's leader of a transfer. Raises the generation's error when it is over.
-
-        When that ends later, the task is not answered.
-        """
-        ...
-
-    def unlink(self, name: str) -> None:
-        """Removes the control links of a group."""
         ...
 
 

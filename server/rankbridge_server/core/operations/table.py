@@ -11,11 +11,11 @@ from typing import Any
 
 from ..groups.operations import DestroyGroup, NewGroup, plan_destroy_group, plan_new_group
 from ..programs.plan import plan_coalesce, plan_run_program
-from ..programs.program import Coalesce, ProgramLoop, ProgramOperation, ProgramStep, Replay, RunProgram
+from ..programs.program import Coalesce, Replay, RunProgram
 from ..programs.replays import plan_replay
 from ..queues.operations import Dequeue, Enqueue, NewQueue, plan_dequeue, plan_enqueue, plan_new_queue
 from .all_to_all import AllToAll, plan_all_to_all
-from .gathers import AllGather, Gather, GatherLayout, plan_all_gather, plan_gather
+from .gathers import AllGather, Gather, plan_all_gather, plan_gather
 from .moves import Broadcast, Scatter, plan_broadcast, plan_scatter
 from .objects import (
     AllGatherObject,
@@ -52,80 +52,8 @@ from .reductions import (
     plan_reduce_scatter,
     plan_scan,
 )
-from .tensor_dicts import BroadcastTensorDict, GivenDict, plan_broadcast_tensor_dict
+from .tensor_dicts import BroadcastTensorDict, plan_broadcast_tensor_dict
 from .values import AllReduceValue, plan_all_reduce_value
-
-__all__ = [
-    "ALL_GATHER",
-    "ALL_GATHER_OBJECT",
-    "ALL_REDUCE",
-    "ALL_REDUCE_VALUE",
-    "ALL_TO_ALL",
-    "BARRIER",
-    "BROADCAST",
-    "BROADCAST_OBJECT",
-    "BROADCAST_TENSOR_DICT",
-    "COALESCE",
-    "DEQUEUE",
-    "DESTROY_GROUP",
-    "ENQUEUE",
-    "GATHER",
-    "GATHER_OBJECT",
-    "NEW_GROUP",
-    "NEW_QUEUE",
-    "OPERATIONS",
-    "PING",
-    "RECV",
-    "RECV_OBJECT",
-    "RECV_TENSOR_DICT",
-    "REDUCE",
-    "REDUCE_SCATTER",
-    "REPLAY",
-    "RUN_PROGRAM",
-    "SCAN",
-    "SCATTER",
-    "SCATTER_OBJECT",
-    "SEND",
-    "SEND_OBJECT",
-    "SEND_TENSOR_DICT",
-    "AllGather",
-    "AllGatherObject",
-    "AllReduce",
-    "AllReduceValue",
-    "AllToAll",
-    "Barrier",
-    "Broadcast",
-    "BroadcastObject",
-    "BroadcastTensorDict",
-    "Coalesce",
-    "Dequeue",
-    "DestroyGroup",
-    "Enqueue",
-    "Gather",
-    "GatherLayout",
-    "GatherObject",
-    "GivenDict",
-    "NewGroup",
-    "NewQueue",
-    "Operation",
-    "Ping",
-    "ProgramLoop",
-    "ProgramOperation",
-    "ProgramStep",
-    "Recv",
-    "RecvObject",
-    "RecvTensorDict",
-    "Reduce",
-    "ReduceScatter",
-    "Replay",
-    "RunProgram",
-    "Scan",
-    "Scatter",
-    "ScatterObject",
-    "Send",
-    "SendObject",
-    "SendTensorDict",
-]
 
 
 @dataclass(frozen=True, slots=True)

@@ -62,11 +62,8 @@ class GraphStore:
                 raise BridgeError.of(ErrorCode.UNKNOWN_GRAPH, what)
             name, steps = recording
             if len(steps) > MAX_STEPS:
-                raise exhausted(
-                    f"graph {name!r} is too long, and was not kept",
-                    most=f"{MAX_STEPS} collectives",
-                    got="more",
-                )
+                message = f"graph {name!r} is too long, and was not kept"
+                raise exhausted(message, most=f"{MAX_STEPS} collectives", got="more")
             graph = Graph(name, group, tuple(steps))
             self._graphs[(session_id, name)] = graph
         return graph

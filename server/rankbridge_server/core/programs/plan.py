@@ -123,11 +123,10 @@ class ProgramPlan:
         whole = b"".join(_LENGTH.pack(len(it)) + it for it in payloads) if any(payloads) else b""
         most = MAX_PAYLOADS // self._site.size
         if len(whole) > most and self._results is not None:
-            raise exhausted(
-                "the members have to exchange too many sizes and shapes: divide the program into several",
-                most=f"{most} bytes",
-                got=str(len(whole)),
+            message = (
+                "the members have to exchange too many sizes and shapes: divide the program into several"
             )
+            raise exhausted(message, most=f"{most} bytes", got=str(len(whole)))
         return whole
 
     def _share(self, entry: Entry) -> None:

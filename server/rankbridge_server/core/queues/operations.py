@@ -14,7 +14,7 @@ from ..refs.refs import MAX_ID_BYTES
 from ..task import Task
 from .loop import Waker
 from .posts import Posts
-from .reading import FarReadingEnd, NearReadingEnd, ReadingEnd
+from .reading import FarReadingEnd, NearReadingEnd
 from .sharing import Shape, SharedMemorySetup
 from .table import Bystander, End, name_exists
 from .view import QueueView
@@ -72,24 +72,15 @@ def plan_enqueue(site: Site, args: Enqueue) -> LocalPlan:
         raise _not_for(site, end, "writes into", (end.view.writer,))
     data = args.value.data
     check_total([len(data)])
-    return _QueueCall(lambda task: end.enqueue(data, task))
+    return LocalPlan(lambda task: end.enqueue(data, task))
 
 
 def plan_dequeue(site: Site, args: Dequeue) -> LocalPlan:
     """Called on one of the queue's readers."""
     end = site.membership.queues.find(args.queue)
-    if not isinstance(end, ReadingEnd):
+    if not isinstance(end, NearReadingEnd | FarReadingEnd):
         raise _not_for(site, end, "reads from", end.view.readers)
-    return _QueueCall(end.dequeue)
-
-
-class _QueueCall(LocalPlan):
-    def __init__(self, begin: Callable[[Task], None]) -> None:
-        self._begin = begin
-
-    def begin(self, task: Task) -> None:
-        """Passes the task to the queue's end."""
-        self._begin(task)
+    return LocalPlan(end.dequeue)
 
 
 class _NewQueuePlan:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,8 +26,8 @@ class WrittenValue:
     value_file: ValueFile | None
 
 
-class Outlet(ABC):
-    """Sends values to one reader. The writer's thread uses it. `reader`: rank in the group."""
+class _Outlet:
+    """The way to one reader. Of the writer's thread. `reader`: its rank in the group."""
 
     def __init__(self, reader: int) -> None:
         self.reader = reader
@@ -37,30 +36,9 @@ class Outlet(ABC):
         self.gone = False
         """The reader cannot be reached any more."""
 
-    @property
-    @abstractmethod
-    def unread(self) -> int:
-        """The number of values that the reader has not read."""
 
-    @abstractmethod
-    def give(self, written: WrittenValue) -> None:
-        """Sends a value."""
-
-    @abstractmethod
-    def end(self) -> None:
-        """Sends the end of the queue."""
-
-    @abstractmethod
-    def advance(self) -> None:
-        """Continues what had to wait."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Releases everything."""
-
-
-class NearOutlet(Outlet):
-    """To a reader on this host: messages on a connection, values in shared memory."""
+class NearOutlet(_Outlet):
+    """To a reader on this host: notes on a line."""
 
     def __init__(self, reader: int, connection: Connection) -> None:
         super().__init__(reader)
@@ -140,8 +118,8 @@ def _release(value_file: ValueFile | None) -> None:
         value_file.release()
 
 
-class FarOutlet(Outlet):
-    """To a reader on another host: each value is posted, and moves when the reader has posted its receive.
+class FarOutlet(_Outlet):
+    """To a reader on another host: each value is posted, and moved when the reader comes for it.
 
     `call_soon`: runs an action on the writer's thread. Beside the values, one post waits for the reader's farewell.
     """
@@ -190,6 +168,9 @@ class FarOutlet(Outlet):
                 task.cancel("the queue has ended")
 
     def _post(self, transfer: Transfer, answered: Callable[[Task], None]) -> Task | None:
+        def answered_soon(done: Task) -> None:
+            self._call_soon(lambda: answered(done))
+
         task = self._posts.task()
         try:
             self._posts.begin(transfer, task)
@@ -197,7 +178,7 @@ class FarOutlet(Outlet):
             # The generation is over, and will end this queue.
             self.gone = True
             return None
-        task.then(lambda done: _ignore(self._call_soon(lambda: answered(done))))
+        task.then(answered_soon)
         return task
 
     def _read(self, task: Task) -> None:
@@ -223,5 +204,5 @@ class FarOutlet(Outlet):
         return False
 
 
-def _ignore(_: bool) -> None:
-    """Ignores that the writer's thread has ended."""
+Outlet = NearOutlet | FarOutlet
+"""Gives its reader values, and then their end; `advance` does what can be done."""

@@ -85,20 +85,7 @@ class Posts:
         kind = f"the end of queue {self.name!r}" if farewell else f"a value in queue {self.name!r}"
         channel = f"{self.channel}/farewell" if farewell else self.channel
         post = matching.Post(0, side, peer, 0, kind, "", 0.0, payload, channel)
-        return _Transfer(post, run)
-
-
-class _Transfer(Transfer):
-    def __init__(self, post: matching.Post, run: Callable[[Meeting], Callable[[], Outcome]]) -> None:
-        self.post = post
-        self._move = run
-
-    def run(self, meeting: Meeting) -> Callable[[], Outcome]:
-        """Moves the value."""
-        return self._move(meeting)
-
-    def abandon(self) -> None:
-        """Nothing is reserved."""
+        return Transfer(post, run)
 
 
 def _nothing(_: Meeting) -> Callable[[], Outcome]:

@@ -3,142 +3,65 @@
 from __future__ import annotations
 
 import threading
-import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
-from ..errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
+from ..errors import BridgeError, ErrorCode, RankDetail, RankState
 from ..operations.outcome import Packed
 from ..task import Task
-from .connection import STALL_S, Connection, Message, MessageKind
-from .loop import Loop, Waker
+from .connection import Connection, Message, MessageKind
+from .loop import Waker
 from .memory import Ring, close_all, read_value_file
 from .posts import FAREWELL_S, Posts, writer_shut_down
 from .view import QueueView
-from .waiting import Waiting, WaitingCall, internal, shut_down_here
+from .waiting import WaitingCall, WaitingLoop, shut_down_here
 
 
-class ReadingEnd(ABC):
-    """Passes each value to one caller, in order. `writer`: rank in the gang."""
-
-    def __init__(self, view: QueueView, writer: int) -> None:
-        self.view = view
-        self.writer = writer
-
-    @abstractmethod
-    def dequeue(self, task: Task) -> None:
-        """Answers the task with the next value, when it comes. Raises BridgeError when the generation is over."""
-
-    @property
-    @abstractmethod
-    def finished(self) -> bool:
-        """Whether the end has released everything."""
-
-    @abstractmethod
-    def shut_down(self) -> None:
-        """Shuts down this end."""
-
-    @abstractmethod
-    def close(self, error: BridgeError) -> None:
-        """Closes this end, because its group has ended."""
-
-
-class NearReadingEnd(ReadingEnd):
-    """The end on the writer's host: values are in shared memory."""
+class NearReadingEnd(WaitingLoop):
+    """On the writer's host: values lie in shared memory. `writer`: its rank in the gang."""
 
     def __init__(
         self, view: QueueView, writer: int, waker: Waker, connection: Connection, ring: Ring
     ) -> None:
-        super().__init__(view, writer)
-        self._loop = _NearReader(view, writer, waker, connection, ring)
-
-    @property
-    def finished(self) -> bool:
-        """Whether its thread has ended."""
-        return self._loop.finished
-
-    def start(self) -> None:
-        """Starts the thread."""
-        self._loop.start()
-
-    def dequeue(self, task: Task) -> None:
-        """Passes the task to the thread."""
-        self._loop.dequeue(task)
-
-    def shut_down(self) -> None:
-        """Ends the thread, and informs the writer."""
-        self._loop.shut_down()
-
-    def close(self, error: BridgeError) -> None:
-        """Ends the thread."""
-        self._loop.close(error)
-
-
-class _NearReader(Loop):
-    def __init__(
-        self, view: QueueView, writer: int, waker: Waker, connection: Connection, ring: Ring
-    ) -> None:
-        super().__init__(f"{view.group}/{view.name}", waker)
-        self._view = view
+        super().__init__(view, waker)
         self._writer = writer
         self._connection = connection
         self._ring = ring
-        self._waiting = Waiting()
-        # A message that has come before a call waits for it.
+        # A note that came and that nobody has waited for yet.
         self._held: tuple[Message, int | None] | None = None
         self._read = 0
         self._confirmed = 0
         self._hears = True
-        self._over: BridgeError | None = None
 
     def dequeue(self, task: Task) -> None:
-        def add() -> None:
-            if self._over is not None:
-                task.fail(self._over)
-            else:
-                self._waiting.add(WaitingCall(task), lambda: self._leave(task))
-
-        # At once, so that a call that times out from now on says what was missing.
-        task.enter(Phase.ADMISSION)
-        if not self.call_soon(add):
-            task.fail(self._over or shut_down_here())
+        """Answers the task with the next value when there is one."""
+        self.wait(WaitingCall(task))
 
     def shut_down(self) -> None:
+        """Ends the thread, and informs the writer."""
+
         def leave() -> None:
             self._end(shut_down_here())
             self._say(Message(MessageKind.BYE))
 
         self.call_soon(leave)
 
-    def close(self, error: BridgeError) -> None:
-        self.call_soon(lambda: self._end(error))
-
     def interests(self) -> Iterable[int]:
-        """The connection, while a call waits for a message."""
-        return [self._connection.fileno()] if self._hears and self._waiting and self._held is None else []
+        """The line, when somebody waits for what comes on it."""
+        return [self._connection.fileno()] if self._hears and self._calls and self._held is None else []
 
-    def due(self) -> float | None:
-        """When the next call times out, or a receipt must be sent again."""
-        due = self._waiting.due
-        if self._confirmed < self._read and self._hears:
-            soon = time.monotonic() + STALL_S
-            return soon if due is None else min(due, soon)
-        return due
+    def _stalled(self) -> bool:
+        return self._confirmed < self._read and self._hears
 
     def look(self) -> None:
-        """Answers calls with the values that have come, and calls that have timed out."""
-        while self._waiting and (message := self._next()) is not None:
+        """Gives out the values that have come, and answers the calls whose time is over."""
+        while self._calls and (message := self._next()) is not None:
             if message.kind is MessageKind.END:
                 self._end(writer_shut_down(self._writer))
-            elif (call := self._waiting.next()) is not None:
+            elif (call := self._next_call()) is not None:
                 self._give(call.task)
-        self._waiting.expire(self._missing)
+        self._expire()
         if self._confirmed < self._read and self._say(Message(MessageKind.READ, self._read)):
             self._confirmed = self._read
-
-    def fault(self, error: Exception) -> None:
-        """Answers all calls."""
-        self._end(internal(error))
 
     def dispose(self) -> None:
         """Closes the connection."""
@@ -193,29 +116,26 @@ class _NearReader(Loop):
             # The writer has gone.
             return True
 
-    def _leave(self, task: Task) -> None:
-        self.call_soon(lambda: self._waiting.leave(task))
-
     def _end(self, error: BridgeError) -> None:
-        self._over = self._over or error
-        self._waiting.fail(error)
+        super()._end(error)
         self.finish()
 
     def _missing(self) -> BridgeError:
         return BridgeError.of(
             ErrorCode.PEER_MISSING,
             f"rank {self._writer} wrote nothing in time",
-            expected=f"a value in queue {self._view.name!r}",
+            expected=f"a value in queue {self.view.name!r}",
             got="nothing",
-            ranks=(RankDetail(rank=self._writer, rank_in_group=self._view.writer, state=RankState.MISSING),),
+            ranks=(RankDetail(rank=self._writer, rank_in_group=self.view.writer, state=RankState.MISSING),),
         )
 
 
-class FarReadingEnd(ReadingEnd):
-    """The end on another host than the writer's: each call is a post to the group's leader. Thread-safe."""
+class FarReadingEnd:
+    """On another host than the writer: each call is a post, and the group's leader rules on it. Thread-safe."""
 
     def __init__(self, view: QueueView, writer: int, posts: Posts) -> None:
-        super().__init__(view, writer)
+        self.view = view
+        self._writer = writer
         self._posts = posts
         self._lock = threading.Lock()
         self._tasks: set[Task] = set()
@@ -255,7 +175,7 @@ class FarReadingEnd(ReadingEnd):
             return
 
     def _ended(self) -> BridgeError:
-        error = writer_shut_down(self.writer)
+        error = writer_shut_down(self._writer)
         self._end(error)
         return error
 

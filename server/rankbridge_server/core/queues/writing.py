@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ..errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
+from ..errors import BridgeError, ErrorCode, RankDetail, RankState
 from ..task import Task
-from .connection import STALL_S, Connection, Message, MessageKind
-from .loop import Loop, Waker
+from .connection import Connection, Message, MessageKind
+from .loop import Waker
 from .memory import Ring, ValueFile
 from .outlets import FarOutlet, NearOutlet, Outlet, WrittenValue
 from .posts import Posts
 from .view import QueueView
-from .waiting import Waiting, WaitingCall, internal, shut_down_here
+from .waiting import WaitingCall, WaitingLoop, shut_down_here
 
 
-class WritingEnd(Loop):
+class WritingEnd(WaitingLoop):
     """Writes each value for all readers or for none. `ranks`: of the group, in the gang.
 
     After its shutdown it lives until every reader has read everything, or is gone.
@@ -32,8 +31,7 @@ class WritingEnd(Loop):
         far: Sequence[int],
         posts: Posts,
     ) -> None:
-        super().__init__(f"{view.group}/{view.name}", waker)
-        self.view = view
+        super().__init__(view, waker)
         self._ranks = ranks
         self._ring = ring
         self._near = [NearOutlet(reader, connection) for reader, connection in near.items()]
@@ -41,61 +39,31 @@ class WritingEnd(Loop):
             *self._near,
             *(FarOutlet(reader, posts, self.call_soon) for reader in far),
         ]
-        self._waiting = Waiting()
         self._written = 0
-        self._over: BridgeError | None = None
 
     def enqueue(self, data: bytes, task: Task) -> None:
-        """Writes a value when the readers are not too far behind, and answers the task."""
-
-        def add() -> None:
-            if self._over is not None:
-                task.fail(self._over)
-            else:
-                self._waiting.add(WaitingCall(task, data), lambda: self._leave(task))
-
-        # At once, so that a call that times out from now on says what was missing.
-        task.enter(Phase.ADMISSION)
-        if not self.call_soon(add):
-            task.fail(self._over or shut_down_here())
+        """Writes a value when there is room for it, and answers the task."""
+        self.wait(WaitingCall(task, data))
 
     def shut_down(self) -> None:
         """Shuts down this end."""
         self.call_soon(self._shut_down)
 
-    def close(self, error: BridgeError) -> None:
-        """Closes this end, because its group has ended."""
-
-        def close() -> None:
-            self._end(error)
-            self.finish()
-
-        self.call_soon(close)
-
     def interests(self) -> Iterable[int]:
         """The lines of readers on this host."""
         return [it.fileno() for it in self._near if not it.gone]
 
-    def due(self) -> float | None:
-        """When the next call times out, or a message is sent again."""
-        due = self._waiting.due
-        if any(it.stalled for it in self._near):
-            soon = time.monotonic() + STALL_S
-            return soon if due is None else min(due, soon)
-        return due
+    def _stalled(self) -> bool:
+        return any(it.stalled for it in self._near)
 
     def look(self) -> None:
         """Reads the readers' notes, writes while there is room, and answers the calls whose time is over."""
         for outlet in self._outlets:
             outlet.advance()
         self._serve()
-        self._waiting.expire(self._missing)
+        self._expire()
         if self._over is not None and all(it.gone or it.closed for it in self._outlets):
             self.finish()
-
-    def fault(self, error: Exception) -> None:
-        """Answers all calls."""
-        self._end(internal(error))
 
     def dispose(self) -> None:
         """Hang up on all."""
@@ -110,21 +78,14 @@ class WritingEnd(Loop):
             for outlet in self._outlets:
                 outlet.end()
 
-    def _end(self, error: BridgeError) -> None:
-        self._over = self._over or error
-        self._waiting.fail(error)
-
-    def _leave(self, task: Task) -> None:
-        self.call_soon(lambda: self._waiting.leave(task))
-
     def _serve(self) -> None:
-        while self._waiting:
+        while self._calls:
             if closed := [it for it in self._outlets if it.closed]:
-                self._waiting.fail(self._closed(closed))
+                self._fail_waiting(self._closed(closed))
                 return
             if self._full():
                 return
-            call = self._waiting.next()
+            call = self._next_call()
             if call is None:
                 return
             try:

@@ -308,6 +308,5 @@ def _number(ref_id: str) -> int:
 
 def _check_limit(what: str, limit: int, held: int, more: int, spec: TensorSpec) -> None:
     if limit and held + more > limit:
-        raise exhausted(
-            f"no room for {spec}: too many {what}", most=f"{limit} {what}", got=f"{held} held and {more} more"
-        )
+        got = f"{held} held and {more} more"
+        raise exhausted(f"no room for {spec}: too many {what}", most=f"{limit} {what}", got=got)

@@ -291,6 +291,5 @@ class Segments:
 
 
 def _exhausted(what: str, limit: int, held: int, more: int) -> BridgeError:
-    return exhausted(
-        f"too many {what} on this rank", most=f"{limit} {what}", got=f"{held} held and {more} more"
-    )
+    got = f"{held} held and {more} more"
+    return exhausted(f"too many {what} on this rank", most=f"{limit} {what}", got=got)
