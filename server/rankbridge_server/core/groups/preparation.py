@@ -33,6 +33,10 @@ class Preparation:
         self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription], backend: Backend
     ) -> None:
         """Raises INVALID_ARGUMENT or RANK_OUT_OF_RANGE for a gang that is not possible."""
+        if world_size > MAX_WORLD_SIZE:
+            raise invalid("the gang is too large", expected=f"at most {MAX_WORLD_SIZE}", got=str(world_size))
+        if len(groups) > MAX_GROUPS:
+            raise invalid("too many groups", expected=f"at most {MAX_GROUPS}", got=str(len(groups)))
         try:
             check_rank("rank is not in the gang", rank, world_size)
         except BridgeError as error:

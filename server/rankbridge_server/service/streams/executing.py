@@ -46,7 +46,7 @@ class Streams:
             return stream
         error = exhausted(
             "too many streams of gang calls on this rank",
-            most=MAX_STREAMS,
+            most=str(MAX_STREAMS),
             got=str(MAX_STREAMS + 1),
         )
         return refusal(self._rank, error)
