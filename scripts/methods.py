@@ -33,6 +33,8 @@ GIVEN = {
     pb.GIVES_NONE: "None",
     pb.GIVES_REF: "Ref",
     pb.GIVES_REF_OR_NONE: "Ref | None",
+    pb.GIVES_REFS: "Any",
+    pb.GIVES_REFS_OR_NONE: "Any",
     pb.GIVES_VALUE: "Any",
     pb.GIVES_VALUES: "list[Any]",
     pb.GIVES_VALUES_OR_NONE: "list[Any] | None",
@@ -42,6 +44,14 @@ GIVEN = {
     pb.GIVES_DICT_AND_SOURCE: "tuple[dict[Any, Any], int]",
 }
 """What one rank is given, in Python's types."""
+
+BY_LAYOUT = {
+    pb.GIVES_REFS: ("Ref", "list[Ref]"),
+    pb.GIVES_REFS_OR_NONE: ("Ref | None", "list[Ref] | None"),
+}
+"""What one rank is given as one tensor, and as a list."""
+LAYOUTS = ('layout: Literal["concatenated", "stacked"] = "concatenated"', 'layout: Literal["list"]')
+"""The parameter that says which."""
 
 OF_GANG = {
     pb.BRINGS_REF: "refs: Sequence[Ref]",
@@ -130,10 +140,25 @@ def method(
     name: str, first: str, by_name: list[str], last: str, gives: str, doc: list[str], body: list[str]
 ) -> str:
     """A method. `last`: a parameter after those by name. Without `await` in its body it is no coroutine."""
+    is_coroutine = any("await" in line for line in body)
+    head = signature(name, first, by_name, last, gives, is_coroutine=is_coroutine)
+    return "\n".join([head, *(f"    {line}".rstrip() for line in [*doc, *body])])
+
+
+def signature(name: str, first: str, by_name: list[str], last: str, gives: str, *, is_coroutine: bool) -> str:
+    """A method's first line."""
     parameters = ["self", *([first] if first else []), *(["*", *by_name] if by_name else []), last]
-    head = "async def" if any("await" in line for line in body) else "def"
-    lines = [f"{head} {name}({', '.join(parameters)}) -> {gives}:"]
-    return "\n".join([*lines, *(f"    {line}".rstrip() for line in [*doc, *body])])
+    return f"{'async def' if is_coroutine else 'def'} {name}({', '.join(parameters)}) -> {gives}:"
+
+
+def overloads(it: Operation, first: str, by_name: list[str], last: str, *, of_gang: bool) -> str:
+    """Signatures of a coroutine whose layout decides what it gives; empty for any other."""
+    written = []
+    for gives, layout in zip(BY_LAYOUT.get(it.options.gives, ()), LAYOUTS, strict=False):
+        own = [layout if name_of(each) == "layout" else each for each in by_name]
+        gives = f"list[{gives}]" if of_gang else gives
+        written.append(f"@overload\n{signature(it.kind, first, own, last, gives, is_coroutine=True)} ...\n")
+    return "".join(written)
 
 
 def python(text: str, names: list[str]) -> str:
@@ -147,13 +172,16 @@ def sentences(comment: str) -> list[str]:
     return re.split(r"(?<=[.]) (?=[A-Z0-9`])", flowing(comment))
 
 
-def meaning(field: FieldDescriptorProto, comment: str) -> str:
+def meaning(it: Operation, field: FieldDescriptorProto) -> str:
     """What an argument is: the comment without what its default says."""
+    comment, names = it.request.comments[field.name], [other.name for other in it.fields]
     drops = ("Unspecified: ", *(["Absent: "] if argument(field).default else []))
     kept = [it for it in sentences(comment) if not it.startswith(drops)]
     comment = re.sub(r"\b(Absent|Empty)(: | if )", r"None\2", " ".join(kept))
+    if field.type != field.TYPE_ENUM:
+        return comment
     # Its own names are texts in Python.
-    return re.sub(r"`(\w+)`", r'"\1"', comment) if field.type == field.TYPE_ENUM else comment
+    return re.sub(r"`(\w+)`", lambda name: name[0] if name[1] in names else f'"{name[1]}"', comment)
 
 
 def of_member(comment: str) -> str:
@@ -201,7 +229,7 @@ def arguments(it: Operation, first: str, *, of_gang: bool) -> list[tuple[str, st
     for field in it.fields:
         if it.is_brought(field):
             continue
-        says, comment = argument(field), meaning(field, it.request.comments[field.name])
+        says, comment = argument(field), meaning(it, field)
         if of_gang and says.row_of:
             found.append((says.row_of, f"A row for each member, in group order: {of_member(comment)}"))
         elif not (of_gang and says.column_of):
@@ -276,7 +304,9 @@ def gang(it: Operation) -> str:
         body = [f'return await self._called("{it.kind}", {name_of(first)}{passed(by_name)}, **options)']
     doc = full(it, first, by_name, of_gang=True)
     listed = "None" if it.options.gives == pb.GIVES_NONE else f"list[{gives}]"
-    return method(it.kind, first, by_name, "**options: Unpack[CallOptions]", listed, doc, body)
+    last = "**options: Unpack[CallOptions]"
+    whole = method(it.kind, first, by_name, last, listed, doc, body)
+    return overloads(it, first, by_name, last, of_gang=True) + whole
 
 
 def rank(it: Operation) -> str:
@@ -301,7 +331,7 @@ def rank(it: Operation) -> str:
         doc = short(flowing(it.request.comment), f"{counts}See ``AsyncGang.{it.kind}``.")
     whole = method(it.kind, first, by_name, last, gives, doc, body)
     if it.options.gang_call:
-        return whole
+        return overloads(it, first, by_name, last, of_gang=False) + whole
     begun = f'"{it.kind}"{", " + name_of(first) if first else ""}{passed(by_name)}, **options'
     doc = docstring(f"Begins `{it.kind}`, and returns as soon as the rank has it.", [], [], "", [])
     body = [f"return await self._begin({begun})"]

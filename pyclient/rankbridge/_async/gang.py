@@ -238,6 +238,82 @@ class AsyncGang(AsyncGangFront):
             )
         )
 
+    @overload
+    async def gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["concatenated", "stacked"] = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref | None]: ...
+    @overload
+    async def gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["list"],
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[list[Ref] | None]: ...
+    async def gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: GatherLayout = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Any]:
+        """Gives the destination the members' tensors, put together in group order; the others None.
+
+        With `ragged` and `dim` 0 this is torchgfn's ``gather_distributed_data``.
+
+        Args:
+            refs: One ref of each member, in group order; equal dtype and shape on all members but for `sizes`, one
+                dimension or more.
+            dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1.
+            dim: Dimension along which to concatenate; negative counts from the last. None: -1, the last. Of a
+                stack: the place of the new dimension, 0 if absent. Of a list, nothing is laid out along it.
+            sizes: Size of every member's tensor along `dim`, by rank in group, each 0 or more; this rank's own is
+                its tensor's. The same on all members. None: all tensors are alike.
+            layout: How the tensors are put together: "concatenated" (one tensor, the members' side by side along
+                `dim`), "stacked" (one with one dimension more, at place `dim`, along which they follow one another)
+                or "list" (one for each member).
+            ragged: True: shapes may differ, as far as the layout allows, and the members tell each other theirs;
+                `sizes` must be empty.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: at the destination a ref on the result, or of a list a list of refs by
+            rank in group; elsewhere None.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: the tensors have no such dimension, or a member's is not of its
+                size; ``RankOutOfRangeError``: there is no such destination; ``MismatchError``: the members' dtypes,
+                shapes, dims, sizes, layouts or destinations differ.
+        """
+        return await self._channels.run_all(
+            self._on_refs(
+                refs,
+                ops.OPERATIONS["gather"],
+                dst_rank_in_group=dst_rank_in_group,
+                dim=dim,
+                sizes=sizes,
+                layout=layout,
+                ragged=ragged,
+                **options,
+            )
+        )
+
     async def all_reduce(
         self,
         refs: Sequence[Ref],
@@ -264,6 +340,76 @@ class AsyncGang(AsyncGangFront):
         """
         return await self._channels.run_all(
             self._on_refs(refs, ops.OPERATIONS["all_reduce"], op=op, in_place=in_place, **options)
+        )
+
+    @overload
+    async def all_gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["concatenated", "stacked"] = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]: ...
+    @overload
+    async def all_gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["list"],
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[list[Ref]]: ...
+    async def all_gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: GatherLayout = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Any]:
+        """Gives every member all members' tensors, put together in group order.
+
+        As vLLM's ``all_gather``, and with `sizes` its ``all_gatherv``, but along every dimension: vLLM knows the
+        first alone. As a list and `ragged` this is OLMo-core's ``all_gather`` of tensors of unequal shapes.
+
+        Args:
+            refs: One ref of each member, in group order; equal dtype and shape on all members but for `sizes`, one
+                dimension or more.
+            dim: Dimension along which to concatenate; negative counts from the last. None: -1, the last. Of a
+                stack: the place of the new dimension, 0 if absent. Of a list, nothing is laid out along it.
+            sizes: Size of every member's tensor along `dim`, by rank in group, each 0 or more; this rank's own is
+                its tensor's. The same on all members. None: all tensors are alike.
+            layout: How the tensors are put together: "concatenated" (one tensor, the members' side by side along
+                `dim`), "stacked" (one with one dimension more, at place `dim`, along which they follow one another)
+                or "list" (one for each member).
+            ragged: True: shapes may differ, as far as the layout allows, and the members tell each other theirs;
+                `sizes` must be empty.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a ref on the result, or of a list a list of refs by rank in group.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: the tensors have no such dimension, or a member's is not of its
+                size; ``MismatchError``: the members' dtypes, shapes, dims, sizes or layouts differ.
+        """
+        return await self._channels.run_all(
+            self._on_refs(
+                refs,
+                ops.OPERATIONS["all_gather"],
+                dim=dim,
+                sizes=sizes,
+                layout=layout,
+                ragged=ragged,
+                **options,
+            )
         )
 
     async def reduce(
@@ -772,134 +918,6 @@ class AsyncGang(AsyncGangFront):
         theirs.
         """
         return sum(await self._channels.run_all(self._releases(refs)))
-
-    # --- gathers, in any layout --------------------------------------------------------------------------
-
-    @overload
-    async def gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dst_rank_in_group: int = 0,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: Literal["concatenated", "stacked"] = "concatenated",
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref | None]: ...
-    @overload
-    async def gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dst_rank_in_group: int = 0,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: Literal["list"],
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[list[Ref] | None]: ...
-
-    async def gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dst_rank_in_group: int = 0,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: GatherLayout = "concatenated",
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Any]:
-        """Gives one member all members' tensors, in group order.
-
-        With `ragged` and `dim` 0 this is torchgfn's ``gather_distributed_data``.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype.
-            dst_rank_in_group: Who gets the result.
-            dim: Dimension along which they are put together; negative counts from the last.
-            sizes: For concatenated tensors that differ along `dim`: the size of each member's there, in group order.
-                None: all are alike.
-            layout: "concatenated", "stacked" or "list"; see the class.
-            ragged: True: shapes may differ, and nobody needs to know them before.
-            **options: See the class.
-
-        Returns:
-            At the destination's place a ref, or of a list a list of refs by rank in group; None at all others.
-
-        Raises:
-            GangError: ``InvalidArgumentError``: the tensors have no such dimension, or a member's is not of its size;
-                ``RankOutOfRangeError``; ``MismatchError``: the members' dtypes, shapes, dims, sizes, layouts or
-                destinations differ.
-        """
-        return await self._called(
-            "gather",
-            refs,
-            dst_rank_in_group=dst_rank_in_group,
-            dim=dim,
-            sizes=sizes,
-            layout=layout,
-            ragged=ragged,
-            **options,
-        )
-
-    @overload
-    async def all_gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: Literal["concatenated", "stacked"] = "concatenated",
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]: ...
-    @overload
-    async def all_gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: Literal["list"],
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[list[Ref]]: ...
-
-    async def all_gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: GatherLayout = "concatenated",
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Any]:
-        """Gives every member all members' tensors, in group order.
-
-        As a list and `ragged` this is OLMo-core's ``all_gather`` of tensors of unequal shapes.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype.
-            dim: Dimension along which they are put together; negative counts from the last.
-            sizes: For concatenated tensors that differ along `dim`: the size of each member's there, in group order.
-                None: all are alike.
-            layout: "concatenated", "stacked" or "list"; see the class.
-            ragged: True: shapes may differ, and nobody needs to know them before.
-            **options: See the class.
-
-        Returns:
-            For each member a ref, or of a list a list of refs by rank in group.
-
-        Raises:
-            GangError: ``InvalidArgumentError``: the tensors have no such dimension, or a member's is not of its size;
-                ``MismatchError``: the members' dtypes, shapes, dims, sizes or layouts differ.
-        """
-        return await self._called(
-            "all_gather", refs, dim=dim, sizes=sizes, layout=layout, ragged=ragged, **options
-        )
 
     async def all_gather_to_list(
         self, refs: Sequence[Ref], **options: Unpack[CallOptions]

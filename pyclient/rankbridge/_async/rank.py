@@ -259,6 +259,55 @@ class AsyncRank(AsyncRankFront):
         )
         return result
 
+    @overload
+    async def gather(
+        self,
+        ref: Ref,
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["concatenated", "stacked"] = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> Ref | None: ...
+    @overload
+    async def gather(
+        self,
+        ref: Ref,
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["list"],
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref] | None: ...
+    async def gather(
+        self,
+        ref: Ref,
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: GatherLayout = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> Any:
+        """Concatenates all members' tensors at one of them. See ``AsyncGang.gather``."""
+        return await self._run(
+            ops.OPERATIONS["gather"](
+                self._scope,
+                ref,
+                dst_rank_in_group=dst_rank_in_group,
+                dim=dim,
+                sizes=sizes,
+                layout=layout,
+                ragged=ragged,
+                **options,
+            )
+        )
+
     async def all_reduce(
         self, ref: Ref, *, op: ReduceOp = "sum", in_place: bool = False, **options: Unpack[CallOptions]
     ) -> Ref:
@@ -267,6 +316,45 @@ class AsyncRank(AsyncRankFront):
             ops.OPERATIONS["all_reduce"](self._scope, ref, op=op, in_place=in_place, **options)
         )
         return result
+
+    @overload
+    async def all_gather(
+        self,
+        ref: Ref,
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["concatenated", "stacked"] = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> Ref: ...
+    @overload
+    async def all_gather(
+        self,
+        ref: Ref,
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["list"],
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]: ...
+    async def all_gather(
+        self,
+        ref: Ref,
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: GatherLayout = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> Any:
+        """Concatenates all members' tensors at all of them. See ``AsyncGang.all_gather``."""
+        return await self._run(
+            ops.OPERATIONS["all_gather"](
+                self._scope, ref, dim=dim, sizes=sizes, layout=layout, ragged=ragged, **options
+            )
+        )
 
     async def reduce(
         self, ref: Ref, *, op: ReduceOp = "sum", dst_rank_in_group: int = 0, **options: Unpack[CallOptions]
@@ -355,74 +443,6 @@ class AsyncRank(AsyncRankFront):
         return result
 
     # --- end of CollectiveService
-
-    # --- gathers, in any layout --------------------------------------------------------------------------
-
-    async def gather(
-        self,
-        ref: Ref,
-        *,
-        dst_rank_in_group: int = 0,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: GatherLayout = "concatenated",
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> Any:
-        """Collects the members' tensors at the destination: a ref or a list of refs there, None elsewhere.
-
-        See ``AsyncGang.gather``.
-        """
-        call = ops.OPERATIONS["gather"](
-            self._scope,
-            ref,
-            dst_rank_in_group=dst_rank_in_group,
-            dim=dim,
-            sizes=sizes,
-            layout=layout,
-            ragged=ragged,
-            **options,
-        )
-        return await self._run(call)
-
-    @overload
-    async def all_gather(
-        self,
-        ref: Ref,
-        *,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: Literal["concatenated", "stacked"] = "concatenated",
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> Ref: ...
-    @overload
-    async def all_gather(
-        self,
-        ref: Ref,
-        *,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: Literal["list"],
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]: ...
-
-    async def all_gather(
-        self,
-        ref: Ref,
-        *,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: GatherLayout = "concatenated",
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> Any:
-        """Collects the members' tensors at all of them: a ref, or a list of refs. See ``AsyncGang.all_gather``."""
-        call = ops.OPERATIONS["all_gather"](
-            self._scope, ref, dim=dim, sizes=sizes, layout=layout, ragged=ragged, **options
-        )
-        return await self._run(call)
 
     # --- of ObjectService: written by scripts/methods.py from the proto, but for what is elsewhere by hand
 

@@ -256,6 +256,55 @@ class Rank(RankFront):
         )
         return result
 
+    @overload
+    def gather(
+        self,
+        ref: Ref,
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["concatenated", "stacked"] = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> Ref | None: ...
+    @overload
+    def gather(
+        self,
+        ref: Ref,
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["list"],
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref] | None: ...
+    def gather(
+        self,
+        ref: Ref,
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: GatherLayout = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> Any:
+        """Concatenates all members' tensors at one of them. See ``Gang.gather``."""
+        return self._run(
+            ops.OPERATIONS["gather"](
+                self._scope,
+                ref,
+                dst_rank_in_group=dst_rank_in_group,
+                dim=dim,
+                sizes=sizes,
+                layout=layout,
+                ragged=ragged,
+                **options,
+            )
+        )
+
     def all_reduce(
         self, ref: Ref, *, op: ReduceOp = "sum", in_place: bool = False, **options: Unpack[CallOptions]
     ) -> Ref:
@@ -264,6 +313,45 @@ class Rank(RankFront):
             ops.OPERATIONS["all_reduce"](self._scope, ref, op=op, in_place=in_place, **options)
         )
         return result
+
+    @overload
+    def all_gather(
+        self,
+        ref: Ref,
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["concatenated", "stacked"] = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> Ref: ...
+    @overload
+    def all_gather(
+        self,
+        ref: Ref,
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["list"],
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]: ...
+    def all_gather(
+        self,
+        ref: Ref,
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: GatherLayout = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> Any:
+        """Concatenates all members' tensors at all of them. See ``Gang.all_gather``."""
+        return self._run(
+            ops.OPERATIONS["all_gather"](
+                self._scope, ref, dim=dim, sizes=sizes, layout=layout, ragged=ragged, **options
+            )
+        )
 
     def reduce(
         self, ref: Ref, *, op: ReduceOp = "sum", dst_rank_in_group: int = 0, **options: Unpack[CallOptions]
@@ -352,74 +440,6 @@ class Rank(RankFront):
         return result
 
     # --- end of CollectiveService
-
-    # --- gathers, in any layout --------------------------------------------------------------------------
-
-    def gather(
-        self,
-        ref: Ref,
-        *,
-        dst_rank_in_group: int = 0,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: GatherLayout = "concatenated",
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> Any:
-        """Collects the members' tensors at the destination: a ref or a list of refs there, None elsewhere.
-
-        See ``Gang.gather``.
-        """
-        call = ops.OPERATIONS["gather"](
-            self._scope,
-            ref,
-            dst_rank_in_group=dst_rank_in_group,
-            dim=dim,
-            sizes=sizes,
-            layout=layout,
-            ragged=ragged,
-            **options,
-        )
-        return self._run(call)
-
-    @overload
-    def all_gather(
-        self,
-        ref: Ref,
-        *,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: Literal["concatenated", "stacked"] = "concatenated",
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> Ref: ...
-    @overload
-    def all_gather(
-        self,
-        ref: Ref,
-        *,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: Literal["list"],
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]: ...
-
-    def all_gather(
-        self,
-        ref: Ref,
-        *,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: GatherLayout = "concatenated",
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> Any:
-        """Collects the members' tensors at all of them: a ref, or a list of refs. See ``Gang.all_gather``."""
-        call = ops.OPERATIONS["all_gather"](
-            self._scope, ref, dim=dim, sizes=sizes, layout=layout, ragged=ragged, **options
-        )
-        return self._run(call)
 
     # --- of ObjectService: written by scripts/methods.py from the proto, but for what is elsewhere by hand
 
