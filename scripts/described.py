@@ -21,6 +21,7 @@ ROOT = Path(__file__).parents[1]
 MESSAGE_TYPE = 4
 """Number of `message_type` in FileDescriptorProto, and so on, as SourceCodeInfo names places."""
 FIELD, SERVICE, METHOD = 2, 6, 2
+ENUM_TYPE, VALUE = 5, 2
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,17 @@ def message(documented: list[Documented], full_name: str) -> Message:
                 }
                 return Message(found, it.comments[place], fields)
     raise LookupError(name)
+
+
+def values_of(documented: list[Documented], enum: str) -> dict[str, str]:
+    """The comments of an enum's values, by name."""
+    return {
+        value.name: it.comments[(ENUM_TYPE, number, VALUE, at)]
+        for it in documented
+        for number, found in enumerate(it.proto.enum_type)
+        if found.name == enum
+        for at, value in enumerate(found.value)
+    }
 
 
 def services(documented: list[Documented]) -> list[str]:

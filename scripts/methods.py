@@ -1,4 +1,4 @@
-"""Writes the clients' methods of operations, from the proto's comments and options, into marked regions of their files.
+"""Writes what the clients have for each operation and error code, from the proto, into marked regions of their files.
 
 python scripts/methods.py           writes the regions
 python scripts/methods.py --check   changes nothing; fails if a region is not what this writes
@@ -20,6 +20,7 @@ from pathlib import Path
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 
 import methods_elixir
+import methods_errors
 from described import ROOT, Documented, Operation, argument, files, flowing, refused, service
 from rankbridge.v1 import options_pb2 as pb
 
@@ -385,6 +386,8 @@ def written(documented: list[Documented]) -> Iterator[tuple[Path, str]]:
         (CLIENT / "_plan" / "program.py", program),
     ):
         yield path, formatted(path, filled(path, documented, write))
+    exceptions = CLIENT / "errors.py"
+    yield exceptions, formatted(exceptions, methods_errors.written(exceptions, documented))
     yield from methods_elixir.written(ELIXIR, documented)
 
 

@@ -1201,12 +1201,7 @@ class AsyncGang(AsyncGangFront):
     ) -> AsyncQueue:
         """Makes a queue from one member to all others: `new_queue` under vLLM's name.
 
-        Args:
-            writer_rank: Rank in the group that writes.
-            max_chunk_bytes: As of `new_queue`.
-            max_chunks: As of `new_queue`.
-            name: Its name. None: one that nothing else has.
-            **options: ``CallOptions``.
+        Arguments are as of `new_queue`. Without a name it has one that nothing else has.
         """
         return await self.new_queue(
             queue_procedures.queue_name(name),
@@ -1227,13 +1222,8 @@ class AsyncGang(AsyncGangFront):
     ) -> list[AsyncQueue | None]:
         """Makes a queue from each other member to one reader, under vLLM's name: all of them, or none.
 
-        Args:
-            reader_rank_in_group: Who reads all of them.
-            max_chunk_bytes: As of `new_queue`.
-            max_chunks: As of `new_queue`.
-            name: What their names begin with, before a slash and the writer's rank in group. None: what nothing else
-                has.
-            **options: ``CallOptions``.
+        Arguments are as of `new_queue`. The names are `name`, or one that nothing else has, a slash, and the writer's
+        rank in group.
 
         Returns:
             By rank in group the queue that the member writes, None at the reader's place.
@@ -1355,12 +1345,7 @@ class AsyncGang(AsyncGangFront):
     ) -> Mesh:
         """Gives a mesh whose groups are there: made by another controller, or again with the current generation.
 
-        Args:
-            axes: As of `new_mesh`.
-            ranks: As of `new_mesh`.
-            name: As of `new_mesh`.
-            flattened: As of `new_mesh`.
-            local: As of `new_mesh`.
+        Arguments are as of `new_mesh`.
 
         Raises:
             InvalidArgumentError: The sizes do not fit the number of ranks, or groups have other members: the
@@ -1402,10 +1387,7 @@ class AsyncGang(AsyncGangFront):
 
         Events of one rank come in their order; those of different ranks as they come in.
 
-        Args:
-            kinds: As of ``AsyncRank.events``.
-            after: As of ``AsyncRank.events``, for every rank or by rank; `position` of the watch before.
-            timeout: As of ``AsyncRank.events``.
+        Arguments are as of ``AsyncRank.events``; `after` is for every rank or by rank: `position` of the watch before.
 
         Returns:
             An iterator. A rank that tells nothing more is a ``WatchEnded``, and the watch of the others goes on.

@@ -229,6 +229,22 @@ def by_host(ranks: Iterable[int], hosts: Iterable[str]) -> dict[str, tuple[int, 
     return {host: tuple(there) for host, there in found.items()}
 
 
+def check_place(operation: str, name: str, place: int, size: int, group: str) -> None:
+    """Checks that a rank in a group is below the group's size.
+
+    Raises:
+        RankOutOfRangeError: It is not, or is negative.
+    """
+    if not 0 <= place < size:
+        raise RankOutOfRangeError(
+            f"{name} is not in the group",
+            group=group,
+            operation=operation,
+            expected=f"0 to {size - 1}",
+            got=str(place),
+        )
+
+
 def listed(ranks: Sequence[int]) -> str:
     """Writes ranks for people: of a thousand, the first eight and the number of the others."""
     shown = ", ".join(map(str, ranks[:8]))

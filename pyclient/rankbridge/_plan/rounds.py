@@ -135,11 +135,11 @@ def taking_turns(
 
 def note(error: BaseException, rounds: Sequence[Round[Any]]) -> None:
     """Tells with an error, which ends the rounds, of the turns that had failed before."""
-    for rank, failure in _failed(rounds):
-        error.add_note(f"In the turn of rank {rank}: {type(failure).__name__}: {failure}")
+    for rank, failed in _failed(rounds):
+        error.add_note(f"In the turn of rank {rank}: {type(failed).__name__}: {failed}")
 
 
-def told(rounds: Sequence[Round[Any]]) -> Exception | None:
+def failure(rounds: Sequence[Round[Any]]) -> Exception | None:
     """Makes the exception that tells what failed in the turns. None: nothing did."""
     failed = _failed(rounds)
     if not failed:

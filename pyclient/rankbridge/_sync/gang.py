@@ -1186,12 +1186,7 @@ class Gang(GangFront):
     ) -> Queue:
         """Makes a queue from one member to all others: `new_queue` under vLLM's name.
 
-        Args:
-            writer_rank: Rank in the group that writes.
-            max_chunk_bytes: As of `new_queue`.
-            max_chunks: As of `new_queue`.
-            name: Its name. None: one that nothing else has.
-            **options: ``CallOptions``.
+        Arguments are as of `new_queue`. Without a name it has one that nothing else has.
         """
         return self.new_queue(
             queue_procedures.queue_name(name),
@@ -1212,13 +1207,8 @@ class Gang(GangFront):
     ) -> list[Queue | None]:
         """Makes a queue from each other member to one reader, under vLLM's name: all of them, or none.
 
-        Args:
-            reader_rank_in_group: Who reads all of them.
-            max_chunk_bytes: As of `new_queue`.
-            max_chunks: As of `new_queue`.
-            name: What their names begin with, before a slash and the writer's rank in group. None: what nothing else
-                has.
-            **options: ``CallOptions``.
+        Arguments are as of `new_queue`. The names are `name`, or one that nothing else has, a slash, and the writer's
+        rank in group.
 
         Returns:
             By rank in group the queue that the member writes, None at the reader's place.
@@ -1336,12 +1326,7 @@ class Gang(GangFront):
     ) -> Mesh:
         """Gives a mesh whose groups are there: made by another controller, or again with the current generation.
 
-        Args:
-            axes: As of `new_mesh`.
-            ranks: As of `new_mesh`.
-            name: As of `new_mesh`.
-            flattened: As of `new_mesh`.
-            local: As of `new_mesh`.
+        Arguments are as of `new_mesh`.
 
         Raises:
             InvalidArgumentError: The sizes do not fit the number of ranks, or groups have other members: the
@@ -1381,10 +1366,7 @@ class Gang(GangFront):
 
         Events of one rank come in their order; those of different ranks as they come in.
 
-        Args:
-            kinds: As of ``Rank.events``.
-            after: As of ``Rank.events``, for every rank or by rank; `position` of the watch before.
-            timeout: As of ``Rank.events``.
+        Arguments are as of ``Rank.events``; `after` is for every rank or by rank: `position` of the watch before.
 
         Returns:
             An iterator. A rank that tells nothing more is a ``WatchEnded``, and the watch of the others goes on.

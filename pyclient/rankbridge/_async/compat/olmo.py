@@ -100,5 +100,5 @@ async def _rounds(
         except GangError as error:
             rounds.note(error, planned)
             raise
-    if (failure := rounds.told(planned)) is not None:
+    if (failure := rounds.failure(planned)) is not None:
         raise failure

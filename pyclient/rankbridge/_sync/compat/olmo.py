@@ -99,5 +99,5 @@ def _rounds(gang: Gang, n: int | None, group: str | Group, timeout: float | None
         except GangError as error:
             rounds.note(error, planned)
             raise
-    if (failure := rounds.told(planned)) is not None:
+    if (failure := rounds.failure(planned)) is not None:
         raise failure

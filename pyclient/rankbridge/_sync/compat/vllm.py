@@ -13,7 +13,7 @@ from rankbridge._plan.groups import Group
 from rankbridge._plan.operations import MemberOptions
 from rankbridge._plan.queue import MadeQueue
 from rankbridge._plan.ref import Ref
-from rankbridge._plan.vllm import Coordinated, CoordinatorCore
+from rankbridge._plan.vllm import Coordinated, CoordinatorCore, Part
 from rankbridge._sync.gang import Gang
 from rankbridge._sync.queue import Queue
 from rankbridge._sync.work import Work
@@ -353,7 +353,7 @@ class GroupCoordinator(CoordinatorCore):
         **options: Unpack[MemberOptions],
     ) -> list[Work[None] | None]:
         """Begins `send`, and gives by rank what to wait for: None for those that do not send."""
-        return self._begin_send("send", tensor, dst, ranks, options)
+        return self._begin("send", self._procedures.senders("send", tensor, dst, ranks, options))
 
     def irecv(
         self,
@@ -365,7 +365,9 @@ class GroupCoordinator(CoordinatorCore):
         **options: Unpack[MemberOptions],
     ) -> list[Work[tuple[Ref, int]] | None]:
         """Begins `recv`; what is waited for gives a ref, and the rank in the group that it came from."""
-        return self._begin_receive("recv", src, ranks, options, expected=(dtype, size))
+        return self._begin(
+            "recv", self._procedures.receivers("recv", src, ranks, options, expected=(dtype, size))
+        )
 
     def send_object(
         self,
@@ -400,13 +402,13 @@ class GroupCoordinator(CoordinatorCore):
         **options: Unpack[MemberOptions],
     ) -> list[Work[None] | None]:
         """Begins `send_object`, and gives by rank what to wait for: None for those that do not send."""
-        return self._begin_send("send_object", obj, dst, ranks, options)
+        return self._begin("send_object", self._procedures.senders("send_object", obj, dst, ranks, options))
 
     def irecv_object(
         self, src: int, *, ranks: Iterable[int] | None = None, **options: Unpack[MemberOptions]
     ) -> list[Work[tuple[Any, int]] | None]:
         """Begins `recv_object`; what is waited for gives the value, and the rank in the group that it came from."""
-        return self._begin_receive("recv_object", src, ranks, options)
+        return self._begin("recv_object", self._procedures.receivers("recv_object", src, ranks, options))
 
     def send_tensor_dict(
         self,
@@ -458,7 +460,9 @@ class GroupCoordinator(CoordinatorCore):
         **options: Unpack[MemberOptions],
     ) -> list[Work[None] | None]:
         """Begins `send_tensor_dict`, and gives by rank what to wait for: None for those that do not send."""
-        return self._begin_send("send_tensor_dict", tensor_dict, dst, ranks, options)
+        return self._begin(
+            "send_tensor_dict", self._procedures.senders("send_tensor_dict", tensor_dict, dst, ranks, options)
+        )
 
     def irecv_tensor_dict(
         self,
@@ -470,7 +474,9 @@ class GroupCoordinator(CoordinatorCore):
         **options: Unpack[MemberOptions],
     ) -> list[Work[tuple[dict[Any, Any], int]] | None]:
         """Begins `recv_tensor_dict`; what is waited for gives the map, and the rank in the group it came from."""
-        return self._begin_receive("recv_tensor_dict", src, ranks, options)
+        return self._begin(
+            "recv_tensor_dict", self._procedures.receivers("recv_tensor_dict", src, ranks, options)
+        )
 
     # --- queues, graphs and the end ------------------------------------------------------------------------
 
@@ -564,51 +570,26 @@ class GroupCoordinator(CoordinatorCore):
         dst: int | None,
         ranks: Iterable[int] | None,
         options: MemberOptions,
-    ) -> list[None]:
-        callers = self._procedures.senders(operation, given, dst, ranks)
-        return self._gang._carried_out(self._procedures.sending(operation, given, callers, dict(options)))
+    ) -> list[Any]:
+        parts = self._procedures.senders(operation, given, dst, ranks, options)
+        return self._gang._carried_out(self._procedures.exchanging(operation, parts))
 
     def _receive(
         self, operation: str, src: int | None, ranks: Iterable[int] | None, options: MemberOptions, **own: Any
     ) -> list[Any]:
-        callers = self._procedures.receivers(operation, src, ranks)
-        return self._gang._carried_out(self._procedures.receiving(operation, callers, dict(options), **own))
+        parts = self._procedures.receivers(operation, src, ranks, options, **own)
+        pairs = self._gang._carried_out(self._procedures.exchanging(operation, parts))
+        return [None if pair is None else pair[0] for pair in pairs]
 
-    def _begin_send(
-        self,
-        operation: str,
-        given: Sequence[Any],
-        dst: int | None,
-        ranks: Iterable[int] | None,
-        options: MemberOptions,
-    ) -> list[Any]:
-        begun: list[Any] = [None] * len(self._gang)
-        with _cancelled_unless_all(begun):
-            for rank, group, place in self._procedures.senders(operation, given, dst, ranks):
-                begun[rank] = self._gang[rank]._begin(
-                    operation, given[rank], dst_rank_in_group=place, group=group, **options
-                )
+    def _begin(self, operation: str, parts: Sequence[Part]) -> list[Any]:
+        begun: list[Work[Any] | None] = [None] * len(self._gang)
+        try:
+            for rank, args, options in parts:
+                begun[rank] = self._gang[rank]._begin(operation, *args, **options)
+        except BaseException:
+            for work in begun:
+                if work is not None:
+                    with contextlib.suppress(RankBridgeError):
+                        work.cancel()
+            raise
         return begun
-
-    def _begin_receive(
-        self, operation: str, src: int | None, ranks: Iterable[int] | None, options: MemberOptions, **own: Any
-    ) -> list[Any]:
-        begun: list[Any] = [None] * len(self._gang)
-        with _cancelled_unless_all(begun):
-            for rank, group, place in self._procedures.receivers(operation, src, ranks):
-                begun[rank] = self._gang[rank]._begin(
-                    operation, src_rank_in_group=place, group=group, **own, **options
-                )
-        return begun
-
-
-@contextlib.contextmanager
-def _cancelled_unless_all(begun: Sequence[Work[Any] | None]) -> Iterator[None]:
-    try:
-        yield
-    except BaseException:
-        for work in begun:
-            if work is not None:
-                with contextlib.suppress(RankBridgeError):
-                    work.cancel()
-        raise
