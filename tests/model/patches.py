@@ -123,7 +123,7 @@ def patched(simulation: Simulation) -> Iterator[Network]:
         *((module, "threading", private) for module in (group_links, link, readers, sockets)),
         *((module, "threading", shared) for module in (fake_backend, meeting)),
         *((module, "time", clock) for module in (alarms, forming, preparation, refs, task, meeting, *links)),
-        *((module, "select", polls) for module in (follower, leader, link, readers, sockets)),
+        *((module, "select", polls) for module in (group_links, link, readers)),
         *((module, "socket", pairs) for module in (group_links, sockets)),
         (lane, "SimpleQueue", either(SimulatedQueue, SimpleQueue)),
         (forming, "ThreadPoolExecutor", either(SimulatedExecutor, ThreadPoolExecutor)),

@@ -163,8 +163,8 @@ class GangCore(Generic[RankT]):
         calls: Calls | None = options.pop("calls", None)
         if (calls or self.calls) == "gang" and not args:
             # What takes options alone is the same for every member, and costs as much to make as to send.
-            ranks = tuple(members)
-            return Together.of(build(self._scope(ranks[0]), **with_id(options)), ranks)
+            scopes = [self._scope(rank) for rank in members]
+            return Together.of(build(scopes[0], **with_id(options)), [scope.rank for scope in scopes])
         return self._together(calls, self._on(members, build, *args, **with_id(options)))
 
     def _on_refs(

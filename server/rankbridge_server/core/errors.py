@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Self
@@ -181,6 +181,21 @@ def check_rank(message: str, rank: int, size: int) -> None:
     if not 0 <= rank < size:
         expected = f"0 to {size - 1}"
         raise BridgeError.of(ErrorCode.RANK_OUT_OF_RANGE, message, expected=expected, got=str(rank))
+
+
+def disagreeing_ranks(
+    ranks: Sequence[int], odd: Collection[int], details: Sequence[str]
+) -> tuple[RankDetail, ...]:
+    """The details of all members of a group, of which the `odd`, by rank in group, do not go with the others."""
+    return tuple(
+        RankDetail(
+            rank=rank,
+            rank_in_group=place,
+            state=RankState.DISAGREES if place in odd else RankState.ARRIVED,
+            detail=details[place],
+        )
+        for place, rank in enumerate(ranks)
+    )
 
 
 def failed_ranks(ranks: Sequence[int], troubles: Sequence[str]) -> tuple[RankDetail, ...]:

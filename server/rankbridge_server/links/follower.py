@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import select
+import math
 import time
 
 from rankbridge.link.v1 import link_pb2 as pb
@@ -11,23 +11,12 @@ from ..core.admission.admission import Arrival
 from ..core.admission.matching import Post
 from ..core.gang_calls.messages import Relay, Report
 from . import wire
-from .group_links import GroupLinks, Owner
+from .group_links import GroupLinks
 from .link import Link
-from .readers import Readers
 
 
 class Follower(GroupLinks):
     """Has one link, to the leader."""
-
-    def __init__(self, group: str, owner: Owner, readers: Readers) -> None:
-        super().__init__(group, owner, readers)
-        self._poll = select.poll()
-        self._poll.register(self._wake_out, select.POLLIN)
-
-    def attach(self, link: Link) -> None:
-        """Adds the link to the leader."""
-        super().attach(link)
-        self._poll.register(link, select.POLLIN)
 
     def withdraw(self, arrival: Arrival) -> None:
         """Asks the leader to withdraw an arrival."""
@@ -78,23 +67,12 @@ class Follower(GroupLinks):
         self._deliver_all()
 
     def _idle(self) -> None:
-        (link,) = self._links
-        for fileno, _ in self._poll.poll():
-            if fileno == self._wake_out.fileno():
-                self._wake_out.recv(64)
-            else:
-                self.receive(link)
+        self._look(math.inf)
 
     def _wake_lane(self) -> None:
         # A lane that waits for a verdict sees the shut link by itself.
         if self._is_idle:
             self._wake()
-
-    def _lost(self, link: Link, reason: str) -> None:
-        with self.lock:
-            if link.fileno() in self._alive:
-                self._poll.unregister(link)
-        super()._lost(link, reason)
 
     def _handle(self, link: Link, frame: pb.Frame) -> None:
         if frame.HasField("verdict"):

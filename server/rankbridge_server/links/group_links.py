@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
+import select
 import socket
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Protocol
 
@@ -56,14 +58,14 @@ class GroupLinks(ABC):
 
     def __init__(self, group: str, owner: Owner, readers: Readers) -> None:
         self.group = group
-        self.lock = threading.RLock()
-        self.turn = Turn()
         self._owner = owner
         self._readers = readers
         # The lane holds it while it waits, so that no thread closes the sockets that it reads.
         self._waiting = threading.Lock()
         self._links: list[Link] = []
         self._alive: dict[int, Link] = {}
+        self.turn = Turn(self._alive.keys)
+        self.lock = self.turn.lock
         self._expected: Arrival | None = None
         self._verdict: Verdict | None = None
         self._closed = ""
@@ -77,21 +79,20 @@ class GroupLinks(ABC):
         self._wake_out, self._wake_in = socket.socketpair()
         # A full buffer is enough to wake the lane.
         self._wake_in.setblocking(False)
+        self._poll = select.poll()
+        self._poll.register(self._wake_out, select.POLLIN)
 
     @property
     def links(self) -> list[Link]:
         """The links that have not ended."""
         return list(self._alive.values())
 
-    def filenos(self) -> Iterable[int]:
-        """The file descriptors of links that have not ended."""
-        return self._alive
-
     def attach(self, link: Link) -> None:
         """Adds a link that has said hello."""
         with self.lock:
             self._links.append(link)
             self._alive[link.fileno()] = link
+            self._poll.register(link, select.POLLIN)
 
     def admit(self, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
         """Sends this rank's arrival, calls `arrived`, and waits for the verdict. See `core.links.Links`."""
@@ -100,7 +101,7 @@ class GroupLinks(ABC):
             with self._waiting:
                 try:
                     with self.lock:
-                        self._readers.take(self)
+                        self._readers.take(self.turn)
                         self._expect(arrival)
                         self._announce(arrival)
                     arrived()
@@ -121,7 +122,7 @@ class GroupLinks(ABC):
         """Reads the links until the lane has work. Returns False when they are closed. See `core.links.IdleWait`."""
         with self._waiting:
             with self.lock:
-                self._readers.take(self)
+                self._readers.take(self.turn)
                 self._is_idle = True
             while not self._closed and not has_work():
                 self._idle()
@@ -225,7 +226,7 @@ class GroupLinks(ABC):
 
     def _leave_links(self) -> None:
         """Hands the links over to the links thread. The caller holds the lock."""
-        if self._readers.give_back(self):
+        if self._readers.give_back(self.turn):
             self._owner.wake_before(None)
         elif (due := self.due()) is not None:
             self._owner.wake_before(due)
@@ -257,6 +258,17 @@ class GroupLinks(ABC):
     @abstractmethod
     def _idle(self) -> None:
         """Waits until a frame has come, and acts on it, or until `_wake`."""
+
+    def _look(self, timeout: float) -> bool:
+        """Waits `timeout` seconds for frames or `_wake`, and acts on them. Returns whether any have come."""
+        events = self._poll.poll(None if timeout == math.inf else max(0.0, timeout) * 1000)
+        for fileno, _ in events:
+            link = self._alive.get(fileno)
+            if link is not None:
+                self.receive(link)
+            elif fileno == self._wake_out.fileno():
+                self._wake_out.recv(64)
+        return bool(events)
 
     def _wake_lane(self) -> None:
         """Wakes the lane if it waits for its links."""
@@ -314,6 +326,7 @@ class GroupLinks(ABC):
         with self.lock:
             if self._alive.pop(link.fileno(), None) is None:
                 return
+            self._poll.unregister(link)
         self._owner.forget(link)
         if link.leaving or self._closed:
             self._closed = self._closed or "its group has ended"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import select
 import time
 from collections.abc import Sequence
 
@@ -37,8 +36,6 @@ class Leader(GroupLinks):
         self._mine: tuple[bytes, Arrival] | None = None
         # An arrival, and the frame that answers it and all equal ones with GO.
         self._go: tuple[Arrival, bytes] | None = None
-        self._poll = select.poll()
-        self._poll.register(self._wake_out, select.POLLIN)
 
     def attach(self, link: Link) -> None:
         """Adds a member's link. Raises ValueError for a rank that is no member, or has a link already."""
@@ -48,7 +45,6 @@ class Leader(GroupLinks):
         with self.lock:
             self._members[place] = link
             self._places[link] = place
-            self._poll.register(link, select.POLLIN)
             super().attach(link)
         # A lane that is polling does not poll the new link yet.
         self._wake_lane()
@@ -123,26 +119,19 @@ class Leader(GroupLinks):
             self._go = arrival, wire.pack_reply(self.group, Reply(0, arrival, GO))
 
     def _wait(self, end: float) -> None:
-        if not self._look(end) and self._verdict is None and time.monotonic() >= end:
+        if not self._look_until(end) and self._verdict is None and time.monotonic() >= end:
             raise TimeoutError(f"no verdict on {self._expected}")
 
     def _idle(self) -> None:
-        self._look(math.inf)
+        self._look_until(math.inf)
 
-    def _look(self, end: float) -> bool:
-        """Waits for a frame, a due time or `end`, and acts on it. Returns whether a frame or a wake has come."""
+    def _look_until(self, end: float) -> bool:
+        """Acts on frames, and on what is due when none come before. Returns whether a frame or a wake has come."""
         due = self.due()
-        until = end if due is None else min(end, due)
-        events = self._poll.poll(None if until == math.inf else max(0.0, until - time.monotonic()) * 1000)
-        for fileno, _ in events:
-            link = self._alive.get(fileno)
-            if link is not None:
-                self.receive(link)
-            elif fileno == self._wake_out.fileno():
-                self._wake_out.recv(64)
-        if not events:
+        came = self._look((end if due is None else min(end, due)) - time.monotonic())
+        if not came:
             self.expire()
-        return bool(events)
+        return came
 
     def _announce_post(self, post: Post) -> None:
         self._post(0, post)
@@ -166,12 +155,6 @@ class Leader(GroupLinks):
                     link.send(wire.pack_match(number, match))
                 except OSError as error:
                     self._broken(link, error)
-
-    def _lost(self, link: Link, reason: str) -> None:
-        with self.lock:
-            if link.fileno() in self._alive:
-                self._poll.unregister(link)
-        super()._lost(link, reason)
 
     def _take(self, link: Link, body: bytes) -> None:
         if self._mine is not None and body == self._mine[0]:

@@ -6,24 +6,25 @@ import math
 import select
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Protocol
 
 # A lane that has not read for this long has left its links to the links thread.
 TICK_S = 0.01
 
 
 class Turn:
-    """Which thread reads a group's links. Read and changed under the group's lock.
+    """Which thread reads a group's links. Read and changed under `lock`, which a reader holds while it acts on frames.
 
-    `lane`: id of the thread that reads while it waits; 0: none. `watched`: the links thread polls the links. `ended`:
-    when a lane last got its verdict.
+    `filenos`: gives the file descriptors of the links. `lane`: id of the thread that reads while it waits; 0: none.
+    `watched`: the links thread polls the links. `ended`: when a lane last got its verdict.
     """
 
-    __slots__ = ("ended", "lane", "watched")
+    __slots__ = ("ended", "filenos", "lane", "lock", "watched")
 
-    def __init__(self) -> None:
+    def __init__(self, filenos: Callable[[], Iterable[int]]) -> None:
+        self.lock = threading.RLock()
+        self.filenos = filenos
         self.lane = 0
         self.watched = False
         self.ended = 0.0
@@ -31,24 +32,6 @@ class Turn:
     def is_mine(self) -> bool:
         """Whether this thread may read."""
         return self.lane in (0, threading.get_ident())
-
-
-class ReadableLinks(Protocol):
-    """A group's links, as their readers need them."""
-
-    @property
-    def lock(self) -> threading.RLock:
-        """The lock that a reader holds while it acts on frames."""
-        ...
-
-    @property
-    def turn(self) -> Turn:
-        """The thread that reads."""
-        ...
-
-    def filenos(self) -> Iterable[int]:
-        """The file descriptors of its links."""
-        ...
 
 
 class Readers:
@@ -60,7 +43,7 @@ class Readers:
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
-        self._left: set[ReadableLinks] = set()
+        self._left: set[Turn] = set()
         # Whether the links thread checks `_left`, or has been woken to do so.
         self._asked = False
 
@@ -74,28 +57,27 @@ class Readers:
         with suppress(OSError, ValueError):
             self._epoll.unregister(fileno)
 
-    def watch(self, group_links: ReadableLinks) -> None:
+    def watch(self, turn: Turn) -> None:
         """Adds a group's links to the set, unless a lane reads them now."""
-        with group_links.lock:
-            if not group_links.turn.lane:
-                self._watch(group_links)
+        with turn.lock:
+            if not turn.lane:
+                self._watch(turn)
 
-    def take(self, group_links: ReadableLinks) -> None:
+    def take(self, turn: Turn) -> None:
         """Gives the links to the calling lane, which holds their lock."""
-        group_links.turn.lane = threading.get_ident()
-        if group_links.turn.watched:
-            group_links.turn.watched = False
-            for fileno in group_links.filenos():
+        turn.lane = threading.get_ident()
+        if turn.watched:
+            turn.watched = False
+            for fileno in turn.filenos():
                 self.drop(fileno)
 
-    def give_back(self, group_links: ReadableLinks) -> bool:
+    def give_back(self, turn: Turn) -> bool:
         """Takes the links back from a lane, which holds their lock. Returns whether to wake the links thread."""
-        turn = group_links.turn
         before, turn.ended, turn.lane = turn.ended, time.monotonic(), 0
         if turn.ended - before > TICK_S:
-            self._watch(group_links)
+            self._watch(turn)
             return False
-        self._left.add(group_links)
+        self._left.add(turn)
         asked, self._asked = self._asked, True
         return not asked
 
@@ -107,31 +89,31 @@ class Readers:
             self._asked = True
             timeout = min(timeout, TICK_S)
         found = self._epoll.poll(None if timeout == math.inf else max(0.0, timeout))
-        for group_links in list(self._left):
-            self._look_at(group_links)
+        for turn in list(self._left):
+            self._look_at(turn)
         return [fileno for fileno, _ in found]
 
     def close(self) -> None:
         """Closes the set."""
         self._epoll.close()
 
-    def _look_at(self, group_links: ReadableLinks) -> None:
+    def _look_at(self, turn: Turn) -> None:
         # The thread with the lock is busy with the links; the next check comes soon.
-        if not group_links.lock.acquire(blocking=False):
+        if not turn.lock.acquire(blocking=False):
             return
         try:
-            if time.monotonic() - group_links.turn.ended <= TICK_S:
+            if time.monotonic() - turn.ended <= TICK_S:
                 return
-            self._left.discard(group_links)
+            self._left.discard(turn)
             # A lane that reads for longer gives the links back to the set by itself.
-            if not group_links.turn.lane:
-                self._watch(group_links)
+            if not turn.lane:
+                self._watch(turn)
         finally:
-            group_links.lock.release()
+            turn.lock.release()
 
-    def _watch(self, group_links: ReadableLinks) -> None:
-        group_links.turn.watched = True
+    def _watch(self, turn: Turn) -> None:
+        turn.watched = True
         # The set may be closed: then no thread reads any more.
         with suppress(ValueError):
-            for fileno in group_links.filenos():
+            for fileno in turn.filenos():
                 self.add(fileno)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import math
-import select
 import socket
 import threading
 import time
@@ -160,7 +159,7 @@ class SocketLinks:
             self._groups[group] = group_links
             self._known.update({link.fileno(): (group_links, link) for link in group_links.links})
             early = [link for link in self._strangers.values() if link.group == group]
-        self._readers.watch(group_links)
+        self._readers.watch(group_links.turn)
         for link in early:
             self._welcome(link)
 
@@ -250,10 +249,11 @@ class SocketLinks:
             raise ConnectionError(f"no link with rank {leader}: {error}") from error
         try:
             link.send(wire.hello(self._generation, self.rank, self._secret, group))
-            poll = select.poll()
-            poll.register(link, select.POLLIN)
-            while not (frames := list(self._come(link, poll, deadline))):
-                continue
+            frames: list[pb.Frame] = []
+            while not frames:
+                if not link.wait(deadline - time.monotonic()):
+                    raise ConnectionError("it did not answer in time")
+                frames = [wire.parse(body) for body in link.receive()]
             # Heartbeats may come before the welcome.
             kinds = [kind for frame in frames if (kind := frame.WhichOneof("kind")) != "beat"]
             if kinds != ["welcome"] or frames[0].welcome.rank != leader:
@@ -263,12 +263,6 @@ class SocketLinks:
             raise ConnectionError(f"no link with rank {leader}: {error}") from error
         link.rank, link.group = leader, group
         return link
-
-    @staticmethod
-    def _come(link: Link, poll: select.poll, deadline: float) -> Sequence[pb.Frame]:
-        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise ConnectionError("it did not answer in time")
-        return [wire.parse(body) for body in link.receive()]
 
     def _unwatch(self, link: Link) -> None:
         self._known.pop(link.fileno(), None)
@@ -386,7 +380,7 @@ class SocketLinks:
             with self._lock:
                 self._known[link.fileno()] = group_links, link
             group_links.attach(link)
-            self._readers.watch(group_links)
+            self._readers.watch(group_links.turn)
             link.send(wire.welcome(self.rank))
         except (OSError, ValueError):
             self._dismiss(link)

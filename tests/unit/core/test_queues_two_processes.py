@@ -21,7 +21,7 @@ from rankbridge_server.core.operations.outcome import Packed
 from rankbridge_server.core.queues.loop import Waker
 from rankbridge_server.core.queues.posts import Posts
 from rankbridge_server.core.queues.reading import NearReadingEnd
-from rankbridge_server.core.queues.sharing import Shape, SharedMemorySetup
+from rankbridge_server.core.queues.sharing import SharedMemorySetup
 from rankbridge_server.core.queues.view import QueueView
 from rankbridge_server.core.queues.writing import WritingEnd
 from rankbridge_server.core.task import Task
@@ -53,7 +53,7 @@ def met(me: int, peer: Connection) -> SharedMemorySetup:
         theirs = peer.recv_bytes()
         return [given, theirs] if me == WRITER else [theirs, given]
 
-    setup = SharedMemorySetup(Shape("q", me, WRITER, (READER,), CHUNK, CHUNKS))
+    setup = SharedMemorySetup(VIEW, me, (READER,))
     setup.meet(agree, PATIENCE_S)
     assert setup.shared == (READER,)
     return setup

@@ -26,13 +26,10 @@ class StubLinks:
     """A group with one link, on which there is something to read."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self.turn = Turn()
         self.link, self.peer = socket.socketpair()
         self.peer.send(b"x")
-
-    def filenos(self) -> list[int]:
-        return [self.link.fileno()]
+        self.turn = Turn(lambda: [self.link.fileno()])
+        self.lock = self.turn.lock
 
 
 @pytest.fixture
@@ -59,33 +56,33 @@ def all_readers(clock: Clock) -> Iterator[Readers]:
 
 def operation(all_readers: Readers, stub: StubLinks) -> bool:
     with stub.lock:
-        all_readers.take(stub)
+        all_readers.take(stub.turn)
     with stub.lock:
-        return all_readers.give_back(stub)
+        return all_readers.give_back(stub.turn)
 
 
 def test_the_links_thread_reads_until_a_lane_comes(all_readers: Readers, stub: StubLinks) -> None:
-    all_readers.watch(stub)
+    all_readers.watch(stub.turn)
     assert all_readers.wait(0) == [stub.link.fileno()]
     with stub.lock:
-        all_readers.take(stub)
+        all_readers.take(stub.turn)
     assert all_readers.wait(0) == []
     assert stub.turn.is_mine()
 
 
 def test_while_a_lane_reads_nobody_else_may(all_readers: Readers, stub: StubLinks) -> None:
-    lane = threading.Thread(target=lambda: all_readers.take(stub))
+    lane = threading.Thread(target=lambda: all_readers.take(stub.turn))
     lane.start()
     lane.join()
     assert not stub.turn.is_mine()
-    all_readers.watch(stub)
+    all_readers.watch(stub.turn)
     assert all_readers.wait(0) == []
 
 
 def test_a_lane_that_came_once_gives_its_links_back_at_once(
     all_readers: Readers, stub: StubLinks, clock: Clock
 ) -> None:
-    all_readers.watch(stub)
+    all_readers.watch(stub.turn)
     assert operation(all_readers, stub) is False
     assert all_readers.wait(0) == [stub.link.fileno()]
 
@@ -122,16 +119,16 @@ def test_a_lane_that_waits_for_long_gives_its_links_back_by_itself(
     clock.now += TICK_S / 2
     operation(all_readers, stub)
     with stub.lock:
-        all_readers.take(stub)
+        all_readers.take(stub.turn)
     clock.now += 100 * TICK_S
     assert all_readers.wait(0) == []
     with stub.lock:
-        assert all_readers.give_back(stub) is False
+        assert all_readers.give_back(stub.turn) is False
     assert all_readers.wait(0) == [stub.link.fileno()]
 
 
 def test_links_that_ended_meanwhile_are_no_harm(all_readers: Readers, stub: StubLinks) -> None:
-    all_readers.watch(stub)
+    all_readers.watch(stub.turn)
     stub.link.close()
     assert operation(all_readers, stub) is False
     assert all_readers.wait(0) == []

@@ -42,7 +42,7 @@ class Peer:
         follower.attach(self.link)
         links._groups["world"] = follower
         links._known[self.link.fileno()] = follower, self.link
-        links._readers.watch(follower)
+        links._readers.watch(follower.turn)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
@@ -37,31 +36,6 @@ class BegunCall(Protocol):
         ...
 
 
-class _Caller:
-    """The caller of a relayed call; it may leave before the call has begun. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._gone = False
-        self._withdraw: Callable[[], None] | None = None
-
-    def on_gone(self, withdraw: Callable[[], None]) -> None:
-        """Calls `withdraw` when the caller has left, or at once if it has."""
-        with self._lock:
-            self._withdraw = withdraw
-            gone = self._gone
-        if gone:
-            withdraw()
-
-    def set_gone(self) -> None:
-        """Marks the caller as gone."""
-        with self._lock:
-            self._gone = True
-            withdraw = self._withdraw
-        if withdraw is not None:
-            withdraw()
-
-
 class RelayedCalls:
     """The calls that this rank has relayed, and those that others have relayed to it. Safe to call from any thread."""
 
@@ -73,8 +47,8 @@ class RelayedCalls:
         self._courier = Courier("gang-calls")
         self._numbers = itertools.count(1)
         self._answers: dict[int, Future[bytes]] = {}
-        # Callers of calls that others have relayed, by generation, that rank, and its number.
-        self._callers: dict[tuple[int, int, int], _Caller] = {}
+        # Done when the caller of a call that another rank has relayed has gone: by generation, that rank, its number.
+        self._callers: dict[tuple[int, int, int], Future[None]] = {}
 
     def ask(self, route: Route, body: bytes, timeout: float) -> tuple[Future[bytes], Callable[[], None]]:
         """Relays a gang call to the group's leader. Returns the future response, and a function to withdraw the call.
@@ -103,7 +77,7 @@ class RelayedCalls:
         """Acts on a relay for this rank. The reader of the links calls it."""
         key = generation.number, relay.source, relay.number
         if relay.kind is RelayKind.CALL:
-            caller = self._callers[key] = _Caller()
+            caller = self._callers[key] = Future()
             self._courier.add(lambda: self._begin_here(generation, relay, caller))
         elif relay.kind is RelayKind.ANSWER:
             answer = self._answers.get(relay.number)
@@ -113,7 +87,8 @@ class RelayedCalls:
         else:
             known = self._callers.get(key)
             if known is not None:
-                known.set_gone()
+                with suppress(InvalidStateError):
+                    known.set_result(None)
 
     def _forget(self, generation: Generation, number: int, answer: Future[bytes]) -> None:
         del self._answers[number]
@@ -126,9 +101,9 @@ class RelayedCalls:
             with suppress(OSError):
                 generation.links.relay(relay._replace(kind=RelayKind.WITHDRAW, body=b""))
 
-    def _begin_here(self, generation: Generation, relay: Relay, caller: _Caller) -> None:
+    def _begin_here(self, generation: Generation, relay: Relay, caller: Future[None]) -> None:
         asked = self._begin(relay.body)
-        caller.on_gone(asked.withdraw)
+        caller.add_done_callback(lambda _: asked.withdraw())
 
         def answer() -> None:
             self._courier.add(lambda: self._answer(generation, relay, asked))

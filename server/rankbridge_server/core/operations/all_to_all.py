@@ -7,7 +7,7 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import BridgeError, ErrorCode, Phase, RankDetail, RankState, invalid
+from ..errors import BridgeError, ErrorCode, Phase, disagreeing_ranks, invalid
 from ..refs.tensors import TensorSpec
 from .operation import Entry, Plan, Site, TensorPlan
 from .sizes import Sizes, checked_sizes, equal_sizes, sizes_of_whole
@@ -104,24 +104,17 @@ def _mismatch(
     pairs = [f"ranks {ranks[a]} and {ranks[b]}" for a, b in shown]
     at_odds = {place for pair in differing for place in pair}
     named = {place for pair in shown for place in pair}
-    details = tuple(
-        RankDetail(
-            rank=rank,
-            rank_in_group=place,
-            state=RankState.DISAGREES if place in at_odds else RankState.ARRIVED,
-            detail=f"input_sizes={list(all_sizes[place][0])} output_sizes={list(all_sizes[place][1])}"
-            if place in named
-            else "",
-        )
-        for place, rank in enumerate(ranks)
-    )
+    details = [
+        f"input_sizes={list(sent)} output_sizes={list(received)}" if place in named else ""
+        for place, (sent, received) in enumerate(all_sizes)
+    ]
     return BridgeError.of(
         ErrorCode.MISMATCH,
         f"input_sizes and output_sizes along dim {dim} do not fit each other: {', '.join(pairs + more)}",
         phase=Phase.ADMISSION,
         expected="; ".join(expects + more),
         got="; ".join(sends + more),
-        ranks=details,
+        ranks=disagreeing_ranks(ranks, at_odds, details),
     )
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..errors import invalid
-from ..refs.tensors import Tensors
 from .operation import Entry, Plan, Site
 from .outcome import Outcome, Packed
 from .payloads import as_bytes, as_tensor, bytes_spec, check_total
@@ -56,8 +55,9 @@ def plan_broadcast_object(site: Site, args: BroadcastObject) -> Plan:
 
     def run(entry: Entry) -> Outcome:
         (length,) = _unpacked(entry.payloads[src])
-        tensor = _tensor(site, given) if given else _empty(site, length)
-        return Packed(as_bytes(_tensors(site), entry.coordinator.broadcast(tensor, src, entry.timeout)))
+        tensors = site.backend.tensors
+        tensor = as_tensor(tensors, given) if given else tensors.empty(bytes_spec(length, tensors.device))
+        return Packed(as_bytes(site.backend.tensors, entry.coordinator.broadcast(tensor, src, entry.timeout)))
 
     return ObjectPlan(f"src_rank_in_group={src}", _packed([len(given)]), run)
 
@@ -79,8 +79,10 @@ def plan_scatter_object(site: Site, args: ScatterObject) -> Plan:
         lengths = _unpacked(entry.payloads[src])
         nothing = [0] * site.size
         sizes = [lengths if rank == src else nothing for rank in range(site.size)]
-        mine = _tensor(site, b"".join(given))
-        return Packed(as_bytes(_tensors(site), entry.coordinator.all_to_all(mine, 0, sizes, entry.timeout)))
+        mine = as_tensor(site.backend.tensors, b"".join(given))
+        return Packed(
+            as_bytes(site.backend.tensors, entry.coordinator.all_to_all(mine, 0, sizes, entry.timeout))
+        )
 
     return ObjectPlan(f"src_rank_in_group={src}", _packed([len(it) for it in given]), run)
 
@@ -91,9 +93,9 @@ def plan_gather_object(site: Site, args: GatherObject) -> Plan:
 
     def run(entry: Entry) -> Outcome:
         lengths = _lengths(entry)
-        mine = _tensor(site, args.value.data)
+        mine = as_tensor(site.backend.tensors, args.value.data)
         whole = entry.coordinator.gather(mine, dst, 0, lengths, entry.timeout)
-        return None if whole is None else _cut(as_bytes(_tensors(site), whole), lengths)
+        return None if whole is None else _cut(as_bytes(site.backend.tensors, whole), lengths)
 
     return ObjectPlan(f"dst_rank_in_group={dst}", _packed([len(args.value.data)]), run)
 
@@ -103,8 +105,9 @@ def plan_all_gather_object(site: Site, args: AllGatherObject) -> Plan:
 
     def run(entry: Entry) -> Outcome:
         lengths = _lengths(entry)
-        whole = entry.coordinator.all_gather(_tensor(site, args.value.data), 0, lengths, entry.timeout)
-        return _cut(as_bytes(_tensors(site), whole), lengths)
+        mine = as_tensor(site.backend.tensors, args.value.data)
+        whole = entry.coordinator.all_gather(mine, 0, lengths, entry.timeout)
+        return _cut(as_bytes(site.backend.tensors, whole), lengths)
 
     return ObjectPlan("", _packed([len(args.value.data)]), run)
 
@@ -151,16 +154,3 @@ def _packed(lengths: Sequence[int]) -> bytes:
 
 def _unpacked(payload: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{len(payload) // 8}Q", payload)
-
-
-def _tensors(site: Site) -> Tensors:
-    return site.backend.tensors
-
-
-def _tensor(site: Site, data: bytes) -> object:
-    return as_tensor(site.backend.tensors, data)
-
-
-def _empty(site: Site, length: int) -> object:
-    tensors = site.backend.tensors
-    return tensors.empty(bytes_spec(length, tensors.device))

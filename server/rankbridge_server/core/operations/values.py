@@ -7,8 +7,10 @@ overflow, floats are combined in float64, in group order, so that every member c
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 
 from ..coordinator import ReduceOp
 from ..errors import BridgeError, ErrorCode, invalid
@@ -74,27 +76,10 @@ def _reduced(numbers: Sequence[Number], op: ReduceOp) -> Number:
         return _COMBINE_BOOLS[op](numbers)
     if op is ReduceOp.AVG:
         try:
-            return float(_added(numbers) / len(numbers))
+            return float(_COMBINE[ReduceOp.SUM](numbers) / len(numbers))
         except OverflowError:
             raise invalid("the average is too large for a float", got="ints beyond float64") from None
     return _COMBINE[op](numbers)
-
-
-def _added(numbers: Sequence[Number]) -> Number:
-    total = numbers[0]
-    for number in numbers[1:]:
-        total = total + number
-    return total
-
-
-def _folded(combine: Callable[[int, int], int]) -> Callable[[Sequence[Number]], Number]:
-    def fold(numbers: Sequence[Number]) -> Number:
-        result = int(numbers[0])
-        for number in numbers[1:]:
-            result = combine(result, int(number))
-        return result
-
-    return fold
 
 
 def _extreme(pick: Callable[[Sequence[Number]], Number]) -> Callable[[Sequence[Number]], Number]:
@@ -106,13 +91,13 @@ def _extreme(pick: Callable[[Sequence[Number]], Number]) -> Callable[[Sequence[N
 
 
 _COMBINE: dict[ReduceOp, Callable[[Sequence[Number]], Number]] = {
-    ReduceOp.SUM: _added,
+    ReduceOp.SUM: partial(reduce, operator.add),
     ReduceOp.PRODUCT: math.prod,
     ReduceOp.MIN: _extreme(min),
     ReduceOp.MAX: _extreme(max),
-    ReduceOp.BAND: _folded(lambda a, b: a & b),
-    ReduceOp.BOR: _folded(lambda a, b: a | b),
-    ReduceOp.BXOR: _folded(lambda a, b: a ^ b),
+    ReduceOp.BAND: partial(reduce, operator.and_),
+    ReduceOp.BOR: partial(reduce, operator.or_),
+    ReduceOp.BXOR: partial(reduce, operator.xor),
 }
 
 _COMBINE_BOOLS: dict[ReduceOp, Callable[[Sequence[Number]], Number]] = {

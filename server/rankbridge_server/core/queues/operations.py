@@ -15,7 +15,7 @@ from ..task import Task
 from .loop import Waker
 from .posts import Posts
 from .reading import FarReadingEnd, NearReadingEnd
-from .sharing import Shape, SharedMemorySetup
+from .sharing import SharedMemorySetup
 from .table import Bystander, End, name_exists
 from .view import QueueView
 from .writing import WritingEnd
@@ -122,8 +122,7 @@ class _NewQueuePlan:
             place for place in view.readers if members[place]["host"] == members[view.writer]["host"]
         )
         me = self._site.membership.rank_in_group
-        shape = Shape(view.name, me, view.writer, near, view.max_chunk_bytes, view.max_chunks)
-        self._setup = setup = SharedMemorySetup(shape)
+        self._setup = setup = SharedMemorySetup(view, me, near)
         setup.meet(entry.agree, entry.timeout)
         return lambda: self._install(setup)
 
