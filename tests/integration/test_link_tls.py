@@ -80,6 +80,10 @@ def works(gang: LocalGang) -> bool:
     return gang.run(BARRIER, [Barrier()] * len(gang.ranks)) == [None] * len(gang.ranks)
 
 
+def ignored(*_: object) -> None:
+    """Whatever the links report."""
+
+
 def links_of(gang: LocalGang, rank: int) -> SocketLinks:
     links = gang.ranks[rank]._current(0)._links
     assert isinstance(links, SocketLinks)
@@ -176,7 +180,7 @@ def test_strangers_that_leave_the_handshake_halfway_hold_nobody_up(gang: LocalGa
 
 def test_strangers_that_leave_the_handshake_halfway_are_shown_out(sides: Sides) -> None:
     links = SocketLinkMaker("127.0.0.1:0", heartbeat=Heartbeat(0.05, 2), tls=sides.showing)(1, 0)
-    links.start({0: links.address}, b"secret", lambda ended: None)
+    links.start({0: links.address}, b"secret", ignored, ignored, ignored)
     with ExitStack() as stack:
         for stranger, greeting in halfway(links.address, sides, stack):
             try:
@@ -264,7 +268,9 @@ def test_a_member_without_the_right_tls_is_told_and_the_leader_goes_on(
     ]
     ended: list[Ended] = []
     for it in sidecars:
-        it.start({rank: it.address for rank, it in enumerate(sidecars)}, b"secret", ended.append)
+        it.start(
+            {rank: it.address for rank, it in enumerate(sidecars)}, b"secret", ended.append, ignored, ignored
+        )
     try:
         for it in sidecars[:2]:
             it.add_group("world", [0, 1, 2], TIMEOUT_S)

@@ -94,7 +94,7 @@ class History:
             inner = ALL_REDUCE.plan(site, args)
             assert not isinstance(inner, Transfer | LocalPlan)
             call.first = True
-            call.generation = site.generation
+            call.generation = site.generation.number
             call.members = site.size
             call.rank_in_group = site.membership.rank_in_group
             return _Watched(self, call, inner, args.ref_id)

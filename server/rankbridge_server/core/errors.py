@@ -198,6 +198,13 @@ def disagreeing_ranks(
     )
 
 
+def failed_on(code: ErrorCode, what: str, ranks: Sequence[int], troubles: Sequence[str]) -> BridgeError:
+    """The error that all members of a group get when `what` has failed on some. Arguments as of `failed_ranks`."""
+    failed = failed_ranks(ranks, troubles)
+    where = f"on {len(failed)} of {len(ranks)} ranks; first, rank {failed[0].rank}: {failed[0].detail}"
+    return BridgeError.of(code, f"{what} {where}", phase=Phase.ADMISSION, ranks=failed)
+
+
 def failed_ranks(ranks: Sequence[int], troubles: Sequence[str]) -> tuple[RankDetail, ...]:
     """The details of members that failed. `troubles`: texts by rank in group, empty for none. `ranks`: of the group."""
     return tuple(

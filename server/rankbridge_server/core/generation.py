@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from .admission.admission import Arrival, Notice, Ruling, Verdict
 from .admission.matching import Match, Post
@@ -13,22 +12,11 @@ from .coordinator import Backend
 from .errors import BridgeError, ErrorCode, Failure, Phase, Place, RankDetail, RankState, unknown_group
 from .events import EventLog, Formed, Kind
 from .gang_calls.messages import Report
-from .groups.group import Group, GroupView, Membership, close_groups
+from .groups.group import WORLD, Group, GroupView, Membership, close_groups
 from .links import Ended, Links
-from .operations.operation import Entry, LocalPlan, Meeting, Plan, Transfer
+from .operations.operation import Entry, Job, LocalPlan, Meeting, Plan, Transfer
 from .queues.view import QueueView
 from .task import VERDICT_GRACE, Task, cancelled, failure_of
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """An operation of a group: on its lane, or posted to its leader."""
-
-    group: Group
-    membership: Membership
-    operation: str
-    task: Task
-
 
 LOSS_GRACE_S = 0.1
 """How long a backend's failure waits for the links to report a lost rank."""
@@ -96,6 +84,13 @@ class Generation:
         """The group of that name, or None. A group that has other members only may have ended."""
         return self._groups.get(name)
 
+    def find(self, name: str) -> Group:
+        """The group of that name; an empty one is "world". Raises UNKNOWN_GROUP."""
+        group = self._groups.get(name or WORLD)
+        if group is None:
+            raise unknown_group(name)
+        return group
+
     def views(self) -> Sequence[GroupView]:
         """All groups that this rank knows, sorted by name."""
         with self._lock:
@@ -110,11 +105,17 @@ class Generation:
         return [view for member in members for view in member.queues.views()]
 
     def install(self, group: Group) -> None:
-        """Adds a formed group, whose links exist. It replaces a group of the same name that has ended elsewhere."""
+        """Adds a formed group, whose links exist. It replaces a group of the same name that has ended elsewhere.
+
+        Raises the error of an ended generation, and closes the group then.
+        """
         with self._lock:
-            if self._error is not None:
-                raise BridgeError(self._error.failure)
-            self._groups[group.name] = group
+            error = self._error
+            if error is None:
+                self._groups[group.name] = group
+        if error is not None:
+            close_groups([group], error)
+            raise BridgeError(error.failure)
         if group.membership is not None:
             group.membership.lane.wait_with(self._links.idle_wait(group.name))
 
@@ -131,26 +132,17 @@ class Generation:
         """The generation's control links."""
         return self._links
 
-    def start(
-        self,
-        group: Group,
-        membership: Membership,
-        operation: str,
-        plan: Plan,
-        task: Task,
-        first: bool = False,
-    ) -> None:
+    def start(self, job: Job, plan: Plan, first: bool = False) -> None:
         """Queues an operation on its group's lane, as `Lane.add` does. Raises the error of an ended generation."""
-        job = _Job(group, membership, operation, task)
         with self._lock:
             if self._error is not None:
                 raise BridgeError(self._error.failure)
-            if self._groups.get(group.name) is not group:
-                raise unknown_group(group.name)
-            self._pending.add(task)
+            if self._groups.get(job.group.name) is not job.group:
+                raise unknown_group(job.group.name)
+            self._pending.add(job.task)
             # Under the lock: the lane is closed after it is released, and a job added after that would never run.
-            membership.lane.add(lambda: self._run(job, plan), first)
-        task.then(self._pending.discard)
+            job.membership.lane.add(lambda: self._run(job, plan), first)
+        job.task.then(self._pending.discard)
 
     def refuse(self, group: Group, membership: Membership, failure: Failure) -> None:
         """Reports to the group's leader, in the lane's order, that this rank refuses an operation, and why."""
@@ -162,30 +154,26 @@ class Generation:
         self._accept(task)
         plan.begin(task)
 
-    def post(
-        self, group: Group, membership: Membership, operation: str, transfer: Transfer, task: Task
-    ) -> None:
+    def post(self, job: Job, transfer: Transfer) -> None:
         """Posts a point-to-point operation to the group's leader. Raises the error of a generation that is over."""
-        self._accept(task)
-        self.exchange(group, membership, operation, transfer, task)
+        self._accept(job.task)
+        self.exchange(job, transfer)
 
-    def exchange(
-        self, group: Group, membership: Membership, operation: str, transfer: Transfer, task: Task
-    ) -> None:
+    def exchange(self, job: Job, transfer: Transfer) -> None:
         """Posts a transfer that is no pending operation: the end of the generation does not answer its task."""
-        number = membership.next_post()
+        group, task = job.group.name, job.task
+        number = job.membership.next_post()
         post = transfer.post._replace(number=number, timeout=max(task.remaining, 0.001))
-        job = _Job(group, membership, operation, task)
         if self._error is not None:
             raise BridgeError(self._error.failure)
         task.enter(Phase.ADMISSION)
         try:
-            self._links.post(group.name, post, lambda match: self._on_match(job, transfer, post, match))
+            self._links.post(group, post, lambda match: self._on_match(job, transfer, post, match))
         except OSError as error:
             task.fail(self._error or BridgeError.of(ErrorCode.ABORTED, str(error)))
             transfer.abandon()
         else:
-            task.arrived(lambda: self._links.recall(group.name, number))
+            task.arrived(lambda: self._links.recall(group, number))
 
     def await_end(self, key: object, ended: Callable[[BridgeError], None]) -> None:
         """Calls `ended` once, with the error, when the generation ends. Raises the error if it has ended already."""
@@ -245,7 +233,7 @@ class Generation:
             self._pending.add(task)
         task.then(self._pending.discard)
 
-    def _run(self, job: _Job, plan: Plan) -> None:
+    def _run(self, job: Job, plan: Plan) -> None:
         try:
             # A job may have waited behind the operation that ended its group.
             if self.get(job.group.name) is not job.group:
@@ -257,7 +245,7 @@ class Generation:
         finally:
             plan.abandon()
 
-    def _on_match(self, job: _Job, transfer: Transfer, post: Post, match: Match | None) -> None:
+    def _on_match(self, job: Job, transfer: Transfer, post: Post, match: Match | None) -> None:
         """Acts on the leader's match; None: the group has ended. The reader of the links calls it: it must be quick."""
         if match is not None and match.ruling is Ruling.GO:
             # Even if the caller has got an error meanwhile: the other end moves the data.
@@ -269,7 +257,7 @@ class Generation:
         job.task.fail(unmatched(match, post, job.operation, job.group, job.membership.rank_in_group))
         transfer.abandon()
 
-    def _transfer(self, job: _Job, transfer: Transfer, match: Match) -> None:
+    def _transfer(self, job: Job, transfer: Transfer, match: Match) -> None:
         coordinator = job.membership.coordinator
         try:
             meeting = Meeting(coordinator, self._data_timeout, match.transfer, match.peer, match.payload)
@@ -279,7 +267,7 @@ class Generation:
         finally:
             transfer.abandon()
 
-    def _failed(self, job: _Job, error: Exception) -> None:
+    def _failed(self, job: Job, error: Exception) -> None:
         """Answers with an error. A failure of the backend or of rankbridge itself ends the generation, too."""
         failure = failure_of(error)
         if failure.code is ErrorCode.BACKEND_FAILED and self._is_over_soon():
@@ -294,7 +282,7 @@ class Generation:
             message = f"generation {self.number} is over: {ended.reason}"
             self.end(BridgeError.of(ErrorCode.BACKEND_FAILED, message), ended)
 
-    def _enter(self, job: _Job, plan: Plan) -> None:
+    def _enter(self, job: Job, plan: Plan) -> None:
         contract = f"{job.operation} {plan.terms}".rstrip()
         payloads = self._agree(job, contract, plan.payload())
         if not job.task.enter(Phase.DATA):
@@ -307,7 +295,7 @@ class Generation:
         )
         job.task.commit(plan.run(entry))
 
-    def _agree(self, job: _Job, contract: str, payload: bytes) -> Sequence[bytes]:
+    def _agree(self, job: Job, contract: str, payload: bytes) -> Sequence[bytes]:
         task, membership = job.task, job.membership
         timeout = max(task.remaining, 0.001)
         arrival = Arrival(membership.sequence, task.place.operation_id, contract, timeout, payload)
@@ -319,7 +307,7 @@ class Generation:
             raise cancelled("the controller asked for it")
         raise disagreement(verdict, arrival, job.group.name, job.group.description.ranks)
 
-    def _verdict(self, job: _Job, arrival: Arrival) -> Verdict:
+    def _verdict(self, job: Job, arrival: Arrival) -> Verdict:
         def arrived() -> None:
             job.task.arrived(lambda: self._links.withdraw(job.group.name, arrival))
 

@@ -40,15 +40,20 @@ class Links(Protocol):
         """The address to which the other sidecars connect: "unix:/path" or "host:port"."""
         ...
 
-    def start(self, addresses: Mapping[int, str], secret: bytes, ended: Callable[[Ended], None]) -> None:
-        """Begins to accept links. `addresses`: by rank. `ended`: called once when the generation is over."""
-        ...
+    def start(
+        self,
+        addresses: Mapping[int, str],
+        secret: bytes,
+        ended: Callable[[Ended], None],
+        on_message: Callable[[GangMessage], None],
+        on_notice: Callable[[str, Sequence[int], Notice], None],
+    ) -> None:
+        """Begins to accept links. `addresses`: by rank. `ended`: called once when the generation is over.
 
-    def on_message(self, deliver: Callable[[GangMessage], None]) -> None:
-        """Sets the callback for messages of gang calls. Called before `start`.
-
-        The reader of the links calls `deliver` with the messages of a group in the order in which they were sent, one
-        at a time, and without a lock that an operation needs. `deliver` must not block.
+        The reader of the links calls `on_message` with the messages of gang calls in a group in the order in which they
+        were sent, one at a time, and without a lock that an operation needs. `on_message` must not block. `on_notice`
+        gets notices of admissions in groups that this rank leads: the group's name, its ranks in the gang, and the
+        notice. It must be quick.
         """
         ...
 
@@ -73,13 +78,6 @@ class Links(Protocol):
 
     def relay(self, relay: Relay) -> None:
         """Sends a relay over the links of "world". Raises OSError when they are closed."""
-        ...
-
-    def on_notice(self, deliver: Callable[[str, Sequence[int], Notice], None]) -> None:
-        """Sets the callback for notices of admissions in groups that this rank leads. Called before `start`.
-
-        `deliver` takes the group's name, its ranks in the gang, and the notice. It must be quick.
-        """
         ...
 
     def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
@@ -119,9 +117,8 @@ class Links(Protocol):
         ...
 
 
-class LinkMaker(Protocol):
-    """Makes the links of a new generation."""
+LinkMaker = Callable[[int, int], Links]
+"""Makes the links of a new generation, by its number, for a rank. They listen, and accept none before `start`.
 
-    def __call__(self, generation: int, rank: int) -> Links:
-        """Links that listen, and accept none before `start`. Raises OSError."""
-        ...
+Raises OSError.
+"""

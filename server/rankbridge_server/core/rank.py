@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from .alarms import Alarms
 from .coordinator import Backend, GroupDescription
-from .errors import BridgeError, ErrorCode, Phase, Place, exhausted, invalid, unknown_group
+from .errors import BridgeError, ErrorCode, Phase, Place, exhausted, invalid
 from .events import EventLog
 from .gang_calls.gang_calls import GangCalls
 from .gang_calls.route import Route
@@ -19,7 +19,7 @@ from .groups.group import WORLD, GroupView
 from .groups.preparation import Preparation, RankAddress
 from .limits import MAX_GENERATIONS_AHEAD, MAX_REASON, Limits
 from .links import Ended, LinkMaker
-from .operations.operation import LocalPlan, Operation, Site, Transfer
+from .operations.operation import Job, LocalPlan, Operation, Site, Transfer
 from .operations.outcomes import Outcomes
 from .programs.graphs import GraphStore
 from .queues.host import host_id as this_host
@@ -63,10 +63,10 @@ class Description:
     world_size: int
     number: int
     state: State
-    error: BridgeError | None
-    groups: Sequence[GroupView]
-    pending: int
     seen: int
+    error: BridgeError | None = None
+    groups: Sequence[GroupView] = ()
+    pending: int = 0
 
 
 class Rank:
@@ -116,40 +116,32 @@ class Rank:
     def describe(self) -> Description:
         """The rank's state. Never waits, not even for a forming that is under way."""
         preparation, generation = self._preparation, self._generation
-        if preparation is not None:
-            prepared = preparation
-            return Description(
-                prepared.rank, prepared.world_size, prepared.number, State.PREPARED, None, (), 0, self._seen
-            )
-        if generation is None:
+        described = preparation or generation
+        if described is None:
             rank, world = self.identity.rank, self.identity.world_size
-            return Description(rank, world, self._seen, State.NONE, None, (), 0, self._seen)
-        return Description(
-            rank=generation.rank,
-            world_size=generation.world_size,
-            number=generation.number,
-            state=State.OVER if generation.error else State.FORMED,
-            error=generation.error,
-            groups=generation.views(),
-            pending=generation.pending,
-            seen=self._seen,
-        )
+            return Description(rank, world, self._seen, State.NONE, self._seen)
+        rank, world, number = described.rank, described.world_size, described.number
+        if isinstance(described, Preparation):
+            return Description(rank, world, number, State.PREPARED, self._seen)
+        error, groups = described.error, described.views()
+        state = State.OVER if error else State.FORMED
+        return Description(rank, world, number, state, self._seen, error, groups, described.pending)
 
     def group(self, name: str) -> GroupView:
         """One group. Raises NOT_FORMED or UNKNOWN_GROUP."""
         generation = self._current(0)
-        group = generation.get(name or WORLD)
-        if group is None:
-            raise unknown_group(name).at(self._place(generation))
-        return group.view(self.backend.name, generation.number)
+        try:
+            return generation.find(name).view(self.backend.name, generation.number)
+        except BridgeError as error:
+            raise error.at(self._place(generation)) from None
 
     def route(self, call: Call) -> Route:
         """The route of a gang call. Raises NOT_FORMED, STALE_GENERATION or UNKNOWN_GROUP."""
         generation = self._current(call.generation)
-        group = generation.get(call.group or WORLD)
-        if group is None:
-            raise unknown_group(call.group).at(self._place(generation))
-        return Route(generation, group)
+        try:
+            return Route(generation, generation.find(call.group))
+        except BridgeError as error:
+            raise error.at(self._place(generation)) from None
 
     def queues(self) -> Sequence[QueueView]:
         """All queues of the current generation, sorted by group and name."""
@@ -160,28 +152,20 @@ class Rank:
         """Shuts down a queue on this rank. `number`: of the generation; 0: the current one. Raises BridgeError."""
         generation = self._current(number)
         place = replace(self._place(generation), group=group or WORLD)
-        found = generation.get(group or WORLD)
         try:
-            if found is None:
-                raise unknown_group(group)
-            if found.membership is None:
+            membership = generation.find(group).membership
+            if membership is None:
                 raise BridgeError.of(ErrorCode.UNKNOWN_QUEUE, "this rank is not a member of the group")
-            return found.membership.queues.shut_down(name)
+            return membership.queues.shut_down(name)
         except BridgeError as error:
             raise error.at(place) from None
 
-    def submit(self, operation: Operation[Args], args: Args, call: Call) -> Task:
+    def submit(self, operation: Operation[Args], args: Args, call: Call, *, part: bool = False) -> Task:
         """Checks an operation and queues it. Raises BridgeError for a wrong one; nothing has happened then.
 
-        A repeated operation id returns the first call's task and runs nothing. The leader learns of a refusal.
+        A repeated operation id returns the first call's task and runs nothing. The leader learns of a refusal; `part`:
+        not from here, because a part of a gang call is reported.
         """
-        return self._submit(operation, args, call, alone=True)
-
-    def submit_part(self, operation: Operation[Args], args: Args, call: Call) -> Task:
-        """Submits this rank's part of a gang call. The leader learns of a refusal from the part's report."""
-        return self._submit(operation, args, call, alone=False)
-
-    def _submit(self, operation: Operation[Args], args: Args, call: Call, *, alone: bool) -> Task:
         generation = self._generation
         place = Place(
             rank=generation.rank if generation else self.identity.rank,
@@ -194,10 +178,10 @@ class Rank:
             if len(call.operation_id.encode()) > MAX_ID_BYTES:
                 raise invalid("the operation id is too long", expected=f"at most {MAX_ID_BYTES} bytes")
             if not call.operation_id:
-                return self._start(operation, args, call, place, alone)
+                return self._start(operation, args, call, place, part)
             request = (operation.name, args, call.group, call.session_id)
             return self._outcomes.once(
-                call.operation_id, request, lambda: self._start(operation, args, call, place, alone)
+                call.operation_id, request, lambda: self._start(operation, args, call, place, part)
             )
         except BridgeError as error:
             raise error.at(place, Phase.CHECK) from None
@@ -227,13 +211,9 @@ class Rank:
         """First phase of forming: ends the current generation and makes this rank's addresses. Raises BridgeError."""
         with self._lock:
             if number <= self._seen:
-                raise BridgeError.of(
-                    ErrorCode.STALE_GENERATION,
-                    "a generation with this or a higher number was formed or prepared here",
-                    phase=Phase.FORMING,
-                    expected=f"more than {self._seen}",
-                    got=str(number),
-                ).at(Place(rank=rank, generation=number))
+                message = "a generation with this or a higher number was formed or prepared here"
+                error = _stale(message, f"more than {self._seen}", number)
+                raise error.at(Place(rank=rank, generation=number), Phase.FORMING)
             if number > self._seen + MAX_GENERATIONS_AHEAD:
                 raise invalid(
                     "the number of a generation is far above the last",
@@ -253,13 +233,9 @@ class Rank:
         with self._lock:
             preparation = self._preparation
             if preparation is None or preparation.number != number:
-                raise BridgeError.of(
-                    ErrorCode.STALE_GENERATION,
-                    f"generation {number} is not prepared here",
-                    phase=Phase.FORMING,
-                    expected=str(preparation.number) if preparation else "a generation that was prepared",
-                    got=str(number),
-                ).at(Place(rank=self.identity.rank, generation=number))
+                expected = str(preparation.number) if preparation else "a generation that was prepared"
+                error = _stale(f"generation {number} is not prepared here", expected, number)
+                raise error.at(Place(rank=self.identity.rank, generation=number), Phase.FORMING)
             self._preparation = None
         generation = preparation.connect(
             addresses,
@@ -299,11 +275,9 @@ class Rank:
         self.events.close()
         self.segments.close_all()
 
-    def _start(self, operation: Operation[Args], args: Args, call: Call, place: Place, alone: bool) -> Task:
+    def _start(self, operation: Operation[Args], args: Args, call: Call, place: Place, part: bool) -> Task:
         generation = self._current(call.generation)
-        group = generation.get(call.group or WORLD)
-        if group is None:
-            raise unknown_group(call.group)
+        group = generation.find(call.group)
         if group.membership is None:
             raise invalid(
                 "this rank is not a member of the group",
@@ -311,12 +285,9 @@ class Rank:
                 got=f"rank {generation.rank}",
             )
         site = Site(
-            rank=generation.rank,
-            world_size=generation.world_size,
-            generation=generation.number,
+            generation=generation,
             group=group,
             membership=group.membership,
-            groups=generation,
             backend=self.backend,
             refs=self.refs,
             session_id=call.session_id,
@@ -331,19 +302,20 @@ class Rank:
                 raise exhausted("too many pending operations on this rank", most=most, got=got)
             plan = operation.plan(site, args)
         except BridgeError as error:
-            if alone and call.operation_id:
+            if call.operation_id and not part:
                 generation.refuse(group, group.membership, error.at(place, Phase.CHECK).failure)
             raise
         task = Task(place, call.timeout, call.session_id, agreement=operation.agreement)
+        job = Job(group, group.membership, operation.name, task)
         if operation.recorded and self.graphs.recording(call.session_id, group.name):
             task.then(lambda done: self._record(call.session_id, group.name, operation, args, done))
         try:
             if isinstance(plan, LocalPlan):
                 generation.begin(plan, task)
             elif isinstance(plan, Transfer):
-                generation.post(group, group.membership, operation.name, plan, task)
+                generation.post(job, plan)
             else:
-                generation.start(group, group.membership, operation.name, plan, task, call.first)
+                generation.start(job, plan, call.first)
         except BridgeError:
             if not isinstance(plan, LocalPlan):
                 plan.abandon()
@@ -377,12 +349,7 @@ class Rank:
                 Place(rank=self.identity.rank)
             )
         if wanted and wanted != generation.number:
-            raise BridgeError.of(
-                ErrorCode.STALE_GENERATION,
-                "the call is of another generation",
-                expected=str(generation.number),
-                got=str(wanted),
-            )
+            raise _stale("the call is of another generation", str(generation.number), wanted)
         if generation.error is not None:
             reason = generation.error.failure
             raise BridgeError.of(ErrorCode.STALE_GENERATION, reason.message, ranks=reason.ranks)
@@ -397,6 +364,10 @@ class Rank:
             self._preparation = None
         if self._generation is not None:
             _abort(self._generation, reason)
+
+
+def _stale(message: str, expected: str, number: int) -> BridgeError:
+    return BridgeError.of(ErrorCode.STALE_GENERATION, message, expected=expected, got=str(number))
 
 
 def _abort(generation: Generation, reason: str) -> bool:

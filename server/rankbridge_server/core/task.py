@@ -14,6 +14,8 @@ from .operations.outcome import Outcome
 # How much longer than its timeout a call waits for the leader's verdict.
 VERDICT_GRACE = 1.0
 
+GOES_ON = "the operation goes on and may yet complete"
+
 
 @dataclass(frozen=True, slots=True)
 class Call:
@@ -186,16 +188,14 @@ class Task:
         """
         with self._lock:
             if self._phase is Phase.CHECK:
-                self._fail(
-                    _late("the operation was queued behind others, and was withdrawn", indefinite=False)
-                )
+                what = "the operation was queued behind others, and was withdrawn"
+                self._fail(late(what, indefinite=False))
             return VERDICT_GRACE if self._phase is Phase.ADMISSION and not self.done else 0.0
 
     def outcome(self, timeout: float = 0.0) -> Outcome:
         """Returns or raises the outcome if it comes within `timeout` seconds. Raises DEADLINE_EXCEEDED otherwise."""
         if not self._await(timeout):
-            error = _late("the operation goes on and may yet complete", indefinite=True)
-            raise error.at(self.place, self._phase)
+            raise late(GOES_ON).at(self.place, self._phase)
         if self._error is not None:
             # A new exception for each caller, because raising one changes its traceback.
             raise BridgeError(self._error.failure) from self._error
@@ -236,7 +236,8 @@ def cancelled(why: str) -> BridgeError:
     return BridgeError.of(ErrorCode.CANCELLED, f"the operation was withdrawn before it was admitted: {why}")
 
 
-def _late(what: str, *, indefinite: bool) -> BridgeError:
+def late(what: str, *, indefinite: bool = True) -> BridgeError:
+    """The error for an outcome that has not come in time. `what`: what has happened meanwhile."""
     return BridgeError.of(
         ErrorCode.DEADLINE_EXCEEDED, f"the timeout has passed: {what}", indefinite=indefinite
     )

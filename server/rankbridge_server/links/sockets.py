@@ -87,8 +87,10 @@ class SocketLinks:
         self._farewells_said = threading.Event()
         self._secret = b""
         self._addresses: Mapping[int, str] = {}
-        self._ended: Callable[[Ended], None] | None = None
-        self._on_message: Callable[[GangMessage], None] | None = None
+        # Set by `start`.
+        self._ended: Callable[[Ended], None]
+        self._on_message: Callable[[GangMessage], None]
+        self._on_notice: Callable[[str, Sequence[int], Notice], None]
         self._groups: dict[str, GroupLinks] = {}
         # Links without a hello yet, or of a group that this rank does not lead yet, by file descriptor.
         self._strangers: dict[int, Link] = {}
@@ -99,28 +101,27 @@ class SocketLinks:
         self._wake_in.setblocking(False)
         self._heartbeat = heartbeat
         self._patience = patience
-        self._on_notice: Callable[[str, Sequence[int], Notice], None] | None = None
         self._next_look = 0.0
         self._next_beat = 0.0
         # When a link will have been silent for too long, unless a frame comes before.
         self._next_silence = math.inf
         self._thread: threading.Thread | None = None
 
-    def start(self, addresses: Mapping[int, str], secret: bytes, ended: Callable[[Ended], None]) -> None:
+    def start(
+        self,
+        addresses: Mapping[int, str],
+        secret: bytes,
+        ended: Callable[[Ended], None],
+        on_message: Callable[[GangMessage], None],
+        on_notice: Callable[[str, Sequence[int], Notice], None],
+    ) -> None:
         """Begins to accept links that know the secret."""
-        self._addresses, self._secret, self._ended = addresses, secret, ended
+        self._addresses, self._secret = addresses, secret
+        self._ended, self._on_message, self._on_notice = ended, on_message, on_notice
         self._readers.add(self._listener.fileno())
         self._readers.add(self._wake_out.fileno())
         self._thread = threading.Thread(target=self._run, name=f"links:{self._generation}", daemon=True)
         self._thread.start()
-
-    def on_message(self, deliver: Callable[[GangMessage], None]) -> None:
-        """Deliver messages of gang calls to `deliver`."""
-        self._on_message = deliver
-
-    def on_notice(self, deliver: Callable[[str, Sequence[int], Notice], None]) -> None:
-        """Deliver notices of admissions to `deliver`."""
-        self._on_notice = deliver
 
     def idle_wait(self, group: str) -> IdleWait | None:
         """The links of a group, which its idle lane reads."""
@@ -222,17 +223,16 @@ class SocketLinks:
 
     def generation_ended(self, ended: Ended) -> None:
         """Reports that the generation is over."""
-        if self._ended is not None and not self._closed:
+        if not self._closed:
             self._ended(ended)
 
     def deliver(self, message: GangMessage) -> None:
         """Delivers a message of a gang call."""
-        if self._on_message is not None:
-            self._on_message(message)
+        self._on_message(message)
 
     def deliver_notice(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
         """Delivers a notice of admissions."""
-        if self._on_notice is not None and not self._closed:
+        if not self._closed:
             self._on_notice(group, ranks, notice)
 
     def _group_links(self, group: str) -> GroupLinks:

@@ -50,7 +50,7 @@ class WireParts:
                     got=kind or "another",
                 )
             known, call = OPERATIONS[kind], wire.call(message, self._rank.default_timeout, first=first)
-            return self._rank.submit_part(known.core, known.args(getattr(operation, kind)), call)
+            return self._rank.submit(known.core, known.args(getattr(operation, kind)), call, part=True)
         except Exception as error:
             place = Place(
                 rank=self._rank.describe().rank,

@@ -17,7 +17,7 @@ from ..alarms import Alarms
 from ..errors import BridgeError, ErrorCode, Failure, Place, RankDetail, RankState, invalid
 from ..generation import Generation
 from ..operations.outcome import Outcome
-from ..task import VERDICT_GRACE, Task, cancelled, failure_of
+from ..task import GOES_ON, VERDICT_GRACE, Task, cancelled, failure_of, late
 from .gang_call import GangCall
 from .messages import MAX_PART, MAX_RESULT, Command, GangMessage, Report, shown
 from .relayed_calls import BegunCall, RelayedCalls
@@ -142,8 +142,8 @@ class GangCalls:
     def _late(self, route: Route, call: GangCall, end: float) -> None:
         """Acts on a timeout before all members have reported."""
         if call.give_up():
-            message = "the timeout has passed: the call was queued behind others, and no member got a part"
-            self._fill(route, call, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
+            error = late("the call was queued behind others, and no member got a part")
+            self._fill(route, call, error.failure)
         elif not call.done:
             # The members that came get the leader's ruling.
             self._alarms.set(call, end + VERDICT_GRACE, lambda: self._too_late(route, call))
@@ -152,8 +152,7 @@ class GangCalls:
 
     def _too_late(self, route: Route, call: GangCall) -> None:
         self._withdraw(route, call)
-        message = "the timeout has passed: the rank has not reported the outcome of its part"
-        self._fill(route, call, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
+        self._fill(route, call, late("the rank has not reported the outcome of its part").failure)
 
     def _again(self, call: GangCall, parts: Sequence[bytes], end: float) -> Results:
         """Joins a repeated call to the first, which is under way. The timeout of one does not end the other."""
@@ -165,18 +164,16 @@ class GangCalls:
             )
         shared: Results = Future()
 
-        def late() -> None:
-            message = "the timeout has passed: the operation goes on and may yet complete"
-            error = BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, message, indefinite=True)
+        def give_up() -> None:
             with suppress(InvalidStateError):
-                shared.set_exception(error)
+                shared.set_exception(late(GOES_ON))
 
         def share(first: Results) -> None:
             self._alarms.cancel(shared)
             with suppress(InvalidStateError):
                 shared.set_result(first.result())
 
-        self._alarms.set(shared, end, late)
+        self._alarms.set(shared, end, give_up)
         call.future.add_done_callback(share)
         return shared
 

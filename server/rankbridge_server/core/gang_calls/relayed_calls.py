@@ -14,7 +14,7 @@ from ..alarms import Alarms
 from ..errors import BridgeError, ErrorCode
 from ..generation import Generation
 from ..lane import Courier
-from ..task import VERDICT_GRACE
+from ..task import VERDICT_GRACE, late
 from .messages import Relay, RelayKind
 from .route import Route
 
@@ -61,9 +61,8 @@ class RelayedCalls:
         generation.await_end(answer, lambda error: _fail(answer, _indefinite(error)))
         self._answers[number] = answer
         answer.add_done_callback(lambda _: self._forget(generation, number, answer))
-        self._alarms.set(
-            answer, time.monotonic() + timeout + 2 * VERDICT_GRACE, lambda: _fail(answer, _late(route))
-        )
+        error = late(f"rank {route.leader} has not reported the call's outcome")
+        self._alarms.set(answer, time.monotonic() + timeout + 2 * VERDICT_GRACE, lambda: _fail(answer, error))
         if answer.done():
             self._alarms.cancel(answer)
         try:
@@ -116,11 +115,6 @@ class RelayedCalls:
         # A rank that is gone needs no response.
         with suppress(OSError):
             generation.links.relay(answer)
-
-
-def _late(route: Route) -> BridgeError:
-    message = f"the timeout has passed: rank {route.leader} has not reported the call's outcome"
-    return BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, message, indefinite=True)
 
 
 def _indefinite(error: BridgeError) -> BridgeError:

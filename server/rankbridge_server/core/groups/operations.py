@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from ..coordinator import Coordinator, GroupDescription, Joining
 from ..errors import BridgeError, ErrorCode, Phase, RankDetail, check_rank, failed_ranks, invalid
-from ..operations.operation import Entry, Plan, Site
+from ..operations.operation import Entry, Plan, SimplePlan, Site
 from ..refs.refs import MAX_ID_BYTES
-from .group import WORLD, Group, GroupView, Membership, close_groups
+from .group import WORLD, Group, GroupView, Membership
 
 _TAKEN = b"!"
 _ADDRESS = b"@"
@@ -46,7 +46,7 @@ def check_description(description: GroupDescription, world_size: int) -> None:
 def plan_new_group(site: Site, args: NewGroup) -> Plan:
     """Checks that the group can be made here."""
     description = GroupDescription(args.name, args.ranks)
-    check_description(description, site.world_size)
+    check_description(description, site.generation.world_size)
     if args.name == WORLD:
         raise _taken(args.name)
     outsiders = sorted(set(args.ranks) - set(site.group.description.ranks))
@@ -63,7 +63,14 @@ def plan_destroy_group(site: Site, args: DestroyGroup) -> Plan:
     """Checks that the group can be destroyed."""
     if site.group.name == WORLD:
         raise invalid("group 'world' ends with its generation", expected="another group", got=repr(WORLD))
-    return _DestroyGroupPlan(site)
+
+    def remove() -> GroupView:
+        view = site.group.view(site.backend.name, site.generation.number)
+        site.generation.remove(site.group.name)
+        return view
+
+    # The agreement of all members is enough.
+    return SimplePlan("", lambda entry: remove)
 
 
 def _taken(name: str, phase: Phase = Phase.UNSPECIFIED, ranks: tuple[RankDetail, ...] = ()) -> BridgeError:
@@ -91,10 +98,12 @@ class _NewGroupPlan:
         """The mark that the name is taken; or this rank's address, if it will be a member."""
         if self._is_taken():
             return _TAKEN
-        if self._site.rank not in self._description.ranks:
+        if self._site.generation.rank not in self._description.ranks:
             return b""
-        rank_in_group = self._description.ranks.index(self._site.rank)
-        self._joining = self._site.backend.join(self._description, rank_in_group, self._site.generation)
+        rank_in_group = self._description.ranks.index(self._site.generation.rank)
+        self._joining = self._site.backend.join(
+            self._description, rank_in_group, self._site.generation.number
+        )
         return _ADDRESS + self._joining.address
 
     def run(self, entry: Entry) -> Callable[[], GroupView]:
@@ -119,12 +128,12 @@ class _NewGroupPlan:
         if self._joining is not None:
             self._joining.abandon()
         if self._linked:
-            self._site.groups.links.remove_group(self._description.name)
+            self._site.generation.links.remove_group(self._description.name)
         if self._coordinator is not None:
             self._coordinator.close()
 
     def _is_taken(self) -> bool:
-        known = self._site.groups.get(self._description.name)
+        known = self._site.generation.get(self._description.name)
         if known is None or known.membership is not None:
             return known is not None
         # A member of the old group knows better, if one of them takes part.
@@ -137,7 +146,7 @@ class _NewGroupPlan:
         makers = self._site.group.description.ranks
         addresses = [entry.payloads[makers.index(rank)].removeprefix(_ADDRESS) for rank in ranks]
         try:
-            self._site.groups.links.add_group(name, ranks, entry.timeout)
+            self._site.generation.links.add_group(name, ranks, entry.timeout)
             self._linked = True
             self._coordinator = self._joining.connect(addresses, entry.timeout)
         except (BridgeError, OSError) as error:
@@ -149,38 +158,9 @@ class _NewGroupPlan:
         membership = None
         if self._coordinator is not None:
             name, ranks = self._description.name, self._description.ranks
-            membership = Membership(name, ranks.index(self._site.rank), self._coordinator)
+            membership = Membership(name, ranks.index(self._site.generation.rank), self._coordinator)
         group = Group(self._description, membership)
         self._coordinator = None
-        try:
-            self._site.groups.install(group)
-        except BridgeError as error:
-            close_groups([group], error)
-            raise
+        self._site.generation.install(group)
         self._linked = False
-        return group.view(self._site.backend.name, self._site.generation)
-
-
-class _DestroyGroupPlan:
-    """All members agree, then each removes the group."""
-
-    terms = ""
-
-    def __init__(self, site: Site) -> None:
-        self._site = site
-
-    def payload(self) -> bytes:
-        """Nothing."""
-        return b""
-
-    def run(self, entry: Entry) -> Callable[[], GroupView]:
-        """Does nothing more: the agreement is enough."""
-        return self._remove
-
-    def _remove(self) -> GroupView:
-        view = self._site.group.view(self._site.backend.name, self._site.generation)
-        self._site.groups.remove(self._site.group.name)
-        return view
-
-    def abandon(self) -> None:
-        """Nothing is reserved."""
+        return group.view(self._site.backend.name, self._site.generation.number)

@@ -6,14 +6,14 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..coordinator import Backend, Coordinator, GroupDescription, Joining
+from ..coordinator import Backend, GroupDescription, Joining
 from ..errors import BridgeError, ErrorCode, Phase, Place, check_rank, invalid
 from ..events import EventLog
 from ..gang_calls.messages import GangMessage
 from ..generation import Generation
 from ..limits import MAX_GROUPS, MAX_WORLD_SIZE
 from ..links import Ended, LinkMaker, Links
-from .group import WORLD, Group, Membership, close_groups
+from .group import WORLD, Group, Membership
 from .operations import check_description
 
 
@@ -90,15 +90,19 @@ class Preparation:
             self.number, self.rank, self.world_size, self._backend, links, data_timeout, lost, events
         )
         try:
-            links.on_notice(generation.add_notice)
-            links.on_message(lambda message: on_message(generation, message))
-            links.start({a.rank: a.link for a in addresses}, secret, generation.lost)
+            links.start(
+                {address.rank: address.link for address in addresses},
+                secret,
+                generation.lost,
+                lambda message: on_message(generation, message),
+                generation.add_notice,
+            )
             for group in self._groups:
                 membership = None
                 if group.name in self._joining:
                     links.add_group(group.name, group.ranks, max(0.001, deadline - time.monotonic()))
                     membership = self._membership(group, addresses, deadline)
-                _installed(generation, Group(group, membership))
+                generation.install(Group(group, membership))
         except Exception as error:
             ended = Ended(self.rank, False, f"forming failed: {error}")
             generation.end(BridgeError.of(ErrorCode.FORMING_FAILED, ended.reason), ended)
@@ -125,7 +129,8 @@ class Preparation:
         joining = self._joining.pop(group.name)
         coordinator = joining.connect(blobs, max(0.001, deadline - time.monotonic()))
         try:
-            _verify(coordinator, max(0.001, deadline - time.monotonic()))
+            # Verifies the new group before any caller uses it.
+            coordinator.barrier(max(0.001, deadline - time.monotonic()))
         except BaseException:
             coordinator.close()
             raise
@@ -137,17 +142,3 @@ class Preparation:
             f"generation {self.number} could not be formed: {str(error) or type(error).__name__}",
             phase=Phase.FORMING,
         ).at(Place(rank=self.rank, generation=self.number))
-
-
-def _installed(generation: Generation, group: Group) -> None:
-    try:
-        generation.install(group)
-    except BridgeError as error:
-        # The generation has ended meanwhile and does not close the group.
-        close_groups([group], error)
-        raise
-
-
-def _verify(coordinator: Coordinator, timeout: float) -> None:
-    """Runs one collective on a new group before any caller uses it."""
-    coordinator.barrier(timeout)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..errors import BridgeError, ErrorCode, Phase, disagreeing_ranks, invalid
 from ..refs.tensors import TensorSpec
-from .operation import Entry, Plan, Site, TensorPlan
+from .operation import Entry, Plan, Site, tensor_plan
 from .sizes import Sizes, checked_sizes, equal_sizes, sizes_of_whole
 
 _SHOWN = 8
@@ -36,7 +36,7 @@ def plan_all_to_all(site: Site, args: AllToAll) -> Plan:
     dim = spec.dimension(args.dim)
     if not args.input_sizes and not args.output_sizes:
         matrix = (equal_sizes(spec, dim, site.size),) * site.size
-        return TensorPlan(
+        return tensor_plan(
             site,
             f"dtype={spec.dtype} shape={list(spec.shape)} dim={dim}",
             lambda entry: entry.coordinator.all_to_all(cell.tensor, dim, matrix, entry.timeout),
@@ -48,7 +48,7 @@ def plan_all_to_all(site: Site, args: AllToAll) -> Plan:
         sizes = _agreed(site, dim, entry.payloads)
         return entry.coordinator.all_to_all(cell.tensor, dim, sizes, entry.timeout)
 
-    return TensorPlan(
+    return tensor_plan(
         site,
         f"dtype={spec.dtype} shape={spec.shape_without(dim)} dim={dim} sizes=given",
         enter,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..errors import invalid
-from .operation import Entry, Plan, Site
+from .operation import Entry, Plan, SimplePlan, Site
 from .outcome import Outcome, Packed
 from .payloads import as_bytes, as_tensor, bytes_spec, check_total
 
@@ -59,7 +59,7 @@ def plan_broadcast_object(site: Site, args: BroadcastObject) -> Plan:
         tensor = as_tensor(tensors, given) if given else tensors.empty(bytes_spec(length, tensors.device))
         return Packed(as_bytes(site.backend.tensors, entry.coordinator.broadcast(tensor, src, entry.timeout)))
 
-    return ObjectPlan(f"src_rank_in_group={src}", _packed([len(given)]), run)
+    return object_plan(f"src_rank_in_group={src}", _packed([len(given)]), run)
 
 
 def plan_scatter_object(site: Site, args: ScatterObject) -> Plan:
@@ -84,7 +84,7 @@ def plan_scatter_object(site: Site, args: ScatterObject) -> Plan:
             as_bytes(site.backend.tensors, entry.coordinator.all_to_all(mine, 0, sizes, entry.timeout))
         )
 
-    return ObjectPlan(f"src_rank_in_group={src}", _packed([len(it) for it in given]), run)
+    return object_plan(f"src_rank_in_group={src}", _packed([len(it) for it in given]), run)
 
 
 def plan_gather_object(site: Site, args: GatherObject) -> Plan:
@@ -97,7 +97,7 @@ def plan_gather_object(site: Site, args: GatherObject) -> Plan:
         whole = entry.coordinator.gather(mine, dst, 0, lengths, entry.timeout)
         return None if whole is None else _cut(as_bytes(site.backend.tensors, whole), lengths)
 
-    return ObjectPlan(f"dst_rank_in_group={dst}", _packed([len(args.value.data)]), run)
+    return object_plan(f"dst_rank_in_group={dst}", _packed([len(args.value.data)]), run)
 
 
 def plan_all_gather_object(site: Site, args: AllGatherObject) -> Plan:
@@ -109,28 +109,17 @@ def plan_all_gather_object(site: Site, args: AllGatherObject) -> Plan:
         whole = entry.coordinator.all_gather(mine, 0, lengths, entry.timeout)
         return _cut(as_bytes(site.backend.tensors, whole), lengths)
 
-    return ObjectPlan("", _packed([len(args.value.data)]), run)
+    return object_plan("", _packed([len(args.value.data)]), run)
 
 
-class ObjectPlan:
+def object_plan(terms: str, payload: bytes, enter: Callable[[Entry], Outcome]) -> Plan:
     """A collective that keeps nothing on the rank: what `enter` gives goes to the caller."""
 
-    def __init__(self, terms: str, payload: bytes, enter: Callable[[Entry], Outcome]) -> None:
-        self.terms = terms
-        self._payload = payload
-        self._enter = enter
-
-    def payload(self) -> bytes:
-        """What was given."""
-        return self._payload
-
-    def run(self, entry: Entry) -> Callable[[], Outcome]:
-        """Run the collective."""
-        outcome = self._enter(entry)
+    def run(entry: Entry) -> Callable[[], Outcome]:
+        outcome = enter(entry)
         return lambda: outcome
 
-    def abandon(self) -> None:
-        """Nothing is reserved."""
+    return SimplePlan(terms, run, payload)
 
 
 def _lengths(entry: Entry) -> list[int]:

@@ -58,6 +58,16 @@ class Plan(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Job:
+    """An operation of a group: on its lane, or posted to its leader."""
+
+    group: Group
+    membership: Membership
+    operation: str
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
 class Meeting:
     """A send and a receive that have found each other, as one of the two members sees it.
 
@@ -123,12 +133,9 @@ class Operation(Generic[Args]):
 class Site:
     """Where an operation is planned: one group of one rank, on behalf of one session."""
 
-    rank: int
-    world_size: int
-    generation: int
+    generation: Generation
     group: Group
     membership: Membership
-    groups: Generation
     backend: Backend
     refs: Refs
     session_id: str
@@ -163,45 +170,59 @@ class Refs(Protocol):
         ...
 
 
-class TensorPlan:
-    """A collective on one tensor of this rank, whose result is one tensor or none.
+class SimplePlan:
+    """A plan that has everything beforehand. `payload`: what this rank gives all others with its arrival.
 
-    `enter` calls the coordinator. The result goes to `in_place`'s cell, or to a new ref of the `result` spec;
-    with neither it must be None. `payload`: what this rank gives all others with its arrival.
+    `slots`: where results go; given back at the end unless they were filled. `run` may add more.
     """
 
     def __init__(
         self,
-        site: Site,
         terms: str,
-        enter: Callable[[Entry], object | None],
-        *,
-        result: TensorSpec | None = None,
-        in_place: Cell | None = None,
+        run: Callable[[Entry], Callable[[], Outcome]],
         payload: bytes = b"",
+        slots: Sequence[Slot | Refill] = (),
     ) -> None:
         self.terms = terms
+        self.run = run
         self._payload = payload
-        self._enter = enter
-        self._in_place = in_place
-        self._slot = site.reserve(result) if result else None
+        self._slots = slots
 
     def payload(self) -> bytes:
-        """Nothing, but for those that must compare more than a contract."""
+        """Gives the payload."""
         return self._payload
 
-    def run(self, entry: Entry) -> Callable[[], Outcome]:
-        """Run the collective."""
-        tensor = self._enter(entry)
-        return lambda: self._commit(tensor)
-
-    def _commit(self, tensor: object | None) -> Ref | None:
-        if self._in_place is not None:
-            self._in_place.tensor = tensor
-            return self._in_place.ref
-        return self._slot.fill(tensor) if self._slot is not None else None
-
     def abandon(self) -> None:
-        """Give the result's room back, unless it was used."""
-        if self._slot is not None:
-            self._slot.give_back()
+        """Gives back the room that was not used."""
+        for slot in self._slots:
+            slot.give_back()
+
+
+def tensor_plan(
+    site: Site,
+    terms: str,
+    enter: Callable[[Entry], object | None],
+    *,
+    result: TensorSpec | None = None,
+    in_place: Cell | None = None,
+    payload: bytes = b"",
+) -> Plan:
+    """A collective on one tensor of this rank, whose result is one tensor or none.
+
+    `enter` calls the coordinator. The result goes to `in_place`'s cell, or to a new ref of the `result` spec; with
+    neither it must be None.
+    """
+    slot = site.reserve(result) if result else None
+
+    def run(entry: Entry) -> Callable[[], Outcome]:
+        tensor = enter(entry)
+
+        def commit() -> Ref | None:
+            if in_place is not None:
+                in_place.tensor = tensor
+                return in_place.ref
+            return slot.fill(tensor) if slot is not None else None
+
+        return commit
+
+    return SimplePlan(terms, run, payload, (slot,) if slot is not None else ())

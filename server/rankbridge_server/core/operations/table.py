@@ -27,7 +27,7 @@ from .objects import (
     plan_gather_object,
     plan_scatter_object,
 )
-from .operation import Operation, Plan, Site, TensorPlan
+from .operation import Operation, Plan, Site, tensor_plan
 from .point_to_point import (
     Recv,
     RecvObject,
@@ -63,7 +63,7 @@ class Barrier:
 
 def plan_barrier(site: Site, args: Barrier) -> Plan:
     """Nothing to agree on but that it is one."""
-    return TensorPlan(site, "", lambda entry: entry.coordinator.barrier(entry.timeout))
+    return tensor_plan(site, "", lambda entry: entry.coordinator.barrier(entry.timeout))
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +73,7 @@ class Ping:
 
 def plan_ping(site: Site, args: Ping) -> Plan:
     """Nothing to agree on but that it is one; the backend is not entered."""
-    return TensorPlan(site, "", lambda entry: None)
+    return tensor_plan(site, "", lambda entry: None)
 
 
 BARRIER = Operation("barrier", Barrier, plan_barrier, recorded=True)

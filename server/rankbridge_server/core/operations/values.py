@@ -14,7 +14,7 @@ from functools import partial, reduce
 
 from ..coordinator import ReduceOp
 from ..errors import BridgeError, ErrorCode, invalid
-from .objects import ObjectPlan
+from .objects import object_plan
 from .operation import Entry, Plan, Site
 from .outcome import Outcome
 
@@ -57,7 +57,7 @@ def plan_all_reduce_value(site: Site, args: AllReduceValue) -> Plan:
     def run(entry: Entry) -> Outcome:
         return _reduced([_read(kind, payload) for payload in entry.payloads], args.op)
 
-    return ObjectPlan(f"{kind} op={args.op}", _written(args.value), run)
+    return object_plan(f"{kind} op={args.op}", _written(args.value), run)
 
 
 def _written(number: Number) -> bytes:

@@ -108,7 +108,9 @@ class ProgramCells:
         else:
             slot = self._site.reserve(spec)
             self._slots.append(slot)
-            held = ProgramTensor(Ref(SIGN + name, self._site.rank, self._site.session_id, spec), None, slot)
+            held = ProgramTensor(
+                Ref(SIGN + name, self._site.generation.rank, self._site.session_id, spec), None, slot
+            )
         self._results.append(held)
         return held
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from io import BytesIO
 
-from ..errors import BridgeError, ErrorCode, Phase, exhausted, failed_ranks, invalid
+from ..errors import BridgeError, ErrorCode, Phase, exhausted, failed_on, invalid
 from ..operations.operation import Entry, Plan, Site
 from ..operations.outcome import Outcome
 from .cells import ProgramCells
@@ -165,14 +165,8 @@ class ProgramPlan:
 def _refusal(ranks: Sequence[int], reports: Sequence[str]) -> BridgeError:
     """The error for members that could go on when others cannot."""
     codes, troubles = zip(*(report.partition(" ")[::2] for report in reports), strict=True)
-    failed = failed_ranks(ranks, troubles)
-    first = failed[0]
-    return BridgeError.of(
-        ErrorCode[codes[first.rank_in_group]],
-        f"{len(failed)} of {len(ranks)} ranks cannot run the program; first, rank {first.rank}: {first.detail}",
-        phase=Phase.ADMISSION,
-        ranks=failed,
-    )
+    first = next(filter(None, codes))
+    return failed_on(ErrorCode[first], "the program cannot run", ranks, troubles)
 
 
 def _parted(whole: bytes, count: int) -> list[bytes]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import BridgeError, ErrorCode, Phase, Place, failed_ranks, invalid
-from ..operations.operation import Entry, LocalPlan, Plan, Site, Transfer
+from ..operations.operation import Entry, Job, LocalPlan, Plan, Site, Transfer
 from ..operations.outcome import Packed
 from ..operations.payloads import MAX_OBJECT_BYTES, check_total
 from ..refs.refs import MAX_ID_BYTES
@@ -166,12 +166,14 @@ class _NewQueuePlan:
 
 
 def _posts(site: Site, view: QueueView, channel: str) -> Posts:
-    group, membership, groups = site.group, site.membership, site.groups
+    group, membership, groups = site.group, site.membership, site.generation
 
     def begin(transfer: Transfer, task: Task) -> None:
-        groups.exchange(group, membership, "queue", transfer, task)
+        groups.exchange(Job(group, membership, "queue", task), transfer)
 
-    place = Place(rank=site.rank, group=group.name, operation="queue", generation=site.generation)
+    place = Place(
+        rank=site.generation.rank, group=group.name, operation="queue", generation=site.generation.number
+    )
     return Posts(view.name, channel, place, site.backend.tensors, begin)
 
 
