@@ -129,8 +129,7 @@ class AsyncGang(AsyncGangFront):
 
     Gathers have one of these layouts, here for n members with tensors [a, b]:
 
-    - "concatenated": one tensor, side by side along `dim`, the last if not given: [a, n b]. As vLLM's ``gather`` and
-      ``all_gather``, and with `sizes` its ``all_gatherv``, but along every dimension: vLLM knows the first alone.
+    - "concatenated": one tensor, side by side along `dim`, the last if not given: [a, n b].
     - "stacked": one tensor with a dimension more, at place `dim`, the first if not given: [n, a, b]; ``torch.stack``.
     - "list": a tensor for each member. As ``torch.distributed.all_gather``.
 

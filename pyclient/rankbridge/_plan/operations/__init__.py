@@ -26,7 +26,6 @@ from rankbridge._plan.operations.queues import dequeue, enqueue, new_queue, queu
 from rankbridge._plan.operations.ranks import form, status
 from rankbridge._plan.operations.refs import (
     Form,
-    RefPage,
     close_session,
     create,
     describe,
@@ -50,7 +49,6 @@ __all__ = [
     "GatherLayout",
     "MemberOptions",
     "ReduceOp",
-    "RefPage",
     "Scope",
     "await_operation",
     "begin_capture",

@@ -14,7 +14,6 @@ from rankbridge._plan.operations.declare import (
     group_call,
     operation,
     options_of,
-    outcome_of,
 )
 from rankbridge._plan.operations.readers import one_of_each
 from rankbridge._plan.ref import Ref
@@ -55,8 +54,7 @@ def coalesce(
     for (name, _, _), call in zip(parts, built, strict=True):
         write_part(request.operations.add(), name, call)
 
-    read_outcome = outcome_of(operation_pb.CoalesceResponse, one_of_each("collective", len(parts)))
-    return group_call(scope, "coalesce", "OperationService/Coalesce", request, read_outcome)
+    return group_call(scope, "coalesce", request, one_of_each("collective", len(parts)))
 
 
 def write_part(operation: operation_pb.Operation, name: str, call: Call[Any]) -> None:

@@ -16,9 +16,9 @@ from rankbridge._plan.operations.declare import (
     OPERATIONS,
     checked_rank,
     checked_sizes,
-    group_call,
+    member_call,
     options_of,
-    outcome_of,
+    rpc_of,
 )
 from rankbridge._plan.operations.objects import checked_list, checked_number, checked_tensor_dict, session_of
 from rankbridge._plan.operations.point_to_point import fields_of_expected
@@ -64,25 +64,23 @@ _NAMES = {
     it.__name__: it
     for it in (
         *(Ref, to_value, checked_list, checked_number, checked_tensor_dict, session_of, checked_rank),
-        *(checked_sizes, fields_of_expected, group_call, options_of),
+        *(checked_sizes, fields_of_expected, member_call, options_of),
     )
 }
 
 
-def derive(kind: str, path: str, request: Descriptor, response: Descriptor) -> Callable[..., Any]:
+def derive(kind: str, request: Descriptor) -> Callable[..., Any]:
     """Makes the function of one operation, which makes its calls.
 
     Args:
         kind: Its field in `Operation`.
-        path: Its RPC, for example "CollectiveService/Barrier".
         request: The RPC's request.
-        response: The RPC's response.
     """
     options = request.GetOptions().Extensions[pb.operation]
     given, session, brought = _BROUGHT[options.brings]
     positional, named = ["scope", *([given] if given else [])], list[str]()
     written = [f"call=options_of(scope, {session}, **options)"]
-    names: dict[str, Any] = {**_NAMES, "kind": kind, "path": path}
+    names: dict[str, Any] = {**_NAMES, "kind": kind}
     for field in request.fields:
         if field.name == "call" or _in_choice(field):
             continue
@@ -99,14 +97,15 @@ def derive(kind: str, path: str, request: Descriptor, response: Descriptor) -> C
         named.append("expected=None")
         written.append("**fields_of_expected(expected)")
     names["Request"] = GetMessageClass(request)
-    names["read"] = outcome_of(GetMessageClass(response), READERS[options.gives])
+    names["path"], reading = rpc_of(request)
+    names["read"] = reading(READERS[options.gives])
     parameters = ", ".join([*positional, *(["*", *named] if named else []), "**options"])
     text = (
         f"def {kind}({parameters}):\n"
         f"    request = Request({', '.join(written)})\n"
-        f"    return group_call(scope, kind, path, request, read)\n"
+        f"    return member_call(scope, kind, path, request, read)\n"
     )
-    exec(compile(text, f"<{path} of rankbridge>", "exec"), names)
+    exec(compile(text, f"<{kind} of rankbridge>", "exec"), names)
     function: Callable[..., Any] = names[kind]
     return function
 
@@ -167,5 +166,4 @@ for _file in (collective_service_pb2, object_service_pb2, point_to_point_service
         for _rpc in _service.methods:
             _kind = _rpc.input_type.name.removesuffix("Request")
             _kind = "".join(f"_{it.lower()}" if it.isupper() else it for it in _kind).lstrip("_")
-            _path = f"{_service.name}/{_rpc.name}"
-            OPERATIONS[_kind] = derive(_kind, _path, _rpc.input_type, _rpc.output_type)
+            OPERATIONS[_kind] = derive(_kind, _rpc.input_type)

@@ -15,7 +15,6 @@ from rankbridge._plan.operations.declare import (
     group_call,
     operation,
     options_of,
-    outcome_of,
 )
 from rankbridge._plan.operations.readers import one_of_each
 from rankbridge._plan.operations.shares import shares
@@ -49,8 +48,7 @@ def run_program(
     used = {step.given.name for step in program._each() if isinstance(step.given, Named)}
     _write(scope, program._steps, request.steps, used | set(request.results))
 
-    read_outcome = outcome_of(operation_pb.RunProgramResponse, one_of_each("kept name", len(kept)))
-    return group_call(scope, RUN_PROGRAM, "OperationService/RunProgram", request, read_outcome)
+    return group_call(scope, RUN_PROGRAM, request, one_of_each("kept name", len(kept)))
 
 
 def checked_program(program: object) -> Steps:

@@ -5,23 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from google.protobuf.message import Message
-
-from rankbridge._plan.operations.declare import outcome_of
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.values import from_value
 from rankbridge.errors import ProtocolError
 from rankbridge.v1 import options_pb2, value_pb2
-
-
-def none_reader(response: type[Message]) -> Callable[[bytes], None]:
-    """Makes the reader of a response that gives none."""
-    return outcome_of(response, _nothing)
-
-
-def value_reader(response: type[Message]) -> Callable[[bytes], Any]:
-    """Makes the reader of a response that gives any value."""
-    return outcome_of(response, from_value)
 
 
 def one_of_each(what: str, count: int) -> Callable[[value_pb2.Value], list[Any]]:
@@ -86,13 +73,18 @@ def _ref(value: value_pb2.Value) -> Ref:
     return result
 
 
-def _nothing(value: value_pb2.Value) -> None:
+def nothing(value: value_pb2.Value) -> None:
+    """Reads what an operation gives that gives none.
+
+    Raises:
+        ProtocolError: It is a value.
+    """
     if value.WhichOneof("kind") != "none":
         raise ProtocolError("the outcome is a value", expected="none", got=str(value.WhichOneof("kind")))
 
 
 READERS: dict[options_pb2.Gives.ValueType, Callable[[value_pb2.Value], Any]] = {
-    options_pb2.GIVES_NONE: _nothing,
+    options_pb2.GIVES_NONE: nothing,
     options_pb2.GIVES_REF: _ref,
     options_pb2.GIVES_REF_OR_NONE: _ref_or_none,
     options_pb2.GIVES_REFS: _refs_or_none,

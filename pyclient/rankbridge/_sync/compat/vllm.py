@@ -492,13 +492,9 @@ class GroupCoordinator(CoordinatorCore):
     ) -> list[Queue | None]:
         """Makes in each group a queue from one member to all others: in all groups, or in none.
 
-        Args:
-            writer_rank: Rank in the group that writes.
-            external_writer_handle: None: there are no writers outside the gang.
-            blocking: Taken and not looked at: a queue that is made is ready.
-            max_chunk_bytes: As of ``Gang.new_queue``.
-            max_chunks: As of ``Gang.new_queue``.
-            **options: See the class.
+        `writer_rank` is the rank in the group that writes. `external_writer_handle` must be None: there are no writers
+        outside the gang. `blocking` changes nothing: a queue that is made is ready. The sizes are those of
+        ``Gang.new_queue``.
 
         Returns:
             By rank the queue of its group.
@@ -519,12 +515,7 @@ class GroupCoordinator(CoordinatorCore):
     ) -> list[Queue | None]:
         """Makes in each group a queue from each other member to one reader: in all groups, or in none.
 
-        Args:
-            reader_rank_in_group: Who reads.
-            blocking: Taken and not looked at: a queue that is made is ready.
-            max_chunk_bytes: As of ``Gang.new_queue``.
-            max_chunks: As of ``Gang.new_queue``.
-            **options: See the class.
+        `reader_rank_in_group` reads all of them. The other arguments are as of `create_mq_broadcaster`.
 
         Returns:
             By rank the queue that it writes, None for readers.
