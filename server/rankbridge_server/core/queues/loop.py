@@ -4,36 +4,13 @@ from __future__ import annotations
 
 import math
 import select
-import socket
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
 
-
-class Waker:
-    """Wakes a thread that polls. Raises OSError when there are no file descriptors left."""
-
-    def __init__(self) -> None:
-        self._out, self._in = socket.socketpair()
-
-    def fileno(self) -> int:
-        """File descriptor, readable when it has been rung."""
-        return self._out.fileno()
-
-    def wake(self) -> None:
-        """Once, until it is heard."""
-        self._in.send(b"x")
-
-    def clear(self) -> None:
-        """It was rung, and may be rung again."""
-        self._out.recv(1)
-
-    def close(self) -> None:
-        """Give the file descriptors back."""
-        self._out.close()
-        self._in.close()
+from ..waker import Waker
 
 
 class Loop(ABC):

@@ -12,7 +12,7 @@ from ..operations.outcome import Packed
 from ..operations.payloads import MAX_OBJECT_BYTES, check_total
 from ..refs.refs import MAX_ID_BYTES
 from ..task import Task
-from .loop import Waker
+from ..waker import Waker
 from .posts import Posts
 from .reading import FarReadingEnd, NearReadingEnd
 from .sharing import SharedMemorySetup
@@ -108,7 +108,6 @@ class _NewQueuePlan:
         return json.dumps(members).encode()
 
     def run(self, entry: Entry) -> Callable[[], QueueView]:
-        """Find out who shares memory."""
         view = self._view
         members = [json.loads(payload) for payload in entry.payloads]
         if any(it["taken"] for it in members):
@@ -127,7 +126,6 @@ class _NewQueuePlan:
         return lambda: self._install(setup)
 
     def abandon(self) -> None:
-        """Releases everything that was not installed."""
         if self._setup is not None:
             self._setup.close()
         if self._waker is not None:
