@@ -85,7 +85,7 @@ def ignored(*_: object) -> None:
 
 
 def links_of(gang: LocalGang, rank: int) -> SocketLinks:
-    links = gang.ranks[rank]._current(0)._links
+    links = gang.ranks[rank]._current(0).links
     assert isinstance(links, SocketLinks)
     return links
 

@@ -53,7 +53,7 @@ def works(gang: LocalGang) -> bool:
 
 
 def links_of(gang: LocalGang, rank: int) -> SocketLinks:
-    links = gang.ranks[rank]._current(0)._links
+    links = gang.ranks[rank]._current(0).links
     assert isinstance(links, SocketLinks)
     return links
 

@@ -25,7 +25,7 @@ from tests.support.simulated_sockets import Network
 
 from rankbridge_server.backends.fake import backend as fake_backend
 from rankbridge_server.backends.fake import meeting
-from rankbridge_server.core import alarms, generation, lane, rank, task
+from rankbridge_server.core import alarms, generation, lane, rank, task, waker
 from rankbridge_server.core.admission.admission import Admission, Arrival, Reply
 from rankbridge_server.core.groups import forming, preparation
 from rankbridge_server.core.operations import outcomes
@@ -124,7 +124,7 @@ def patched(simulation: Simulation) -> Iterator[Network]:
         *((module, "threading", shared) for module in (fake_backend, meeting)),
         *((module, "time", clock) for module in (alarms, forming, preparation, refs, task, meeting, *links)),
         *((module, "select", polls) for module in (group_links, link, readers)),
-        *((module, "socket", pairs) for module in (group_links, sockets)),
+        (waker, "socket", pairs),
         (lane, "SimpleQueue", either(SimulatedQueue, SimpleQueue)),
         (forming, "ThreadPoolExecutor", either(SimulatedExecutor, ThreadPoolExecutor)),
         (leader, "Admission", _recorded(network.faults)),

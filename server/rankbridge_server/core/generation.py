@@ -44,7 +44,7 @@ class Generation:
         self.rank = rank
         self.world_size = world_size
         self._backend = backend
-        self._links = links
+        self.links = links
         self._data_timeout = data_timeout
         self._lost = lost
         self._events = events
@@ -117,20 +117,15 @@ class Generation:
             close_groups([group], error)
             raise BridgeError(error.failure)
         if group.membership is not None:
-            group.membership.lane.wait_with(self._links.idle_wait(group.name))
+            group.membership.lane.wait_with(self.links.idle_wait(group.name))
 
     def remove(self, name: str) -> None:
         """Removes a group and closes it in the background."""
         with self._lock:
             group = self._groups.pop(name)
-        self._links.remove_group(name)
+        self.links.remove_group(name)
         ended = BridgeError.of(ErrorCode.ABORTED, f"group {name!r} has ended")
         close_groups([group], ended, patience=self._data_timeout)
-
-    @property
-    def links(self) -> Links:
-        """The generation's control links."""
-        return self._links
 
     def start(self, job: Job, plan: Plan, first: bool = False) -> None:
         """Queues an operation on its group's lane, as `Lane.add` does. Raises the error of an ended generation."""
@@ -147,7 +142,7 @@ class Generation:
     def refuse(self, group: Group, membership: Membership, failure: Failure) -> None:
         """Reports to the group's leader, in the lane's order, that this rank refuses an operation, and why."""
         report = Report.of_refusal(group.name, membership.rank_in_group, failure)
-        membership.lane.add(lambda: self._links.report(report))
+        membership.lane.add(lambda: self.links.report(report))
 
     def begin(self, plan: LocalPlan, task: Task) -> None:
         """Begins an operation that needs no other member. Raises BridgeError, or the generation's error."""
@@ -168,12 +163,12 @@ class Generation:
             raise BridgeError(self._error.failure)
         task.enter(Phase.ADMISSION)
         try:
-            self._links.post(group, post, lambda match: self._on_match(job, transfer, post, match))
+            self.links.post(group, post, lambda match: self._on_match(job, transfer, post, match))
         except OSError as error:
             task.fail(self._error or BridgeError.of(ErrorCode.ABORTED, str(error)))
             transfer.abandon()
         else:
-            task.arrived(lambda: self._links.recall(group, number))
+            task.arrived(lambda: self.links.recall(group, number))
 
     def await_end(self, key: object, ended: Callable[[BridgeError], None]) -> None:
         """Calls `ended` once, with the error, when the generation ends. Raises the error if it has ended already."""
@@ -208,7 +203,7 @@ class Generation:
             task.lose(error.failure)
         for waiter in waiters:
             waiter(error)
-        self._links.end(ended)
+        self.links.end(ended)
         close_groups(groups, error)
         return True
 
@@ -309,10 +304,10 @@ class Generation:
 
     def _verdict(self, job: Job, arrival: Arrival) -> Verdict:
         def arrived() -> None:
-            job.task.arrived(lambda: self._links.withdraw(job.group.name, arrival))
+            job.task.arrived(lambda: self.links.withdraw(job.group.name, arrival))
 
         try:
-            return self._links.admit(job.group.name, arrival, arrived, arrival.timeout + VERDICT_GRACE)
+            return self.links.admit(job.group.name, arrival, arrived, arrival.timeout + VERDICT_GRACE)
         except TimeoutError:
             leader = job.group.description.ranks[0]
             self.lost(Ended(leader, True, f"no verdict from the leader of group {job.group.name!r} in time"))

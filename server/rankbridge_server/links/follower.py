@@ -72,7 +72,7 @@ class Follower(GroupLinks):
     def _wake_lane(self) -> None:
         # A lane that waits for a verdict sees the shut link by itself.
         if self._is_idle:
-            self._wake()
+            self._waker.wake()
 
     def _handle(self, link: Link, frame: pb.Frame) -> None:
         if frame.HasField("verdict"):

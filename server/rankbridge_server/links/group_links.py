@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 import select
-import socket
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Protocol
 
 from rankbridge.link.v1 import link_pb2 as pb
@@ -19,6 +17,7 @@ from ..core.admission.admission import Arrival, Notice, Verdict
 from ..core.admission.matching import Match, Post
 from ..core.gang_calls.messages import GangMessage, Relay, Report
 from ..core.links import Ended
+from ..core.waker import Waker
 from . import wire
 from .link import Link
 from .readers import Readers, Turn
@@ -76,11 +75,9 @@ class GroupLinks(ABC):
         # a thread that holds a lock which an operation needs may be waiting for this one.
         self._inbox: deque[GangMessage] = deque()
         self._delivering = threading.RLock()
-        self._wake_out, self._wake_in = socket.socketpair()
-        # A full buffer is enough to wake the lane.
-        self._wake_in.setblocking(False)
+        self._waker = Waker()
         self._poll = select.poll()
-        self._poll.register(self._wake_out, select.POLLIN)
+        self._poll.register(self._waker, select.POLLIN)
 
     @property
     def links(self) -> list[Link]:
@@ -140,7 +137,7 @@ class GroupLinks(ABC):
     def wake_lane(self) -> None:
         """Wakes the idle lane, because it has work."""
         if self._is_idle and self.turn.lane != threading.get_ident():
-            self._wake()
+            self._waker.wake()
 
     def post(self, post: Post, answered: Callable[[Match | None], None]) -> None:
         """Posts a send or a receive to the leader. See `core.links.Links`."""
@@ -221,8 +218,7 @@ class GroupLinks(ABC):
         with self._waiting:
             for link in self._links:
                 link.close()
-            self._wake_out.close()
-            self._wake_in.close()
+            self._waker.close()
 
     def _leave_links(self) -> None:
         """Hands the links over to the links thread. The caller holds the lock."""
@@ -266,18 +262,13 @@ class GroupLinks(ABC):
             link = self._alive.get(fileno)
             if link is not None:
                 self.receive(link)
-            elif fileno == self._wake_out.fileno():
-                self._wake_out.recv(64)
+            elif fileno == self._waker.fileno():
+                self._waker.clear()
         return bool(events)
 
     def _wake_lane(self) -> None:
         """Wakes the lane if it waits for its links."""
-        self._wake()
-
-    def _wake(self) -> None:
-        # After `dispose` there is no lane to wake.
-        with suppress(OSError):
-            self._wake_in.send(b"x")
+        self._waker.wake()
 
     def _deliver_all(self) -> None:
         """Delivers the messages that have come. The caller does not hold the lock."""

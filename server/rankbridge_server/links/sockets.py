@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hmac
 import math
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -18,6 +17,7 @@ from ..core.admission.matching import Match, Post
 from ..core.gang_calls.messages import GangMessage, Relay, Report
 from ..core.groups.group import WORLD
 from ..core.links import Ended, IdleWait, Links
+from ..core.waker import Waker
 from . import wire
 from .follower import Follower
 from .group_links import GroupLinks
@@ -96,9 +96,7 @@ class SocketLinks:
         self._strangers: dict[int, Link] = {}
         self._known: dict[int, tuple[GroupLinks, Link]] = {}
         self._readers = Readers()
-        self._wake_out, self._wake_in = socket.socketpair()
-        # A full buffer is enough to wake the thread, and the waking thread may hold a lock that it waits for.
-        self._wake_in.setblocking(False)
+        self._waker = Waker()
         self._heartbeat = heartbeat
         self._patience = patience
         self._next_look = 0.0
@@ -119,7 +117,7 @@ class SocketLinks:
         self._addresses, self._secret = addresses, secret
         self._ended, self._on_message, self._on_notice = ended, on_message, on_notice
         self._readers.add(self._listener.fileno())
-        self._readers.add(self._wake_out.fileno())
+        self._readers.add(self._waker.fileno())
         self._thread = threading.Thread(target=self._run, name=f"links:{self._generation}", daemon=True)
         self._thread.start()
 
@@ -207,14 +205,14 @@ class SocketLinks:
         if self._thread is None:
             self._close()
         else:
-            self._wake()
+            self._waker.wake()
 
     # The methods of `Owner`.
 
     def wake_before(self, due: float | None) -> None:
         """Wakes the thread, unless it wakes before `due` anyway."""
         if due is None or due < self._next_look:
-            self._wake()
+            self._waker.wake()
 
     def forget(self, link: Link) -> None:
         """Drops a link that has ended."""
@@ -268,11 +266,6 @@ class SocketLinks:
         self._known.pop(link.fileno(), None)
         self._readers.drop(link.fileno())
 
-    def _wake(self) -> None:
-        # After the thread has ended, the socket is closed.
-        with suppress(OSError):
-            self._wake_in.send(b"x")
-
     def _run(self) -> None:
         while not self._closed:
             due = [
@@ -293,8 +286,8 @@ class SocketLinks:
     def _look(self, fd: int) -> None:
         if fd == self._listener.fileno():
             self._accept()
-        elif fd == self._wake_out.fileno():
-            self._wake_out.recv(4096)
+        elif fd == self._waker.fileno():
+            self._waker.clear()
         elif (stranger := self._strangers.get(fd)) is not None:
             self._meet(stranger)
         elif (known := self._known.get(fd)) is not None:
@@ -400,5 +393,4 @@ class SocketLinks:
         for link in self._strangers.values():
             link.close()
         self._readers.close()
-        self._wake_out.close()
-        self._wake_in.close()
+        self._waker.close()

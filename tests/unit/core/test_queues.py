@@ -34,9 +34,9 @@ from rankbridge_server.core.operations.table import (
 )
 from rankbridge_server.core.queues import connection, operations, reading, sharing, writing
 from rankbridge_server.core.queues.connection import Connection
-from rankbridge_server.core.queues.loop import Waker
 from rankbridge_server.core.queues.view import QueueView
 from rankbridge_server.core.task import Task
+from rankbridge_server.core.waker import Waker
 
 PATIENCE_S = 30.0
 SHORT_S = 0.15

@@ -10,8 +10,9 @@ import pytest
 
 from rankbridge_server.core.queues import host
 from rankbridge_server.core.queues.connection import Connection, Listener, Message, MessageKind, connect
-from rankbridge_server.core.queues.loop import Loop, Waker
+from rankbridge_server.core.queues.loop import Loop
 from rankbridge_server.core.queues.memory import Ring, ValueFile, make_ring, read_value_file
+from rankbridge_server.core.waker import Waker
 
 PATIENCE_S = 30.0
 

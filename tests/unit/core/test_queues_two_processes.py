@@ -18,13 +18,13 @@ from tests.support.waiting import until
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Place
 from rankbridge_server.core.operations.outcome import Packed
-from rankbridge_server.core.queues.loop import Waker
 from rankbridge_server.core.queues.posts import Posts
 from rankbridge_server.core.queues.reading import NearReadingEnd
 from rankbridge_server.core.queues.sharing import SharedMemorySetup
 from rankbridge_server.core.queues.view import QueueView
 from rankbridge_server.core.queues.writing import WritingEnd
 from rankbridge_server.core.task import Task
+from rankbridge_server.core.waker import Waker
 
 PATIENCE_S = 60.0
 SHORT_S = 0.3

@@ -136,17 +136,11 @@ class Matching:
         if agree:
             ruling, number, payload = Ruling.GO, self._transfers, send.post.payload
             self._transfers = (self._transfers + 1) % TRANSFERS
+        to_sender = Match(ruling, number, recv.rank_in_group, str(recv.post))
+        to_receiver = Match(ruling, number, send.rank_in_group, str(send.post), payload)
         return [
-            Answer(
-                send.rank_in_group,
-                send.post.number,
-                Match(ruling, number, recv.rank_in_group, str(recv.post)),
-            ),
-            Answer(
-                recv.rank_in_group,
-                recv.post.number,
-                Match(ruling, number, send.rank_in_group, str(send.post), payload),
-            ),
+            Answer(send.rank_in_group, send.post.number, to_sender),
+            Answer(recv.rank_in_group, recv.post.number, to_receiver),
         ]
 
 

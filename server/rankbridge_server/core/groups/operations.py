@@ -124,7 +124,6 @@ class _NewGroupPlan:
         return self._install
 
     def abandon(self) -> None:
-        """Releases everything that was not installed."""
         if self._joining is not None:
             self._joining.abandon()
         if self._linked:

@@ -152,7 +152,7 @@ class GatherPlan:
         self._slots = reserve(self._site, self._results(self._shapes))
 
     def abandon(self) -> None:
-        """Give the results' room back, unless it was used."""
+        """Gives the results' room back, unless it was used."""
         give_back(self._slots)
 
     def _results(self, shapes: tuple[Shape, ...]) -> list[TensorSpec]:

@@ -10,13 +10,14 @@ from ..admission.matching import Post
 from ..coordinator import Backend, Coordinator
 from ..errors import BridgeError, ErrorCode, check_rank, invalid
 from ..groups.group import Group, Membership
-from ..refs.refs import Cell, Ref, Refill, Slot
+from ..refs.refs import Cell, Ref, Refill, RefStore, Slot
 from ..refs.tensors import TensorSpec
 from ..task import Task
 from .outcome import Outcome
 
 if TYPE_CHECKING:
     from ..generation import Generation
+    from ..programs.cells import ProgramCells
     from ..programs.graphs import GraphStore
 
 Args = TypeVar("Args")
@@ -137,7 +138,7 @@ class Site:
     group: Group
     membership: Membership
     backend: Backend
-    refs: Refs
+    refs: RefStore | ProgramCells
     session_id: str
     reserve: Callable[[TensorSpec], Slot | Refill]
     """Where a result goes: room for a new ref, or the ref that it had before. Raises RESOURCE_EXHAUSTED."""
@@ -160,14 +161,6 @@ class Site:
         """`rank_in_group` if the group has it, else RANK_OUT_OF_RANGE with the argument's name."""
         check_rank(f"{name} is not in the group", rank_in_group, self.size)
         return rank_in_group
-
-
-class Refs(Protocol):
-    """The refs of a rank, as an operation finds them."""
-
-    def find(self, session_id: str, ref_id: str) -> Cell:
-        """The cell of a ref. Raises UNKNOWN_REF, RELEASED_REF, WRONG_SESSION or UNKNOWN_SESSION."""
-        ...
 
 
 class SimplePlan:

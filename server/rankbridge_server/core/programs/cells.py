@@ -59,7 +59,7 @@ class NamedResult:
 
 
 class ProgramCells:
-    """The cells of one program on one rank. Implements `Refs` for the step that was begun last.
+    """The cells of one program on one rank. Stands for the rank's refs in the step that was begun last.
 
     Each ref has a stand-in, so that changes become visible outside only when the whole program is done. With
     `snapshots` each step in place has a stand-in of its own, so that no other step sees its change either.

@@ -4,36 +4,13 @@ from __future__ import annotations
 
 import math
 import select
-import socket
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
 
-
-class Waker:
-    """Wakes a polling thread. Raises OSError when there are no file descriptors left."""
-
-    def __init__(self) -> None:
-        self._out, self._in = socket.socketpair()
-
-    def fileno(self) -> int:
-        """File descriptor, readable after `wake`."""
-        return self._out.fileno()
-
-    def wake(self) -> None:
-        """Wakes the thread. Called once until the next `clear`."""
-        self._in.send(b"x")
-
-    def clear(self) -> None:
-        """Makes the file descriptor unreadable again, after one `wake`."""
-        self._out.recv(1)
-
-    def close(self) -> None:
-        """Closes the file descriptors."""
-        self._out.close()
-        self._in.close()
+from ..waker import Waker
 
 
 class Loop(ABC):

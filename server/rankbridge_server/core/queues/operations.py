@@ -12,7 +12,7 @@ from ..operations.outcome import Packed
 from ..operations.payloads import MAX_OBJECT_BYTES, check_total
 from ..refs.refs import MAX_ID_BYTES
 from ..task import Task
-from .loop import Waker
+from ..waker import Waker
 from .posts import Posts
 from .reading import FarReadingEnd, NearReadingEnd
 from .sharing import SharedMemorySetup
@@ -127,7 +127,6 @@ class _NewQueuePlan:
         return lambda: self._install(setup)
 
     def abandon(self) -> None:
-        """Releases everything that was not installed."""
         if self._setup is not None:
             self._setup.close()
         if self._waker is not None:

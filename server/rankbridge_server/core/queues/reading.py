@@ -8,8 +8,8 @@ from collections.abc import Iterable
 from ..errors import BridgeError, ErrorCode, RankDetail, RankState
 from ..operations.outcome import Packed
 from ..task import Task
+from ..waker import Waker
 from .connection import Connection, Message, MessageKind
-from .loop import Waker
 from .memory import Ring, close_all, read_value_file
 from .posts import FAREWELL_S, Posts, writer_shut_down
 from .view import QueueView

@@ -9,8 +9,9 @@ from dataclasses import dataclass
 
 from ..errors import BridgeError, ErrorCode, Phase
 from ..task import Task, cancelled, failure_of
+from ..waker import Waker
 from .connection import STALL_S
-from .loop import Loop, Waker
+from .loop import Loop
 from .view import QueueView
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from ..errors import BridgeError, ErrorCode, RankDetail, RankState
 from ..task import Task
+from ..waker import Waker
 from .connection import Connection, Message, MessageKind
-from .loop import Waker
 from .memory import Ring, ValueFile
 from .outlets import FarOutlet, NearOutlet, Outlet, WrittenValue
 from .posts import Posts
