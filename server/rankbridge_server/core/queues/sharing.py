@@ -1,4 +1,4 @@
-"""The members of a group find out who shares memory, when they make a queue."""
+"""The setup of shared memory between a queue's writer and its readers on the same host."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from .memory import Ring, make_ring
 from .view import QueueView
 
 Agree = Callable[[str, bytes], Sequence[bytes]]
-"""Agree with all members on a text, and give them something; gives what all gave, by rank in group."""
+"""Agrees with all members on a text, with a payload; returns all payloads, by rank in group."""
 
 _YES = b"yes"
 
 
 class SharedMemorySetup:
-    """Meets in rounds in which all members take part; `close` lets go of all that was not taken.
+    """Rounds in which all members take part. `close` releases what was not taken.
 
-    A reader that cannot share memory with the writer, for whatever reason, is no error: it is given values otherwise.
+    A reader that cannot share memory with the writer, for whatever reason, gets values through the backend.
     `me`: this member's rank in the group. `near`: readers that say they are on the writer's host.
     """
 
@@ -30,15 +30,15 @@ class SharedMemorySetup:
         self._near = near
         self._listener: Listener | None = None
         self.channel = ""
-        """Names this queue, and no other, ever; the same for all."""
+        """The queue's globally unique name, equal on all members."""
         self.shared: tuple[int, ...] = ()
-        """Readers that share memory with the writer."""
+        """The readers that share memory with the writer."""
         self.connections: dict[int, Connection] = {}
-        """At the writer, those to its neighbours; at one of them, that to the writer."""
+        """At the writer, the connections to these readers; at one of them, the connection to the writer."""
         self.ring: Ring | None = None
 
     def meet(self, agree: Agree, timeout: float) -> None:
-        """Find out. `timeout`: seconds for each step. Raises what `agree` raises."""
+        """Runs the rounds. `timeout`: seconds for each step. Raises what `agree` raises."""
         view = self._view
         invitation = json.loads(
             agree(f"new_queue invite name={view.name}", self._invite())[self._view.writer]
@@ -74,7 +74,7 @@ class SharedMemorySetup:
             self.ring = None
 
     def take(self) -> None:
-        """Hands lines and ring to the caller, who closes them."""
+        """Passes connections and ring to the caller, who closes them."""
         self.connections, self.ring = {}, None
 
     def _invite(self) -> bytes:
@@ -142,7 +142,7 @@ class SharedMemorySetup:
                 return
 
     def _keep(self) -> None:
-        """Hang up on those who do not share after all."""
+        """Closes the connections of readers that do not share memory after all."""
         view = self._view
         mine = self._me == view.writer
         for place in [at for at in self.connections if (at if mine else self._me) not in self.shared]:
