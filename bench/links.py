@@ -76,7 +76,7 @@ def serve(directory: Path, rank: int, size: int, blocks: int, report: Connection
     """One rank: both ways, block by block; reports each side's times in seconds."""
     links = SocketLinks(1, rank, SocketListener(f"unix:{directory}/links-{rank}"), Heartbeat())
     report.send(links.address)
-    links.start(dict(enumerate(report.recv())), b"secret", lambda ended: None)
+    links.start(dict(enumerate(report.recv())), b"secret", *[lambda *_: None] * 3)
     links.add_group("world", list(range(size)), TIMEOUT_S)
     report.send("linked")
     report.recv()

@@ -7,23 +7,15 @@ from __future__ import annotations
 
 import inspect
 import re
-import subprocess
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
-from google.protobuf.descriptor_pb2 import (
-    DescriptorProto,
-    FieldDescriptorProto,
-    FileDescriptorProto,
-    FileDescriptorSet,
-)
+from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 
 import rankbridge
-from rankbridge.v1 import options_pb2
+from described import ROOT, Operation, files, flowing, service
 
-ROOT = Path(__file__).parents[1]
 DOC = ROOT / "docs" / "operations.md"
 
 SERVICES = (
@@ -61,78 +53,24 @@ WAYS = """## Ways to call them
 
 | | Python | Elixir | |
 | --- | --- | --- | --- |
-| each rank, at once | `calls="ranks"`, the default | `calls: :ranks`, the default | |
-| one rank, which passes it on | `calls="gang"` | `calls: :gang` | [gang_calls.md](gang_calls.md) |
+| each rank, at once | `calls="ranks"` | `calls: :ranks` | |
+| one rank, which passes it on: the default | `calls="gang"` | `calls: :gang` | [gang_calls.md](gang_calls.md) |
 | the same, one after another on a stream | {python} | {elixir} | [streams.md](streams.md) |
 
 The last two are for operations in which all members take part: not for sends, receives and queues, the making and
 ending of groups, and the recording and releasing of graphs.
 """
 
-MESSAGE_TYPE = 4
-"""Number of `message_type` in FileDescriptorProto, and so on, as SourceCodeInfo names places."""
-FIELD, SERVICE, METHOD, ENUM = 2, 6, 2, 5
-
-
-@dataclass(frozen=True)
-class Documented:
-    """A proto file and its comments by place."""
-
-    proto: FileDescriptorProto
-    comments: dict[tuple[int, ...], str]
-
-
-def files() -> list[Documented]:
-    """All files of the public API."""
-    image = subprocess.run(
-        [
-            str(ROOT / ".venv" / "bin" / "buf"),
-            "build",
-            "proto",
-            "--as-file-descriptor-set",
-            "--output",
-            "-#format=binpb",
-        ],
-        cwd=ROOT,
-        check=True,
-        stdout=subprocess.PIPE,
-    ).stdout
-    found = FileDescriptorSet.FromString(image)
-    return [
-        Documented(
-            it, {tuple(place.path): place.leading_comments.strip() for place in it.source_code_info.location}
-        )
-        for it in found.file
-        if it.package == "rankbridge.v1"
-    ]
-
 
 def prose(comment: str) -> str:
     """A comment as one line."""
-    return re.sub(r"\s+", " ", comment).replace("|", "\\|")
+    return flowing(comment).replace("|", "\\|")
 
 
 def kind(field: FieldDescriptorProto) -> str:
     """A field's type in words."""
     name = field.type_name.rpartition(".")[2] or FieldDescriptorProto.Type.Name(field.type)[5:].lower()
     return f"repeated {name}" if field.label == FieldDescriptorProto.LABEL_REPEATED else name
-
-
-def message(documented: list[Documented], name: str) -> tuple[DescriptorProto, dict[str, str]]:
-    """A message, and its fields' comments."""
-    for it in documented:
-        for number, found in enumerate(it.proto.message_type):
-            if found.name == name:
-                return found, {
-                    field.name: it.comments.get((MESSAGE_TYPE, number, FIELD, at), "")
-                    for at, field in enumerate(found.field)
-                }
-    raise LookupError(name)
-
-
-def snake(rpc: str) -> str:
-    """The clients' name of an RPC."""
-    return re.sub(r"(?<!^)(?=[A-Z])", "_", rpc).lower()
 
 
 def python(name: str) -> list[str]:
@@ -194,51 +132,40 @@ def ways() -> str:
     return WAYS.format(python=", ".join(python), elixir=", ".join(elixir))
 
 
-def operation(documented: list[Documented], service: str, rpc: str, comment: str) -> Iterator[str]:
+def section(operation: Operation) -> Iterator[str]:
     """One section."""
-    request, fields = message(documented, f"{rpc}Request")
-    response, outcomes = message(documented, f"{rpc}Response")
-    yield f"### {snake(rpc)}\n"
-    yield f"{prose(comment)}\n"
-    systems = request.options.Extensions[options_pb2.operation].systems
-    if not systems:
-        raise LookupError(f"{request.name} names no systems in its options")
-    yield f"RPC `{service}.{rpc}`. From: {systems}.\n"
-    rows = [field for field in request.field if field.name != "call"]
-    if rows:
+    yield f"### {operation.kind}\n"
+    yield f"{prose(operation.comment)}\n"
+    if not operation.options.systems:
+        raise LookupError(f"{operation.request.proto.name} names no systems in its options")
+    yield f"RPC `{operation.service}.{operation.rpc}`. From: {operation.options.systems}.\n"
+    if operation.fields:
         yield "| request | type | |\n| --- | --- | --- |"
-        for field in rows:
-            yield f"| `{field.name}` | {kind(field)} | {prose(fields[field.name])} |"
+        for field in operation.fields:
+            yield f"| `{field.name}` | {kind(field)} | {prose(operation.request.comments[field.name])} |"
         yield ""
-    gives = next(field for field in response.field if field.name != "error")
+    outcomes = operation.response.comments
+    gives = next(field for field in operation.response.proto.field if field.name != "error")
     yield f"Gives: {prose(outcomes[gives.name])}"
     errors = prose(outcomes["error"]).removeprefix("What failed").strip(" .:;")
     if errors:
         yield f"\nErrors of its own: {errors}."
-    yield f"\nPython: {', '.join(python(snake(rpc))) or '-'}. Elixir: {', '.join(elixir(snake(rpc))) or '-'}.\n"
+    name = operation.kind
+    yield f"\nPython: {', '.join(python(name)) or '-'}. Elixir: {', '.join(elixir(name)) or '-'}.\n"
 
 
 def rendered() -> str:
     """The whole page."""
     documented = files()
     lines = [HEAD, ways()]
-    for service in (*SERVICES, *ALSO):
-        it, number = next(
-            (it, number)
-            for it in documented
-            for number, found in enumerate(it.proto.service)
-            if found.name == service
-        )
-        lines.append(f"## {service}\n")
-        if service not in ALSO:
-            lines.append(f"{prose(it.comments[(SERVICE, number)])}\n")
-        for at, method in enumerate(it.proto.service[number].method):
-            if method.name in NOT_OPERATIONS.get(service, ()) or method.name not in ALSO.get(
-                service, (method.name,)
-            ):
-                continue
-            comment = it.comments[(SERVICE, number, METHOD, at)]
-            lines.extend(operation(documented, service, method.name, comment))
+    for name in (*SERVICES, *ALSO):
+        comment, operations = service(documented, name)
+        lines.append(f"## {name}\n")
+        if name not in ALSO:
+            lines.append(f"{prose(comment)}\n")
+        for it in operations:
+            if it.rpc not in NOT_OPERATIONS.get(name, ()) and it.rpc in ALSO.get(name, (it.rpc,)):
+                lines.extend(section(it))
     return "\n".join(lines).rstrip() + "\n"
 
 

@@ -19,7 +19,7 @@ def enter(place: Place) -> Mapping[str, Timed]:
 
     listener = SocketListener(f"unix:{place.directory}/{place.rank}")
     links = SocketLinks(1, place.rank, listener, Heartbeat(interval=1.0))
-    links.start(dict(enumerate(place.meet(links.address))), b"secret", lambda ended: None)
+    links.start(dict(enumerate(place.meet(links.address))), b"secret", *[lambda *_: None] * 3)
     links.add_group("world", list(range(place.size)), TIMEOUT_S)
     place.meet("linked")
     return {"admission": timed(admission(links))}

@@ -29,8 +29,8 @@ defmodule RankBridge do
 
     * `:group` - the group, or its name; default "world"
     * `:operation_id` - default: a fresh UUID. A repeated id gets the first call's outcome and runs nothing
-    * `:calls` - how it goes: `:ranks`, to each rank at once; `:gang`, as one call to one rank, which passes it on
-      (`RankBridge.Operations.GangCall`); default: the gang's
+    * `:calls` - how it goes: `:gang`, as one call to one rank, which passes it on (`RankBridge.Operations.GangCall`);
+      `:ranks`, to each rank at once; default: the gang's, and that is `:gang`
 
   ## Where what is
 

@@ -144,4 +144,23 @@ defmodule RankBridge.ErrorTest do
       assert Error.combine([{0, error}]).reason == error.reason
     end
   end
+
+  test "a message that has all sides is shown alone" do
+    text = "MISMATCH in all_reduce #1 (x1) on world\n  ranks 0-2: float32[3] sum"
+
+    error = %Error{
+      reason: :mismatch,
+      message: text,
+      rank: 0,
+      group: "world",
+      operation: "all_reduce",
+      expected: "a",
+      got: "b"
+    }
+
+    assert Exception.message(error) == text
+
+    assert Exception.message(%{error | indefinite: true}) ==
+             text <> "\n  some ranks may have done it"
+  end
 end

@@ -18,7 +18,7 @@ defmodule RankBridge.PipelineTest do
 
   setup do
     ranks = start_supervised!(RecordingRanks)
-    gang = start_supervised!({Gang, RecordingRanks.gang(ranks)})
+    gang = start_supervised!({Gang, [calls: :ranks] ++ RecordingRanks.gang(ranks)})
     RecordingRanks.give(ranks, for(rank <- 0..2, do: ref(rank, "n")))
     %{ranks: ranks, gang: gang, refs: for(rank <- 0..2, do: ref(rank, "r"))}
   end

@@ -12,7 +12,7 @@ defmodule RankBridge.ProgramTest do
 
   setup do
     ranks = start_supervised!(RecordingRanks)
-    gang = start_supervised!({Gang, RecordingRanks.gang(ranks)})
+    gang = start_supervised!({Gang, [calls: :ranks] ++ RecordingRanks.gang(ranks)})
     %{ranks: ranks, gang: gang, refs: for(rank <- 0..2, do: ref(rank))}
   end
 

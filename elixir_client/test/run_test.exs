@@ -11,7 +11,11 @@ defmodule RankBridge.RunTest do
 
   setup do
     ranks = start_supervised!(RecordingRanks)
-    %{ranks: ranks, gang: start_supervised!({Gang, RecordingRanks.gang(ranks)})}
+
+    %{
+      ranks: ranks,
+      gang: start_supervised!({Gang, [calls: :ranks] ++ RecordingRanks.gang(ranks)})
+    }
   end
 
   defp ref(rank), do: %Ref{id: "r#{rank}", rank: rank, dtype: :float32, shape: [2]}

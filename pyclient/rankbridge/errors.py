@@ -57,49 +57,6 @@ from typing import Generic, TypeVar
 
 T_co = TypeVar("T_co", covariant=True)
 
-__all__ = [
-    "AbortedError",
-    "BackendFailedError",
-    "CallCancelledError",
-    "DeadlineExceededError",
-    "ErrorCode",
-    "FormingFailedError",
-    "GangError",
-    "GenerationError",
-    "GroupError",
-    "GroupExistsError",
-    "InternalError",
-    "InvalidArgumentError",
-    "MismatchError",
-    "NameExistsError",
-    "NotAllowedError",
-    "NotFormedError",
-    "Outcome",
-    "PeerLostError",
-    "PeerMissingError",
-    "ProtocolError",
-    "RankBridgeError",
-    "RankDetail",
-    "RankOutOfRangeError",
-    "RefError",
-    "ReleasedRefError",
-    "ResourceExhaustedError",
-    "SessionError",
-    "StaleGenerationError",
-    "TransportError",
-    "UnavailableError",
-    "UnknownGraphError",
-    "UnknownGroupError",
-    "UnknownOperationError",
-    "UnknownQueueError",
-    "UnknownRefError",
-    "UnknownSessionError",
-    "UnknownSharedMemoryError",
-    "UnsupportedDtypeError",
-    "UnsupportedOperationError",
-    "WrongSessionError",
-]
-
 
 class ErrorCode(enum.StrEnum):
     """What went wrong: the codes of ``rankbridge.v1.ErrorCode``, and three of the transport.
@@ -232,12 +189,15 @@ class RankBridgeError(Exception):
     def __str__(self) -> str:
         """Gives code and message, and of rank, operation, group and both sides what the message leaves out.
 
-        A line for each distinct part follows, with the ranks that have it::
+        A line for each distinct part follows, with the ranks that have it. A message that begins with its code has all
+        of that itself::
 
-            MISMATCH: rank 0, group 'world', all_reduce: the members asked for different things
-              ranks 0-2 arrived: all_reduce dtype=float32 shape=[3] op=sum #1
-              rank 3 disagrees: all_reduce dtype=float32 shape=[3] op=max #1
+            MISMATCH in all_reduce #1 (x1) on world
+              ranks 0-2: float32[3] sum
+              rank 3:    float32[3] max
         """
+        if self.message.startswith(f"{self.code} "):
+            return self.message + ("\n  some ranks may have done it" if self.indefinite else "")
         place = [
             f"rank {self.rank}" if self.rank is not None else "",
             f"group {self.group!r}" if self.group else "",
@@ -291,6 +251,72 @@ def _names(message: str, part: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(part)}(?!\w)", message) is not None
 
 
+class RefError(RankBridgeError):
+    """A ref does not lead to a value."""
+
+
+class SessionError(RankBridgeError):
+    """A session does not allow the call."""
+
+
+class GroupError(RankBridgeError):
+    """The name of a group, or of something in it, does not allow the call."""
+
+
+class GenerationError(RankBridgeError):
+    """There is no generation to run in. Form the next."""
+
+
+class TransportError(RankBridgeError):
+    """The call was not understood, not allowed or not delivered, or its answer was not."""
+
+
+# --- classes of codes: written by scripts/methods.py from the tree above and error.proto
+
+__all__ = [
+    "AbortedError",
+    "BackendFailedError",
+    "CallCancelledError",
+    "DeadlineExceededError",
+    "ErrorCode",
+    "FormingFailedError",
+    "GangError",
+    "GenerationError",
+    "GroupError",
+    "GroupExistsError",
+    "InternalError",
+    "InvalidArgumentError",
+    "MismatchError",
+    "NameExistsError",
+    "NotAllowedError",
+    "NotFormedError",
+    "Outcome",
+    "PeerLostError",
+    "PeerMissingError",
+    "ProtocolError",
+    "RankBridgeError",
+    "RankDetail",
+    "RankOutOfRangeError",
+    "RefError",
+    "ReleasedRefError",
+    "ResourceExhaustedError",
+    "SessionError",
+    "StaleGenerationError",
+    "TransportError",
+    "UnavailableError",
+    "UnknownGraphError",
+    "UnknownGroupError",
+    "UnknownOperationError",
+    "UnknownQueueError",
+    "UnknownRefError",
+    "UnknownSessionError",
+    "UnknownSharedMemoryError",
+    "UnsupportedDtypeError",
+    "UnsupportedOperationError",
+    "WrongSessionError",
+]
+
+
 class InvalidArgumentError(RankBridgeError, ValueError):
     """An argument is missing, malformed or contradicts another. Mend the call."""
 
@@ -301,16 +327,6 @@ class RankOutOfRangeError(InvalidArgumentError):
     """A rank or rank_in_group is not below the size it counts in."""
 
     code = ErrorCode.RANK_OUT_OF_RANGE
-
-
-class UnsupportedDtypeError(InvalidArgumentError):
-    """The dtype cannot be used here: unknown, unknown to numpy, or not for this operation of the backend."""
-
-    code = ErrorCode.UNSUPPORTED_DTYPE
-
-
-class RefError(RankBridgeError):
-    """A ref does not lead to a value."""
 
 
 class UnknownRefError(RefError):
@@ -326,29 +342,21 @@ class ReleasedRefError(RefError):
 
 
 class UnknownOperationError(RankBridgeError):
-    """No operation of this id is known on the rank: it never came, or was forgotten after thousands of others."""
+    """No operation with this id is known on this rank: it never came, or was forgotten after thousands of others."""
 
     code = ErrorCode.UNKNOWN_OPERATION
 
 
-class SessionError(RankBridgeError):
-    """A session does not allow the call."""
-
-
 class WrongSessionError(SessionError):
-    """The ref or group belongs to another session."""
+    """The ref or group belongs to another session. Name its own session in the call."""
 
     code = ErrorCode.WRONG_SESSION
 
 
 class UnknownSessionError(SessionError):
-    """No such session, or it was closed."""
+    """No such session, or it was closed. Open one."""
 
     code = ErrorCode.UNKNOWN_SESSION
-
-
-class GroupError(RankBridgeError):
-    """The name of a group, or of something in it, does not allow the call."""
 
 
 class UnknownGroupError(GroupError):
@@ -357,16 +365,16 @@ class UnknownGroupError(GroupError):
     code = ErrorCode.UNKNOWN_GROUP
 
 
-class UnknownQueueError(GroupError):
-    """No such queue in the group on this rank, or it was shut down."""
-
-    code = ErrorCode.UNKNOWN_QUEUE
-
-
 class GroupExistsError(GroupError):
     """A group of that name exists. Destroy it first, or choose another name."""
 
     code = ErrorCode.GROUP_EXISTS
+
+
+class UnknownQueueError(GroupError):
+    """No such queue in the group on this rank, or it was shut down."""
+
+    code = ErrorCode.UNKNOWN_QUEUE
 
 
 class UnknownGraphError(RankBridgeError):
@@ -376,7 +384,7 @@ class UnknownGraphError(RankBridgeError):
 
 
 class UnknownSharedMemoryError(RankBridgeError):
-    """No such shared memory in the session on this rank, or it was given up. Tensors are streamed then."""
+    """No such shared memory in the session on this rank, or it was given up. Open some, or use a stream."""
 
     code = ErrorCode.UNKNOWN_SHARED_MEMORY
 
@@ -385,12 +393,6 @@ class NameExistsError(RankBridgeError):
     """A queue or a graph of that name exists. Choose another name."""
 
     code = ErrorCode.NAME_EXISTS
-
-
-class UnsupportedOperationError(RankBridgeError):
-    """The backend cannot do this operation at all. ``Rank.status`` tells what it can (`abilities`)."""
-
-    code = ErrorCode.UNSUPPORTED_OPERATION
 
 
 class ResourceExhaustedError(RankBridgeError):
@@ -406,45 +408,25 @@ class MismatchError(RankBridgeError):
 
 
 class PeerMissingError(RankBridgeError):
-    """Some members did not call in time. `ranks` names them. Nothing ran; the group is healthy."""
+    """Some members did not call before the timeout. `ranks` names them. Nothing ran; the group is healthy."""
 
     code = ErrorCode.PEER_MISSING
 
 
-class DeadlineExceededError(RankBridgeError, TimeoutError):
-    """The time passed while the operation ran, or while its answer was awaited."""
-
-    code = ErrorCode.DEADLINE_EXCEEDED
-
-
-class CallCancelledError(RankBridgeError):
-    """The caller cancelled, closed the gang or the session, or lost the session's lease while the call ran.
-
-    Definite where a rank says so: it was withdrawn before any rank did anything. Where the caller stopped waiting
-    (``Pending.cancel``) it is indefinite: the rank withdraws the call, unless it was admitted already.
-    """
-
-    code = ErrorCode.CANCELLED
-
-
-class GenerationError(RankBridgeError):
-    """There is no generation to run in. Form the next."""
-
-
 class PeerLostError(GenerationError):
-    """A rank died or its link closed. The generation is over."""
+    """A rank died or its link closed. The generation is over; form the next."""
 
     code = ErrorCode.PEER_LOST
 
 
 class NotFormedError(GenerationError):
-    """No generation was formed on the rank yet."""
+    """No generation was formed on the rank yet. Form one."""
 
     code = ErrorCode.NOT_FORMED
 
 
 class StaleGenerationError(GenerationError):
-    """The generation is over, or is not the one that the call names."""
+    """The generation is over, or is not the one that the call names. Form the next, or name the current one."""
 
     code = ErrorCode.STALE_GENERATION
 
@@ -462,7 +444,7 @@ class AbortedError(GenerationError):
 
 
 class FormingFailedError(GenerationError):
-    """The forming of a generation failed. The gang has no generation."""
+    """The forming of a generation failed. The gang has no generation; form again."""
 
     code = ErrorCode.FORMING_FAILED
 
@@ -473,8 +455,35 @@ class InternalError(RankBridgeError):
     code = ErrorCode.INTERNAL
 
 
-class TransportError(RankBridgeError):
-    """The call was not understood, not allowed or not delivered, or its answer was not."""
+# --- end of classes
+
+
+class UnsupportedDtypeError(InvalidArgumentError):
+    """The dtype cannot be used here: unknown, unknown to numpy, or not for this operation of the backend."""
+
+    code = ErrorCode.UNSUPPORTED_DTYPE
+
+
+class UnsupportedOperationError(RankBridgeError):
+    """The backend cannot do this operation at all. ``Rank.status`` tells what it can (`abilities`)."""
+
+    code = ErrorCode.UNSUPPORTED_OPERATION
+
+
+class DeadlineExceededError(RankBridgeError, TimeoutError):
+    """The time passed while the operation ran, or while its answer was awaited."""
+
+    code = ErrorCode.DEADLINE_EXCEEDED
+
+
+class CallCancelledError(RankBridgeError):
+    """The caller cancelled, closed the gang or the session, or lost the session's lease while the call ran.
+
+    Definite where a rank says so: it was withdrawn before any rank did anything. Where the caller stopped waiting
+    (``Pending.cancel``) it is indefinite: the rank withdraws the call, unless it was admitted already.
+    """
+
+    code = ErrorCode.CANCELLED
 
 
 class UnavailableError(TransportError):

@@ -12,6 +12,8 @@ from tests.support.gangs import RunningGang
 
 import rankbridge
 from rankbridge import Gang, GangError, Named, Pending, Program, RankBridgeError, Ref
+from rankbridge.v1 import collective_service_pb2, object_service_pb2
+from rankbridge.v1.operation_service_pb2 import Operation
 
 CASES = cases.load()
 
@@ -20,6 +22,9 @@ def kind_of(case: cases.Json) -> tuple[object, ...]:
     """What makes a case another one for gang calls, whose data and arithmetic the backend alone decides."""
     return case["operation"], case.get("error"), bool(case["group"]), "arguments_by_rank" in case
 
+
+ELSEWHERE = {"replay", "enqueue", "dequeue", "ping"}
+"""Operations that cases do not have, because what they give depends on calls before."""
 
 # A gang call reaches the same lanes as calls of each rank: all cases so on the fake backend, one of each kind on Gloo.
 SAMPLE = list({kind_of(case): case for case in reversed(CASES)}.values())
@@ -34,9 +39,7 @@ def gang(request: pytest.FixtureRequest) -> Iterator[Gang]:
     """A gang on each backend, called rank by rank; on the fake one also by gang calls, and those over TCP."""
     name, calls = request.param
     running: RunningGang = request.getfixturevalue(name)
-    with rankbridge.connect(
-        running.tcp if calls == "gang" else running.description, calls=calls
-    ) as it:
+    with rankbridge.connect(running.tcp if calls == "gang" else running.description, calls=calls) as it:
         yield it
 
 
@@ -57,6 +60,23 @@ def test_case_names_are_unique() -> None:
     assert len(set(names)) == len(names) > 300
 
 
+@pytest.mark.parametrize("kind", sorted(set(Operation.DESCRIPTOR.fields_by_name) - ELSEWHERE))
+def test_every_operation_of_the_proto_has_cases_with_each_of_its_arguments(kind: str) -> None:
+    request = Operation.DESCRIPTOR.fields_by_name[kind].message_type
+    assert request is not None
+    found = [case for case in CASES if kind in (case["operation"], case.get("receive"))]
+    assert found, f"no case calls {kind}"
+    if request.file is collective_service_pb2.DESCRIPTOR or request.file is object_service_pb2.DESCRIPTOR:
+        # Cases have what is brought in fields of their own: tensors, or values.
+        brought = {it.name for it in request.fields if it.name == "ref_id" or it.message_type is not None}
+        shown = {name for case in found for it in (case["arguments"], *by_rank(case)) for name in it}
+        assert shown >= set(request.fields_by_name) - brought
+
+
+def by_rank(case: cases.Json) -> list[cases.Json]:
+    return [it for it in case.get("arguments_by_rank") or [] if it is not None]
+
+
 def test_ranks_tell_the_reductions_that_the_cases_show(gang: Gang) -> None:
     abilities = gang[0].status().abilities
     assert abilities is not None
@@ -72,7 +92,7 @@ def test_ranks_tell_the_reductions_that_the_cases_show(gang: Gang) -> None:
         assert (dtype in abilities.reductions[op]) is works, (op, dtype)
     assert {case["inputs"][0]["dtype"] for case in CASES if case["inputs"]} <= set(abilities.dtypes)
     called = {case["operation"] for case in CASES} | {case.get("receive") for case in CASES} - {None}
-    assert set(abilities.collectives) - called == {"replay", "enqueue", "dequeue", "ping"}
+    assert set(abilities.collectives) - called == ELSEWHERE
     refused = {case["operation"] for case in CASES if backend_of(gang) in case.get("refused_by", {})}
     assert called - set(abilities.collectives) == refused
 

@@ -80,8 +80,12 @@ def works(gang: LocalGang) -> bool:
     return gang.run(BARRIER, [Barrier()] * len(gang.ranks)) == [None] * len(gang.ranks)
 
 
+def ignored(*_: object) -> None:
+    """Whatever the links report."""
+
+
 def links_of(gang: LocalGang, rank: int) -> SocketLinks:
-    links = gang.ranks[rank]._current(0)._links
+    links = gang.ranks[rank]._current(0).links
     assert isinstance(links, SocketLinks)
     return links
 
@@ -103,9 +107,9 @@ def rest(sock: socket.socket) -> bytes:
 
 
 def test_operations_are_admitted_over_tls(gang: LocalGang) -> None:
-    parties = [links_of(gang, rank)._parties["world"] for rank in range(3)]
-    assert [len(party.links) for party in parties] == [2, 1, 1]
-    assert all(isinstance(link.socket, TlsSocket) for party in parties for link in party.links)
+    group_links = [links_of(gang, rank)._groups["world"] for rank in range(3)]
+    assert [len(each.links) for each in group_links] == [2, 1, 1]
+    assert all(isinstance(link.socket, TlsSocket) for each in group_links for link in each.links)
     inputs = [gang.full_on(rank, rank) for rank in range(3)]
     for _ in range(50):
         outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs])
@@ -131,7 +135,7 @@ def test_a_missing_rank_is_named_over_tls(gang: LocalGang) -> None:
 def test_a_closed_tls_link_fails_every_pending_call_and_names_the_rank(gang: LocalGang, lost: int) -> None:
     survivors = [rank for rank in range(3) if rank != lost]
     tasks = [gang.ranks[rank].submit(BARRIER, Barrier(), a_call(timeout=60)) for rank in survivors]
-    (link,) = links_of(gang, lost)._parties["world"].links
+    (link,) = links_of(gang, lost)._groups["world"].links
     link.socket.shutdown(socket.SHUT_RDWR)
     for task in tasks:
         error = error_of(task, TIMEOUT_S)
@@ -142,7 +146,7 @@ def test_a_closed_tls_link_fails_every_pending_call_and_names_the_rank(gang: Loc
 
 def test_what_somebody_else_puts_on_a_tls_link_is_no_verdict_but_its_end(gang: LocalGang) -> None:
     tasks = [gang.ranks[rank].submit(BARRIER, Barrier(), a_call(timeout=60)) for rank in (0, 1)]
-    (link,) = links_of(gang, 2)._parties["world"].links
+    (link,) = links_of(gang, 2)._groups["world"].links
     # Past the sealing, straight to the wire.
     socket.socket.sendall(link.socket, b"\x17\x03\x03\x00\x20" + bytes(32))
     for task in tasks:
@@ -176,7 +180,7 @@ def test_strangers_that_leave_the_handshake_halfway_hold_nobody_up(gang: LocalGa
 
 def test_strangers_that_leave_the_handshake_halfway_are_shown_out(sides: Sides) -> None:
     links = SocketLinkMaker("127.0.0.1:0", heartbeat=Heartbeat(0.05, 2), tls=sides.showing)(1, 0)
-    links.start({0: links.address}, b"secret", lambda ended: None)
+    links.start({0: links.address}, b"secret", ignored, ignored, ignored)
     with ExitStack() as stack:
         for stranger, greeting in halfway(links.address, sides, stack):
             try:
@@ -264,7 +268,9 @@ def test_a_member_without_the_right_tls_is_told_and_the_leader_goes_on(
     ]
     ended: list[Ended] = []
     for it in sidecars:
-        it.start({rank: it.address for rank, it in enumerate(sidecars)}, b"secret", ended.append)
+        it.start(
+            {rank: it.address for rank, it in enumerate(sidecars)}, b"secret", ended.append, ignored, ignored
+        )
     try:
         for it in sidecars[:2]:
             it.add_group("world", [0, 1, 2], TIMEOUT_S)
@@ -283,6 +289,6 @@ def test_unix_links_stay_plain(sides: Sides, tmp_path: Path) -> None:
         2, links=lambda rank: SocketLinkMaker(f"unix:{tmp_path}/{rank}", "", PATIENT, tls=sides.demanding)
     )
     assert works(gang)
-    links = [link for rank in range(2) for link in links_of(gang, rank)._parties["world"].links]
+    links = [link for rank in range(2) for link in links_of(gang, rank)._groups["world"].links]
     assert not any(isinstance(link.socket, TlsSocket) for link in links)
     close(gang)

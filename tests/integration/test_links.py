@@ -53,7 +53,7 @@ def works(gang: LocalGang) -> bool:
 
 
 def links_of(gang: LocalGang, rank: int) -> SocketLinks:
-    links = gang.ranks[rank]._current(0)._links
+    links = gang.ranks[rank]._current(0).links
     assert isinstance(links, SocketLinks)
     return links
 
@@ -113,7 +113,7 @@ def test_a_closed_link_fails_every_pending_call_at_once_and_names_the_rank(
     survivors = [rank for rank in range(3) if rank != lost]
     tasks = [gang.ranks[rank].submit(BARRIER, Barrier(), a_call(timeout=60)) for rank in survivors]
     # What a killed process leaves: a socket that is closed without a word.
-    (link,) = links_of(gang, lost)._parties["world"].links
+    (link,) = links_of(gang, lost)._groups["world"].links
     link.socket.shutdown(socket.SHUT_RDWR)
     for task in tasks:
         error = error_of(task, TIMEOUT_S)
@@ -129,10 +129,10 @@ def test_links_that_a_lane_left_alone_are_read_again_when_it_stops_coming(tmp_pa
     for _ in range(20):
         assert works(gang)
     sidecars = [links_of(gang, rank) for rank in range(3)]
-    links = [link for it in sidecars for link in it._parties["world"].links]
+    links = [link for it in sidecars for link in it._groups["world"].links]
     # Signs of life are heard on every link, though no lane reads them.
-    heard = [link.heard for link in links]
-    until(lambda: all(it.heard > was for it, was in zip(links, heard, strict=True)))
+    heard = [link.last_heard for link in links]
+    until(lambda: all(it.last_heard > was for it, was in zip(links, heard, strict=True)))
     assert works(gang)
     links[-1].socket.shutdown(socket.SHUT_RDWR)
     until(lambda: all(it._closed for it in sidecars))

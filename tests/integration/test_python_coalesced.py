@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.gangs import RunningGang
-from tests.unit.client.fronts import connected
+from tests.unit.client.fronts import compat, connected
 
 import rankbridge
 
@@ -143,69 +143,6 @@ def test_each_rank_takes_part_by_itself_and_without_waiting(gang: Any, refs: Any
     assert gang.find(submitted.operation_id).result() == [[ref, None] for ref in sums]
 
 
-def test_tensors_of_several_sizes_are_gathered_and_scattered_by_vllms_names(gang: Any) -> None:
-    sizes = [2, 0, 1, 3]
-    tokens = gang.put([np.full((size, 2), rank, np.float32) for rank, size in enumerate(sizes)])
-    counts = gang.put([np.arange(size) for size in sizes])
-    every = [[0, 0], [0, 0], [2, 2], [3, 3], [3, 3], [3, 3]]
-    numbers = [0, 1, 0, 0, 1, 2]
-    assert lists(gang, gang.all_gatherv(tokens, 0, sizes)) == [every] * 4
-    both = gang.all_gatherv([tokens, counts], sizes=sizes)
-    assert [lists(gang, own) for own in both] == [[every] * 4, [numbers] * 4]
-    whole = gang.put([np.full((6, 2), rank + 1, np.float32) for rank in range(4)])
-    for parts in (gang.reduce_scatterv(whole, 0, sizes), gang.combine(whole, sizes)):
-        assert lists(gang, parts) == [[[10, 10]] * size for size in sizes]
-    hidden, logits = gang.dispatch(tokens, tokens, sizes)
-    assert lists(gang, hidden) == lists(gang, logits) == [every] * 4
-    *_, extra = gang.dispatch(tokens, tokens, sizes, extra_tensors=[counts])
-    assert [lists(gang, own) for own in extra] == [[numbers] * 4]
-    with pytest.raises(rankbridge.InvalidArgumentError, match="nothing to coalesce"):
-        gang.all_gatherv([])
-
-
-def test_underscored_names_of_vllm_leave_their_inputs(gang: Any, refs: Any) -> None:
-    assert lists(gang, gang._all_reduce_out_place(refs)) == [[6, 46]] * 4
-    assert lists(gang, gang._all_gather_out_place(refs, 0)) == [[each for row in ROWS for each in row]] * 4
-    whole = gang.put([np.arange(4) for _ in range(4)])
-    assert lists(gang, gang._reduce_scatter_out_place(whole, -1)) == [[0], [4], [8], [12]]
-    assert lists(gang, refs) == ROWS
-
-
-def test_a_group_is_ended_by_vllms_name(gang: Any) -> None:
-    group = gang.new_group(f"short-{uuid.uuid4().hex}", [2, 0])
-    assert gang.destroy(group.name) == group
-    assert group.name not in [it.name for it in gang.groups()]
-
-
-def test_buffers_are_as_large_as_the_largest_parameter_of_each_dtype(gang: Any) -> None:
-    model = [
-        {"name": "w", "dtype": "float32", "shape": (3, 4)},
-        {"name": "v", "dtype": "float32", "shape": [5]},
-        {"name": "scale", "dtype": "bfloat16", "shape": ()},
-    ]
-    buffers = gang.prepare_communication_buffer_for_model(model)
-    for rank, own in enumerate(buffers):
-        assert {dtype: (ref.rank, ref.dtype, ref.shape) for dtype, ref in own.items()} == {
-            "float32": (rank, "float32", (12,)),
-            "bfloat16": (rank, "bfloat16", (1,)),
-        }
-    assert gang.prepare_communication_buffer_for_model([]) == [{}] * 4
-    for wrong in ([{"name": "w", "dtype": "float32"}], ["w"]):
-        with pytest.raises(rankbridge.InvalidArgumentError, match="description"):
-            gang.prepare_communication_buffer_for_model(wrong)
-
-
-def test_buffers_are_made_on_all_members_or_none(gang: Any) -> None:
-    before = gang.list_refs()
-    huge = [
-        {"name": "small", "dtype": "int8", "shape": (1,)},
-        {"name": "huge", "dtype": "float64", "shape": (2**50,)},
-    ]
-    with pytest.raises(rankbridge.ResourceExhaustedError):
-        gang.prepare_communication_buffer_for_model(huge)
-    assert gang.list_refs() == before
-
-
 def test_tensors_are_averaged_in_place_in_every_form(gang: Any, refs: Any) -> None:
     others = gang.put([np.full((2, 2), rank) * 1.0 for rank in range(4)])
     assert gang.average(refs) == refs
@@ -213,7 +150,8 @@ def test_tensors_are_averaged_in_place_in_every_form(gang: Any, refs: Any) -> No
     assert gang.average({"w": refs, "b": others, "tied": others}) == {"w": refs, "b": others, "tied": others}
     assert lists(gang, others) == [[[1.5, 1.5]] * 2] * 4
     given = [{"b": others[rank], "w": refs[rank]} for rank in range(4)]
-    for average in (gang.average, gang.average_gradients, gang.average_models):
+    torchgfn = compat(gang, "torchgfn")
+    for average in (gang.average, torchgfn.average_gradients, torchgfn.average_models):
         assert average(given) == given
     assert gang.average({}) == {}
 
@@ -221,7 +159,7 @@ def test_tensors_are_averaged_in_place_in_every_form(gang: Any, refs: Any) -> No
 def test_averages_are_over_the_group_and_not_over_the_gang(gang: Any, refs: Any) -> None:
     group = gang.new_group(f"pair-{uuid.uuid4().hex}", [1, 3])
     try:
-        gang.average_models([{"w": refs[1]}, {"w": refs[3]}], group=group)
+        compat(gang, "torchgfn").average_models([{"w": refs[1]}, {"w": refs[3]}], group=group)
         assert lists(gang, refs) == [[0, 10], [2, 12], [2, 12], [2, 12]]
     finally:
         gang.destroy_group(group)
@@ -241,18 +179,18 @@ def test_maps_of_different_names_are_refused_and_nothing_is_averaged(gang: Any, 
 
 def test_members_take_turns_on_real_ranks(gang: Any) -> None:
     order = []
-    for turns in gang.do_n_at_a_time(3):
+    for turns in compat(gang, "olmo").do_n_at_a_time(3):
         for turn in turns:
             with turn:
                 order.append(gang[turn.rank.rank].status().rank)
     assert order == [0, 2, 1, 3]
-    assert [turns.ranks for turns in gang.do_n_at_a_time()] == [(0,), (1,), (2,), (3,)]
+    assert [turns.ranks for turns in compat(gang, "olmo").do_n_at_a_time()] == [(0,), (1,), (2,), (3,)]
 
 
 def test_ranks_tell_their_device_and_what_their_backend_supports(gang: Any) -> None:
     before = gang.list_refs()
     assert {rank.default_device() for rank in gang} == {"cpu"}
-    assert gang.is_distributed() is True
+    assert compat(gang, "olmo").is_distributed() is True
     assert gang.list_refs() == before
     for status in gang.status():
         assert (status.backend_supports_cpu, status.backend_supports_cuda) == (True, False)

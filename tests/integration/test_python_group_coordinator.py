@@ -119,6 +119,25 @@ def test_sizes_are_by_rank(pairs: Any, gang: Any) -> None:
         pairs.all_gatherv(parts, 0, [1, 2])
     with pytest.raises(rankbridge.InvalidArgumentError, match="different numbers of tensors"):
         pairs.all_gatherv([[part] * (1 + rank) for rank, part in enumerate(parts)])
+    with pytest.raises(rankbridge.InvalidArgumentError, match="nothing to coalesce"):
+        pairs.all_gatherv([[]] * 4)
+
+
+def test_the_gang_itself_can_be_the_group(gang: Any) -> None:
+    world = coordinator(gang, [range(4)])
+    sizes = [2, 0, 1, 3]
+    tokens = gang.put([np.full((size, 2), rank, np.float32) for rank, size in enumerate(sizes)])
+    counts = gang.put([np.arange(size) for size in sizes])
+    every = [[0, 0], [0, 0], [2, 2], [3, 3], [3, 3], [3, 3]]
+    numbers = [0, 1, 0, 0, 1, 2]
+    for both in world.all_gatherv([list(own) for own in zip(tokens, counts, strict=True)], sizes=sizes):
+        assert lists(gang, both) == [every, numbers]
+    whole = gang.put([np.full((6, 2), rank + 1, np.float32) for rank in range(4)])
+    assert lists(gang, world.combine(whole, sizes=sizes)) == [[[10, 10]] * size for size in sizes]
+    dispatched = world.dispatch(tokens, tokens, False, [[each] for each in counts], sizes=sizes)
+    for hidden, logits, extra in dispatched:
+        assert lists(gang, [hidden, logits, *extra]) == [every, every, numbers]
+    world.destroy()
 
 
 def test_values_are_the_sources(pairs: Any, gang: Any, refs: Any) -> None:
@@ -255,6 +274,31 @@ def test_buffers_are_made_on_members(some: Any) -> None:
         None,
         {"float16": (3, (6,))},
     ]
+    model = [
+        {"name": "w", "dtype": "float32", "shape": (3, 4)},
+        {"name": "v", "dtype": "float32", "shape": [5]},
+        {"name": "scale", "dtype": "bfloat16", "shape": ()},
+    ]
+    several = some.prepare_communication_buffer_for_model(model)[3]
+    assert {dtype: (ref.dtype, ref.shape) for dtype, ref in several.items()} == {
+        "float32": ("float32", (12,)),
+        "bfloat16": ("bfloat16", (1,)),
+    }
+    assert some.prepare_communication_buffer_for_model([]) == [{}, {}, None, {}]
+    for wrong in ([{"name": "w", "dtype": "float32"}], ["w"]):
+        with pytest.raises(rankbridge.InvalidArgumentError, match="description"):
+            some.prepare_communication_buffer_for_model(wrong)
+
+
+def test_buffers_are_made_on_all_members_or_none(pairs: Any, gang: Any) -> None:
+    before = gang.list_refs()
+    huge = [
+        {"name": "small", "dtype": "int8", "shape": (1,)},
+        {"name": "huge", "dtype": "float64", "shape": (2**50,)},
+    ]
+    with pytest.raises(rankbridge.ResourceExhaustedError):
+        pairs.prepare_communication_buffer_for_model(huge)
+    assert gang.list_refs() == before
 
 
 def test_groups_have_queues(pairs: Any, gang: Any) -> None:

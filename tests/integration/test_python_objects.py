@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.gangs import RunningGang
-from tests.unit.client.fronts import connected
+from tests.unit.client.fronts import compat, connected
 
 import rankbridge
 from rankbridge._plan.values import MAX_DEPTH
@@ -56,8 +56,8 @@ def test_every_member_gets_the_sources_value(gang: Any) -> None:
     assert gang.broadcast_object(None) == [None] * 4
     assert gang.broadcast_object_list((1, [2], None), src_rank_in_group=1) == [[1, [2], None]] * 4
     assert gang.broadcast_objects([], src_rank_in_group=1) == [[]] * 4
-    assert gang.synchronize_value(16777217.1, src_rank_in_group=2) == [16777217.1] * 4
-    assert gang.synchronize_flag(True, src_rank_in_group=3) == [True] * 4
+    assert compat(gang, "olmo").synchronize_value(16777217.1, src_rank_in_group=2) == [16777217.1] * 4
+    assert compat(gang, "olmo").synchronize_flag(True, src_rank_in_group=3) == [True] * 4
 
 
 def test_tensors_by_value_and_refs_as_handles_are_values_too(gang: Any, refs: Any) -> None:

@@ -148,7 +148,7 @@ def link_port(pid: int, target: str, ca: Certificate) -> int:
             try:
                 sock = stack.enter_context(socket.create_connection(("127.0.0.1", port), 1.0))
             except (ConnectionRefusedError, TimeoutError):
-                # The backend: of the last generation, which is closed in the background, or of this, which hears nobody.
+                # A backend: the last generation's, which is closed meanwhile, or this one's, which hears nobody.
                 continue
             sock.sendall(greeting)
             poll.register(sock, select.POLLIN)

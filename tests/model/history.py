@@ -94,12 +94,12 @@ class History:
             inner = ALL_REDUCE.plan(site, args)
             assert not isinstance(inner, Transfer | LocalPlan)
             call.first = True
-            call.generation = site.generation
+            call.generation = site.generation.number
             call.members = site.size
             call.rank_in_group = site.membership.rank_in_group
             return _Watched(self, call, inner, args.ref_id)
 
-        return Operation(ALL_REDUCE.name, plan)
+        return Operation(ALL_REDUCE.name, ALL_REDUCE.args, plan)
 
     def committed(self, call: Call, ref_id: str, value: float) -> None:
         """A result was put into a ref."""

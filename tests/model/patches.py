@@ -25,12 +25,12 @@ from tests.support.simulated_sockets import Network
 
 from rankbridge_server.backends.fake import backend as fake_backend
 from rankbridge_server.backends.fake import meeting
-from rankbridge_server.core import generation, lane, rank, task
+from rankbridge_server.core import alarms, generation, lane, rank, task, waker
 from rankbridge_server.core.admission.admission import Admission, Arrival, Reply
 from rankbridge_server.core.groups import forming, preparation
 from rankbridge_server.core.operations import outcomes
-from rankbridge_server.core.refs import reaper, refs
-from rankbridge_server.links import follower, leader, link, party, readers, sockets
+from rankbridge_server.core.refs import refs
+from rankbridge_server.links import follower, group_links, leader, link, readers, sockets
 
 
 class _OrderedSet(dict[Any, None]):
@@ -114,17 +114,17 @@ def patched(simulation: Simulation) -> Iterator[Network]:
     files = network.files
     polls = SimpleNamespace(poll=files.poll, epoll=files.epoll, POLLIN=select.POLLIN, EPOLLIN=select.EPOLLIN)
     pairs = SimpleNamespace(socketpair=files.socketpair)
-    links = (follower, leader, link, party, readers, sockets)
+    links = (follower, group_links, leader, link, readers, sockets)
     patches: list[tuple[ModuleType, str, object]] = [
         *(
             (module, "threading", private)
-            for module in (generation, lane, outcomes, rank, reaper, refs, task)
+            for module in (alarms, generation, lane, outcomes, rank, refs, task)
         ),
-        *((module, "threading", private) for module in (link, party, readers, sockets)),
+        *((module, "threading", private) for module in (group_links, link, readers, sockets)),
         *((module, "threading", shared) for module in (fake_backend, meeting)),
-        *((module, "time", clock) for module in (forming, preparation, reaper, refs, task, meeting, *links)),
-        *((module, "select", polls) for module in (follower, leader, link, readers, sockets)),
-        *((module, "socket", pairs) for module in (party, sockets)),
+        *((module, "time", clock) for module in (alarms, forming, preparation, refs, task, meeting, *links)),
+        *((module, "select", polls) for module in (group_links, link, readers)),
+        (waker, "socket", pairs),
         (lane, "SimpleQueue", either(SimulatedQueue, SimpleQueue)),
         (forming, "ThreadPoolExecutor", either(SimulatedExecutor, ThreadPoolExecutor)),
         (leader, "Admission", _recorded(network.faults)),

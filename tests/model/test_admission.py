@@ -29,9 +29,9 @@ from rankbridge_server.core.admission.admission import (
 from rankbridge_server.core.gang_calls.messages import Report
 from rankbridge_server.core.links import Ended
 from rankbridge_server.links import leader, wire
+from rankbridge_server.links.group_links import Owner
 from rankbridge_server.links.leader import Leader
 from rankbridge_server.links.link import Link
-from rankbridge_server.links.party import Switch
 from rankbridge_server.links.readers import Readers
 
 PLACES = st.integers(0, 3)
@@ -274,21 +274,21 @@ class Peer:
         return [wire.parse(body).verdict for body in self._frames.feed(data)]
 
 
-class Unheeded(Switch):
-    """Nobody is told of anything; a lost link is a fault of the test."""
+class Unheeded(Owner):
+    """Ignores everything; a lost link is a fault of the test."""
 
     rank = 2
 
-    def look(self, due: float | None) -> None: ...
+    def wake_before(self, due: float | None) -> None: ...
 
     def forget(self, link: Link) -> None: ...
 
-    def over(self, ended: Ended) -> None:
+    def generation_ended(self, ended: Ended) -> None:
         raise AssertionError(ended)
 
-    def heard(self, letter: object) -> None: ...
+    def deliver(self, message: object) -> None: ...
 
-    def noticed(self, group: str, ranks: Sequence[int], notice: Notice) -> None: ...
+    def deliver_notice(self, group: str, ranks: Sequence[int], notice: Notice) -> None: ...
 
 
 Ruled = tuple[int, int, str, Ruling, tuple[str | None, ...], tuple[bytes, ...]]

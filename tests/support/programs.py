@@ -9,6 +9,7 @@ from tests.support.local_gang import LocalGang, a_call
 
 from rankbridge_server.core.coordinator import Coordinator, ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode
+from rankbridge_server.core.operations.gathers import GatherLayout
 from rankbridge_server.core.operations.table import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -17,12 +18,9 @@ from rankbridge_server.core.operations.table import (
     AllGather,
     AllReduce,
     Barrier,
-    GatherLayout,
-    ProgramLoop,
-    ProgramOperation,
-    ProgramStep,
     RunProgram,
 )
+from rankbridge_server.core.programs.program import ProgramLoop, ProgramOperation, ProgramStep
 from rankbridge_server.core.rank import Rank
 from rankbridge_server.core.refs.refs import Ref
 

@@ -121,7 +121,9 @@ def test_the_controller_waits_until_every_rank_is_healthy(said: Json) -> None:
 def test_the_same_commands_form_a_gang_without_containers(said: Json, tmp_path: Path) -> None:
     services = said["compose"]["value"]["services"]
     make, *_, file = services["tokens"]["command"]
-    assert all(services[name]["environment"] == {"RANKBRIDGE_TOKEN_FILE": file} for name in [*RANKS, "controller"])
+    assert all(
+        services[name]["environment"] == {"RANKBRIDGE_TOKEN_FILE": file} for name in [*RANKS, "controller"]
+    )
     tokens = tmp_path / "tokens"
     subprocess.run([BIN / "rankbridge", make, tokens], check=True, timeout=60)
     environ = {**os.environ, "RANKBRIDGE_TOKEN_FILE": str(tokens)}
@@ -133,7 +135,9 @@ def test_the_same_commands_form_a_gang_without_containers(said: Json, tmp_path: 
                 "--advertise": "127.0.0.1",
             }
             command = [str(BIN / "rankbridge"), "rank", *itertools.chain.from_iterable(options.items())]
-            rank = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ))
+            rank = stack.enter_context(
+                subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ)
+            )
             stack.callback(rank.terminate)
             assert rank.stdout is not None
             targets.append(rank.stdout.readline().split()[-1])
@@ -141,7 +145,9 @@ def test_the_same_commands_form_a_gang_without_containers(said: Json, tmp_path: 
                 part.replace("127.0.0.1:50051", targets[-1]) for part in services[name]["healthcheck"]["test"]
             ]
             assert check[0] == "CMD"
-            subprocess.run([BIN / check[1], *check[2:]], check=True, capture_output=True, timeout=60, env=environ)
+            subprocess.run(
+                [BIN / check[1], *check[2:]], check=True, capture_output=True, timeout=60, env=environ
+            )
         endpoints = tmp_path / "endpoints.json"
         ranks = [{"rank": rank, "endpoints": [target]} for rank, target in enumerate(targets)]
         endpoints.write_text(json.dumps({"ranks": ranks}))

@@ -81,7 +81,13 @@ defmodule RankBridge.Calls do
 
   @doc "Calls ranks at once, and gives each one's result."
   @spec each(View.t(), [{non_neg_integer(), struct()}], t()) :: [{non_neg_integer(), result()}]
-  def each(view, requests, call), do: encoded(requests, call, &each_of(view, &1, call))
+  def each(view, requests, call) do
+    encoded(requests, call, fn encoded ->
+      start = fn -> for {rank, bytes} <- encoded, do: start(view, rank, bytes, call) end
+      next = fn rank, [pending | others] -> {await(rank, pending, call), others} end
+      in_turn(view, for({rank, _bytes} <- encoded, do: rank), call, start, next)
+    end)
+  end
 
   @doc "What a function that is given the encoded requests gives of each; or each one's error, if one is not well-formed."
   @spec encoded(
@@ -97,14 +103,6 @@ defmodule RankBridge.Calls do
       nil -> fun.(for {rank, {:ok, bytes}} <- encoded, do: {rank, bytes})
       {_rank, {:error, error}} -> for {rank, _request} <- requests, do: {rank, {:error, error}}
     end
-  end
-
-  @doc "As `each/3`, of requests that are encoded."
-  @spec each_of(View.t(), [{non_neg_integer(), iodata()}], t()) :: [{non_neg_integer(), result()}]
-  def each_of(view, encoded, call) do
-    start = fn -> for {rank, bytes} <- encoded, do: start(view, rank, bytes, call) end
-    next = fn rank, [pending | others] -> {await(rank, pending, call), others} end
-    in_turn(view, for({rank, _bytes} <- encoded, do: rank), call, start, next)
   end
 
   @doc """
@@ -134,9 +132,7 @@ defmodule RankBridge.Calls do
       {:error, Error.refusal(:invalid_argument, error.message, fields)}
   end
 
-  @doc "Starts the unary call of a request that is encoded, for `await/3`."
-  @spec start(View.t(), non_neg_integer(), iodata(), t()) :: Transport.call()
-  def start(view, rank, bytes, call) do
+  defp start(view, rank, bytes, call) do
     Transport.start_unary(Map.fetch!(view.ranks, rank), call.rpc.path, bytes,
       timeout: call.deadline,
       wait_for_ready: call.wait_for_ready?
@@ -192,9 +188,7 @@ defmodule RankBridge.Calls do
     end)
   end
 
-  @doc "The result of a unary call that was started."
-  @spec await(non_neg_integer(), Transport.call(), t()) :: result()
-  def await(rank, pending, call) do
+  defp await(rank, pending, call) do
     case Transport.await(pending) do
       {:ok, bytes} -> understand(bytes, rank, call)
       {:error, status} -> {:error, Error.from_status(status, context(rank, call))}

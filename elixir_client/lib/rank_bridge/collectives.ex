@@ -11,42 +11,63 @@ defmodule RankBridge.Collectives do
   alias RankBridge.Gang.View
   alias RankBridge.Operations.Plan
 
-  @doc "Returns when every member of the group has called. Gives nil."
+  # --- of CollectiveService: written by scripts/methods.py from the proto
+
+  @doc """
+  Returns when every member has called.
+
+  Gives nil.
+  """
   defcall barrier(gang :: Gang.gang(), opts :: keyword() \\ []) :: nil,
     do: run(view, :barrier, nil, opts)
 
   @doc """
-  Gives every member a tensor equal to the source's. All tensors must have its dtype and shape.
+  Gives every member a tensor equal to the source's.
 
-  Options: `:src_rank_in_group` (default 0), `:in_place` (default false: the results get new refs).
+  `refs`: one ref of each member, in group order. At the source: what is sent. Elsewhere: a tensor of equal dtype
+  and shape, which says what is expected.
+
+  Gives each member: a ref on the result.
+
+  Options:
+
+    * `:src_rank_in_group` - rank in the group whose tensor is sent, 0 to the group's size - 1 (default `0`).
+    * `:in_place` - true: the result takes the place of the input, under the same ref. false: it gets a new ref
+      (default `false`).
+
+  Errors of its own: `:rank_out_of_range`: there is no such source; `:mismatch`: the members' dtypes, shapes or
+  sources differ.
   """
   defcall broadcast(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
     do: run(view, :broadcast, refs, opts)
 
   @doc """
-  Gives every member its part of the source's tensor, divided equally in group order: of `[8, 3]` and four members,
-  `[2, 3]` along dimension 0, as `torch.distributed.scatter` of chunks.
+  Gives the destination the members' tensors, put together in group order; the others nil.
 
-  The source's ref is the whole; the others' are of the part's dtype and shape, and say what is expected. They stay
-  as they are. A whole that cannot be divided equally is an `:invalid_argument`, another part than a member expects a
-  `:mismatch`.
+  With `:ragged` and `:dim` 0 this is torchgfn's `gather_distributed_data`.
 
-  Options: `:src_rank_in_group` (default 0), `:dim` (default 0, the first).
-  """
-  defcall scatter(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
-    do: run(view, :scatter, refs, opts)
+  `refs`: one ref of each member, in group order; equal dtype and shape on all members but for `:sizes`, one
+  dimension or more.
 
-  @doc """
-  Gives the destination the members' tensors, concatenated in group order; nil stands for the others.
+  Gives each member: at the destination a ref on the result, or of a list a list of refs by rank in group;
+  elsewhere nil.
 
-  Options: `:dst_rank_in_group` (default 0) and
+  Options:
 
-    * `:layout` - `:concatenated` (the default): one tensor, the members' side by side along `:dim`; `:stacked`: one with
-      one dimension more, along which they follow one another at place `:dim`; `:list`: a list of a ref for each member
-    * `:dim` - default: the last, of a stack the first
-    * `:sizes` - for tensors that differ along `:dim`: the size of each member's there, in group order; default: all are
-      alike
-    * `:ragged` - true: the members tell each other their shapes, which may differ as far as the layout allows
+    * `:dst_rank_in_group` - rank in the group that receives, 0 to the group's size - 1 (default `0`).
+    * `:dim` - dimension along which to concatenate; negative counts from the last. nil: -1, the last. Of a stack:
+      the place of the new dimension, 0 if absent. Of a list, nothing is laid out along it.
+    * `:sizes` - size of every member's tensor along `:dim`, by rank in group, each 0 or more; this rank's own is
+      its tensor's. The same on all members. nil: all tensors are alike.
+    * `:layout` - how the tensors are put together: `:concatenated` (one tensor, the members' side by side along
+      `:dim`), `:stacked` (one with one dimension more, at place `:dim`, along which they follow one another) or
+      `:list` (one for each member) (default `:concatenated`).
+    * `:ragged` - true: shapes may differ, as far as the layout allows, and the members tell each other theirs;
+      `:sizes` must be empty (default `false`).
+
+  Errors of its own: `:invalid_argument`: the tensors have no such dimension, or a member's is not of its size;
+  `:rank_out_of_range`: there is no such destination; `:mismatch`: the members' dtypes, shapes, dims, sizes,
+  layouts or destinations differ.
   """
   defcall gather(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [
             Ref.t() | [Ref.t()] | nil
@@ -56,17 +77,70 @@ defmodule RankBridge.Collectives do
   @doc """
   Gives every member the element-wise reduction of all members' tensors.
 
-  Options: `:op` (`:sum`, `:product`, `:min`, `:max`, `:avg`, and of integers and bools the bits' `:band`, `:bor`,
-  `:bxor`; default `:sum`), `:in_place` (default false).
+  `refs`: one ref of each member, in group order; equal dtype and shape on all members.
+
+  Gives each member: a ref on the result.
+
+  Options:
+
+    * `:op` - how elements are combined: `:sum` (of bool: or), `:product` (of bool: and), `:min`, `:max`, `:avg`
+      (no integers), or of the bits of integers and bools `:band`, `:bor`, `:bxor` (default `:sum`).
+    * `:in_place` - true: the result takes the place of the input, under the same ref. false: it gets a new ref
+      (default `false`).
+
+  Errors of its own: `:unsupported_dtype`: the backend has no such reduction; `:mismatch`: the members' dtypes,
+  shapes or ops differ.
   """
   defcall all_reduce(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
     do: run(view, :all_reduce, refs, opts)
 
   @doc """
-  Gives the destination the element-wise reduction of all members' tensors; nil stands for the others. No input
-  changes, unlike with `torch.distributed.reduce`.
+  Gives every member all members' tensors, put together in group order.
 
-  Options: `:op` (as of `all_reduce/3`; default `:sum`), `:dst_rank_in_group` (default 0).
+  As vLLM's `all_gather`, and with `:sizes` its `all_gatherv`, but along every dimension: vLLM knows the first
+  alone. As a list and `:ragged` this is OLMo-core's `all_gather` of tensors of unequal shapes.
+
+  `refs`: one ref of each member, in group order; equal dtype and shape on all members but for `:sizes`, one
+  dimension or more.
+
+  Gives each member: a ref on the result, or of a list a list of refs by rank in group.
+
+  Options:
+
+    * `:dim` - dimension along which to concatenate; negative counts from the last. nil: -1, the last. Of a stack:
+      the place of the new dimension, 0 if absent. Of a list, nothing is laid out along it.
+    * `:sizes` - size of every member's tensor along `:dim`, by rank in group, each 0 or more; this rank's own is
+      its tensor's. The same on all members. nil: all tensors are alike.
+    * `:layout` - how the tensors are put together: `:concatenated` (one tensor, the members' side by side along
+      `:dim`), `:stacked` (one with one dimension more, at place `:dim`, along which they follow one another) or
+      `:list` (one for each member) (default `:concatenated`).
+    * `:ragged` - true: shapes may differ, as far as the layout allows, and the members tell each other theirs;
+      `:sizes` must be empty (default `false`).
+
+  Errors of its own: `:invalid_argument`: the tensors have no such dimension, or a member's is not of its size;
+  `:mismatch`: the members' dtypes, shapes, dims, sizes or layouts differ.
+  """
+  defcall all_gather(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) ::
+            [Ref.t()] | [[Ref.t()]],
+          do: run(view, :all_gather, refs, opts)
+
+  @doc """
+  Gives the destination the element-wise reduction of all members' tensors; the others nil.
+
+  As `torch.distributed.reduce`, but no input changes.
+
+  `refs`: one ref of each member, in group order; equal dtype and shape on all members.
+
+  Gives each member: at the destination a ref on the result, elsewhere nil.
+
+  Options:
+
+    * `:op` - how elements are combined: `:sum` (of bool: or), `:product` (of bool: and), `:min`, `:max`, `:avg`
+      (no integers), or of the bits of integers and bools `:band`, `:bor`, `:bxor` (default `:sum`).
+    * `:dst_rank_in_group` - rank in the group that receives, 0 to the group's size - 1 (default `0`).
+
+  Errors of its own: `:unsupported_dtype`: the backend has no such reduction; `:rank_out_of_range`: there is no
+  such destination; `:mismatch`: the members' dtypes, shapes, ops or destinations differ.
   """
   defcall reduce(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [
             Ref.t() | nil
@@ -74,13 +148,50 @@ defmodule RankBridge.Collectives do
           do: run(view, :reduce, refs, opts)
 
   @doc """
-  Gives every member its part of the element-wise reduction of all members' tensors, divided in group order: of
-  `[4, 8]` on each of four members, `[4, 2]` along the last dimension. As vLLM's `reduce_scatter`, and with `:sizes` its
-  `reduce_scatterv`, but right along every dimension.
+  Gives every member its part of the source's tensor, divided equally in group order.
 
-  Options: `:op` (as of `all_reduce/3`; default `:sum`), `:dim` (default -1, the last), `:sizes` (of each member's part
-  along `:dim`, in group order; default: equal parts). Tensors that cannot be divided so are an `:invalid_argument`,
-  members that differ in anything a `:mismatch`.
+  The parts are those of `torch.chunk`, as `torch.distributed.scatter` gives them: of [8, 3] and four members, [2,
+  3] along dimension 0.
+
+  `refs`: one ref of each member, in group order. At the source: the whole, whose size along `:dim` is a multiple
+  of the group's size. Elsewhere: a tensor of the part's dtype and shape, which says what is expected. They stay
+  as they are.
+
+  Gives each member: a ref on this rank's part.
+
+  Options:
+
+    * `:src_rank_in_group` - rank in the group whose tensor is divided, 0 to the group's size - 1 (default `0`).
+    * `:dim` - dimension along which to divide; negative counts from the last. 0: the first (default `0`).
+
+  Errors of its own: `:invalid_argument`: the source's tensor cannot be divided equally along `:dim`;
+  `:rank_out_of_range`: there is no such source; `:mismatch`: a member expects a part of another dtype or shape,
+  or the dims or sources differ.
+  """
+  defcall scatter(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
+    do: run(view, :scatter, refs, opts)
+
+  @doc """
+  Gives every member its part of the element-wise reduction of all members' tensors, divided in group order.
+
+  As vLLM's `reduce_scatter`, and with `:sizes` its `reduce_scatterv`: of [4, 8] on each of four members, [4, 2]
+  along the last dimension. From the third dimension on vLLM divides in the wrong order; this does not.
+
+  `refs`: one ref of each member, in group order; equal dtype and shape on all members, one dimension or more.
+
+  Gives each member: a ref on this rank's part.
+
+  Options:
+
+    * `:op` - how elements are combined: `:sum` (of bool: or), `:product` (of bool: and), `:min`, `:max`, `:avg`
+      (no integers), or of the bits of integers and bools `:band`, `:bor`, `:bxor` (default `:sum`).
+    * `:dim` - dimension along which to divide; negative counts from the last. nil: -1, the last (default `-1`).
+    * `:sizes` - size of every member's part along `:dim`, by rank in group, each 0 or more; their sum is the
+      tensor's size along `:dim`. The same on all members. nil: equal parts.
+
+  Errors of its own: `:invalid_argument`: the tensors cannot be divided equally along `:dim`, or not into
+  `:sizes`; `:unsupported_dtype`: the backend has no such reduction; `:mismatch`: the members' dtypes, shapes,
+  ops, dims or sizes differ.
   """
   defcall reduce_scatter(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [
             Ref.t()
@@ -88,37 +199,54 @@ defmodule RankBridge.Collectives do
           do: run(view, :reduce_scatter, refs, opts)
 
   @doc """
-  Gives every member the members' tensors, concatenated in group order.
+  Gives every member its parts of all members' tensors, concatenated in group order.
 
-  As vLLM's `all_gather`, and with `:sizes` its `all_gatherv`, but along every dimension: that knows the first alone.
+  As `torch.distributed.all_to_all_single`, but along any dimension: what each member gets is what it is sent
+  first by the first member, then by the second, and so on.
 
-  Options: `:layout`, `:dim`, `:sizes`, `:ragged`, as of `gather/3`.
-  """
-  defcall all_gather(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) ::
-            [Ref.t()] | [[Ref.t()]],
-          do: run(view, :all_gather, refs, opts)
+  `refs`: one ref of each member, in group order, one dimension or more; equal dtype on all members, and equal
+  shape but for the sizes.
 
-  @doc """
-  Gives every member its parts of all members' tensors, concatenated in group order, as
-  `torch.distributed.all_to_all_single`, but along any dimension.
+  Gives each member: a ref on what this rank got.
 
-  Options: `:dim` (default 0, the first), `:sizes` (a row for each member, in group order, with the size along `:dim` of
-  what it sends to each; default: equal parts). `call_rank/5` and `submit_rank/5` take `:input_sizes` and
-  `:output_sizes` instead, what goes to and what comes from each member. Tensors that cannot be divided so are an
-  `:invalid_argument`; if one member expects something else than another sends, that is a `:mismatch` on all of them,
-  which names both, and nothing has moved.
+  Options:
+
+    * `:dim` - dimension along which to divide and to concatenate; negative counts from the last. 0: the first
+      (default `0`).
+    * `:sizes` - a row for each member, in group order: size along `:dim` of what this rank sends to each member,
+      by rank in group, each 0 or more; they add up to the tensor's. nil: equal parts, of tensors that are all
+      alike.
+
+  Errors of its own: `:invalid_argument`: a member's tensor cannot be divided so; `:mismatch`: the members'
+  dtypes, shapes or dims differ, or one expects another size than the other sends: every member gets both sides,
+  and nothing has moved.
   """
   defcall all_to_all(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
     do: run(view, :all_to_all, refs, opts)
 
   @doc """
-  Gives member m the element-wise reduction of the tensors of members 0 to m, as `MPI_Scan`; with `:exclusive` those of
-  members 0 to m - 1, and member 0 zeros, as `MPI_Exscan`. A backend without it answers `:unsupported_operation`.
+  Gives member m the element-wise reduction of the tensors of members 0 to m.
 
-  Options: `:op` (as of `all_reduce/3`, but not `:avg`; default `:sum`), `:exclusive` (of sums only; default false).
+  As MPI's `Scan`, and exclusive its `Exscan`. Not every backend has it.
+
+  `refs`: one ref of each member, in group order; equal dtype and shape on all members.
+
+  Gives each member: a ref on the result.
+
+  Options:
+
+    * `:op` - how elements are combined: all but `:avg` of those that AllReduce has (default `:sum`).
+    * `:exclusive` - true: of members 0 to m - 1, for member 0 zeros; of sums only. false: of members 0 to m
+      (default `false`).
+
+  Errors of its own: `:unsupported_operation`: the backend has no scan; `:unsupported_dtype`: it has no such scan;
+  `:invalid_argument`: an average, or an exclusive scan of anything but sums; `:mismatch`: the members' dtypes,
+  shapes or ops differ.
   """
   defcall scan(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
     do: run(view, :scan, refs, opts)
+
+  # --- end of CollectiveService
 
   @doc "On the view of a gang: runs an operation on all members of a group at once. `input` is what they bring, nil: nothing."
   @spec run(View.t(), atom(), term(), keyword()) ::

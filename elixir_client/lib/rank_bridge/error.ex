@@ -163,6 +163,16 @@ defmodule RankBridge.Error do
   """
   @impl true
   def message(%__MODULE__{} = error) do
+    # A message that begins with its code has all sides itself.
+    if String.starts_with?(error.message, "#{String.upcase(to_string(error.reason))} "),
+      do: Enum.join([error.message | unknown(error)], "\n  "),
+      else: spelled_out(error)
+  end
+
+  defp unknown(%{indefinite: indefinite}),
+    do: if(indefinite, do: ["some ranks may have done it"], else: [])
+
+  defp spelled_out(error) do
     place = [
       if(error.rank, do: " at rank #{error.rank}", else: ""),
       if(error.operation != "", do: " in #{error.operation}", else: ""),
@@ -183,10 +193,11 @@ defmodule RankBridge.Error do
         do: ["#{length(failed)} of #{length(error.outcomes)} ranks failed"],
         else: []
 
-    unknown = if error.indefinite, do: ["some ranks may have done it"], else: []
-
     head =
-      Enum.join(["#{error.reason}#{place}: #{error.message}"] ++ sides ++ count ++ unknown, "; ")
+      Enum.join(
+        ["#{error.reason}#{place}: #{error.message}"] ++ sides ++ count ++ unknown(error),
+        "; "
+      )
 
     Enum.join([head | RankDetail.lines(error.ranks)], "\n  ")
   end

@@ -63,8 +63,8 @@ defmodule RankBridge.Gang do
     * `:shared_memory` - true (the default): large tensors come from ranks at unix sockets, and go to them, by memory
       that both share, where that can be had (`RankBridge.SharedMemory`); false: always over gRPC
     * `:timeout` - default for calls, and limit for connecting, in milliseconds; 30,000
-    * `:calls` - how collectives go: `:ranks` (the default), to each rank at once, or `:gang`, as one call to one rank, which
-      passes it on. Collectives have this option, too; see `RankBridge.Operations.GangCall`
+    * `:calls` - how collectives go: `:gang` (the default), as one call to one rank, which passes it on, or `:ranks`, to each
+      rank at once. Collectives have this option, too; see `RankBridge.Operations.GangCall`
     * `:unready` - what calls do while the gang is started or made whole: `:wait` (the default) or `:fail`. Calls have
       this option, too
     * `:on_rank_lost` - `:replace`, `:shrink`, `:stop` or `:leave`, as above

@@ -10,30 +10,31 @@ defmodule RankBridge.Stream do
       :ok = Stream.close(stream)
 
   A push returns as soon as the call is on its way; its `await/1` gives what the direct call gives
-  (`RankBridge.Operations.GangCall`). The ranks do them in the order in which they were pushed by one process, and answer in
-  that order. One that fails does not keep the others from being done.
+  (`RankBridge.Operations.GangCall`). The ranks do them in the order in which they were pushed by one process. One that fails
+  does not keep the others from being done.
 
-  Any process may push. A stream ends with the process that has opened it, and what was not admitted then is withdrawn; so is
-  what a process has pushed that ends. It ends also with the connection to its rank, the group's first, as when that rank is
+  All streams to a rank, and all else that this gang asks it for, go on one connection. Any process may push. A stream ends with
+  the process that has opened it, and what was not admitted then is withdrawn; so is what a process has pushed that ends. It
+  ends also with the connection to its rank, the group's first, as when that rank is
   lost: what is under way then gets `:unavailable`, or what became of it, and what is pushed later `:unavailable`, too; open
   another then. Where calls wait for a gang that is being made whole, `push/4` does.
   """
 
   alias RankBridge.{Calls, Entry, Error, Gang, Groups, Options, Telemetry}
-  alias RankBridge.Operations.{GangCall, Plan}
-  alias RankBridge.Proto.V1
+  alias RankBridge.Operations.{Execution, GangCall, Plan}
   alias RankBridge.Stream.{Pushed, Server}
 
   @derive {Inspect, only: [:gang, :group, :rank]}
-  @enforce_keys [:gang, :group, :rank, :server]
-  defstruct [:gang, :group, :rank, :server]
+  @enforce_keys [:gang, :group, :rank, :server, :stream]
+  defstruct @enforce_keys
 
-  @typedoc "`rank` - the one that is asked; `server` - the stream's process."
+  @typedoc "`rank` - the one that is asked; `server` - the process of its streams; `stream` - which of them."
   @type t :: %__MODULE__{
           gang: Gang.gang(),
           group: String.t(),
           rank: non_neg_integer(),
-          server: pid()
+          server: pid(),
+          stream: reference()
         }
 
   @doc """
@@ -46,8 +47,11 @@ defmodule RankBridge.Stream do
       with {:ok, opts} <- Options.read(opts, [group: "world"], "open_stream"),
            timeout = opts.timeout || view.timeout,
            {:ok, [rank | _others]} <- Groups.members(view, opts.group, timeout, "open_stream"),
-           {:ok, server} <- start(view, rank, opts.group, timeout),
-           do: {:ok, %__MODULE__{gang: gang, group: opts.group, rank: rank, server: server}}
+           server = Server.of(view, rank),
+           {:ok, stream} <- begin(server, rank, opts.group, timeout) do
+        {:ok,
+         %__MODULE__{gang: gang, group: opts.group, rank: rank, server: server, stream: stream}}
+      end
     end)
   end
 
@@ -55,8 +59,8 @@ defmodule RankBridge.Stream do
   @spec open!(Gang.gang(), keyword()) :: t()
   def open!(gang, opts \\ []), do: bang(open(gang, opts))
 
-  defp start(view, rank, group, timeout) do
-    with {:error, status} <- Server.start(view.ranks[rank], self(), :infinity, timeout) do
+  defp begin(server, rank, group, timeout) do
+    with {:error, status} <- Server.open(server, self(), timeout) do
       context = [rank: rank, group: group, operation: "open_stream", changes?: false]
       {:error, Error.from_status(status, context)}
     end
@@ -97,7 +101,7 @@ defmodule RankBridge.Stream do
   end
 
   defp encode(%{name: name, requests: requests, call: call}) do
-    case GangCall.encode(name, requests, call, &%V1.ExecuteRequest{kind: {:call, &1}}) do
+    case GangCall.encode(name, requests, call) do
       {:ok, bytes} ->
         {:ok, bytes}
 
@@ -112,9 +116,9 @@ defmodule RankBridge.Stream do
   end
 
   defp pushed(stream, view, plan, bytes) do
-    span = Calls.begin(view, stream.rank, whole(plan.call))
+    span = Calls.begin(view, stream.rank, plan.call)
     %{operation_id: id, deadline: deadline} = plan.call
-    request = %{bytes: bytes, id: id, deadline: deadline, behind: :any}
+    request = %{kind: :call, bytes: bytes, id: id, deadline: deadline, stream: stream.stream}
     ref = Server.push(stream.server, request)
 
     %Pushed{
@@ -131,8 +135,6 @@ defmodule RankBridge.Stream do
     }
   end
 
-  defp whole(call), do: %{call | rpc: V1.GangService.execute()}
-
   @doc """
   Waits for the answer to what this process has pushed, once, and gives what the direct call gives: within its timeout and two
   seconds from when it was sent, which may be after others were answered.
@@ -144,7 +146,7 @@ defmodule RankBridge.Stream do
   @spec await(Pushed.t()) :: {:ok, term()} | {:error, Error.t()}
   def await(%Pushed{pusher: pusher} = pushed) when pusher == self() do
     Telemetry.run(pushed.span, fn ->
-      result = read(pushed, Server.await(pushed.ref))
+      result = read(pushed, Server.await(pushed.server, pushed.ref, :infinity))
       {result, Telemetry.outcome(result)}
     end)
   end
@@ -157,18 +159,10 @@ defmodule RankBridge.Stream do
   def await!(pushed), do: bang(await(pushed))
 
   defp read(pushed, answer) do
-    %{plan: plan, rank: rank} = pushed
-
-    results =
-      GangCall.results(pushed.view, understood(answer, rank, plan.call), pushed.ranks, plan.call)
-
-    Plan.told(pushed.view, plan, results)
+    %{plan: plan, rank: rank, view: view} = pushed
+    outcomes = Execution.understand(answer, :call, rank, plan.call)
+    Plan.told(view, plan, GangCall.results(view, outcomes, pushed.ranks, plan.call))
   end
-
-  defp understood({:ok, bytes}, rank, call), do: Calls.understand(bytes, rank, whole(call))
-
-  defp understood({:error, status}, rank, call),
-    do: {:error, Error.from_status(status, Calls.context(rank, call))}
 
   @doc """
   Withdraws what was pushed from every member that it was not admitted on. It is to be awaited all the same, and gives what
@@ -179,7 +173,7 @@ defmodule RankBridge.Stream do
 
   @doc "Waits until all that was pushed is done and answered, and ends the stream. Closing twice is no error."
   @spec close(t()) :: :ok
-  def close(%__MODULE__{} = stream), do: Server.close(stream.server)
+  def close(%__MODULE__{} = stream), do: Server.close(stream.server, stream.stream)
 
   defp bang({:ok, value}), do: value
   defp bang({:error, error}), do: raise(error)

@@ -124,8 +124,8 @@ defmodule RankBridge.Telemetry do
     * `operation_id` - empty where there is none
     * `rank`, `ranks` - ranks in the gang; of `[:rankbridge, :gang, :recover, ...]` those that were lost, of
       `[:rankbridge, :gang, :straggler]` those that are waited for; `arrived?` - whether they have come since
-    * `rpc` - path of the RPC: `"/rankbridge.v1.CollectiveService/AllReduce"`, also where a rank's part of an operation goes by
-      a stream, which does what that does
+    * `rpc` - path of the RPC; of every operation `"/rankbridge.v1.GangService/Execute"`, the stream to the rank, also where
+      it goes without
     * `result` - `:ok` or `:error`; `error` - the `RankBridge.Error`, nil with `:ok`
     * `generation`, `world_size` - of what was formed; nil with `:error`
     * `policy` - what the gang does about lost ranks

@@ -1,17 +1,18 @@
-# Every shared case of tests/contract/cases, through this client, on every backend.
-for backend <- ["fake", "gloo"] do
-  defmodule Module.concat(RankBridge.ContractTest, Macro.camelize(backend)) do
+# Every shared case of tests/contract/cases, through this client, on every backend; on one also by calls of each rank.
+for {backend, calls} <- [{"fake", :gang}, {"fake", :ranks}, {"gloo", :gang}] do
+  defmodule Module.concat([RankBridge.ContractTest, Macro.camelize("#{backend}_by_#{calls}")]) do
     use ExUnit.Case, async: true
 
     alias RankBridge.{Error, Gang, Program, Ref}
     alias RankBridge.Test.{ContractCases, ContractValues, LiveRanks}
 
     @backend backend
+    @calls calls
 
     setup_all do
       ranks = LiveRanks.start(4, @backend)
       on_exit(fn -> LiveRanks.stop(ranks) end)
-      {:ok, gang} = Gang.start_link(endpoints_file: ranks.file)
+      {:ok, gang} = Gang.start_link(endpoints_file: ranks.file, calls: @calls)
       %{gang: gang}
     end
 

@@ -362,13 +362,19 @@ defmodule RankBridge.FakeGangTest do
   test "what ranks refuse names its cause and every rank's outcome", %{gang: gang} do
     refs = RankBridge.create!(gang, :float32, [2])
     wrong = List.replace_at(refs, 2, %{Enum.at(refs, 2) | id: "no-such-ref"})
-    assert {:error, %Error{} = error} = RankBridge.all_reduce(gang, wrong, timeout: 500)
 
-    assert {error.reason, error.rank, error.operation, error.group} ==
-             {:unknown_ref, 2, "all_reduce", "world"}
+    for calls <- [:ranks, :gang] do
+      opts = [timeout: 500, calls: calls]
+      assert {:error, %Error{} = error} = RankBridge.all_reduce(gang, wrong, opts)
 
-    assert Enum.map(error.outcomes, &elem(&1, 0)) == [0, 1, 2, 3]
-    refute error.indefinite
+      assert {error.reason, error.operation, error.group} ==
+               {:unknown_ref, "all_reduce", "world"}
+
+      assert Enum.map(error.outcomes, &elem(&1, 0)) == [0, 1, 2, 3]
+      assert 2 in for(it <- error.ranks, do: it.rank)
+      refute error.indefinite
+    end
+
     assert RankBridge.barrier!(gang) == nil
   end
 
@@ -380,7 +386,7 @@ defmodule RankBridge.FakeGangTest do
     assert {:error, %Error{reason: :mismatch} = error} = RankBridge.all_reduce(gang, refs)
     refute error.indefinite
     assert Enum.any?(error.ranks, &(&1.state == :disagrees))
-    assert_raise Error, ~r/mismatch/, fn -> RankBridge.all_reduce!(gang, refs) end
+    assert_raise Error, ~r/MISMATCH/, fn -> RankBridge.all_reduce!(gang, refs) end
   end
 
   test "the mean of integers is refused and changes nothing", %{gang: gang} do

@@ -17,7 +17,7 @@ defmodule RankBridge.GangCallsTest do
   end
 
   setup %{ranks: ranks} do
-    gang = start_supervised!({Gang, endpoints_file: ranks.file, calls: :gang})
+    gang = start_supervised!({Gang, endpoints_file: ranks.file})
     %{gang: gang}
   end
 
@@ -145,12 +145,13 @@ defmodule RankBridge.GangCallsTest do
 
   defp outcomes(error), do: for({rank, it} <- error.outcomes, do: {rank, it.reason})
 
-  defp streams(gang) do
+  # The process of the first rank's stream, on which gang calls go.
+  defp server(gang) do
     {:ok, view} = RankBridge.Gang.View.fetch(gang)
-    for {{_target, group}, server} <- :ets.tab2list(view.streams), do: {group, server}
+    RankBridge.Stream.Server.of(view, 0)
   end
 
-  defp under_way(gang), do: for({_, it} <- streams(gang), do: :sys.get_state(it).under_way)
+  defp under_way(gang), do: map_size(:sys.get_state(server(gang)).under_way)
 
   # The first rank waits for the others, until the function that this gives is called.
   defp busy(gang, group \\ "world") do
@@ -160,17 +161,17 @@ defmodule RankBridge.GangCallsTest do
     fn -> Enum.each([1, 2], begin) end
   end
 
-  test "calls of a group share a stream; one that has ended is opened again", %{gang: gang} do
+  test "calls share a stream; one that has ended is opened again", %{gang: gang} do
+    server = server(gang)
     for _time <- 1..5, do: assert(RankBridge.barrier!(gang) == nil)
-    assert [{"world", server}] = streams(gang)
+    assert server(gang) == server
     monitor = Process.monitor(server)
     Process.exit(server, :kill)
     assert_receive {:DOWN, ^monitor, :process, _pid, :killed}, 10_000
 
     several = for _time <- 1..8, do: Task.async(fn -> RankBridge.barrier!(gang) end)
     assert several |> Task.await_many(60_000) |> Enum.uniq() == [nil]
-    assert [{"world", other}] = streams(gang)
-    assert other != server
+    assert server(gang) != server
   end
 
   test "calls of a group do not wait for those of another", %{gang: gang} do
@@ -178,7 +179,7 @@ defmodule RankBridge.GangCallsTest do
     RankBridge.new_group!(gang, name, [0, 1, 2])
     go_on = busy(gang, name)
     waiting = Task.async(fn -> RankBridge.barrier(gang, group: name, timeout: 60_000) end)
-    assert_soon([1], fn -> under_way(gang) end)
+    assert_soon(1, fn -> under_way(gang) end)
     assert RankBridge.barrier!(gang) == nil
     assert Task.yield(waiting, 0) == nil
     go_on.()
@@ -189,7 +190,7 @@ defmodule RankBridge.GangCallsTest do
   test "a call is told in its time, also behind one that may take longer", %{gang: gang} do
     go_on = busy(gang)
     waiting = Task.async(fn -> RankBridge.barrier(gang, timeout: 60_000) end)
-    assert_soon([1], fn -> under_way(gang) end)
+    assert_soon(1, fn -> under_way(gang) end)
     assert {:error, %Error{} = error} = RankBridge.barrier(gang, timeout: 200)
     assert {error.reason, error.indefinite} == {:deadline_exceeded, false}
     go_on.()
@@ -217,7 +218,7 @@ defmodule RankBridge.GangCallsTest do
       # A rank that was killed stays away, however long the test takes to look.
       ranks = LiveRanks.start(3, "gloo", ["--on-rank-exit", "leave"])
       on_exit(fn -> LiveRanks.stop(ranks) end)
-      opts = [endpoints_file: ranks.file, calls: :gang]
+      opts = [endpoints_file: ranks.file]
       mortal = start_supervised!({Gang, opts}, id: :mortal)
       assert RankBridge.barrier!(mortal) == nil
       %{mortal: mortal, pids: ranks.pids}
@@ -254,7 +255,7 @@ defmodule RankBridge.GangCallsTest do
   end
 
   test "a gang that is whole again has gang calls again, whoever was lost", %{test: name} do
-    opts = [name: name, size: 2, calls: :gang, command: OsProcess.rankbridge()]
+    opts = [name: name, size: 2, command: OsProcess.rankbridge()]
     start_supervised!({Gang, opts}, id: :whole)
     assert RankBridge.await_ready(name, 60_000) == :ok
     assert RankBridge.barrier!(name) == nil

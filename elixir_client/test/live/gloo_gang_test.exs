@@ -54,8 +54,11 @@ defmodule RankBridge.GlooGangTest do
     assert System.monotonic_time(:millisecond) - started < 10_000
     # What stays on the survivors stays there.
     assert gang |> RankBridge.get!(hd(refs)) |> Tensor.to_list() == [1.0]
-    assert {:error, %Error{} = error} = RankBridge.all_reduce(gang, refs)
+    assert {:error, %Error{} = error} = RankBridge.all_reduce(gang, refs, calls: :ranks)
     assert [{0, %Error{}}, {1, %Error{}}, {2, %Error{reason: :unavailable}}] = error.outcomes
+    # The first rank, which is asked for all, knows of it.
+    assert {:error, %Error{reason: :stale_generation} = error} = RankBridge.barrier(gang)
+    assert [{0, _}, {1, _}, {2, %Error{reason: :stale_generation}}] = error.outcomes
 
     assert [%RankStatus{error: nil}, %RankStatus{error: nil}, %RankStatus{error: %Error{}}] =
              RankBridge.status!(gang)

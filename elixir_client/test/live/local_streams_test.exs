@@ -5,7 +5,8 @@ defmodule RankBridge.LocalStreamsTest do
 
   import RankBridge.Test.Soon
 
-  alias RankBridge.{Error, Gang, Id, Ranks, Stream}
+  alias RankBridge.{Error, Gang, Id, Ranks, Stream, Transport}
+  alias RankBridge.Proto.V1
   alias RankBridge.Test.{LiveRanks, OsProcess}
 
   # That a rank takes.
@@ -15,7 +16,7 @@ defmodule RankBridge.LocalStreamsTest do
     # A rank that was killed stays away, however long the test takes to look.
     ranks = LiveRanks.start(2, "gloo", ["--on-rank-exit", "leave"])
     on_exit(fn -> LiveRanks.stop(ranks) end)
-    gang = start_supervised!({Gang, endpoints_file: ranks.file, calls: :gang})
+    gang = start_supervised!({Gang, endpoints_file: ranks.file})
     {:ok, view} = Gang.View.fetch(gang)
     "unix:" <> path = view.targets[0]
     %{ranks: ranks, gang: gang, view: view, socket: path <> ".stream"}
@@ -30,16 +31,21 @@ defmodule RankBridge.LocalStreamsTest do
         do: (count -> count + 1)
   end
 
-  test "a gang's gang calls of a group share a connection, and end it with the gang", context do
+  # The rank's stream ends; the next call has another opened.
+  defp ended(gang) do
+    {:ok, view} = Gang.View.fetch(gang)
+    GenServer.stop(Stream.Server.of(view, 0))
+  end
+
+  test "all that a rank is asked for shares a connection, which ends with the gang", context do
     %{gang: gang, socket: socket} = context
     assert connections(socket) == 0
     for _time <- 1..3, do: assert(RankBridge.barrier!(gang) == nil)
     assert connections(socket) == 1
     {:ok, stream} = Stream.open(gang)
     assert stream |> Stream.push!(:ping) |> Stream.await() == {:ok, nil}
-    assert connections(socket) == 2
-    assert Stream.close(stream) == :ok
-    assert_soon(1, fn -> connections(socket) end)
+    assert RankBridge.barrier!(gang, calls: :ranks) == nil
+    assert connections(socket) == 1
     stop_supervised!(Gang)
     assert_soon(0, fn -> connections(socket) end)
   end
@@ -49,20 +55,18 @@ defmodule RankBridge.LocalStreamsTest do
     away = socket <> ".away"
     File.rename!(socket, away)
     assert RankBridge.barrier!(gang) == nil
-    {:ok, stream} = Stream.open(gang)
-    assert stream |> Stream.push!(:barrier) |> Stream.await() == {:ok, nil}
     assert connections(socket) == 0
+    ended(gang)
 
     # Nobody listens there.
     {:ok, listener} = :gen_tcp.listen(0, ifaddr: {:local, socket})
     :ok = :gen_tcp.close(listener)
-    {:ok, stream} = Stream.open(gang)
-    assert stream |> Stream.push!(:barrier) |> Stream.await() == {:ok, nil}
+    assert RankBridge.barrier!(gang) == nil
     assert connections(socket) == 0
+    ended(gang)
 
     File.rename!(away, socket)
-    {:ok, stream} = Stream.open(gang)
-    assert stream |> Stream.push!(:barrier) |> Stream.await() == {:ok, nil}
+    assert RankBridge.barrier!(gang) == nil
     assert connections(socket) == 1
   end
 
@@ -73,22 +77,25 @@ defmodule RankBridge.LocalStreamsTest do
       for %{"endpoints" => targets} <- told,
           do: Enum.reject(targets, &String.starts_with?(&1, "unix:"))
 
-    gang = start_supervised!({Gang, endpoints: targets, calls: :gang}, id: :tcp)
+    gang = start_supervised!({Gang, endpoints: targets}, id: :tcp)
     assert RankBridge.barrier!(gang) == nil
     assert connections(socket) == 0
   end
 
   test "a rank that has too many streams says so, and is called without one", context do
-    %{gang: gang, ranks: ranks, socket: socket} = context
+    %{gang: gang, view: view, ranks: ranks, socket: socket} = context
 
+    # Of other controllers.
     opened =
       for _time <- 1..@streams do
-        {:ok, stream} = Stream.open(gang)
-        assert stream |> Stream.push!(:ping) |> Stream.await() == {:ok, nil}
-        stream
+        {:ok, call} = Transport.Local.open(view.ranks[0])
+        ping = %V1.CallRequest{operations: [%V1.Operation{kind: {:ping, %V1.PingRequest{}}}]}
+        request = V1.ExecuteRequest.encode(%V1.ExecuteRequest{kind: {:call, ping}})
+        {:ok, call} = Transport.send_message(call, request)
+        call
       end
 
-    assert connections(socket) == @streams
+    assert_soon(@streams, fn -> connections(socket) end)
     {:ok, refused} = Stream.open(gang)
     result = refused |> Stream.push!(:ping) |> Stream.await()
     assert {:error, %Error{reason: :resource_exhausted, indefinite: false} = error} = result
@@ -96,13 +103,18 @@ defmodule RankBridge.LocalStreamsTest do
     after_it = refused |> Stream.push!(:ping) |> Stream.await()
     assert {:error, %Error{reason: :unavailable, indefinite: false}} = after_it
 
-    other = start_supervised!({Gang, endpoints_file: ranks.file, calls: :gang}, id: :other)
-    for _time <- 1..3, do: assert(RankBridge.barrier!(other) == nil)
-    Enum.each(opened, &Stream.close/1)
-    # The rank has seen them end.
-    assert_soon(0, fn -> connections(socket) end)
-    assert RankBridge.barrier!(other) == nil
-    assert connections(socket) == 1
+    other = start_supervised!({Gang, endpoints_file: ranks.file}, id: :other)
+
+    for calls <- [:gang, :ranks, :gang],
+        do: assert(RankBridge.barrier!(other, calls: calls) == nil)
+
+    Enum.each(opened, &Transport.cancel/1)
+
+    # The rank has seen them end, and a second later there is another one.
+    assert_soon(1, fn ->
+      assert RankBridge.barrier!(other) == nil
+      connections(socket)
+    end)
   end
 
   describe "while a call is under way" do

@@ -5,7 +5,8 @@ defmodule RankBridge.LivePartsTest do
 
   import RankBridge.Test.Soon
 
-  alias RankBridge.{Collectives, Error, Gang, Id, Ranks, Stream, Tensor}
+  alias RankBridge.{Collectives, Error, Gang, Id, Ranks, Tensor, Transport}
+  alias RankBridge.Stream.Server
   alias RankBridge.Test.{LiveRanks, OsProcess, Telemetry}
 
   @members 0..2
@@ -28,51 +29,35 @@ defmodule RankBridge.LivePartsTest do
   defp opts(:local, ranks), do: [endpoints_file: ranks.file]
   defp opts(:grpc, ranks), do: [endpoints: targets(ranks)]
 
-  # A gang that has streams to all ranks; and a view of it that has none.
+  defmodule Alone do
+    @moduledoc "A rank's channel without streams."
+
+    defstruct [:channel, transport: __MODULE__]
+
+    def start_unary(%{channel: channel}, path, bytes, opts),
+      do: RankBridge.Transport.start_unary(channel, path, bytes, opts)
+  end
+
+  # A gang that calls each rank; and a view of it whose ranks have no streams.
   defp gang(way, ranks, opts \\ []) do
-    gang = start_supervised!({Gang, opts(way, ranks) ++ opts}, id: {:gang, way, make_ref()})
-    streaming(gang)
+    opts = opts(way, ranks) ++ [calls: :ranks] ++ opts
+    gang = start_supervised!({Gang, opts}, id: {:gang, way, make_ref()})
+    assert RankBridge.barrier!(gang) == nil
     {:ok, view} = Gang.View.fetch(gang)
-    %{gang: gang, view: view, unary: %{view | streams: nil}}
-  end
-
-  # They are opened beside calls; of one that was not used, only a call finds out that it is over.
-  defp streaming(gang) do
-    {:ok, size} = Gang.size(gang)
-
-    assert_soon(size, fn ->
-      assert RankBridge.barrier!(gang) == nil
-      gang |> servers() |> Enum.count(fn {_rank, it} -> asked?(it) end)
-    end)
-  end
-
-  defp asked?(server) do
-    :sys.get_state(server).latest != 0
-  catch
-    :exit, _over -> false
+    channels = for {rank, channel} <- view.ranks, into: %{}, do: {rank, %Alone{channel: channel}}
+    targets = for {rank, target} <- view.targets, into: %{}, do: {rank, "alone " <> target}
+    %{gang: gang, view: view, unary: %{view | ranks: channels, targets: targets}}
   end
 
   defp servers(gang) do
     {:ok, view} = Gang.View.fetch(gang)
-
-    known =
-      for {{target, :parts}, server, _since} when is_pid(server) <- table(view),
-          do: {target, server}
-
-    known = Map.new(known)
-
-    for {rank, target} <- view.targets,
-        server = known[target],
-        Process.alive?(server),
-        into: %{},
-        do: {rank, server}
+    for rank <- Gang.View.all_ranks(view), into: %{}, do: {rank, Server.of(view, rank)}
   end
 
-  defp table(view), do: :ets.tab2list(view.streams)
-
   # Parts that the streams of ranks have.
-  defp under_way(gang),
-    do: gang |> servers() |> Map.new(fn {rank, it} -> {rank, :sys.get_state(it).under_way} end)
+  defp under_way(gang) do
+    for {rank, it} <- servers(gang), into: %{}, do: {rank, map_size(:sys.get_state(it).under_way)}
+  end
 
   defp values(gang, refs), do: gang |> RankBridge.get!(refs) |> Enum.map(&Tensor.to_list/1)
   defp numbered(gang), do: RankBridge.put!(gang, for(rank <- @members, do: [1.0 * rank]))
@@ -187,7 +172,7 @@ defmodule RankBridge.LivePartsTest do
                  for({last, _, _} <- parts, do: last)
 
         for {_, _, it} <- parts,
-            do: assert(it.rpc == "/rankbridge.v1.CollectiveService/AllReduce")
+            do: assert(it.rpc == "/rankbridge.v1.GangService/Execute")
       end
 
       test "#{way}: several processes at once, each with its own groups", %{ranks: ranks} do
@@ -257,7 +242,7 @@ defmodule RankBridge.LivePartsTest do
         OsProcess.signal(stopped, "CONT")
         # What is withdrawn there may not be over yet.
         assert_soon([0, 0, 0], fn -> pending(view, @members) end)
-        streaming(gang)
+        assert RankBridge.barrier!(gang) == nil
       end
     end
 
@@ -268,8 +253,7 @@ defmodule RankBridge.LivePartsTest do
       for it <- sockets, do: File.rename!(it, it <> ".away")
       # A connection outlives its name.
       assert RankBridge.barrier!(gang) == nil
-      other = start_supervised!({Gang, endpoints_file: ranks.file}, id: :other)
-      streaming(other)
+      other = start_supervised!({Gang, endpoints_file: ranks.file, calls: :ranks}, id: :other)
       assert RankBridge.barrier!(other) == nil
 
       transports = fn gang ->
@@ -283,9 +267,16 @@ defmodule RankBridge.LivePartsTest do
     end
 
     test "a rank that has too many streams is called without one", %{ranks: ranks} do
-      %{gang: gang} = gang(:local, ranks)
-      opened = opened(gang)
-      other = start_supervised!({Gang, endpoints_file: ranks.file}, id: :other)
+      %{gang: gang, view: view} = gang(:local, ranks)
+      # Of other controllers.
+      opened =
+        for _time <- 1..@streams do
+          {:ok, call} = Transport.Local.open(view.ranks[0])
+          {:ok, call} = Transport.send_message(call, "")
+          call
+        end
+
+      %{gang: other} = gang(:local, ranks)
       refs = numbered(other)
 
       for _time <- 1..10 do
@@ -293,14 +284,15 @@ defmodule RankBridge.LivePartsTest do
         assert values(other, RankBridge.all_reduce!(other, refs)) == same([3.0])
       end
 
-      assert_soon([1, 2], fn -> other |> servers() |> Map.keys() |> Enum.reject(&(&1 == 0)) end)
+      assert_soon([false, true, true], fn -> for {_, it} <- servers(other), do: streams?(it) end)
       # Streams that are there go on.
       assert RankBridge.barrier!(gang) == nil
-      Enum.each(opened, &Stream.close/1)
-      # The rank may see a moment later that they have ended.
-      assert_soon(%{0 => :ok, 1 => :ok, 2 => :ok}, fn ->
+      Enum.each(opened, &Transport.cancel/1)
+
+      # The rank may see later that they have ended, and is asked for another a second later.
+      assert_soon([true, true, true], fn ->
         assert RankBridge.barrier!(other) == nil
-        other |> servers() |> Map.new(fn {rank, it} -> {rank, alive(it)} end)
+        for {_, it} <- servers(other), do: streams?(it)
       end)
     end
   end
@@ -356,7 +348,7 @@ defmodule RankBridge.LivePartsTest do
         assert_soon([1, 1], fn -> pending(view, [0, 1]) end)
         OsProcess.signal(first, "TERM")
         # Its stream has ended in order.
-        assert_soon([1, 2], fn -> gang |> servers() |> Map.keys() end)
+        assert_soon(false, fn -> streams?(servers(gang)[0]) end)
         OsProcess.signal(last, "KILL")
         assert {:error, error} = Task.await(calling, 60_000)
         assert [{0, first}, {1, second}, {2, third}] = error.outcomes
@@ -387,43 +379,32 @@ defmodule RankBridge.LivePartsTest do
   end
 
   test "a gang that is whole again has streams to all ranks again", %{test: name} do
-    start_supervised!({Gang, name: name, size: 2, command: OsProcess.rankbridge()})
+    command = OsProcess.rankbridge()
+    start_supervised!({Gang, name: name, size: 2, command: command, calls: :ranks})
     assert RankBridge.await_ready(name, 60_000) == :ok
-    streaming(name)
-    before = servers(name)
+    assert RankBridge.barrier!(name) == nil
     Gang.subscribe(name)
     name |> RankBridge.status!() |> Enum.at(1) |> Map.fetch!(:pid) |> OsProcess.kill()
     assert_receive {:rank_bridge, ^name, %Gang.Event{kind: :rank_lost, rank: 1}}, 60_000
     assert RankBridge.await_ready(name, 60_000) == :ok
-    streaming(name)
-    since = servers(name)
-    assert since[0] == before[0]
-    assert since[1] != before[1]
-    for _time <- 1..5, do: assert(RankBridge.barrier!(name) == nil)
-    assert servers(name) == since
+
+    assert_soon([true, true], fn ->
+      assert RankBridge.barrier!(name) == nil
+      for {_rank, it} <- servers(name), do: streams?(it)
+    end)
   end
 
   test "the end of the gang ends its streams" do
     ranks = LiveRanks.start(2, "fake")
     on_exit(fn -> LiveRanks.stop(ranks) end)
     gang = start_supervised!({Gang, endpoints_file: ranks.file})
-    streaming(gang)
+    assert RankBridge.barrier!(gang) == nil
     monitors = for {_rank, server} <- servers(gang), do: Process.monitor(server)
     stop_supervised!(Gang)
-    for it <- monitors, do: assert_receive({:DOWN, ^it, :process, _pid, :normal}, 10_000)
+    for it <- monitors, do: assert_receive({:DOWN, ^it, :process, _pid, _why}, 10_000)
   end
 
-  # As many as the first rank takes, with those of others.
-  defp opened(gang, opened \\ []) do
-    {:ok, stream} = Stream.open(gang)
-
-    case stream |> Stream.push!(:ping) |> Stream.await() do
-      {:ok, nil} -> opened(gang, [stream | opened])
-      {:error, %Error{reason: :resource_exhausted}} when length(opened) < @streams -> opened
-    end
-  end
-
-  defp alive(server), do: if(Process.alive?(server), do: :ok)
+  defp streams?(server), do: :sys.get_state(server).call != nil
   defp reasons(error), do: for({_rank, it} <- error.outcomes, do: it.reason)
   defp reason({:error, error}), do: error.reason
   defp reason(result), do: result

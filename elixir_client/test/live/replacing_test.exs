@@ -37,7 +37,9 @@ defmodule RankBridge.ReplacingTest do
       assert {:error, %Error{reason: :peer_lost} = error} = Task.await(waiting)
       assert [@killed] = for(%{state: :lost, rank: rank} <- error.ranks, do: rank)
 
-      assert {:error, %Error{reason: reason} = later} = RankBridge.all_reduce(gang, refs)
+      assert {:error, %Error{reason: reason} = later} =
+               RankBridge.all_reduce(gang, refs, calls: :ranks)
+
       assert reason in [:unavailable, :peer_lost]
       assert @killed in for(%{state: :lost, rank: rank} <- later.ranks, do: rank)
       assert {:error, %Error{reason: :unavailable, rank: @killed}} = RankBridge.get(gang, refs)

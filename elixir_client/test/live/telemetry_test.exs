@@ -16,7 +16,10 @@ defmodule RankBridge.LiveTelemetryTest do
   end
 
   setup %{ranks: ranks, test: test} do
-    start_supervised!({Gang, name: test, endpoints_file: ranks.file, timeout: 60_000})
+    start_supervised!(
+      {Gang, name: test, endpoints_file: ranks.file, timeout: 60_000, calls: :ranks}
+    )
+
     %{gang: test, refs: RankBridge.put!(test, for(rank <- 0..3, do: [1.0 * rank]))}
   end
 
@@ -44,7 +47,7 @@ defmodule RankBridge.LiveTelemetryTest do
 
     for metadata <- starts do
       assert %{gang: ^gang, operation: "all_reduce", group: "world"} = metadata
-      assert metadata.rpc == "/rankbridge.v1.CollectiveService/AllReduce"
+      assert metadata.rpc == "/rankbridge.v1.GangService/Execute"
       assert metadata.call_span_context == start.telemetry_span_context
     end
 

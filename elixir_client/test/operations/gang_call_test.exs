@@ -9,8 +9,7 @@ defmodule RankBridge.Operations.GangCallTest do
 
   setup do
     ranks = start_supervised!(RecordingRanks)
-    opts = [calls: :gang] ++ RecordingRanks.gang(ranks)
-    gang = start_supervised!({Gang, opts})
+    gang = start_supervised!({Gang, RecordingRanks.gang(ranks)})
     %{ranks: ranks, gang: gang, refs: for(rank <- 0..2, do: %Ref{id: "r#{rank}", rank: rank})}
   end
 
@@ -35,7 +34,9 @@ defmodule RankBridge.Operations.GangCallTest do
   end
 
   test "a ping is a gang call always, or submitted", %{ranks: ranks, gang: gang} do
-    other = start_supervised!({Gang, RecordingRanks.gang(ranks)}, id: :of_ranks)
+    other =
+      start_supervised!({Gang, [calls: :ranks] ++ RecordingRanks.gang(ranks)}, id: :of_ranks)
+
     ping = %V1.Operation{kind: {:ping, %V1.PingRequest{}}}
 
     for gang <- [gang, other] do

@@ -7,16 +7,14 @@ defmodule RankBridge.Test.RecordingRanks do
 
   use Agent
 
-  alias RankBridge.Operations.Declaration
   alias RankBridge.Proto.V1
   alias RankBridge.Value
 
-  defstruct [:ranks, :rank, :answer, transport: __MODULE__]
+  defstruct [:ranks, :rank, :answer, said: [], transport: __MODULE__]
 
   @rpcs [V1.RankService.describe_rank(), V1.RefService.open_session()] ++
           [V1.RefService.close_session(), V1.OperationService.submit()] ++
-          [V1.OperationService.await(), V1.OperationService.poll(), V1.RefService.release_refs()] ++
-          [V1.GangService.call()]
+          [V1.OperationService.await(), V1.OperationService.poll(), V1.RefService.release_refs()]
 
   @doc "Starts them. They give none."
   @spec start_link(keyword()) :: Agent.on_start()
@@ -62,18 +60,46 @@ defmodule RankBridge.Test.RecordingRanks do
 
   @doc false
   def start_unary(channel, path, request, _opts) do
-    rpc = Enum.find(@rpcs ++ operations(), &(&1.path == path))
-    request = rpc.request.decode(IO.iodata_to_binary(request))
-    answer = Agent.get_and_update(channel.ranks, &answer(&1, channel.rank, rpc, request))
-    %{channel | answer: {:ok, answer |> rpc.response.encode()}}
+    rpc = Enum.find(@rpcs, &(&1.path == path))
+    answer = answer(channel, rpc.request.decode(IO.iodata_to_binary(request)))
+    %{channel | answer: {:ok, rpc.response.encode(answer)}}
   end
-
-  defp operations, do: for(name <- Declaration.names(), do: Declaration.of(name).rpc)
 
   @doc false
   def await(%__MODULE__{answer: answer}), do: answer
 
-  defp answer(state, rank, _rpc, %V1.DescribeRankRequest{}) do
+  @doc false
+  def open_stream(channel, _path, _opts), do: {:ok, channel}
+
+  @doc false
+  def room?(_call), do: true
+
+  @doc false
+  def send_message(call, bytes) do
+    %{kind: kind, number: number} = V1.ExecuteRequest.decode(IO.iodata_to_binary(bytes))
+    response = V1.ExecuteResponse.encode(%{executed(call, kind) | number: number})
+    {:ok, %{call | said: call.said ++ [response]}}
+  end
+
+  defp executed(call, {:call, request}),
+    do: %V1.ExecuteResponse{outcome: answer(call, request).outcome}
+
+  defp executed(call, {:part, %{kind: {_name, request}}}),
+    do: %V1.ExecuteResponse{outcome: {:result, answer(call, request)}}
+
+  @doc false
+  def hear(_call, _message), do: :unknown
+
+  @doc false
+  def arrived(call), do: {:ok, call.said, %{call | said: []}}
+
+  @doc false
+  def cancel(_call), do: :ok
+
+  defp answer(channel, request),
+    do: Agent.get_and_update(channel.ranks, &answer(&1, channel.rank, request))
+
+  defp answer(state, rank, %V1.DescribeRankRequest{}) do
     {%V1.DescribeRankResponse{
        rank: rank,
        world_size: 3,
@@ -81,29 +107,29 @@ defmodule RankBridge.Test.RecordingRanks do
      }, state}
   end
 
-  defp answer(state, _rank, _rpc, %V1.OpenSessionRequest{}),
+  defp answer(state, _rank, %V1.OpenSessionRequest{}),
     do: {%V1.OpenSessionResponse{outcome: {:session_id, "s"}}, state}
 
-  defp answer(state, _rank, _rpc, %V1.CloseSessionRequest{}),
+  defp answer(state, _rank, %V1.CloseSessionRequest{}),
     do: {%V1.CloseSessionResponse{outcome: {:released, 0}}, state}
 
-  defp answer(state, rank, _rpc, %V1.ReleaseRefsRequest{} = request) do
+  defp answer(state, rank, %V1.ReleaseRefsRequest{} = request) do
     outcome = {:released, length(request.ref_ids)}
     {%V1.ReleaseRefsResponse{outcome: outcome}, keep(state, rank, request)}
   end
 
-  defp answer(state, rank, _rpc, %V1.SubmitRequest{operation: operation} = request) do
+  defp answer(state, rank, %V1.SubmitRequest{operation: operation} = request) do
     {_name, %{call: call}} = operation.kind
     {%V1.SubmitResponse{outcome: {:operation_id, call.operation_id}}, keep(state, rank, request)}
   end
 
-  defp answer(state, rank, _rpc, %V1.PollRequest{}) do
+  defp answer(state, rank, %V1.PollRequest{}) do
     result = %V1.OperationResult{outcome: {:value, value(state, rank)}}
     status = %V1.OperationStatus{state: :OPERATION_STATE_DONE, result: result}
     {%V1.PollResponse{outcome: {:status, status}}, state}
   end
 
-  defp answer(state, rank, _rpc, %V1.CallRequest{} = request) do
+  defp answer(state, rank, %V1.CallRequest{} = request) do
     members =
       for member <- 0..2 do
         result = %V1.OperationResult{outcome: {:value, value(state, member)}}
@@ -114,11 +140,14 @@ defmodule RankBridge.Test.RecordingRanks do
     {%V1.CallResponse{outcome: {:outcomes, outcomes}}, keep(state, rank, request)}
   end
 
-  defp answer(state, rank, rpc, %V1.AwaitRequest{}),
-    do: {struct!(rpc.response, outcome: {:value, value(state, rank)}), state}
+  defp answer(state, rank, %V1.AwaitRequest{}),
+    do: {%V1.AwaitResponse{outcome: {:value, value(state, rank)}}, state}
 
-  defp answer(state, rank, rpc, request),
-    do: {struct!(rpc.response, outcome: {:value, value(state, rank)}), keep(state, rank, request)}
+  # A part of an operation.
+  defp answer(state, rank, request) do
+    result = %V1.OperationResult{outcome: {:value, value(state, rank)}}
+    {result, keep(state, rank, request)}
+  end
 
   defp keep(state, rank, request), do: %{state | asked: [{rank, request} | state.asked]}
 

@@ -1,14 +1,16 @@
 defmodule RankBridge.Test.ToldRanks do
-  @moduledoc "Ranks that tell the test all that they hear, and say what it tells them."
+  @moduledoc "Ranks that tell the test all that they hear, and say what it tells them. Without a stream they answer themselves."
 
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
-  alias RankBridge.Stream.Shared
   alias RankBridge.Transport.Status
 
-  defstruct [:rank, :test, open: :ok, said: [], transport: __MODULE__]
+  defstruct [:rank, :test, :answer, open: :ok, room?: true, said: [], transport: __MODULE__]
 
-  @doc "A gang's view of ranks 0 to 2, without streams yet, that tell the calling process; `changed` of each."
+  @doc """
+  A gang's view of ranks 0 to 2 that tell the calling process; `changed` of each: `open` is what comes of opening a stream,
+  or `:ask`, for the test to say so. After a message of more than 10,000 bytes there is no room until the test says `:room`.
+  """
   @spec view(map()) :: View.t()
   def view(changed \\ %{}) do
     ranks =
@@ -19,7 +21,6 @@ defmodule RankBridge.Test.ToldRanks do
     Map.merge(View.__struct__(), %{
       ranks: ranks,
       targets: Map.new(0..2, &{&1, "rank #{&1}"}),
-      streams: Shared.new(),
       gang: self()
     })
   end
@@ -28,35 +29,46 @@ defmodule RankBridge.Test.ToldRanks do
 
   @doc false
   def start_unary(channel, path, bytes, opts) do
-    send(channel.test, {:unary, channel.rank, path, IO.iodata_to_binary(bytes), opts})
-    channel
+    method = Path.basename(path)
+    send(channel.test, {:unary, channel.rank, method, IO.iodata_to_binary(bytes), opts})
+    %{channel | answer: answer(method, %V1.Value{kind: {:int, 100 + channel.rank}})}
+  end
+
+  defp answer("Submit", _value), do: %V1.SubmitResponse{outcome: {:operation_id, "it"}}
+  defp answer("Await", value), do: %V1.AwaitResponse{outcome: {:value, value}}
+  defp answer("Cancel", _value), do: %V1.CancelResponse{outcome: {:cancelled, true}}
+
+  defp answer("Call", value) do
+    result = %V1.OperationResult{outcome: {:value, value}}
+    outcomes = %V1.MemberOutcomes{members: [%V1.MemberOutcome{rank: 0, result: result}]}
+    %V1.CallResponse{outcome: {:outcomes, outcomes}}
   end
 
   @doc false
-  def await(call) do
-    value = %V1.Value{kind: {:int, 100 + call.rank}}
-    {:ok, V1.BarrierResponse.encode(%V1.BarrierResponse{outcome: {:value, value}})}
-  end
+  def await(%{answer: %module{} = answer}), do: {:ok, module.encode(answer)}
 
   @doc false
   def open_stream(channel, _path, _opts) do
     send(channel.test, {:opening, channel.rank, self()})
-    receive do: (:open -> opened(channel))
+
+    case channel.open do
+      :ask -> receive do: (:open -> {:ok, channel})
+      :ok -> {:ok, channel}
+      %Status{} = status -> {:error, status}
+    end
   end
 
-  defp opened(%{open: %Status{} = status}), do: {:error, status}
-  defp opened(channel), do: {:ok, channel}
-
   @doc false
-  def room?(_call), do: true
+  def room?(call), do: call.room?
 
   @doc false
   def send_message(call, bytes) do
     send(call.test, {:sent, call.rank, self(), IO.iodata_to_binary(bytes)})
-    {:ok, call}
+    {:ok, %{call | room?: IO.iodata_length(bytes) <= 10_000}}
   end
 
   @doc false
+  def hear(call, {:say, :room}), do: {:ok, %{call | room?: true}}
   def hear(call, {:say, what}), do: {:ok, %{call | said: call.said ++ [what]}}
   def hear(_call, _message), do: :unknown
 

@@ -17,7 +17,7 @@ defmodule RankBridge.Test.WatchedRanks do
 
   @rpcs [V1.RankService.describe_rank(), V1.RefService.open_session()] ++
           [V1.RefService.close_session(), V1.RefService.renew_session()] ++
-          [V1.GangService.form(), V1.CollectiveService.barrier()]
+          [V1.GangService.form(), V1.GangService.call()]
 
   @first_pid 1_000
 
@@ -263,14 +263,18 @@ defmodule RankBridge.Test.WatchedRanks do
     end
   end
 
-  defp handle(%V1.BarrierRequest{}, rank, state) do
+  defp handle(%V1.CallRequest{operations: [%{kind: {:barrier, _barrier}}]}, rank, state) do
+    {:ok, none} = Value.to_proto(nil)
+    result = %V1.OperationResult{outcome: {:value, none}}
+
+    members =
+      for rank <- 0..(rank.world_size - 1), do: %V1.MemberOutcome{rank: rank, result: result}
+
     error = %V1.Error{code: :ERROR_CODE_STALE_GENERATION, message: "it is over"}
 
-    {:ok, none} = Value.to_proto(nil)
-
     if generation_state(rank) == :GENERATION_STATE_FORMED,
-      do: {%V1.BarrierResponse{outcome: {:value, none}}, state},
-      else: {%V1.BarrierResponse{outcome: {:error, error}}, state}
+      do: {%V1.CallResponse{outcome: {:outcomes, %V1.MemberOutcomes{members: members}}}, state},
+      else: {%V1.CallResponse{outcome: {:error, error}}, state}
   end
 
   defp generation_state(%{generation: 0}), do: :GENERATION_STATE_NONE

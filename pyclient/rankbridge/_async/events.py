@@ -13,8 +13,6 @@ from rankbridge._plan.watched import Watched
 from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge._transport.aio.readings import AsyncReadings
 
-__all__ = ["AsyncEvents"]
-
 
 class AsyncEvents(Watched):
     """What happens on one rank, or on all: an iterator that waits for the next event.

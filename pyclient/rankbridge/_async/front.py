@@ -22,8 +22,6 @@ else:
 
 T = TypeVar("T")
 
-__all__ = ["AsyncGangFront", "AsyncRankFront"]
-
 
 class AsyncGangFront(Core):
     """A gang whose calls are awaited."""

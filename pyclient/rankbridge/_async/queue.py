@@ -10,8 +10,6 @@ from rankbridge._plan import queue_procedures as procedures
 from rankbridge._plan.operations import MemberOptions
 from rankbridge._plan.queue import MadeQueue, QueueCore
 
-__all__ = ["AsyncQueue"]
-
 
 class AsyncQueue(QueueCore):
     """A message queue: what the writer puts in, every reader takes out, in order.

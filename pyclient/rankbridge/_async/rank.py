@@ -39,8 +39,6 @@ from rankbridge.errors import RankBridgeError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["AsyncRank"]
-
 
 class AsyncRank(AsyncRankFront):
     """One rank of a gang: ``gang[2]``.
@@ -244,96 +242,47 @@ class AsyncRank(AsyncRankFront):
             if not token:
                 return refs
 
-    # --- collectives on tensors --------------------------------------------------------------------------
+    # --- of CollectiveService: written by scripts/methods.py from the proto, but for what is elsewhere by hand
 
     async def barrier(self, **options: Unpack[CallOptions]) -> None:
-        """Waits for all members of the group."""
-        return await self._run(ops.barrier(self._scope, **options))
+        """Waits for all members. See ``AsyncGang.barrier``."""
+        await self._run(ops.OPERATIONS["barrier"](self._scope, **options))
 
     async def broadcast(
         self, ref: Ref, *, src_rank_in_group: int = 0, in_place: bool = False, **options: Unpack[CallOptions]
     ) -> Ref:
-        """Gives every member a tensor equal to the source's; see ``AsyncGang.broadcast``."""
-        call = ops.broadcast(
-            self._scope, ref, src_rank_in_group=src_rank_in_group, in_place=in_place, **options
+        """Sends one member's tensor to all. See ``AsyncGang.broadcast``."""
+        result: Ref = await self._run(
+            ops.OPERATIONS["broadcast"](
+                self._scope, ref, src_rank_in_group=src_rank_in_group, in_place=in_place, **options
+            )
         )
-        return await self._run(call)
+        return result
 
-    async def scatter(
-        self, ref: Ref, *, src_rank_in_group: int = 0, dim: int = 0, **options: Unpack[CallOptions]
-    ) -> Ref:
-        """Divides the source's tensor among the members; see ``AsyncGang.scatter``."""
-        call = ops.scatter(self._scope, ref, src_rank_in_group=src_rank_in_group, dim=dim, **options)
-        return await self._run(call)
-
-    async def reduce(
+    @overload
+    async def gather(
         self,
         ref: Ref,
         *,
-        op: ReduceOp = "sum",
         dst_rank_in_group: int = 0,
-        **options: Unpack[CallOptions],
-    ) -> Ref | None:
-        """Reduces the members' tensors at the destination; see ``AsyncGang.reduce``."""
-        call = ops.reduce(self._scope, ref, op=op, dst_rank_in_group=dst_rank_in_group, **options)
-        return await self._run(call)
-
-    async def all_reduce(
-        self, ref: Ref, *, op: ReduceOp = "sum", in_place: bool = False, **options: Unpack[CallOptions]
-    ) -> Ref:
-        """Reduces the members' tensors, element by element; see ``AsyncGang.all_reduce``."""
-        return await self._run(ops.all_reduce(self._scope, ref, op=op, in_place=in_place, **options))
-
-    async def reduce_scatter(
-        self,
-        ref: Ref,
-        *,
-        op: ReduceOp = "sum",
-        dim: int = -1,
+        dim: int | None = None,
         sizes: Sequence[int] | None = None,
+        layout: Literal["concatenated", "stacked"] = "concatenated",
+        ragged: bool = False,
         **options: Unpack[CallOptions],
-    ) -> Ref:
-        """Divides the reduction of the members' tensors among them; see ``AsyncGang.reduce_scatter``."""
-        call = ops.reduce_scatter(self._scope, ref, op=op, dim=dim, sizes=sizes, **options)
-        return await self._run(call)
-
-    async def all_to_all(
+    ) -> Ref | None: ...
+    @overload
+    async def gather(
         self,
         ref: Ref,
         *,
-        dim: int = 0,
-        input_sizes: Sequence[int] | None = None,
-        output_sizes: Sequence[int] | None = None,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["list"],
+        ragged: bool = False,
         **options: Unpack[CallOptions],
-    ) -> Ref:
-        """Sends every member its part of every member's tensor; see ``AsyncGang.all_to_all``.
-
-        Args:
-            ref: This member's tensor.
-            dim: Dimension along which to divide and to concatenate; negative counts from the last.
-            input_sizes: Size along `dim` of what goes to each member, by rank in group; they add up to the tensor's.
-                None, as `output_sizes` must be then: equal parts.
-            output_sizes: Size along `dim` of what comes from each member, by rank in group.
-            **options: See the class.
-
-        Raises:
-            InvalidArgumentError: The tensor cannot be divided so, or one of the lists is missing.
-            MismatchError: A member expects something else than another one sends. Every member gets both sides, and
-                nothing has moved.
-        """
-        call = ops.all_to_all(
-            self._scope, ref, dim=dim, input_sizes=input_sizes, output_sizes=output_sizes, **options
-        )
-        return await self._run(call)
-
-    async def scan(
-        self, ref: Ref, *, op: ReduceOp = "sum", exclusive: bool = False, **options: Unpack[CallOptions]
-    ) -> Ref:
-        """Reduces the tensors of the members up to this one; see ``AsyncGang.scan``."""
-        return await self._run(ops.scan(self._scope, ref, op=op, exclusive=exclusive, **options))
-
-    # --- gathers, in any layout --------------------------------------------------------------------------
-
+    ) -> list[Ref] | None: ...
     async def gather(
         self,
         ref: Ref,
@@ -345,21 +294,28 @@ class AsyncRank(AsyncRankFront):
         ragged: bool = False,
         **options: Unpack[CallOptions],
     ) -> Any:
-        """Collects the members' tensors at the destination: a ref or a list of refs there, None elsewhere.
-
-        See ``AsyncGang.gather``.
-        """
-        call = ops.gather(
-            self._scope,
-            ref,
-            dst_rank_in_group=dst_rank_in_group,
-            dim=dim,
-            sizes=sizes,
-            layout=layout,
-            ragged=ragged,
-            **options,
+        """Concatenates all members' tensors at one of them. See ``AsyncGang.gather``."""
+        return await self._run(
+            ops.OPERATIONS["gather"](
+                self._scope,
+                ref,
+                dst_rank_in_group=dst_rank_in_group,
+                dim=dim,
+                sizes=sizes,
+                layout=layout,
+                ragged=ragged,
+                **options,
+            )
         )
-        return await self._run(call)
+
+    async def all_reduce(
+        self, ref: Ref, *, op: ReduceOp = "sum", in_place: bool = False, **options: Unpack[CallOptions]
+    ) -> Ref:
+        """Reduces all members' tensors, element by element. See ``AsyncGang.all_reduce``."""
+        result: Ref = await self._run(
+            ops.OPERATIONS["all_reduce"](self._scope, ref, op=op, in_place=in_place, **options)
+        )
+        return result
 
     @overload
     async def all_gather(
@@ -383,7 +339,6 @@ class AsyncRank(AsyncRankFront):
         ragged: bool = False,
         **options: Unpack[CallOptions],
     ) -> list[Ref]: ...
-
     async def all_gather(
         self,
         ref: Ref,
@@ -394,18 +349,173 @@ class AsyncRank(AsyncRankFront):
         ragged: bool = False,
         **options: Unpack[CallOptions],
     ) -> Any:
-        """Collects the members' tensors at all of them: a ref, or a list of refs. See ``AsyncGang.all_gather``."""
-        call = ops.all_gather(self._scope, ref, dim=dim, sizes=sizes, layout=layout, ragged=ragged, **options)
-        return await self._run(call)
+        """Concatenates all members' tensors at all of them. See ``AsyncGang.all_gather``."""
+        return await self._run(
+            ops.OPERATIONS["all_gather"](
+                self._scope, ref, dim=dim, sizes=sizes, layout=layout, ragged=ragged, **options
+            )
+        )
 
-    # --- values by value, and maps of tensors ------------------------------------------------------------
+    async def reduce(
+        self, ref: Ref, *, op: ReduceOp = "sum", dst_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> Ref | None:
+        """Reduces all members' tensors at one of them, element by element. See ``AsyncGang.reduce``."""
+        result: Ref | None = await self._run(
+            ops.OPERATIONS["reduce"](self._scope, ref, op=op, dst_rank_in_group=dst_rank_in_group, **options)
+        )
+        return result
+
+    async def scatter(
+        self, ref: Ref, *, src_rank_in_group: int = 0, dim: int = 0, **options: Unpack[CallOptions]
+    ) -> Ref:
+        """Divides one member's tensor among all. See ``AsyncGang.scatter``."""
+        result: Ref = await self._run(
+            ops.OPERATIONS["scatter"](
+                self._scope, ref, src_rank_in_group=src_rank_in_group, dim=dim, **options
+            )
+        )
+        return result
+
+    async def reduce_scatter(
+        self,
+        ref: Ref,
+        *,
+        op: ReduceOp = "sum",
+        dim: int = -1,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Ref:
+        """Reduces all members' tensors, element by element, and divides the result among them.
+
+        See ``AsyncGang.reduce_scatter``.
+        """
+        result: Ref = await self._run(
+            ops.OPERATIONS["reduce_scatter"](self._scope, ref, op=op, dim=dim, sizes=sizes, **options)
+        )
+        return result
+
+    async def all_to_all(
+        self,
+        ref: Ref,
+        *,
+        dim: int = 0,
+        input_sizes: Sequence[int] | None = None,
+        output_sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Ref:
+        """Gives every member its parts of all members' tensors, concatenated in group order.
+
+        As ``torch.distributed.all_to_all_single``, but along any dimension: what each member gets is what it is
+        sent first by the first member, then by the second, and so on.
+
+        Args:
+            ref: A ref of this rank, one dimension or more; equal dtype on all members, and equal shape but for the
+                sizes.
+            dim: Dimension along which to divide and to concatenate; negative counts from the last. 0: the first.
+            input_sizes: Size along `dim` of what this rank sends to each member, by rank in group, each 0 or more;
+                they add up to the tensor's. None: equal parts, of tensors that are all alike.
+            output_sizes: Size along `dim` of what this rank gets from each member, by rank in group, each 0 or
+                more: what that member's `input_sizes` say of this rank. None if `input_sizes` is.
+            **options: See the class.
+
+        Returns:
+            A ref on what this rank got.
+
+        Raises:
+            InvalidArgumentError: A member's tensor cannot be divided so.
+            MismatchError: The members' dtypes, shapes or dims differ, or one expects another size than the other
+                sends: every member gets both sides, and nothing has moved.
+        """
+        result: Ref = await self._run(
+            ops.OPERATIONS["all_to_all"](
+                self._scope, ref, dim=dim, input_sizes=input_sizes, output_sizes=output_sizes, **options
+            )
+        )
+        return result
+
+    async def scan(
+        self, ref: Ref, *, op: ReduceOp = "sum", exclusive: bool = False, **options: Unpack[CallOptions]
+    ) -> Ref:
+        """Reduces the tensors of the members so far, element by element. See ``AsyncGang.scan``."""
+        result: Ref = await self._run(
+            ops.OPERATIONS["scan"](self._scope, ref, op=op, exclusive=exclusive, **options)
+        )
+        return result
+
+    # --- end of CollectiveService
+
+    # --- of ObjectService: written by scripts/methods.py from the proto, but for what is elsewhere by hand
 
     async def broadcast_object(
         self, value: object = None, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
     ) -> Any:
-        """Gives the source's value; `value` counts at the source alone. See ``AsyncGang.broadcast_object``."""
-        call = ops.broadcast_object(self._scope, value, src_rank_in_group=src_rank_in_group, **options)
-        return await self._run(call)
+        """Sends one member's value to all. `value` counts at the source alone. See ``AsyncGang.broadcast_object``."""
+        return await self._run(
+            ops.OPERATIONS["broadcast_object"](
+                self._scope, value, src_rank_in_group=src_rank_in_group, **options
+            )
+        )
+
+    async def scatter_object(
+        self,
+        values: Sequence[object] | None = None,
+        *,
+        src_rank_in_group: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> Any:
+        """Divides one member's values among all.
+
+        `values` count at the source alone. See ``AsyncGang.scatter_object``.
+        """
+        return await self._run(
+            ops.OPERATIONS["scatter_object"](
+                self._scope, values, src_rank_in_group=src_rank_in_group, **options
+            )
+        )
+
+    async def gather_object(
+        self, value: object, *, dst_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> list[Any] | None:
+        """Collects all members' values at one of them. See ``AsyncGang.gather_object``."""
+        result: list[Any] | None = await self._run(
+            ops.OPERATIONS["gather_object"](
+                self._scope, value, dst_rank_in_group=dst_rank_in_group, **options
+            )
+        )
+        return result
+
+    async def all_gather_object(self, value: object, **options: Unpack[CallOptions]) -> list[Any]:
+        """Collects all members' values at all of them. See ``AsyncGang.all_gather_object``."""
+        result: list[Any] = await self._run(
+            ops.OPERATIONS["all_gather_object"](self._scope, value, **options)
+        )
+        return result
+
+    async def all_reduce_value(
+        self, value: float, *, op: ReduceOp = "sum", **options: Unpack[CallOptions]
+    ) -> Any:
+        """Reduces all members' numbers. See ``AsyncGang.all_reduce_value``."""
+        return await self._run(ops.OPERATIONS["all_reduce_value"](self._scope, value, op=op, **options))
+
+    async def broadcast_tensor_dict(
+        self,
+        tensors: Mapping[Any, Any] | None = None,
+        *,
+        src_rank_in_group: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> dict[Any, Any]:
+        """Sends one member's map of tensors to all.
+
+        `tensors` count at the source alone. See ``AsyncGang.broadcast_tensor_dict``.
+        """
+        result: dict[Any, Any] = await self._run(
+            ops.OPERATIONS["broadcast_tensor_dict"](
+                self._scope, tensors, src_rank_in_group=src_rank_in_group, **options
+            )
+        )
+        return result
+
+    # --- end of ObjectService
 
     async def broadcast_object_list(
         self,
@@ -420,57 +530,34 @@ class AsyncRank(AsyncRankFront):
             InvalidArgumentError: `values` are given and no list.
         """
         given = None if values is None else ops.checked_list("broadcast_object_list", values)
-        call = ops.broadcast_object(self._scope, given, src_rank_in_group=src_rank_in_group, **options)
+        call = ops.OPERATIONS["broadcast_object"](
+            self._scope, given, src_rank_in_group=src_rank_in_group, **options
+        )
         listed: list[Any] = await self._run(call)
         return listed
 
-    async def scatter_object(
-        self,
-        values: Sequence[object] | None = None,
-        *,
-        src_rank_in_group: int = 0,
-        **options: Unpack[CallOptions],
-    ) -> Any:
-        """Gives this member's of the source's values; `values` count there alone. See ``AsyncGang.scatter_object``."""
-        call = ops.scatter_object(self._scope, values, src_rank_in_group=src_rank_in_group, **options)
-        return await self._run(call)
-
-    async def gather_object(
-        self, value: object, *, dst_rank_in_group: int = 0, **options: Unpack[CallOptions]
-    ) -> list[Any] | None:
-        """Gives the list of all values at the destination, elsewhere None. See ``AsyncGang.gather_object``."""
-        call = ops.gather_object(self._scope, value, dst_rank_in_group=dst_rank_in_group, **options)
-        return await self._run(call)
-
-    async def all_gather_object(self, value: object, **options: Unpack[CallOptions]) -> list[Any]:
-        """Gives the list of all values. See ``AsyncGang.all_gather_object``."""
-        return await self._run(ops.all_gather_object(self._scope, value, **options))
-
-    async def all_reduce_value(
-        self, value: float, *, op: ReduceOp = "sum", **options: Unpack[CallOptions]
-    ) -> Any:
-        """Gives the reduction of all members' numbers. See ``AsyncGang.all_reduce_value``."""
-        return await self._run(ops.all_reduce_value(self._scope, value, op=op, **options))
-
-    async def broadcast_tensor_dict(
-        self,
-        tensors: Mapping[Any, Any] | None = None,
-        *,
-        src_rank_in_group: int = 0,
-        **options: Unpack[CallOptions],
-    ) -> dict[Any, Any]:
-        """Gives the source's map; `tensors` count at the source alone. See ``AsyncGang.broadcast_tensor_dict``."""
-        call = ops.broadcast_tensor_dict(self._scope, tensors, src_rank_in_group=src_rank_in_group, **options)
-        return await self._run(call)
-
-    # --- point to point ----------------------------------------------------------------------------------
+    # --- of PointToPointService: written by scripts/methods.py from the proto, but for what is elsewhere by hand
 
     async def send(
         self, ref: Ref, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
     ) -> None:
-        """Sends a tensor, and returns when it has left this rank."""
-        call = ops.send(self._scope, ref, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
-        return await self._run(call)
+        """Sends a tensor to one member, and returns when it has left this rank.
+
+        Args:
+            ref: A ref of this rank.
+            dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1, not this one.
+            tag: Tells messages between the same two apart, 0 to 2**32 - 1.
+            **options: See the class.
+        """
+        await self._run(
+            ops.OPERATIONS["send"](self._scope, ref, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
+        )
+
+    async def isend(
+        self, ref: Ref, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
+    ) -> AsyncWork[None]:
+        """Begins `send`, and returns as soon as the rank has it."""
+        return await self._begin("send", ref, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
 
     async def recv(
         self,
@@ -480,63 +567,24 @@ class AsyncRank(AsyncRankFront):
         expected: Expected | None = None,
         **options: Unpack[CallOptions],
     ) -> tuple[Ref, int]:
-        """Receives a tensor.
+        """Receives a tensor from one member, or from any.
 
         Args:
-            src_rank_in_group: Who sends. None: whoever does.
-            tag: Tag of the message.
+            src_rank_in_group: Rank in the group that sends, 0 to the group's size - 1, not this one. None: any.
+            tag: Tag of the message, 0 to 2**32 - 1.
             expected: A ref of this rank, of the dtype and shape that must come: it takes what comes. Or a pair of
                 dtype and shape. None: whatever comes.
             **options: See the class.
 
         Returns:
-            A ref on what came (the one expected, if a ref was), and the rank in group that it came from.
+            A tuple: a ref on what came (the one expected, if a ref was), and the rank in group that it came from.
         """
-        call = ops.recv(
-            self._scope, src_rank_in_group=src_rank_in_group, tag=tag, expected=expected, **options
+        result: tuple[Ref, int] = await self._run(
+            ops.OPERATIONS["recv"](
+                self._scope, src_rank_in_group=src_rank_in_group, tag=tag, expected=expected, **options
+            )
         )
-        return await self._run(call)
-
-    async def send_object(
-        self, value: object, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
-    ) -> None:
-        """Sends a value: whatever ``to_value`` takes. A ref in it travels as the handle that it is."""
-        call = ops.send_object(self._scope, value, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
-        return await self._run(call)
-
-    async def recv_object(
-        self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
-    ) -> tuple[Any, int]:
-        """Receives a value, and gives it and the rank in group that it came from."""
-        call = ops.recv_object(self._scope, src_rank_in_group=src_rank_in_group, tag=tag, **options)
-        return await self._run(call)
-
-    async def send_tensor_dict(
-        self,
-        tensors: Mapping[Any, Any],
-        *,
-        dst_rank_in_group: int,
-        tag: int = 0,
-        **options: Unpack[CallOptions],
-    ) -> None:
-        """Sends a map of tensors: values, maps in it included, whose refs are tensors of this rank and one session."""
-        call = ops.send_tensor_dict(
-            self._scope, tensors, dst_rank_in_group=dst_rank_in_group, tag=tag, **options
-        )
-        return await self._run(call)
-
-    async def recv_tensor_dict(
-        self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
-    ) -> tuple[dict[Any, Any], int]:
-        """Receives a map of tensors: gives it, with refs on new tensors here, and the rank in group it came from."""
-        call = ops.recv_tensor_dict(self._scope, src_rank_in_group=src_rank_in_group, tag=tag, **options)
-        return await self._run(call)
-
-    async def isend(
-        self, ref: Ref, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
-    ) -> AsyncWork[None]:
-        """Begins `send`, and returns as soon as the rank has it."""
-        return await self._begin("send", ref, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
+        return result
 
     async def irecv(
         self,
@@ -551,6 +599,25 @@ class AsyncRank(AsyncRankFront):
             "recv", src_rank_in_group=src_rank_in_group, tag=tag, expected=expected, **options
         )
 
+    async def send_object(
+        self, value: object, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
+    ) -> None:
+        """Sends a value to one member.
+
+        A ref in it travels as the handle that it is.
+
+        Args:
+            value: What is sent. Whatever ``to_value`` takes.
+            dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1, not this one.
+            tag: Tells messages between the same two apart, 0 to 2**32 - 1.
+            **options: See the class.
+        """
+        await self._run(
+            ops.OPERATIONS["send_object"](
+                self._scope, value, dst_rank_in_group=dst_rank_in_group, tag=tag, **options
+            )
+        )
+
     async def isend_object(
         self, value: object, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
     ) -> AsyncWork[None]:
@@ -559,11 +626,53 @@ class AsyncRank(AsyncRankFront):
             "send_object", value, dst_rank_in_group=dst_rank_in_group, tag=tag, **options
         )
 
+    async def recv_object(
+        self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
+    ) -> tuple[Any, int]:
+        """Receives a value from one member, or from any.
+
+        Args:
+            src_rank_in_group: Rank in the group that sends, 0 to the group's size - 1, not this one. None: any.
+            tag: Tag of the message, 0 to 2**32 - 1.
+            **options: See the class.
+
+        Returns:
+            A tuple: the value that came, and the rank in group that it came from.
+        """
+        result: tuple[Any, int] = await self._run(
+            ops.OPERATIONS["recv_object"](
+                self._scope, src_rank_in_group=src_rank_in_group, tag=tag, **options
+            )
+        )
+        return result
+
     async def irecv_object(
         self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
     ) -> AsyncWork[tuple[Any, int]]:
         """Begins `recv_object`, and returns as soon as the rank has it."""
         return await self._begin("recv_object", src_rank_in_group=src_rank_in_group, tag=tag, **options)
+
+    async def send_tensor_dict(
+        self,
+        tensors: Mapping[Any, Any],
+        *,
+        dst_rank_in_group: int,
+        tag: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> None:
+        """Sends a map of tensors to one member.
+
+        Args:
+            tensors: A map of values, maps in it included, whose refs are tensors on this rank.
+            dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1, not this one.
+            tag: Tells messages between the same two apart, 0 to 2**32 - 1.
+            **options: See the class.
+        """
+        await self._run(
+            ops.OPERATIONS["send_tensor_dict"](
+                self._scope, tensors, dst_rank_in_group=dst_rank_in_group, tag=tag, **options
+            )
+        )
 
     async def isend_tensor_dict(
         self,
@@ -578,11 +687,34 @@ class AsyncRank(AsyncRankFront):
             "send_tensor_dict", tensors, dst_rank_in_group=dst_rank_in_group, tag=tag, **options
         )
 
+    async def recv_tensor_dict(
+        self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
+    ) -> tuple[dict[Any, Any], int]:
+        """Receives a map of tensors from one member, or from any.
+
+        Args:
+            src_rank_in_group: Rank in the group that sends, 0 to the group's size - 1, not this one. None: any.
+            tag: Tag of the message, 0 to 2**32 - 1.
+            **options: See the class.
+
+        Returns:
+            A tuple: the map that came, with refs on new tensors of this rank, and the rank in group that it came
+            from.
+        """
+        result: tuple[dict[Any, Any], int] = await self._run(
+            ops.OPERATIONS["recv_tensor_dict"](
+                self._scope, src_rank_in_group=src_rank_in_group, tag=tag, **options
+            )
+        )
+        return result
+
     async def irecv_tensor_dict(
         self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
     ) -> AsyncWork[tuple[dict[Any, Any], int]]:
         """Begins `recv_tensor_dict`, and returns as soon as the rank has it."""
         return await self._begin("recv_tensor_dict", src_rank_in_group=src_rank_in_group, tag=tag, **options)
+
+    # --- end of PointToPointService
 
     async def _begin(self, operation: str, *args: Any, **options: Any) -> AsyncWork[Any]:
         call = ops.submitting(operation)(self._scope, *args, **with_id(options))

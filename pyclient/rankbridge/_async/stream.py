@@ -9,16 +9,14 @@ from typing import Any, Self
 from rankbridge._async.front import AsyncGangFront
 from rankbridge._plan.gang_calls import Joined
 from rankbridge._plan.gang_core import all_values
+from rankbridge._plan.groups import Group
 from rankbridge._plan.procedures import Finish
-from rankbridge._plan.status import Group
 from rankbridge._plan.streaming import StreamedCore, Unreported, streaming
 from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge._transport.aio.lock import AsyncLock
 from rankbridge._transport.aio.pending import AsyncPending
 from rankbridge._transport.streams import RankStream
 from rankbridge.errors import GangError, InvalidArgumentError, Outcome
-
-__all__ = ["AsyncGangStream", "AsyncStreamed"]
 
 
 class AsyncStreamed(StreamedCore):

@@ -10,8 +10,6 @@ from rankbridge._plan.status import OperationStatus
 from rankbridge._plan.submitted import SubmittedCore
 from rankbridge._transport.aio.channels import AsyncChannels
 
-__all__ = ["AsyncSubmitted"]
-
 
 class AsyncSubmitted(SubmittedCore):
     """An operation that was begun with ``AsyncGang.submit``, or is asked for by its id with ``AsyncGang.find``.

@@ -10,8 +10,6 @@ from rankbridge.errors import RankBridgeError
 
 T = TypeVar("T")
 
-__all__ = ["AsyncWork"]
-
 
 class AsyncWork(WorkCore[T]):
     """What ``AsyncRank.isend`` and ``AsyncRank.irecv`` of each kind began: as ``torch.distributed``'s ``AsyncWork``.

@@ -16,9 +16,8 @@ from rankbridge.v1.gang_service_pb2 import ExecuteRequest
 from rankbridge.v1.operation_service_pb2 import Operation
 
 T = TypeVar("T")
+E = TypeVar("E", bound=RankBridgeError)
 T_co = TypeVar("T_co", covariant=True)
-
-__all__ = ["MARGIN", "Call", "Reader", "Shape", "SideBySide", "Together", "Transfer"]
 
 MARGIN = 2.0
 """Seconds that the RPC's deadline leaves the rank beyond the call's timeout, so that the rank's own
@@ -116,16 +115,6 @@ class Call(Generic[T]):
         return part.SerializeToString()
 
     @property
-    def _named(self) -> dict[str, Any]:
-        """What the exception of this call is given of it."""
-        return {
-            "rank": self.rank,
-            "group": self.group,
-            "operation": self.kind,
-            "operation_id": self.operation_id,
-        }
-
-    @property
     def rpc_options(self) -> dict[str, Any]:
         """Gives grpcio's options beside the request."""
         return {"timeout": self.deadline, "wait_for_ready": self.wait_for_ready}
@@ -160,9 +149,12 @@ class Call(Generic[T]):
         return error_from_rpc(
             status,
             details,
+            rank=self.rank,
             target=target,
+            group=self.group,
+            operation=self.kind,
+            operation_id=self.operation_id,
             begun=self.begun,
-            **self._named,
         )
 
     def late(self, target: str) -> RankBridgeError:
@@ -171,35 +163,20 @@ class Call(Generic[T]):
 
     def not_begun(self, target: str) -> UnavailableError:
         """Makes the exception of a call that the rank has not taken from its stream any more."""
-        return UnavailableError(
-            f"{target} has ended the stream before it has begun the call",
-            indefinite=self.begun,
-            **self._named,
-        )
+        why = f"{target} has ended the stream before it has begun the call"
+        return self._error(UnavailableError, why, indefinite=self.begun)
 
     def lost(self, target: str, why: Exception) -> UnavailableError:
         """Makes the exception of a call whose stream without gRPC has broken."""
-        return UnavailableError(
-            f"{target} has not answered: {why}",
-            indefinite=True,
-            **self._named,
-        )
+        return self._error(UnavailableError, f"{target} has not answered: {why}", indefinite=True)
 
     def cancelled(self) -> CallCancelledError:
         """Makes the exception of a call whose end the caller did not wait for."""
-        return CallCancelledError(
-            "the caller cancelled",
-            indefinite=True,
-            **self._named,
-        )
+        return self._error(CallCancelledError, "the caller cancelled", indefinite=True)
 
     def refused(self) -> CallCancelledError:
         """Makes the exception of a call that was made on a closed gang."""
-        return CallCancelledError(
-            "the gang is closed",
-            indefinite=self.begun,
-            **self._named,
-        )
+        return self._error(CallCancelledError, "the gang is closed", indefinite=self.begun)
 
     def _understood(self, function: Callable[..., Any], *args: object) -> Any:
         try:
@@ -211,12 +188,19 @@ class Call(Generic[T]):
 
     def misunderstood(self, error: ProtocolError) -> ProtocolError:
         """Makes the exception of a call whose answer was not understood."""
-        return ProtocolError(
-            error.message,
-            indefinite=True,
-            **self._named,
-            expected=error.expected,
-            got=error.got,
+        sides = error.expected, error.got
+        return self._error(ProtocolError, error.message, indefinite=True, sides=sides)
+
+    def _error(self, cls: type[E], message: str, *, indefinite: bool, sides: tuple[str, str] = ("", "")) -> E:
+        return cls(
+            message,
+            indefinite=indefinite,
+            rank=self.rank,
+            group=self.group,
+            operation=self.kind,
+            operation_id=self.operation_id,
+            expected=sides[0],
+            got=sides[1],
         )
 
 

@@ -21,8 +21,6 @@ from rankbridge.v1 import tensor_pb2
 
 T = TypeVar("T")
 
-__all__ = ["CHUNK_BYTES", "TensorReader", "chunk_message", "chunk_of", "put_messages"]
-
 CHUNK_BYTES = 1 << 20
 """Bytes of elements in one message: measured as fast, and below gRPC's usual limit of 4 MiB."""
 

@@ -16,29 +16,6 @@ from rankbridge._plan.ref import Ref
 from rankbridge._plan.tensor import checked_shape
 from rankbridge.errors import InvalidArgumentError, Outcome
 
-__all__ = ["averaging", "checked_flag", "dispatching", "gathering_each", "preparing_buffers"]
-
-
-def gathering_each(
-    gang: GangCore[Any], lists: Sequence[Sequence[Ref]], gather: dict[str, Any], options: dict[str, Any]
-) -> Procedure[list[Any]]:
-    """Gathers several lists of refs at once."""
-    return (yield from coalescing(gang, [("all_gather", refs, gather) for refs in lists], options))
-
-
-def dispatching(
-    gang: GangCore[Any],
-    hidden_states: Sequence[Ref],
-    router_logits: Sequence[Ref],
-    sizes: Sequence[int] | None,
-    extra_tensors: Sequence[Sequence[Ref]],
-    options: dict[str, Any],
-) -> Procedure[Any]:
-    """Gathers tokens, their logits and whatever else goes with them, along dimension 0."""
-    lists = [hidden_states, router_logits, *extra_tensors]
-    hidden, logits, *extra = yield from gathering_each(gang, lists, {"dim": 0, "sizes": sizes}, options)
-    return (hidden, logits, extra) if extra else (hidden, logits)
-
 
 def averaging(gang: GangCore[Any], given: Any, options: dict[str, Any]) -> Procedure[Any]:
     """Averages refs, a map of refs, or a map of each member, in place; gives the same form."""

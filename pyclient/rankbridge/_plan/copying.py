@@ -10,8 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["copy"]
-
 # From so many bytes on, a second thread is worth its while; one alone does not use all that memory can give.
 _LARGE = 8 << 20
 _PIECE = 2 << 20

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from rankbridge.errors import InvalidArgumentError
 
-__all__ = ["get_reduce_divide_factor"]
-
 
 def get_reduce_divide_factor(world_size: int) -> float:
     """Gives the factor by which gradients are divided before they are added up, as OLMo-core and FSDP do.

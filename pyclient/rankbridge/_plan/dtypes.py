@@ -10,8 +10,6 @@ import numpy as np
 from rankbridge.errors import ProtocolError, UnsupportedDtypeError
 from rankbridge.v1 import dtype_pb2
 
-__all__ = ["DTYPES", "Dtype", "dtype_from_wire", "dtype_of"]
-
 
 @dataclass(frozen=True, slots=True)
 class Dtype:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 from rankbridge._plan.calls import Call, Shape
 from rankbridge._plan.failures import error_from_wire
@@ -14,21 +14,6 @@ from rankbridge._plan.operations.declare import path_of, timeout_of
 from rankbridge._plan.status import group_from_wire
 from rankbridge.errors import InvalidArgumentError, ProtocolError, RankBridgeError
 from rankbridge.v1 import event_pb2, rank_service_pb2
-
-__all__ = [
-    "Event",
-    "EventKind",
-    "FormedEvent",
-    "MismatchEvent",
-    "OverEvent",
-    "PeerMissingEvent",
-    "Position",
-    "StragglerEvent",
-    "UnknownEvent",
-    "WatchEnded",
-    "Watching",
-    "watch",
-]
 
 EventKind = Literal["formed", "over", "mismatch", "peer_missing", "straggler"]
 """What kinds of events there are."""
@@ -212,25 +197,20 @@ def _told(message: bytes) -> Watching | Event:
 
 
 def _event(it: event_pb2.Event, missed: int) -> Event:
-    number, time, rank, generation = it.number, it.time_us / 1e6, it.rank, it.generation
+    common: dict[str, Any] = {
+        "number": it.number,
+        "time": it.time_us / 1e6,
+        "rank": it.rank,
+        "generation": it.generation,
+        "missed": missed,
+    }
     match it.WhichOneof("kind"):
         case "formed":
-            return FormedEvent(
-                number=number,
-                time=time,
-                rank=rank,
-                generation=generation,
-                missed=missed,
-                world_size=it.formed.world_size,
-                groups=tuple(group_from_wire(group) for group in it.formed.groups),
-            )
+            groups = tuple(group_from_wire(group) for group in it.formed.groups)
+            return FormedEvent(**common, world_size=it.formed.world_size, groups=groups)
         case "straggler":
             return StragglerEvent(
-                number=number,
-                time=time,
-                rank=rank,
-                generation=generation,
-                missed=missed,
+                **common,
                 group=it.straggler.group,
                 operation=it.straggler.operation,
                 operation_id=it.straggler.operation_id,
@@ -239,16 +219,9 @@ def _event(it: event_pb2.Event, missed: int) -> Event:
                 waited=it.straggler.waited_us / 1e6,
             )
         case None:
-            return UnknownEvent(number=number, time=time, rank=rank, generation=generation, missed=missed)
+            return UnknownEvent(**common)
         case kind:
-            return _ERRORS[kind](
-                number=number,
-                time=time,
-                rank=rank,
-                generation=generation,
-                missed=missed,
-                error=error_from_wire(getattr(it, kind)),
-            )
+            return _ERRORS[kind](**common, error=error_from_wire(getattr(it, kind)))
 
 
 _ERRORS: dict[str, type[OverEvent | MismatchEvent | PeerMissingEvent]] = {

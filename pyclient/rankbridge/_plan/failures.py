@@ -10,8 +10,6 @@ from rankbridge import errors
 from rankbridge.errors import ErrorCode, RankBridgeError, RankDetail
 from rankbridge.v1 import error_pb2
 
-__all__ = ["error_from_rpc", "error_from_wire"]
-
 _CLASSES: dict[str, type[RankBridgeError]] = {
     cls.code: cls
     for cls in vars(errors).values()
@@ -26,11 +24,11 @@ def error_from_wire(error: error_pb2.Error) -> RankBridgeError:
 
     A code of a newer protocol becomes a plain ``RankBridgeError``; its message is kept.
     """
-    cls = _CLASSES.get(_short(error_pb2.ErrorCode.items(), error.code).upper(), RankBridgeError)
+    cls = _CLASSES.get(short_name(error_pb2.ErrorCode.items(), error.code).upper(), RankBridgeError)
     return cls(
         error.message,
         indefinite=error.indefinite,
-        phase=_short(error_pb2.Phase.items(), error.phase),
+        phase=short_name(error_pb2.Phase.items(), error.phase),
         rank=error.rank,
         group=error.group,
         operation=error.operation,
@@ -42,7 +40,7 @@ def error_from_wire(error: error_pb2.Error) -> RankBridgeError:
             RankDetail(
                 rank=detail.rank,
                 rank_in_group=detail.rank_in_group,
-                state=_short(error_pb2.RankState.items(), detail.state),
+                state=short_name(error_pb2.RankState.items(), detail.state),
                 detail=detail.detail,
             )
             for detail in error.ranks
@@ -128,7 +126,7 @@ def _hung_up(details: str) -> bool:
     return "Socket closed" in details or "Connection reset" in details
 
 
-def _short(enum: Iterable[tuple[str, int]], number: int) -> str:
-    # "PHASE_DATA" of the enum Phase is "data"; a number of a newer protocol is "unspecified".
+def short_name(enum: Iterable[tuple[str, int]], number: int) -> str:
+    """Names an enum's value: "PHASE_DATA" of Phase is "data"; a number of a newer protocol is "unspecified"."""
     names: dict[int, str] = {value: name for name, value in enum}
     return names.get(number, names[0]).removeprefix(names[0].removesuffix("UNSPECIFIED")).lower()

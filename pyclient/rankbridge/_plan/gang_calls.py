@@ -17,8 +17,6 @@ from rankbridge.v1 import operation_service_pb2 as operation_pb
 
 T = TypeVar("T")
 
-__all__ = ["MAX_PART", "Joined", "going_out", "joined"]
-
 MAX_PART = 60_000
 """Bytes of a member's part that goes by another rank. The ranks take a little more."""
 

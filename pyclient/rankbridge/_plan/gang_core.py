@@ -11,11 +11,11 @@ from typing import Any, Generic, TypeVar, get_args
 
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call, Together
+from rankbridge._plan.groups import Group
 from rankbridge._plan.inits import Init
 from rankbridge._plan.leases import renewal_period
 from rankbridge._plan.operations import Calls, Scope, group_name
 from rankbridge._plan.ref import Ref
-from rankbridge._plan.status import Group
 from rankbridge.errors import (
     GangError,
     InvalidArgumentError,
@@ -27,18 +27,6 @@ from rankbridge.errors import (
 
 T = TypeVar("T")
 RankT = TypeVar("RankT")
-
-__all__ = [
-    "CLOSE_TIMEOUT",
-    "LEASE",
-    "GangCore",
-    "all_values",
-    "merge_groups",
-    "new_id",
-    "of_gang",
-    "refused_submit",
-    "with_id",
-]
 
 LEASE = 30.0
 """How long the ranks keep a session whose controller is silent, in seconds, if `lease` is not given."""
@@ -73,7 +61,7 @@ class GangCore(Generic[RankT]):
         session_id: str,
         lease: float | None,
         timeout: float,
-        calls: Calls = "ranks",
+        calls: Calls = "gang",
     ) -> None:
         """Knows the gang; connects nothing."""
         if calls not in get_args(Calls):
@@ -175,8 +163,8 @@ class GangCore(Generic[RankT]):
         calls: Calls | None = options.pop("calls", None)
         if (calls or self.calls) == "gang" and not args:
             # What takes options alone is the same for every member, and costs as much to make as to send.
-            ranks = tuple(members)
-            return Together.of(build(self._scope(ranks[0]), **with_id(options)), ranks)
+            scopes = [self._scope(rank) for rank in members]
+            return Together.of(build(scopes[0], **with_id(options)), [scope.rank for scope in scopes])
         return self._together(calls, self._on(members, build, *args, **with_id(options)))
 
     def _on_refs(

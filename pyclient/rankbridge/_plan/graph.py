@@ -6,8 +6,6 @@ from dataclasses import dataclass
 
 from rankbridge.v1 import graph_service_pb2
 
-__all__ = ["Graph", "graph_from_wire"]
-
 
 @dataclass(slots=True, kw_only=True)
 class Graph:

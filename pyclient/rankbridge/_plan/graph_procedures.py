@@ -14,8 +14,6 @@ from rankbridge._plan.operations import group_name
 from rankbridge._plan.procedures import Procedure, members_of
 from rankbridge.errors import Outcome, RankBridgeError, UnknownGraphError, gang_error
 
-__all__ = ["beginning", "dropping", "ending", "recorded_in", "releasing"]
-
 
 def beginning(gang: GangCore[Any], name: str | None, group: str | Group) -> Procedure[Graph]:
     """Begins to record on every member, or on none."""

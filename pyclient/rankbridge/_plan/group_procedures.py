@@ -29,20 +29,6 @@ from rankbridge.errors import (
 GroupLike = Group | tuple[str, Iterable[int]]
 """A group to make: its description, or its name and ranks."""
 
-__all__ = [
-    "GroupLike",
-    "being_formed",
-    "describing",
-    "ending",
-    "finding_mesh",
-    "hosting",
-    "making",
-    "making_layout",
-    "making_mesh",
-    "place_of",
-    "planned",
-]
-
 
 def planned(
     gang: GangCore[Any],
@@ -106,7 +92,7 @@ def making_mesh(
     gang: GangCore[Any], mesh: Mesh, *, local: bool, timeout: float | None, generation: int
 ) -> Procedure[Mesh]:
     """Makes the groups of a mesh: all of them, or none."""
-    _check_ranks(gang, f"mesh {mesh.name!r}", mesh.ranks)
+    check_ranks(gang, f"mesh {mesh.name!r}", mesh.ranks)
     statuses: list[RankStatus] = all_values((yield _statuses(gang)))
     mesh = _placed(mesh, statuses, local=local)
     wanted = [_description(gang, group) for group in mesh.groups()]
@@ -117,7 +103,7 @@ def making_mesh(
 
 def finding_mesh(gang: GangCore[Any], mesh: Mesh, *, local: bool) -> Procedure[Mesh]:
     """Checks that the groups of a mesh are there."""
-    _check_ranks(gang, f"mesh {mesh.name!r}", mesh.ranks)
+    check_ranks(gang, f"mesh {mesh.name!r}", mesh.ranks)
     statuses: list[RankStatus] = all_values((yield _statuses(gang)))
     mesh = _placed(mesh, statuses, local=local)
     known = _known(statuses)
@@ -272,7 +258,7 @@ def _placed(mesh: Mesh, statuses: Sequence[RankStatus], *, local: bool) -> Mesh:
 
 def _description(gang: GangCore[Any], group: GroupLike) -> tuple[str, tuple[int, ...]]:
     name, ranks = (group.name, group.ranks) if isinstance(group, Group) else (group[0], tuple(group[1]))
-    _check_ranks(gang, f"group {name!r}", ranks)
+    check_ranks(gang, f"group {name!r}", ranks)
     if not 0 < len(name.encode()) <= 128 or not ranks or len(set(ranks)) != len(ranks):
         raise InvalidArgumentError(
             "not a group that can be made",
@@ -285,7 +271,12 @@ def _description(gang: GangCore[Any], group: GroupLike) -> tuple[str, tuple[int,
     return name, ranks
 
 
-def _check_ranks(gang: GangCore[Any], what: str, ranks: Sequence[int]) -> None:
+def check_ranks(gang: GangCore[Any], what: str, ranks: Sequence[int]) -> None:
+    """Checks that ranks are in the gang.
+
+    Raises:
+        RankOutOfRangeError: Some are not.
+    """
     outside = [rank for rank in ranks if not 0 <= rank < len(gang)]
     if outside:
         raise RankOutOfRangeError(

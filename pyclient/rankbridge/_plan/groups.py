@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from rankbridge.errors import InvalidArgumentError, RankOutOfRangeError
 
-__all__ = ["Group", "Member", "Place", "by_host", "listed"]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
@@ -229,6 +227,22 @@ def by_host(ranks: Iterable[int], hosts: Iterable[str]) -> dict[str, tuple[int, 
     for rank, host in zip(ranks, hosts, strict=True):
         found.setdefault(host, []).append(rank)
     return {host: tuple(there) for host, there in found.items()}
+
+
+def check_place(operation: str, name: str, place: int, size: int, group: str) -> None:
+    """Checks that a rank in a group is below the group's size.
+
+    Raises:
+        RankOutOfRangeError: It is not, or is negative.
+    """
+    if not 0 <= place < size:
+        raise RankOutOfRangeError(
+            f"{name} is not in the group",
+            group=group,
+            operation=operation,
+            expected=f"0 to {size - 1}",
+            got=str(place),
+        )
 
 
 def listed(ranks: Sequence[int]) -> str:

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import ref_service_pb2 as pb
 
-__all__ = ["Init", "arange", "fill", "full", "normal", "uniform", "zeros"]
-
 
 @dataclass(frozen=True, slots=True)
 class Init:

@@ -14,8 +14,6 @@ from typing import Literal
 from rankbridge._plan.groups import Group, by_host, listed
 from rankbridge.errors import InvalidArgumentError
 
-__all__ = ["Layout", "Role", "split_evenly"]
-
 Role = Literal["trainer", "buffer", "coordinator"]
 """What a rank does in a layout."""
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-__all__ = ["Schedule", "renewal_period"]
-
 
 def renewal_period(lease: float | None) -> float | None:
     """Gives the time from one renewal to the next, in seconds: a third of the lease. None: there is no lease."""

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 from rankbridge._plan.groups import Group, Member, Place, by_host, listed
 from rankbridge.errors import InvalidArgumentError, RankOutOfRangeError
 
-__all__ = ["LOCAL", "Mesh"]
-
 LOCAL = "local"
 """The axis whose lines are the ranks on each host."""
 

@@ -13,9 +13,9 @@ from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
 from rankbridge._plan.gang_core import GangCore, all_values, with_id
 from rankbridge._plan.graph import Graph
-from rankbridge._plan.groups import Group, listed
+from rankbridge._plan.groups import Group, check_place, listed
 from rankbridge._plan.operations import FirstArgument, group_name
-from rankbridge.errors import InvalidArgumentError, Outcome, ProtocolError, RankOutOfRangeError
+from rankbridge.errors import InvalidArgumentError, Outcome, ProtocolError
 
 T = TypeVar("T")
 
@@ -24,21 +24,6 @@ Procedure = Generator[Sequence[Call[Any]], list[Outcome[Any]], T]
 
 Finish = Callable[[list[Any]], list[Any] | None]
 """Makes a result of what every member gave, in group order."""
-
-__all__ = [
-    "Finish",
-    "Procedure",
-    "anything",
-    "broadcasting_tensor_dict",
-    "calling",
-    "coalescing",
-    "finishing",
-    "member_calls",
-    "members_for",
-    "members_of",
-    "replaying",
-    "running",
-]
 
 
 def calling(gang: GangCore[Any], operation: str, given: Any, options: dict[str, Any]) -> Procedure[list[Any]]:
@@ -142,14 +127,8 @@ def _from_source(
     options: dict[str, Any],
 ) -> list[Call[T]]:
     source: int = options.get("src_rank_in_group", 0)
-    if not 0 <= source < len(members):
-        raise RankOutOfRangeError(
-            "src_rank_in_group is not in the group",
-            group=group_name(options.get("group", "world")),
-            operation=operation,
-            expected=f"0 to {len(members) - 1}",
-            got=str(source),
-        )
+    group = group_name(options.get("group", "world"))
+    check_place(operation, "src_rank_in_group", source, len(members), group)
     if operation == "scatter_object":
         given = ops.checked_list(operation, given)
         gang._paired(members, given, operation)
@@ -159,7 +138,7 @@ def _from_source(
     if ref is not None and ref.rank != members[source]:
         raise InvalidArgumentError(
             "the refs are not the source's",
-            group=group_name(options.get("group", "world")),
+            group=group,
             operation=operation,
             expected=f"refs of rank {members[source]}",
             got=f"refs of rank {ref.rank}",

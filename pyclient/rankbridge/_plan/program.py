@@ -11,8 +11,6 @@ from rankbridge._plan.program_steps import Named, Step, Steps
 from rankbridge._plan.ref import Ref
 from rankbridge.errors import InvalidArgumentError
 
-__all__ = ["Program", "Taken"]
-
 Taken: TypeAlias = "Sequence[Ref] | Ref | Named"
 """What a step takes: one ref of each member, in group order, in a gang's program; one ref in a rank's; or what an
 earlier step gives."""
@@ -48,41 +46,13 @@ class Program(Steps):
         """Waits for all members. See ``Gang.barrier``."""
         self._add(Step(operation="barrier", given=None, options={}, gives=None))
 
+    # --- of CollectiveService: written by scripts/methods.py from the proto, but for what is elsewhere by hand
+
     def broadcast(
         self, refs: Taken, *, src_rank_in_group: int = 0, in_place: bool = False, into: Named | None = None
     ) -> Named:
         """Gives every member a tensor equal to the source's. See ``Gang.broadcast``."""
         return self._does("broadcast", refs, into, src_rank_in_group=src_rank_in_group, in_place=in_place)
-
-    def scatter(
-        self, refs: Taken, *, src_rank_in_group: int = 0, dim: int = 0, into: Named | None = None
-    ) -> Named:
-        """Gives every member its part of the source's tensor. See ``Gang.scatter``."""
-        return self._does("scatter", refs, into, src_rank_in_group=src_rank_in_group, dim=dim)
-
-    def reduce(
-        self, refs: Taken, *, op: ReduceOp = "sum", dst_rank_in_group: int = 0, into: Named | None = None
-    ) -> Named:
-        """Gives one member the reduction of all members' tensors, the others none. See ``Gang.reduce``."""
-        return self._does("reduce", refs, into, op=op, dst_rank_in_group=dst_rank_in_group)
-
-    def all_reduce(
-        self, refs: Taken, *, op: ReduceOp = "sum", in_place: bool = False, into: Named | None = None
-    ) -> Named:
-        """Gives every member the reduction of all members' tensors. See ``Gang.all_reduce``."""
-        return self._does("all_reduce", refs, into, op=op, in_place=in_place)
-
-    def reduce_scatter(
-        self,
-        refs: Taken,
-        *,
-        op: ReduceOp = "sum",
-        dim: int = -1,
-        sizes: Sequence[int] | None = None,
-        into: Named | None = None,
-    ) -> Named:
-        """Gives every member its part of the reduction of all members' tensors. See ``Gang.reduce_scatter``."""
-        return self._does("reduce_scatter", refs, into, op=op, dim=dim, sizes=sizes)
 
     def gather(
         self,
@@ -95,9 +65,9 @@ class Program(Steps):
         ragged: bool = False,
         into: Named | None = None,
     ) -> Named:
-        """Gives one member all members' tensors, the others none. See ``Gang.gather``.
+        """Gives the destination the members' tensors, put together in group order; the others None.
 
-        What it gives as a list no step takes; it can be kept.
+        See ``Gang.gather``. What it gives as a list no step takes; it can be kept.
         """
         return self._does(
             "gather",
@@ -110,6 +80,12 @@ class Program(Steps):
             ragged=ragged,
         )
 
+    def all_reduce(
+        self, refs: Taken, *, op: ReduceOp = "sum", in_place: bool = False, into: Named | None = None
+    ) -> Named:
+        """Gives every member the element-wise reduction of all members' tensors. See ``Gang.all_reduce``."""
+        return self._does("all_reduce", refs, into, op=op, in_place=in_place)
+
     def all_gather(
         self,
         refs: Taken,
@@ -120,11 +96,49 @@ class Program(Steps):
         ragged: bool = False,
         into: Named | None = None,
     ) -> Named:
-        """Gives every member all members' tensors. See ``Gang.all_gather``.
+        """Gives every member all members' tensors, put together in group order.
 
-        What it gives as a list no step takes; it can be kept.
+        See ``Gang.all_gather``. What it gives as a list no step takes; it can be kept.
         """
         return self._does("all_gather", refs, into, dim=dim, sizes=sizes, layout=layout, ragged=ragged)
+
+    def reduce(
+        self, refs: Taken, *, op: ReduceOp = "sum", dst_rank_in_group: int = 0, into: Named | None = None
+    ) -> Named:
+        """Gives the destination the element-wise reduction of all members' tensors; the others None.
+
+        See ``Gang.reduce``.
+        """
+        return self._does("reduce", refs, into, op=op, dst_rank_in_group=dst_rank_in_group)
+
+    def scatter(
+        self, refs: Taken, *, src_rank_in_group: int = 0, dim: int = 0, into: Named | None = None
+    ) -> Named:
+        """Gives every member its part of the source's tensor, divided equally in group order. See ``Gang.scatter``."""
+        return self._does("scatter", refs, into, src_rank_in_group=src_rank_in_group, dim=dim)
+
+    def reduce_scatter(
+        self,
+        refs: Taken,
+        *,
+        op: ReduceOp = "sum",
+        dim: int = -1,
+        sizes: Sequence[int] | None = None,
+        into: Named | None = None,
+    ) -> Named:
+        """Gives every member its part of the element-wise reduction of all members' tensors, divided in group order.
+
+        See ``Gang.reduce_scatter``.
+        """
+        return self._does("reduce_scatter", refs, into, op=op, dim=dim, sizes=sizes)
+
+    def scan(
+        self, refs: Taken, *, op: ReduceOp = "sum", exclusive: bool = False, into: Named | None = None
+    ) -> Named:
+        """Gives member m the element-wise reduction of the tensors of members 0 to m. See ``Gang.scan``."""
+        return self._does("scan", refs, into, op=op, exclusive=exclusive)
+
+    # --- end of CollectiveService
 
     def all_to_all(
         self,
@@ -155,12 +169,6 @@ class Program(Steps):
             input_sizes=input_sizes,
             output_sizes=output_sizes,
         )
-
-    def scan(
-        self, refs: Taken, *, op: ReduceOp = "sum", exclusive: bool = False, into: Named | None = None
-    ) -> Named:
-        """Gives every member the reduction of the tensors so far. See ``Gang.scan``."""
-        return self._does("scan", refs, into, op=op, exclusive=exclusive)
 
     def _does(self, operation: str, refs: Taken, into: Named | None, **options: Any) -> Named:
         # What is not given is not passed on: of all_to_all a gang and a rank take different sizes.

@@ -12,8 +12,6 @@ from typing import Any, TypeAlias
 from rankbridge._plan.ref import Ref
 from rankbridge.errors import InvalidArgumentError
 
-__all__ = ["RUN_PROGRAM", "Given", "Loop", "Named", "Step", "Steps"]
-
 RUN_PROGRAM = "run_program"
 """Name of the operation that runs a program."""
 

@@ -7,8 +7,6 @@ from typing import Protocol
 
 from rankbridge.v1 import queue_service_pb2
 
-__all__ = ["MadeQueue", "NamedQueue", "QueueCore", "QueueDescription", "queue_from_wire"]
-
 
 class NamedQueue(Protocol):
     """Whatever says which queue of which group is meant: a ``Queue``, an ``AsyncQueue``, a ``QueueDescription``."""

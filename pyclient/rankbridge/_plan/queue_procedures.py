@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
 from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, all_values, new_id
-from rankbridge._plan.groups import Group
+from rankbridge._plan.groups import Group, check_place
 from rankbridge._plan.operations import group_name
 from rankbridge._plan.procedures import Procedure, members_of
 from rankbridge._plan.queue import MadeQueue, QueueDescription
@@ -16,20 +16,11 @@ from rankbridge.errors import (
     InvalidArgumentError,
     Outcome,
     RankBridgeError,
-    RankOutOfRangeError,
     UnknownQueueError,
     gang_error,
 )
 
-__all__ = [
-    "broadcasting",
-    "dequeuing",
-    "finding",
-    "making",
-    "making_for_one_reader",
-    "queue_name",
-    "shutting_down",
-]
+T = TypeVar("T")
 
 
 def queue_name(name: str | None) -> str:
@@ -61,26 +52,33 @@ def making_for_one_reader(
     """Makes a queue from each member to one reader: all of them, or none. By rank in group, none at the reader's."""
     group: str | Group = options.get("group", "world")
     members = yield from members_of(gang, group)
-    if not 0 <= reader < len(members):
-        raise _no_member("reader_rank_in_group", reader, len(members), group)
-    made: list[MadeQueue | None] = []
+    check_place("new_queue", "reader_rank_in_group", reader, len(members), group_name(group))
+
+    def one(place: int) -> Procedure[MadeQueue]:
+        own = {**options, "writer_rank_in_group": place, "reader_ranks_in_group": [reader]}
+        if own.get("operation_id"):
+            # Each queue is an operation of its own.
+            own["operation_id"] = f"{own['operation_id']}/{place}"
+        return making(gang, f"{name}/{place}", own)
+
+    made = yield from all_or_none(gang, [one(place) for place in range(len(members)) if place != reader])
+    return [*made[:reader], None, *made[reader:]]
+
+
+def all_or_none(gang: GangCore[Any], procedures: Iterable[Procedure[T]]) -> Procedure[list[T]]:
+    """Makes one queue after the other, or one list of queues. If one fails, those that were made end again."""
+    made: list[Any] = []
     try:
-        for place in range(len(members)):
-            if place == reader:
-                made.append(None)
-                continue
-            own = {**options, "writer_rank_in_group": place, "reader_ranks_in_group": [reader]}
-            if own.get("operation_id"):
-                # Each queue is an operation of its own.
-                own["operation_id"] = f"{own['operation_id']}/{place}"
-            made.append((yield from making(gang, f"{name}/{place}", own)))
+        for procedure in procedures:
+            made.append((yield from procedure))
     except GeneratorExit:
         raise
     except BaseException:
-        for queue in made:
-            if queue is not None:
-                timeout = min(gang.timeout, CLOSE_TIMEOUT)
-                yield list(_ends(gang, members, queue.told.name, queue.told.group, timeout))
+        timeout = min(gang.timeout, CLOSE_TIMEOUT)
+        for each in made:
+            for queue in each if isinstance(each, list) else [each]:
+                if queue is not None:
+                    yield list(_ends(gang, queue.ranks, queue.told.name, queue.told.group, timeout))
         raise
     return made
 
@@ -160,18 +158,5 @@ def _ends(
 
 
 def _scope_at(gang: GangCore[Any], queue: MadeQueue, place: int, operation: str) -> ops.Scope:
-    if not 0 <= place < len(queue.ranks):
-        raise _no_member("rank_in_group", place, len(queue.ranks), queue.told.group, operation)
+    check_place(operation, "rank_in_group", place, len(queue.ranks), queue.told.group)
     return gang._scope(queue.ranks[place])
-
-
-def _no_member(
-    what: str, place: int, size: int, group: str | Group, operation: str = "new_queue"
-) -> RankOutOfRangeError:
-    return RankOutOfRangeError(
-        f"{what} is not in the group",
-        group=group_name(group),
-        operation=operation,
-        expected=f"0 to {size - 1}",
-        got=str(place),
-    )

@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from rankbridge._plan.dtypes import DTYPES, dtype_from_wire
 from rankbridge.v1 import ref_pb2, tensor_pb2
 
-__all__ = ["Ref", "ref_from_wire", "ref_to_wire", "spec_to_wire"]
-
 
 @dataclass(frozen=True, slots=True)
 class Ref:

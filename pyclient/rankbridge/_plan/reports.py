@@ -7,15 +7,6 @@ from dataclasses import dataclass
 
 from rankbridge.errors import InvalidArgumentError
 
-__all__ = [
-    "ImbalanceReport",
-    "StepImbalance",
-    "StepTime",
-    "TimeReport",
-    "report_load_imbalance",
-    "report_time_info",
-]
-
 Timings = Mapping[str, Sequence[float] | float]
 """Of one rank: for each step the seconds that it took in each iteration, or in the only one."""
 

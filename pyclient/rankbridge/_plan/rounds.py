@@ -15,8 +15,6 @@ from rankbridge.errors import InvalidArgumentError, Outcome, RankBridgeError, ga
 
 RankT = TypeVar("RankT")
 
-__all__ = ["Round", "Turn", "checked_number", "note", "rounds_of", "rounds_on_hosts", "taking_turns", "told"]
-
 
 class Turn(Generic[RankT]):
     """One rank's turn: ``with turn as rank: ...``.
@@ -30,7 +28,7 @@ class Turn(Generic[RankT]):
     """
 
     def __init__(self, rank: RankT, rank_in_group: int) -> None:
-        """Made by ``Gang.do_n_at_a_time``."""
+        """Made by ``do_n_at_a_time``."""
         self.rank = rank
         self.rank_in_group = rank_in_group
         self.error: Exception | None = None
@@ -137,11 +135,11 @@ def taking_turns(
 
 def note(error: BaseException, rounds: Sequence[Round[Any]]) -> None:
     """Tells with an error, which ends the rounds, of the turns that had failed before."""
-    for rank, failure in _failed(rounds):
-        error.add_note(f"In the turn of rank {rank}: {type(failure).__name__}: {failure}")
+    for rank, failed in _failed(rounds):
+        error.add_note(f"In the turn of rank {rank}: {type(failed).__name__}: {failed}")
 
 
-def told(rounds: Sequence[Round[Any]]) -> Exception | None:
+def failure(rounds: Sequence[Round[Any]]) -> Exception | None:
     """Makes the exception that tells what failed in the turns. None: nothing did."""
     failed = _failed(rounds)
     if not failed:

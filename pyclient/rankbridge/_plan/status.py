@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from rankbridge._plan.dtypes import DTYPES
-from rankbridge._plan.failures import error_from_wire
+from rankbridge._plan.failures import error_from_wire, short_name
 from rankbridge._plan.groups import Group
 from rankbridge.errors import RankBridgeError
 from rankbridge.v1 import (
@@ -17,21 +17,6 @@ from rankbridge.v1 import (
     operation_service_pb2,
     rank_service_pb2,
 )
-
-__all__ = [
-    "Abilities",
-    "Formed",
-    "Group",
-    "OperationState",
-    "OperationStatus",
-    "RankStatus",
-    "SessionUsage",
-    "formed_from_wire",
-    "group_from_wire",
-    "operation_state",
-    "status_from_wire",
-]
-
 
 OperationState = Literal["queued", "admission", "data", "done", "unspecified"]
 """How far an operation is on one rank."""
@@ -163,34 +148,28 @@ def group_from_wire(group: group_service_pb2.Group) -> Group:
     )
 
 
+_SAME = (
+    *("rank", "world_size", "local_rank", "pid", "host", "backend", "generation", "pending_operations"),
+    *("version", "device", "fs_local_rank", "local_world_size"),
+)
+"""What a rank's status has as the wire has it."""
+
+
 def status_from_wire(status: rank_service_pb2.DescribeRankResponse) -> RankStatus:
     """Reads a rank's description of itself."""
-    states = rank_service_pb2.GenerationState
+    same: dict[str, Any] = {name: getattr(status, name) for name in _SAME}
     over = error_from_wire(status.generation_error) if status.HasField("generation_error") else None
-    known = status.generation_state in states.values()
-    state = states.Name(status.generation_state) if known else "GENERATION_STATE_UNSPECIFIED"
     return RankStatus(
-        rank=status.rank,
-        world_size=status.world_size,
-        local_rank=status.local_rank,
-        pid=status.pid,
-        host=status.host,
-        backend=status.backend,
-        generation=status.generation,
-        generation_state=state.removeprefix("GENERATION_STATE_").lower(),
+        **same,
+        generation_state=short_name(rank_service_pb2.GenerationState.items(), status.generation_state),
         generation_error=over,
         groups=tuple(group_from_wire(group) for group in status.groups),
         sessions=tuple(
             SessionUsage(session_id=usage.session_id, refs=usage.refs, bytes=usage.bytes)
             for usage in status.sessions
         ),
-        pending_operations=status.pending_operations,
         endpoints=tuple(status.endpoints),
-        version=status.version,
         abilities=abilities_from_wire(status.abilities) if status.HasField("abilities") else None,
-        device=status.device,
-        fs_local_rank=status.fs_local_rank,
-        local_world_size=status.local_world_size,
     )
 
 
@@ -223,6 +202,4 @@ def formed_from_wire(formed: gang_service_pb2.Formed) -> Formed:
 
 def operation_state(number: int) -> OperationState:
     """Names the state of an operation; one of a newer protocol is "unspecified"."""
-    states = operation_service_pb2.OperationState
-    name = states.Name(number) if number in states.values() else "OPERATION_STATE_UNSPECIFIED"  # type: ignore[arg-type]
-    return cast(OperationState, name.removeprefix("OPERATION_STATE_").lower())
+    return cast(OperationState, short_name(operation_service_pb2.OperationState.items(), number))

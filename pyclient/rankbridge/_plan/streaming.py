@@ -30,9 +30,6 @@ class Sent(Protocol):
     def _ended(self) -> Sequence[Outcome[Any] | None]: ...
 
 
-__all__ = ["MOST_UNDER_WAY", "StreamedCore", "Unreported", "streaming"]
-
-
 def streaming(
     gang: GangCore[Any], group: str | Group, operation: str, given: Any, options: dict[str, Any]
 ) -> Procedure[tuple[Joined[Any], Finish]]:

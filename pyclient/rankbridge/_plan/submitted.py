@@ -10,8 +10,6 @@ from rankbridge._plan.calls import MARGIN, Call
 
 T = TypeVar("T")
 
-__all__ = ["SubmittedCore"]
-
 
 class SubmittedCore:
     """One operation, by its id, on every member of its group.

@@ -16,8 +16,6 @@ from rankbridge.errors import InvalidArgumentError, UnsupportedDtypeError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Array", "Buffer", "Tensor", "TensorLike", "as_tensor", "checked_shape"]
-
 Buffer: TypeAlias = "bytes | bytearray | memoryview | npt.NDArray[Any]"
 """Anything contiguous whose bytes can be read in place."""
 

@@ -11,8 +11,6 @@ from rankbridge.errors import Outcome, RankBridgeError, gang_error
 
 T = TypeVar("T")
 
-__all__ = ["at_once", "together"]
-
 
 def at_once(value: T) -> Procedure[T]:
     """Gives a value without a call."""

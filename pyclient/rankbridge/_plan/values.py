@@ -13,8 +13,6 @@ from rankbridge._plan.tensor import Array, Tensor, as_tensor
 from rankbridge.errors import InvalidArgumentError, ProtocolError
 from rankbridge.v1 import tensor_pb2, value_pb2
 
-__all__ = ["MAX_DEPTH", "PyValue", "from_value", "to_value"]
-
 PyValue: TypeAlias = (
     "bool | int | float | str | bytes | list[PyValue] | tuple[PyValue, ...] | dict[PyValue, PyValue]"
     " | npt.NDArray[Any] | np.generic | Tensor | Ref | None"

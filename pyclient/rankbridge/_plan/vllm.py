@@ -6,29 +6,31 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from rankbridge._plan import compositions as compositions
 from rankbridge._plan import group_procedures as group_procedures
 from rankbridge._plan import operations as ops
 from rankbridge._plan import queue_procedures as queue_procedures
-from rankbridge._plan.calls import Call
 from rankbridge._plan.gang_core import GangCore, all_values, new_id, with_id
-from rankbridge._plan.groups import Group, Member, listed
-from rankbridge._plan.procedures import Procedure, calling
+from rankbridge._plan.groups import Group, Member, check_place, listed
+from rankbridge._plan.procedures import Procedure, calling, coalescing
 from rankbridge._plan.queue import MadeQueue
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import RankStatus
 from rankbridge._plan.together import at_once, together
-from rankbridge.errors import InvalidArgumentError, Outcome, RankBridgeError, RankOutOfRangeError
-
-__all__ = ["Caller", "Coordinated", "CoordinatorCore", "check_own", "checked_groups", "forming"]
+from rankbridge.errors import InvalidArgumentError, Outcome, RankBridgeError
 
 ByRank = Sequence[Any]
 """One for each rank of the gang, at its place; None for who is in none of the groups."""
 
-Caller = tuple[int, Group, int]
-"""Who takes part in a send or receive: rank in the gang, its group, rank in the group of the other side."""
+
+class Part(NamedTuple):
+    """One rank's part of sends or receives: its rank in the gang, and what its method takes."""
+
+    rank: int
+    args: tuple[Any, ...]
+    options: dict[str, Any]
 
 
 class Coordinated:
@@ -106,7 +108,7 @@ class Coordinated:
         """Collects the members' tensors at one of each group."""
         for group in self.groups:
             if len(group) > 1:
-                _check_in("gather", "dst", dst, group)
+                check_place("gather", "dst", dst, len(group), group.name)
         return self.collective("gather", input_, options, dst_rank_in_group=dst, dim=dim)
 
     def all_gatherv(
@@ -121,9 +123,7 @@ class Coordinated:
         def procedure(group: Group, lists: list[Any]) -> Procedure[list[Any]]:
             gather = {"dim": dim, **picked(group)}
             inputs = _columns("all_gatherv", group, lists)
-            gathered = yield from compositions.gathering_each(
-                self._gang, inputs, gather, {**options, "group": group}
-            )
+            gathered = yield from self._gathered(inputs, gather, {**options, "group": group})
             return [list(each) for each in zip(*gathered, strict=True)]
 
         return self._unless_alone("all_gatherv", input_, procedure)
@@ -149,12 +149,9 @@ class Coordinated:
 
         def procedure(group: Group, tuples: list[Any]) -> Procedure[list[Any]]:
             lists = [[hidden, logits, *(extra[0] if extra else ())] for hidden, logits, *extra in tuples]
-            gathered = yield from compositions.gathering_each(
-                self._gang,
-                _columns("dispatch", group, lists),
-                {"dim": 0, **picked(group)},
-                {**options, "group": group},
-            )
+            gather = {"dim": 0, **picked(group)}
+            inputs = _columns("dispatch", group, lists)
+            gathered = yield from self._gathered(inputs, gather, {**options, "group": group})
             return [
                 (hidden, logits, *([extra] if extra else []))
                 for hidden, logits, *extra in zip(*gathered, strict=True)
@@ -213,7 +210,7 @@ class Coordinated:
 
         def procedure(group: Group, maps: list[Any]) -> Procedure[list[Any]]:
             in_group = {**options, "src_rank_in_group": src, "group": group}
-            _check_in("broadcast_tensor_dict", "src", src, group)
+            check_place("broadcast_tensor_dict", "src", src, len(group), group.name)
             return calling(self._gang, "broadcast_tensor_dict", maps[src], in_group)
 
         given = [None] * len(self._gang) if tensor_dict is None else tensor_dict
@@ -222,21 +219,27 @@ class Coordinated:
     # --- point to point ------------------------------------------------------------------------------------
 
     def senders(
-        self, operation: str, given: ByRank, dst: int | None, ranks: Iterable[int] | None
-    ) -> list[Caller]:
-        """Tells who sends, and to whom.
+        self,
+        operation: str,
+        given: ByRank,
+        dst: int | None,
+        ranks: Iterable[int] | None,
+        options: Mapping[str, Any],
+    ) -> list[Part]:
+        """Gives the parts of who sends.
 
         Args:
             operation: Which: "send".
             given: What each sends.
             dst: Rank in the group of the receiver. None: of each the next.
             ranks: Who sends. None: who gives something; of objects, all but the receiver.
+            options: ``MemberOptions``.
         """
         self._check_list(operation, given)
         if ranks is None and operation != "send_object":
             ranks = [rank for rank, it in enumerate(given) if it is not None]
-        callers = self._callers(operation, "dst", dst, 1, ranks)
-        for rank, group, _ in callers:
+        parts = []
+        for rank, group, place in self._pairs(operation, "dst", dst, 1, ranks):
             if operation == "send" and not (isinstance(given[rank], Ref) and given[rank].rank == rank):
                 raise InvalidArgumentError(
                     "who sends gives a ref of its own",
@@ -246,42 +249,41 @@ class Coordinated:
                     expected=f"a ref of rank {rank}",
                     got=repr(given[rank]),
                 )
-        return callers
+            parts.append(Part(rank, (given[rank],), {**options, "dst_rank_in_group": place, "group": group}))
+        return parts
 
-    def receivers(self, operation: str, src: int | None, ranks: Iterable[int] | None) -> list[Caller]:
-        """Tells who receives, and from whom.
+    def receivers(
+        self,
+        operation: str,
+        src: int | None,
+        ranks: Iterable[int] | None,
+        options: Mapping[str, Any],
+        **own: Any,
+    ) -> list[Part]:
+        """Gives the parts of who receives.
 
         Args:
             operation: Which: "recv".
             src: Rank in the group of the sender. None: of each the one before it.
             ranks: Who receives. None: all members but the sender.
+            options: ``MemberOptions``.
+            **own: What else the operation takes.
         """
-        return self._callers(operation, "src", src, -1, ranks)
-
-    def sending(
-        self, operation: str, given: ByRank, callers: Sequence[Caller], options: dict[str, Any]
-    ) -> Procedure[list[Any]]:
-        """Sends from several ranks at once, and waits for all."""
-        build = ops.find_operation(operation)
-        scope = self._gang._scope
-        calls = [
-            build(scope(rank), given[rank], dst_rank_in_group=dst, group=group, **options)
-            for rank, group, dst in callers
+        return [
+            Part(rank, (), {**options, **own, "src_rank_in_group": place, "group": group})
+            for rank, group, place in self._pairs(operation, "src", src, -1, ranks)
         ]
-        return self._exchanged(callers, calls)
 
-    def receiving(
-        self, operation: str, callers: Sequence[Caller], options: dict[str, Any], **own: Any
-    ) -> Procedure[list[Any]]:
-        """Receives on several ranks at once, and waits for all."""
-        build = ops.find_operation(operation)
-        scope = self._gang._scope
-        calls = [
-            build(scope(rank), src_rank_in_group=src, group=group, **own, **options)
-            for rank, group, src in callers
+    def exchanging(self, operation: str, parts: Sequence[Part]) -> Procedure[list[Any]]:
+        """Sends from several ranks at once, or receives on them, and waits for all."""
+        build, scope = ops.find_operation(operation), self._gang._scope
+        outcomes: list[Outcome[Any]] = yield [
+            build(scope(rank), *args, **options) for rank, args, options in parts
         ]
-        received = yield from self._exchanged(callers, calls)
-        return [None if pair is None else pair[0] for pair in received]
+        result: list[Any] = [None] * len(self._gang)
+        for part, value in zip(parts, all_values(outcomes), strict=True):
+            result[part.rank] = value
+        return result
 
     def alone_with(self, given: ByRank, result: list[Any]) -> list[Any]:
         """Gives who is alone in its group what it has given."""
@@ -298,45 +300,34 @@ class Coordinated:
         """Makes a queue in every group: all of them, or none."""
         self._check_place("create_mq_broadcaster", "writer_rank", writer)
         sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
+        own = {**options, **sizes, "writer_rank_in_group": writer}
         name = queue_procedures.queue_name(None)
-        return (
-            yield from _all_or_none(
-                self._gang,
-                [
-                    queue_procedures.making(
-                        self._gang, name, {**options, **sizes, "writer_rank_in_group": writer, "group": group}
-                    )
-                    for group in self.groups
-                ],
-                lambda queue: [queue],
-            )
-        )
+        making = [queue_procedures.making(self._gang, name, {**own, "group": group}) for group in self.groups]
+        return (yield from queue_procedures.all_or_none(self._gang, making))
 
     def queues_to_one_reader(
         self, reader: int, max_chunk_bytes: int, max_chunks: int, options: dict[str, Any]
     ) -> Procedure[list[list[MadeQueue | None]]]:
         """Makes in every group a queue from each member to one reader: all of them, or none."""
         self._check_place("create_single_reader_mq_broadcasters", "reader_rank_in_group", reader)
-        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
+        own = {**options, "max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
         name = queue_procedures.queue_name(None)
-        return (
-            yield from _all_or_none(
-                self._gang,
-                [
-                    queue_procedures.making_for_one_reader(
-                        self._gang, reader, name, {**options, **sizes, "group": group}
-                    )
-                    for group in self.groups
-                ],
-                lambda queues: [queue for queue in queues if queue is not None],
-            )
-        )
+        making = [
+            queue_procedures.making_for_one_reader(self._gang, reader, name, {**own, "group": group})
+            for group in self.groups
+        ]
+        return (yield from queue_procedures.all_or_none(self._gang, making))
 
     def destroy(self, timeout: float | None) -> Procedure[None]:
         """Ends the groups, and with them their queues."""
         yield from group_procedures.ending(self._gang, self.groups, timeout=timeout)
 
     # --- inside --------------------------------------------------------------------------------------------
+
+    def _gathered(
+        self, inputs: Sequence[Sequence[Ref]], gather: dict[str, Any], options: dict[str, Any]
+    ) -> Procedure[list[Any]]:
+        return coalescing(self._gang, [("all_gather", refs, gather) for refs in inputs], options)
 
     def _unless_alone(
         self,
@@ -362,17 +353,18 @@ class Coordinated:
         )
         return self.by_rank(results)
 
-    def _callers(
+    def _pairs(
         self, operation: str, side: str, peer: int | None, step: int, ranks: Iterable[int] | None
-    ) -> list[Caller]:
+    ) -> list[tuple[int, Group, int]]:
+        """Gives who takes part: rank in the gang, its group, rank in the group of the other side."""
         named = ranks is not None
         members = [it for group in self.groups for it in group.members]
-        callers: list[Caller] = []
+        pairs: list[tuple[int, Group, int]] = []
         for it in members if ranks is None else [self.member(rank) for rank in ranks]:
             if len(it.group) == 1 and not operation.endswith("object"):
                 continue
             if peer is not None:
-                _check_in(operation, side, peer, it.group)
+                check_place(operation, side, peer, len(it.group), it.group.name)
             if peer == it.rank_in_group:
                 if not named and len(it.group) > 1:
                     continue
@@ -385,15 +377,8 @@ class Coordinated:
                     got=str(peer),
                 )
             other = (it.rank_in_group + step) % len(it.group) if peer is None else peer
-            callers.append((it.rank, it.group, other))
-        return callers
-
-    def _exchanged(self, callers: Sequence[Caller], calls: list[Call[Any]]) -> Procedure[list[Any]]:
-        outcomes: list[Outcome[Any]] = yield calls
-        result: list[Any] = [None] * len(self._gang)
-        for (rank, _, _), value in zip(callers, all_values(outcomes), strict=True):
-            result[rank] = value
-        return result
+            pairs.append((it.rank, it.group, other))
+        return pairs
 
     def _check_list(self, operation: str, given: object, name: str = "") -> None:
         if isinstance(given, Ref | Mapping | str | bytes) or not isinstance(given, Sequence):
@@ -429,7 +414,7 @@ class Coordinated:
 
     def _check_place(self, operation: str, name: str, place: int) -> None:
         for group in self.groups:
-            _check_in(operation, name, place, group)
+            check_place(operation, name, place, len(group), group.name)
 
 
 class CoordinatorCore:
@@ -521,14 +506,7 @@ def checked_groups(gang: GangCore[Any], groups: Sequence[Sequence[int]]) -> None
         InvalidArgumentError: One is in two groups, or twice in one.
     """
     ranks = [rank for group in groups for rank in group]
-    outside = [rank for rank in ranks if not 0 <= rank < len(gang)]
-    if outside:
-        raise RankOutOfRangeError(
-            "groups name ranks outside the gang",
-            operation="group_coordinator",
-            expected=f"0 to {len(gang) - 1}",
-            got=listed(outside),
-        )
+    group_procedures.check_ranks(gang, "group coordinator", ranks)
     twice = sorted({rank for rank in ranks if ranks.count(rank) > 1})
     if twice:
         raise InvalidArgumentError(
@@ -537,25 +515,6 @@ def checked_groups(gang: GangCore[Any], groups: Sequence[Sequence[int]]) -> None
             expected="each rank in one group at most, once",
             got=listed(twice),
         )
-
-
-def _all_or_none(
-    gang: GangCore[Any],
-    procedures: Sequence[Procedure[Any]],
-    queues_of: Callable[[Any], Sequence[MadeQueue]],
-) -> Procedure[list[Any]]:
-    made: list[Any] = []
-    try:
-        for procedure in procedures:
-            made.append((yield from procedure))
-    except GeneratorExit:
-        raise
-    except BaseException:
-        for queue in [queue for each in made for queue in queues_of(each)]:
-            with contextlib.suppress(RankBridgeError):
-                yield from queue_procedures.shutting_down(gang, queue, None, None)
-        raise
-    return made
 
 
 def _through(
@@ -594,14 +553,3 @@ def _columns(operation: str, group: Group, lists: Sequence[Any]) -> list[list[An
             got=str(lengths),
         )
     return [list(column) for column in zip(*lists, strict=True)]
-
-
-def _check_in(operation: str, name: str, place: int, group: Group) -> None:
-    if not 0 <= place < len(group):
-        raise RankOutOfRangeError(
-            f"{name} is not in the group",
-            group=group.name,
-            operation=operation,
-            expected=f"0 to {len(group) - 1}",
-            got=str(place),
-        )

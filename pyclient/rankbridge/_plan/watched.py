@@ -10,8 +10,6 @@ from rankbridge._plan.calls import Call
 from rankbridge._plan.events import Event, Position, WatchEnded, Watching
 from rankbridge.errors import DeadlineExceededError, Outcome, RankBridgeError, gang_error
 
-__all__ = ["AHEAD", "Said", "Watched", "starts_at"]
-
 AHEAD = 64
 """How many responses are read before they are asked for."""
 

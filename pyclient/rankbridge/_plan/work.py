@@ -19,8 +19,6 @@ from rankbridge.errors import (
 
 T = TypeVar("T")
 
-__all__ = ["WorkCore"]
-
 
 class WorkCore(SubmittedCore, Generic[T]):
     """One rank's part of an operation, and its outcome once that is known here.

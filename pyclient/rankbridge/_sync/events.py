@@ -14,8 +14,6 @@ from rankbridge._plan.watched import Watched
 from rankbridge._transport.threads.channels import Channels
 from rankbridge._transport.threads.readings import Readings
 
-__all__ = ["Events"]
-
 
 class Events(Watched):
     """What happens on one rank, or on all: an iterator that waits for the next event.

@@ -23,8 +23,6 @@ else:
 
 T = TypeVar("T")
 
-__all__ = ["GangFront", "RankFront"]
-
 
 class GangFront(Core):
     """A gang whose calls block."""

@@ -17,11 +17,9 @@ from rankbridge._plan import (
     group_procedures,
     procedures,
     queue_procedures,
-    rounds,
 )
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
-from rankbridge._plan.compositions import checked_flag
 from rankbridge._plan.events import EventKind, Position, watch
 from rankbridge._plan.gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
 from rankbridge._plan.graph import Graph
@@ -43,7 +41,6 @@ from rankbridge._plan.procedures import anything, finishing, member_calls, membe
 from rankbridge._plan.program import Program
 from rankbridge._plan.program_steps import Named
 from rankbridge._plan.ref import Ref
-from rankbridge._plan.rounds import Round
 from rankbridge._plan.status import Formed, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
 from rankbridge._plan.watched import starts_at
@@ -58,14 +55,12 @@ from rankbridge._transport.targets import Target, resolve
 from rankbridge._transport.threads.channels import Channels
 from rankbridge._transport.threads.renewing import Renewing
 from rankbridge._transport.tokens import find_token
-from rankbridge.errors import GangError, RankBridgeError, UnavailableError
+from rankbridge.errors import RankBridgeError, UnavailableError
 
 if TYPE_CHECKING:
     import torch
 
 T = TypeVar("T")
-
-__all__ = ["Gang", "connect"]
 
 
 def connect(
@@ -76,7 +71,7 @@ def connect(
     session: bool = True,
     lease: float | None = LEASE,
     timeout: float = 30.0,
-    calls: Calls = "ranks",
+    calls: Calls = "gang",
     shared_memory: bool = True,
 ) -> Gang:
     """Connects to every rank of a gang.
@@ -93,8 +88,8 @@ def connect(
             are renewed in the background, three times in that time, as long as the gang is open. None or 0: until
             they are closed, however long that takes.
         timeout: Default longest time of a call, in seconds.
-        calls: How collectives are called: "ranks", each rank at once; or "gang", as one call to one rank, which passes
-            it on. `calls` of a single call tells otherwise.
+        calls: How collectives are called: "gang", as one call to one rank, which passes it on; or "ranks", each rank
+            at once. `calls` of a single call tells otherwise.
         shared_memory: True: large tensors come from ranks at unix sockets, and go to them, by memory that both share,
             where that is possible; ``Rank.transfers`` counts them. An array that was fetched so lies in that
             memory, and is the caller's own. False, and without a session: always over gRPC.
@@ -139,8 +134,7 @@ class Gang(GangFront):
 
     Gathers have one of these layouts, here for n members with tensors [a, b]:
 
-    - "concatenated": one tensor, side by side along `dim`, the last if not given: [a, n b]. As vLLM's ``gather`` and
-      ``all_gather``, and with `sizes` its ``all_gatherv``, but along every dimension: vLLM knows the first alone.
+    - "concatenated": one tensor, side by side along `dim`, the last if not given: [a, n b].
     - "stacked": one tensor with a dimension more, at place `dim`, the first if not given: [n, a, b]; ``torch.stack``.
     - "list": a tensor for each member. As ``torch.distributed.all_gather``.
 
@@ -162,7 +156,7 @@ class Gang(GangFront):
         session_id: str,
         lease: float | None,
         timeout: float,
-        calls: Calls = "ranks",
+        calls: Calls = "gang",
     ) -> None:
         """Made by ``connect``."""
         super().__init__(targets, session_id=session_id, lease=lease, timeout=timeout, calls=calls)
@@ -207,12 +201,490 @@ class Gang(GangFront):
         finally:
             self._close_session(session_id)
 
-    # --- collectives ---------------------------------------------------------------------------------------
+    # --- of CollectiveService: written by scripts/methods.py from the proto, but for what is elsewhere by hand
 
     def barrier(self, **options: Unpack[CallOptions]) -> None:
-        """Returns when every member has been reached."""
+        """Returns when every member has called."""
         members = self._members(options.get("group", "world"))
-        self._channels.run_all(self._on_members(members, ops.barrier, **options))
+        self._channels.run_all(self._on_members(members, ops.OPERATIONS["barrier"], **options))
+
+    def broadcast(
+        self,
+        refs: Sequence[Ref],
+        *,
+        src_rank_in_group: int = 0,
+        in_place: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member a tensor equal to the source's.
+
+        Args:
+            refs: One ref of each member, in group order. At the source: what is sent. Elsewhere: a tensor of equal
+                dtype and shape, which says what is expected.
+            src_rank_in_group: Rank in the group whose tensor is sent, 0 to the group's size - 1.
+            in_place: True: the result takes the place of the input, under the same ref. False: it gets a new ref.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a ref on the result.
+
+        Raises:
+            GangError: ``RankOutOfRangeError``: there is no such source; ``MismatchError``: the members' dtypes,
+                shapes or sources differ.
+        """
+        return self._channels.run_all(
+            self._on_refs(
+                refs,
+                ops.OPERATIONS["broadcast"],
+                src_rank_in_group=src_rank_in_group,
+                in_place=in_place,
+                **options,
+            )
+        )
+
+    @overload
+    def gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["concatenated", "stacked"] = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref | None]: ...
+    @overload
+    def gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["list"],
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[list[Ref] | None]: ...
+    def gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: GatherLayout = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Any]:
+        """Gives the destination the members' tensors, put together in group order; the others None.
+
+        With `ragged` and `dim` 0 this is torchgfn's ``gather_distributed_data``.
+
+        Args:
+            refs: One ref of each member, in group order; equal dtype and shape on all members but for `sizes`, one
+                dimension or more.
+            dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1.
+            dim: Dimension along which to concatenate; negative counts from the last. None: -1, the last. Of a
+                stack: the place of the new dimension, 0 if absent. Of a list, nothing is laid out along it.
+            sizes: Size of every member's tensor along `dim`, by rank in group, each 0 or more; this rank's own is
+                its tensor's. The same on all members. None: all tensors are alike.
+            layout: How the tensors are put together: "concatenated" (one tensor, the members' side by side along
+                `dim`), "stacked" (one with one dimension more, at place `dim`, along which they follow one another)
+                or "list" (one for each member).
+            ragged: True: shapes may differ, as far as the layout allows, and the members tell each other theirs;
+                `sizes` must be empty.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: at the destination a ref on the result, or of a list a list of refs by
+            rank in group; elsewhere None.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: the tensors have no such dimension, or a member's is not of its
+                size; ``RankOutOfRangeError``: there is no such destination; ``MismatchError``: the members' dtypes,
+                shapes, dims, sizes, layouts or destinations differ.
+        """
+        return self._channels.run_all(
+            self._on_refs(
+                refs,
+                ops.OPERATIONS["gather"],
+                dst_rank_in_group=dst_rank_in_group,
+                dim=dim,
+                sizes=sizes,
+                layout=layout,
+                ragged=ragged,
+                **options,
+            )
+        )
+
+    def all_reduce(
+        self,
+        refs: Sequence[Ref],
+        *,
+        op: ReduceOp = "sum",
+        in_place: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member the element-wise reduction of all members' tensors.
+
+        Args:
+            refs: One ref of each member, in group order; equal dtype and shape on all members.
+            op: How elements are combined: "sum" (of bool: or), "product" (of bool: and), "min", "max", "avg" (no
+                integers), or of the bits of integers and bools "band", "bor", "bxor".
+            in_place: True: the result takes the place of the input, under the same ref. False: it gets a new ref.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a ref on the result.
+
+        Raises:
+            GangError: ``UnsupportedDtypeError``: the backend has no such reduction; ``MismatchError``: the members'
+                dtypes, shapes or ops differ.
+        """
+        return self._channels.run_all(
+            self._on_refs(refs, ops.OPERATIONS["all_reduce"], op=op, in_place=in_place, **options)
+        )
+
+    @overload
+    def all_gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["concatenated", "stacked"] = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]: ...
+    @overload
+    def all_gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["list"],
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[list[Ref]]: ...
+    def all_gather(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: GatherLayout = "concatenated",
+        ragged: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Any]:
+        """Gives every member all members' tensors, put together in group order.
+
+        As vLLM's ``all_gather``, and with `sizes` its ``all_gatherv``, but along every dimension: vLLM knows the
+        first alone. As a list and `ragged` this is OLMo-core's ``all_gather`` of tensors of unequal shapes.
+
+        Args:
+            refs: One ref of each member, in group order; equal dtype and shape on all members but for `sizes`, one
+                dimension or more.
+            dim: Dimension along which to concatenate; negative counts from the last. None: -1, the last. Of a
+                stack: the place of the new dimension, 0 if absent. Of a list, nothing is laid out along it.
+            sizes: Size of every member's tensor along `dim`, by rank in group, each 0 or more; this rank's own is
+                its tensor's. The same on all members. None: all tensors are alike.
+            layout: How the tensors are put together: "concatenated" (one tensor, the members' side by side along
+                `dim`), "stacked" (one with one dimension more, at place `dim`, along which they follow one another)
+                or "list" (one for each member).
+            ragged: True: shapes may differ, as far as the layout allows, and the members tell each other theirs;
+                `sizes` must be empty.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a ref on the result, or of a list a list of refs by rank in group.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: the tensors have no such dimension, or a member's is not of its
+                size; ``MismatchError``: the members' dtypes, shapes, dims, sizes or layouts differ.
+        """
+        return self._channels.run_all(
+            self._on_refs(
+                refs,
+                ops.OPERATIONS["all_gather"],
+                dim=dim,
+                sizes=sizes,
+                layout=layout,
+                ragged=ragged,
+                **options,
+            )
+        )
+
+    def reduce(
+        self,
+        refs: Sequence[Ref],
+        *,
+        op: ReduceOp = "sum",
+        dst_rank_in_group: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref | None]:
+        """Gives the destination the element-wise reduction of all members' tensors; the others None.
+
+        As ``torch.distributed.reduce``, but no input changes.
+
+        Args:
+            refs: One ref of each member, in group order; equal dtype and shape on all members.
+            op: How elements are combined: "sum" (of bool: or), "product" (of bool: and), "min", "max", "avg" (no
+                integers), or of the bits of integers and bools "band", "bor", "bxor".
+            dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: at the destination a ref on the result, elsewhere None.
+
+        Raises:
+            GangError: ``UnsupportedDtypeError``: the backend has no such reduction; ``RankOutOfRangeError``: there
+                is no such destination; ``MismatchError``: the members' dtypes, shapes, ops or destinations differ.
+        """
+        return self._channels.run_all(
+            self._on_refs(
+                refs, ops.OPERATIONS["reduce"], op=op, dst_rank_in_group=dst_rank_in_group, **options
+            )
+        )
+
+    def scatter(
+        self, refs: Sequence[Ref], *, src_rank_in_group: int = 0, dim: int = 0, **options: Unpack[CallOptions]
+    ) -> list[Ref]:
+        """Gives every member its part of the source's tensor, divided equally in group order.
+
+        The parts are those of ``torch.chunk``, as ``torch.distributed.scatter`` gives them: of [8, 3] and four
+        members, [2, 3] along dimension 0.
+
+        Args:
+            refs: One ref of each member, in group order. At the source: the whole, whose size along `dim` is a
+                multiple of the group's size. Elsewhere: a tensor of the part's dtype and shape, which says what is
+                expected. They stay as they are.
+            src_rank_in_group: Rank in the group whose tensor is divided, 0 to the group's size - 1.
+            dim: Dimension along which to divide; negative counts from the last. 0: the first.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a ref on the member's part.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: the source's tensor cannot be divided equally along `dim`;
+                ``RankOutOfRangeError``: there is no such source; ``MismatchError``: a member expects a part of
+                another dtype or shape, or the dims or sources differ.
+        """
+        return self._channels.run_all(
+            self._on_refs(
+                refs, ops.OPERATIONS["scatter"], src_rank_in_group=src_rank_in_group, dim=dim, **options
+            )
+        )
+
+    def reduce_scatter(
+        self,
+        refs: Sequence[Ref],
+        *,
+        op: ReduceOp = "sum",
+        dim: int = -1,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member its part of the element-wise reduction of all members' tensors, divided in group order.
+
+        As vLLM's ``reduce_scatter``, and with `sizes` its ``reduce_scatterv``: of [4, 8] on each of four members,
+        [4, 2] along the last dimension. From the third dimension on vLLM divides in the wrong order; this does not.
+
+        Args:
+            refs: One ref of each member, in group order; equal dtype and shape on all members, one dimension or
+                more.
+            op: How elements are combined: "sum" (of bool: or), "product" (of bool: and), "min", "max", "avg" (no
+                integers), or of the bits of integers and bools "band", "bor", "bxor".
+            dim: Dimension along which to divide; negative counts from the last.
+            sizes: Size of every member's part along `dim`, by rank in group, each 0 or more; their sum is the
+                tensor's size along `dim`. The same on all members. None: equal parts.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a ref on the member's part.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: the tensors cannot be divided equally along `dim`, or not into
+                `sizes`; ``UnsupportedDtypeError``: the backend has no such reduction; ``MismatchError``: the
+                members' dtypes, shapes, ops, dims or sizes differ.
+        """
+        return self._channels.run_all(
+            self._on_refs(refs, ops.OPERATIONS["reduce_scatter"], op=op, dim=dim, sizes=sizes, **options)
+        )
+
+    def all_to_all(
+        self,
+        refs: Sequence[Ref],
+        *,
+        dim: int = 0,
+        sizes: Sequence[Sequence[int]] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives every member its parts of all members' tensors, concatenated in group order.
+
+        As ``torch.distributed.all_to_all_single``, but along any dimension: what each member gets is what it is
+        sent first by the first member, then by the second, and so on.
+
+        Args:
+            refs: One ref of each member, in group order, one dimension or more; equal dtype on all members, and
+                equal shape but for the sizes.
+            dim: Dimension along which to divide and to concatenate; negative counts from the last. 0: the first.
+            sizes: A row for each member, in group order: size along `dim` of what the member sends to each member,
+                by rank in group, each 0 or more; they add up to the tensor's. None: equal parts, of tensors that
+                are all alike.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a ref on what the member got.
+
+        Raises:
+            GangError: ``InvalidArgumentError``: a member's tensor cannot be divided so; ``MismatchError``: the
+                members' dtypes, shapes or dims differ, or one expects another size than the other sends: every
+                member gets both sides, and nothing has moved.
+            InvalidArgumentError: `sizes` are not a row for each member. No rank was asked.
+        """
+        return self._channels.run_all(
+            self._on_refs(refs, ops.OPERATIONS["all_to_all"], dim=dim, sizes=sizes, **options)
+        )
+
+    def scan(
+        self,
+        refs: Sequence[Ref],
+        *,
+        op: ReduceOp = "sum",
+        exclusive: bool = False,
+        **options: Unpack[CallOptions],
+    ) -> list[Ref]:
+        """Gives member m the element-wise reduction of the tensors of members 0 to m.
+
+        As MPI's ``Scan``, and exclusive its ``Exscan``. Not every backend has it.
+
+        Args:
+            refs: One ref of each member, in group order; equal dtype and shape on all members.
+            op: How elements are combined: all but "avg" of those that AllReduce has.
+            exclusive: True: of members 0 to m - 1, for member 0 zeros; of sums only. False: of members 0 to m.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a ref on the result.
+
+        Raises:
+            GangError: ``UnsupportedOperationError``: the backend has no scan; ``UnsupportedDtypeError``: it has no
+                such scan; ``InvalidArgumentError``: an average, or an exclusive scan of anything but sums;
+                ``MismatchError``: the members' dtypes, shapes or ops differ.
+        """
+        return self._channels.run_all(
+            self._on_refs(refs, ops.OPERATIONS["scan"], op=op, exclusive=exclusive, **options)
+        )
+
+    # --- end of CollectiveService
+
+    # --- of ObjectService: written by scripts/methods.py from the proto, but for what is elsewhere by hand
+
+    def broadcast_object(
+        self, value: object, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> list[Any]:
+        """Gives every member the source's value.
+
+        As vLLM's ``broadcast_object``.
+
+        Args:
+            value: What is sent. Whatever ``to_value`` takes.
+            src_rank_in_group: Rank in the group whose value is sent, 0 to the group's size - 1.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: the source's value; at the source, what it gave.
+
+        Raises:
+            RankOutOfRangeError: There is no such source. No rank was asked.
+        """
+        return self._called("broadcast_object", value, src_rank_in_group=src_rank_in_group, **options)
+
+    def scatter_object(
+        self, values: Sequence[object], *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> list[Any]:
+        """Gives every member its own of the source's values.
+
+        As ``torch.distributed.scatter_object_list``.
+
+        Args:
+            values: A list of one value for each member, in group order.
+            src_rank_in_group: Rank in the group whose values are sent, 0 to the group's size - 1.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: the member's value.
+
+        Raises:
+            InvalidArgumentError: It is no list of one for each member. No rank was asked.
+            RankOutOfRangeError: There is no such source. No rank was asked.
+        """
+        return self._called("scatter_object", values, src_rank_in_group=src_rank_in_group, **options)
+
+    def gather_object(
+        self, values: Sequence[object], *, dst_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> list[list[Any] | None]:
+        """Gives the destination a list of all members' values, in group order; the others None.
+
+        As ``torch.distributed.gather_object``.
+
+        Args:
+            values: One value of each member, in group order. Whatever ``to_value`` takes.
+            dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: at the destination a list of all values by rank in group, elsewhere
+            None.
+        """
+        return self._called("gather_object", values, dst_rank_in_group=dst_rank_in_group, **options)
+
+    def all_gather_object(self, values: Sequence[object], **options: Unpack[CallOptions]) -> list[list[Any]]:
+        """Gives every member a list of all members' values, in group order.
+
+        As ``torch.distributed.all_gather_object``.
+
+        Args:
+            values: One value of each member, in group order. Whatever ``to_value`` takes.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a list of all values by rank in group.
+        """
+        return self._called("all_gather_object", values, **options)
+
+    def all_reduce_value(
+        self, values: Sequence[float], *, op: ReduceOp = "sum", **options: Unpack[CallOptions]
+    ) -> list[Any]:
+        """Gives every member the reduction of all members' numbers.
+
+        As OLMo-core's ``all_reduce_value``, but nothing goes through float32: ints are added exactly and stay ints,
+        floats stay float64.
+
+        Args:
+            values: One number of each member, in group order: a bool, an int of at most 65,536 bits or a float; the
+                same kind on all members.
+            op: How they are combined, as AllReduce does. Bools have no "avg", floats no bitwise op; the average of
+                ints is a float.
+            **options: See the class.
+
+        Returns:
+            For each member, in group order: a number of the same kind, but of ints' avg, a float: of floats
+            computed in float64, of ints exactly.
+
+        Raises:
+            GangError: ``UnsupportedDtypeError``: numbers of this kind have no such op; ``MismatchError``: they are
+                not of one kind, or the ops differ.
+            InvalidArgumentError: Something is no number. No rank was asked.
+        """
+        return self._called("all_reduce_value", values, op=op, **options)
+
+    # --- end of ObjectService
+
+    # --- collectives by hand ----------------------------------------------------------------------------------
 
     def ping(self, **options: Unpack[CallOptions]) -> None:
         """Returns when every member has said that it is there, in the order of the group's other operations.
@@ -441,336 +913,11 @@ class Gang(GangFront):
         """
         return sum(self._channels.run_all(self._releases(refs)))
 
-    # --- collectives on tensors --------------------------------------------------------------------------
-
-    def broadcast(
-        self,
-        refs: Sequence[Ref],
-        *,
-        src_rank_in_group: int = 0,
-        in_place: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member a tensor equal to the source's.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype and shape.
-            src_rank_in_group: Whose tensor is sent.
-            in_place: True: the result takes the input's place under the same ref. False: it gets a new ref.
-            **options: See the class.
-        """
-        calls = self._on_refs(
-            refs, ops.broadcast, src_rank_in_group=src_rank_in_group, in_place=in_place, **options
-        )
-        return self._channels.run_all(calls)
-
-    def scatter(
-        self,
-        refs: Sequence[Ref],
-        *,
-        src_rank_in_group: int = 0,
-        dim: int = 0,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member its part of the source's tensor, divided equally in group order.
-
-        The parts are those of ``torch.chunk``, as ``torch.distributed.scatter`` gives them: of [8, 3] and four
-        members, [2, 3] along dimension 0.
-
-        Args:
-            refs: One of each member, in group order: the source's is the whole, the others' are of the part's dtype
-                and shape, and say what is expected. They stay as they are.
-            src_rank_in_group: Whose tensor is divided.
-            dim: Dimension along which to divide; negative counts from the last.
-            **options: See the class.
-
-        Raises:
-            GangError: ``InvalidArgumentError``: the source's tensor cannot be divided equally along `dim`;
-                ``RankOutOfRangeError``; ``MismatchError``: a member expects a part of another dtype or shape, or the
-                dims or sources differ.
-        """
-        calls = self._on_refs(refs, ops.scatter, src_rank_in_group=src_rank_in_group, dim=dim, **options)
-        return self._channels.run_all(calls)
-
-    def reduce(
-        self,
-        refs: Sequence[Ref],
-        *,
-        op: ReduceOp = "sum",
-        dst_rank_in_group: int = 0,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref | None]:
-        """Gives one member the element-wise reduction of all members' tensors, as ``torch.distributed.reduce``.
-
-        Unlike there, no input changes.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype and shape.
-            op: As of `all_reduce`.
-            dst_rank_in_group: Who gets the result.
-            **options: See the class.
-
-        Returns:
-            A ref at the destination's place, None at all others.
-
-        Raises:
-            GangError: ``UnsupportedDtypeError``: the backend has no such reduction; ``RankOutOfRangeError``;
-                ``MismatchError``: the members' dtypes, shapes, ops or destinations differ.
-        """
-        calls = self._on_refs(refs, ops.reduce, op=op, dst_rank_in_group=dst_rank_in_group, **options)
-        return self._channels.run_all(calls)
-
-    def all_reduce(
-        self,
-        refs: Sequence[Ref],
-        *,
-        op: ReduceOp = "sum",
-        in_place: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member the element-wise reduction of all members' tensors.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype and shape.
-            op: "sum" (of bool: or), "product" (of bool: and), "min", "max", "avg" (no integers), or of the bits of
-                integers and bools "band", "bor", "bxor".
-            in_place: True: the result takes the input's place under the same ref. False: it gets a new ref.
-            **options: See the class.
-        """
-        return self._channels.run_all(
-            self._on_refs(refs, ops.all_reduce, op=op, in_place=in_place, **options)
-        )
-
-    def reduce_scatter(
-        self,
-        refs: Sequence[Ref],
-        *,
-        op: ReduceOp = "sum",
-        dim: int = -1,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member its part of the element-wise reduction of all members' tensors, divided in group order.
-
-        As vLLM's ``reduce_scatter``, and with `sizes` its ``reduce_scatterv``: of [4, 8] on each of four members,
-        [4, 2] along the last dimension. From the third dimension on vLLM divides in the wrong order; this does not.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype and shape, one dimension or more.
-            op: As of `all_reduce`.
-            dim: Dimension along which to divide; negative counts from the last.
-            sizes: Size of each member's part along `dim`, in group order, 0 or more; they add up to the tensors'. None:
-                equal parts.
-            **options: See the class.
-
-        Raises:
-            GangError: ``InvalidArgumentError``: the tensors cannot be divided equally along `dim`, or not into `sizes`;
-                ``UnsupportedDtypeError``: the backend has no such reduction; ``MismatchError``: the members' dtypes,
-                shapes, ops, dims or sizes differ.
-        """
-        calls = self._on_refs(refs, ops.reduce_scatter, op=op, dim=dim, sizes=sizes, **options)
-        return self._channels.run_all(calls)
-
-    def all_to_all(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dim: int = 0,
-        sizes: Sequence[Sequence[int]] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member its parts of all members' tensors, concatenated in group order.
-
-        As ``torch.distributed.all_to_all_single``, but along any dimension: what each member gets is what it is sent
-        first by the first member, then by the second, and so on.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype, one dimension or more, and of equal shape,
-                but along `dim` if there are `sizes`.
-            dim: Dimension along which to divide and to concatenate; negative counts from the last.
-            sizes: ``sizes[a][b]``: size along `dim` of what the a-th member sends the b-th, 0 or more; a row adds up to
-                that member's tensor. None: equal parts.
-            **options: See the class.
-
-        Raises:
-            GangError: ``InvalidArgumentError``: a member's tensor cannot be divided so; ``MismatchError``: the members'
-                dtypes, shapes or dims differ, or other callers on other ranks expect other sizes.
-            InvalidArgumentError: `sizes` are not a row for each member, with a size for each. Nothing was sent.
-        """
-        return self._channels.run_all(self._on_refs(refs, ops.all_to_all, dim=dim, sizes=sizes, **options))
-
-    def scan(
-        self,
-        refs: Sequence[Ref],
-        *,
-        op: ReduceOp = "sum",
-        exclusive: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives member m the element-wise reduction of the tensors of members 0 to m, as MPI's ``Scan``.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype and shape.
-            op: As of `all_reduce`, but "avg".
-            exclusive: True: of members 0 to m - 1, as MPI's ``Exscan``, and zeros for member 0; of sums only.
-            **options: See the class.
-
-        Raises:
-            GangError: ``UnsupportedOperationError``: the backend has no scan; ``UnsupportedDtypeError``: it has none
-                of these; ``InvalidArgumentError``: an average, or an exclusive scan of anything but sums;
-                ``MismatchError``: the members' dtypes, shapes or ops differ.
-        """
-        return self._called("scan", refs, op=op, exclusive=exclusive, **options)
-
-    # --- gathers, in any layout --------------------------------------------------------------------------
-
-    @overload
-    def gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dst_rank_in_group: int = 0,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: Literal["concatenated", "stacked"] = "concatenated",
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref | None]: ...
-    @overload
-    def gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dst_rank_in_group: int = 0,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: Literal["list"],
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[list[Ref] | None]: ...
-
-    def gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dst_rank_in_group: int = 0,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: GatherLayout = "concatenated",
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Any]:
-        """Gives one member all members' tensors, in group order.
-
-        With `ragged` and `dim` 0 this is torchgfn's ``gather_distributed_data``.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype.
-            dst_rank_in_group: Who gets the result.
-            dim: Dimension along which they are put together; negative counts from the last.
-            sizes: For concatenated tensors that differ along `dim`: the size of each member's there, in group order.
-                None: all are alike.
-            layout: "concatenated", "stacked" or "list"; see the class.
-            ragged: True: shapes may differ, and nobody needs to know them before.
-            **options: See the class.
-
-        Returns:
-            At the destination's place a ref, or of a list a list of refs by rank in group; None at all others.
-
-        Raises:
-            GangError: ``InvalidArgumentError``: the tensors have no such dimension, or a member's is not of its size;
-                ``RankOutOfRangeError``; ``MismatchError``: the members' dtypes, shapes, dims, sizes, layouts or
-                destinations differ.
-        """
-        return self._called(
-            "gather",
-            refs,
-            dst_rank_in_group=dst_rank_in_group,
-            dim=dim,
-            sizes=sizes,
-            layout=layout,
-            ragged=ragged,
-            **options,
-        )
-
-    @overload
-    def all_gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: Literal["concatenated", "stacked"] = "concatenated",
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]: ...
-    @overload
-    def all_gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: Literal["list"],
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[list[Ref]]: ...
-
-    def all_gather(
-        self,
-        refs: Sequence[Ref],
-        *,
-        dim: int | None = None,
-        sizes: Sequence[int] | None = None,
-        layout: GatherLayout = "concatenated",
-        ragged: bool = False,
-        **options: Unpack[CallOptions],
-    ) -> list[Any]:
-        """Gives every member all members' tensors, in group order.
-
-        As a list and `ragged` this is OLMo-core's ``all_gather`` of tensors of unequal shapes.
-
-        Args:
-            refs: One of each member, in group order, all of equal dtype.
-            dim: Dimension along which they are put together; negative counts from the last.
-            sizes: For concatenated tensors that differ along `dim`: the size of each member's there, in group order.
-                None: all are alike.
-            layout: "concatenated", "stacked" or "list"; see the class.
-            ragged: True: shapes may differ, and nobody needs to know them before.
-            **options: See the class.
-
-        Returns:
-            For each member a ref, or of a list a list of refs by rank in group.
-
-        Raises:
-            GangError: ``InvalidArgumentError``: the tensors have no such dimension, or a member's is not of its size;
-                ``MismatchError``: the members' dtypes, shapes, dims, sizes or layouts differ.
-        """
-        return self._called("all_gather", refs, dim=dim, sizes=sizes, layout=layout, ragged=ragged, **options)
-
     def all_gather_to_list(self, refs: Sequence[Ref], **options: Unpack[CallOptions]) -> list[list[Ref]]:
         """Gives every member a list of all members' tensors: `all_gather` as a list, under optimus-dl's name."""
         return self._called("all_gather", refs, layout="list", **options)
 
     # --- values by value, and maps of tensors ------------------------------------------------------------
-
-    def broadcast_object(
-        self, value: object, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
-    ) -> list[Any]:
-        """Gives every member the source's value, as vLLM's ``broadcast_object``.
-
-        Args:
-            value: What the source sends.
-            src_rank_in_group: Who sends it.
-            **options: See the class.
-
-        Returns:
-            The value, once for each member, in group order.
-
-        Raises:
-            RankOutOfRangeError: There is no such source. No rank was asked.
-        """
-        return self._called("broadcast_object", value, src_rank_in_group=src_rank_in_group, **options)
 
     def broadcast_object_list(
         self, values: Sequence[object], *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
@@ -792,73 +939,6 @@ class Gang(GangFront):
         """
         listed = ops.checked_list("broadcast_object_list", values)
         return self._called("broadcast_object", listed, src_rank_in_group=src_rank_in_group, **options)
-
-    def scatter_object(
-        self, values: Sequence[object], *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
-    ) -> list[Any]:
-        """Gives every member its own of the source's values, as ``torch.distributed.scatter_object_list``.
-
-        Args:
-            values: What the source sends: one value for each member, in group order.
-            src_rank_in_group: Who sends them.
-            **options: See the class.
-
-        Returns:
-            What each member got, in group order.
-
-        Raises:
-            InvalidArgumentError: It is no list of one for each member. No rank was asked.
-        """
-        return self._called("scatter_object", values, src_rank_in_group=src_rank_in_group, **options)
-
-    def gather_object(
-        self, values: Sequence[object], *, dst_rank_in_group: int = 0, **options: Unpack[CallOptions]
-    ) -> list[list[Any] | None]:
-        """Gives one member all members' values, as ``torch.distributed.gather_object``.
-
-        Args:
-            values: What each member brings, in group order.
-            dst_rank_in_group: Who gets them.
-            **options: See the class.
-
-        Returns:
-            The list of all at the destination's place, None at all others.
-        """
-        return self._called("gather_object", values, dst_rank_in_group=dst_rank_in_group, **options)
-
-    def all_gather_object(self, values: Sequence[object], **options: Unpack[CallOptions]) -> list[list[Any]]:
-        """Gives every member all members' values, as ``torch.distributed.all_gather_object``.
-
-        Args:
-            values: What each member brings, in group order.
-            **options: See the class.
-
-        Returns:
-            For each member, in group order, the list of all.
-        """
-        return self._called("all_gather_object", values, **options)
-
-    def all_reduce_value(
-        self, values: Sequence[float], *, op: ReduceOp = "sum", **options: Unpack[CallOptions]
-    ) -> list[Any]:
-        """Gives every member the reduction of all members' numbers, as OLMo-core's ``all_reduce_value``.
-
-        Unlike there, nothing goes through float32: ints are added exactly and stay ints, floats stay float64.
-
-        Args:
-            values: What each member brings, in group order: bools, ints or floats, all of one kind.
-            op: As of `all_reduce`. Bools have no "avg", floats no bitwise ones; the average of ints is a float.
-            **options: See the class.
-
-        Returns:
-            The number, once for each member.
-
-        Raises:
-            InvalidArgumentError: Something is no number. No rank was asked.
-            GangError: ``UnsupportedDtypeError``: numbers of this kind have no such op; ``MismatchError``: they are
-                not of one kind, or the ops differ.
-        """
-        return self._called("all_reduce_value", values, op=op, **options)
 
     def broadcast_tensor_dict(
         self,
@@ -1109,12 +1189,7 @@ class Gang(GangFront):
     ) -> Queue:
         """Makes a queue from one member to all others: `new_queue` under vLLM's name.
 
-        Args:
-            writer_rank: Rank in the group that writes.
-            max_chunk_bytes: As of `new_queue`.
-            max_chunks: As of `new_queue`.
-            name: Its name. None: one that nothing else has.
-            **options: ``CallOptions``.
+        Arguments are as of `new_queue`. Without a name it has one that nothing else has.
         """
         return self.new_queue(
             queue_procedures.queue_name(name),
@@ -1135,13 +1210,8 @@ class Gang(GangFront):
     ) -> list[Queue | None]:
         """Makes a queue from each other member to one reader, under vLLM's name: all of them, or none.
 
-        Args:
-            reader_rank_in_group: Who reads all of them.
-            max_chunk_bytes: As of `new_queue`.
-            max_chunks: As of `new_queue`.
-            name: What their names begin with, before a slash and the writer's rank in group. None: what nothing else
-                has.
-            **options: ``CallOptions``.
+        Arguments are as of `new_queue`. The names are `name`, or one that nothing else has, a slash, and the writer's
+        rank in group.
 
         Returns:
             By rank in group the queue that the member writes, None at the reader's place.
@@ -1259,12 +1329,7 @@ class Gang(GangFront):
     ) -> Mesh:
         """Gives a mesh whose groups are there: made by another controller, or again with the current generation.
 
-        Args:
-            axes: As of `new_mesh`.
-            ranks: As of `new_mesh`.
-            name: As of `new_mesh`.
-            flattened: As of `new_mesh`.
-            local: As of `new_mesh`.
+        Arguments are as of `new_mesh`.
 
         Raises:
             InvalidArgumentError: The sizes do not fit the number of ranks, or groups have other members: the
@@ -1304,10 +1369,7 @@ class Gang(GangFront):
 
         Events of one rank come in their order; those of different ranks as they come in.
 
-        Args:
-            kinds: As of ``Rank.events``.
-            after: As of ``Rank.events``, for every rank or by rank; `position` of the watch before.
-            timeout: As of ``Rank.events``.
+        Arguments are as of ``Rank.events``; `after` is for every rank or by rank: `position` of the watch before.
 
         Returns:
             An iterator. A rank that tells nothing more is a ``WatchEnded``, and the watch of the others goes on.
@@ -1316,175 +1378,6 @@ class Gang(GangFront):
         starts = starts_at(after, self._all())
         calls = [watch(self._scope(rank), wanted, start, timeout) for rank, start in starts.items()]
         return Events(self._channels, calls, starts, alone=False)._begin()
-
-    # --- names of vLLM's GroupCoordinator ----------------------------------------------------------------
-
-    @overload
-    def all_gatherv(
-        self,
-        input_: Sequence[Ref],
-        dim: int = 0,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]: ...
-    @overload
-    def all_gatherv(
-        self,
-        input_: Sequence[Sequence[Ref]],
-        dim: int = 0,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[list[Ref]]: ...
-
-    def all_gatherv(
-        self,
-        input_: Sequence[Ref] | Sequence[Sequence[Ref]],
-        dim: int = 0,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Any]:
-        """Gives every member all members' tensors, concatenated: `all_gather`, of one input or of several at once.
-
-        Unlike vLLM's, along every dimension, and on CPU ranks too.
-
-        Args:
-            input_: Refs, one of each member, or a list of such: these are coalesced.
-            dim: Dimension along which to concatenate.
-            sizes: Size of each member's tensors along `dim`, in group order. None: all are alike.
-            **options: See the class.
-
-        Returns:
-            A ref for each member, or for each input a list of these.
-        """
-        if len(input_) and isinstance(input_[0], Ref):
-            return self._called("all_gather", input_, dim=dim, sizes=sizes, **options)
-        gather = {"dim": dim, "sizes": sizes}
-        return self._carried_out(
-            compositions.gathering_each(self, input_, gather, dict(options))  # type: ignore[arg-type]
-        )
-
-    def reduce_scatterv(
-        self,
-        input_: Sequence[Ref],
-        dim: int = -1,
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member its part of the sum of all members' tensors: `reduce_scatter`.
-
-        Args:
-            input_: One ref of each member, in group order.
-            dim: Dimension along which to divide.
-            sizes: Size of each member's part along `dim`, in group order. None: equal parts.
-            **options: See the class.
-        """
-        return self._called("reduce_scatter", input_, dim=dim, sizes=sizes, **options)
-
-    @overload
-    def dispatch(
-        self,
-        hidden_states: Sequence[Ref],
-        router_logits: Sequence[Ref],
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> tuple[list[Ref], list[Ref]]: ...
-    @overload
-    def dispatch(
-        self,
-        hidden_states: Sequence[Ref],
-        router_logits: Sequence[Ref],
-        sizes: Sequence[int] | None = None,
-        *,
-        extra_tensors: Sequence[Sequence[Ref]],
-        **options: Unpack[CallOptions],
-    ) -> tuple[list[Ref], list[Ref], list[list[Ref]]]: ...
-
-    def dispatch(
-        self,
-        hidden_states: Sequence[Ref],
-        router_logits: Sequence[Ref],
-        sizes: Sequence[int] | None = None,
-        *,
-        extra_tensors: Sequence[Sequence[Ref]] = (),
-        **options: Unpack[CallOptions],
-    ) -> Any:
-        """Gives every member all members' tokens, and what goes with them: a coalesced `all_gather` along dimension 0.
-
-        As vLLM's ``dispatch`` with its manager that gathers and scatters.
-
-        Args:
-            hidden_states: One ref of each member: its tokens, a row each.
-            router_logits: One ref of each member: a row for each token.
-            sizes: How many tokens each member has, in group order. None: equally many.
-            extra_tensors: More lists of refs, with a row for each token.
-            **options: See the class.
-
-        Returns:
-            Refs of all tokens and of all logits, for each member; and if there are extra tensors, a list of theirs.
-        """
-        return self._carried_out(
-            compositions.dispatching(self, hidden_states, router_logits, sizes, extra_tensors, dict(options))
-        )
-
-    def combine(
-        self,
-        hidden_states: Sequence[Ref],
-        sizes: Sequence[int] | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Ref]:
-        """Gives every member the sum of all members' results for its own tokens: `reduce_scatter` along dimension 0.
-
-        Args:
-            hidden_states: One ref of each member: its results for all tokens, a row each.
-            sizes: How many tokens each member has, in group order. None: equally many.
-            **options: See the class.
-        """
-        return self._called("reduce_scatter", hidden_states, dim=0, sizes=sizes, **options)
-
-    def _all_reduce_out_place(self, input_: Sequence[Ref], **options: Unpack[CallOptions]) -> list[Ref]:
-        """Gives every member the sum of all members' tensors in a new one: `all_reduce`."""
-        return self._called("all_reduce", input_, **options)
-
-    def _all_gather_out_place(
-        self, input_: Sequence[Ref], dim: int, **options: Unpack[CallOptions]
-    ) -> list[Ref]:
-        """Gives every member all members' tensors, concatenated along `dim`: `all_gather`."""
-        return self._called("all_gather", input_, dim=dim, **options)
-
-    def _reduce_scatter_out_place(
-        self, input_: Sequence[Ref], dim: int, **options: Unpack[CallOptions]
-    ) -> list[Ref]:
-        """Gives every member its part, along `dim`, of the sum of all members' tensors: `reduce_scatter`."""
-        return self._called("reduce_scatter", input_, dim=dim, **options)
-
-    def destroy(self, group: str | Group, **options: Unpack[MemberOptions]) -> Group:
-        """Ends a group, after the calls queued on it, and gives it as it was: `destroy_group`."""
-        members = self._members(group)
-        calls = self._on_members(members, ops.destroy_group, group, **options)
-        return of_gang((self._channels.run_all(calls))[0])
-
-    def prepare_communication_buffer_for_model(
-        self, description: Sequence[Mapping[str, Any]], *, group: str | Group = "world", device: str = ""
-    ) -> list[dict[str, Ref]]:
-        """Makes on each member a buffer for each dtype of a model, as large as its largest parameter of that.
-
-        vLLM takes the module itself, and prepares what its kernels for experts need.
-
-        Args:
-            description: Of each parameter a map of "name", "shape" and "dtype".
-            group: Whose members get them.
-            device: "cpu", "cuda:0". Empty: each rank's own.
-
-        Returns:
-            For each member, in group order, a ref by the dtype's name, on a tensor of one dimension, all zeros.
-
-        Raises:
-            InvalidArgumentError: A description is not of a parameter. No rank was asked.
-            GangError: A buffer could not be made; those that were are released again.
-        """
-        return self._carried_out(compositions.preparing_buffers(self, description, group, device))
-
-    # --- names of torchgfn's averages --------------------------------------------------------------------
 
     @overload
     def average(self, tensors: Sequence[Ref], **options: Unpack[CallOptions]) -> list[Ref]: ...
@@ -1504,8 +1397,7 @@ class Gang(GangFront):
     ) -> list[Ref] | dict[str, list[Ref]] | list[dict[str, Ref]]:
         """Averages tensors over the members of a group, in place: one coalesced `all_reduce` with "avg".
 
-        As torchgfn's ``average_gradients`` and ``average_models``; but it divides by the group's size, where
-        ``average_models`` divides by the world's, and either all tensors are averaged or none.
+        Either all tensors are averaged or none. It divides by the group's size.
 
         Args:
             tensors: Refs, one of each member; or a map of names to such; or a map of names to refs of each member,
@@ -1523,98 +1415,6 @@ class Gang(GangFront):
             compositions.averaging(self, tensors, dict(options))
         )
         return averaged
-
-    def average_gradients(
-        self, gradients: Sequence[Mapping[str, Ref]], **options: Unpack[CallOptions]
-    ) -> list[dict[str, Ref]]:
-        """Averages gradients, a map of names to refs of each member: `average` under torchgfn's name."""
-        return self._carried_out(compositions.averaging(self, gradients, dict(options)))
-
-    def average_models(
-        self, parameters: Sequence[Mapping[str, Ref]], **options: Unpack[CallOptions]
-    ) -> list[dict[str, Ref]]:
-        """Averages parameters, a map of names to refs of each member: `average` under torchgfn's name."""
-        return self._carried_out(compositions.averaging(self, parameters, dict(options)))
-
-    # --- names of OLMo-core's utilities ------------------------------------------------------------------
-
-    def is_distributed(self) -> bool:
-        """Asks whether collectives can be called, as OLMo-core's ``is_distributed``.
-
-        Returns:
-            True: a generation is formed, on every rank. False: none is, it is over, or a rank does not answer.
-        """
-        return self._carried_out(group_procedures.being_formed(self))
-
-    def synchronize_value(
-        self, value: object, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
-    ) -> list[Any]:
-        """Gives every member the source's value: `broadcast_object` under OLMo-core's name.
-
-        Unlike there, a float does not become a float32 on the way.
-
-        Args:
-            value: The source's: a number, a tensor by value, or anything else that can be a value.
-            src_rank_in_group: Whose it is.
-            **options: ``CallOptions``.
-        """
-        return self._called("broadcast_object", value, src_rank_in_group=src_rank_in_group, **options)
-
-    def synchronize_flag(
-        self, flag: bool, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
-    ) -> list[bool]:
-        """Gives every member the source's flag, as OLMo-core's ``synchronize_flag``.
-
-        Args:
-            flag: The source's.
-            src_rank_in_group: Whose it is, counted in the group; OLMo-core counts in the gang.
-            **options: ``CallOptions``.
-
-        Raises:
-            InvalidArgumentError: It is no bool. No rank was asked.
-        """
-        given = checked_flag(flag)
-        return self._called("broadcast_object", given, src_rank_in_group=src_rank_in_group, **options)
-
-    def do_n_at_a_time(
-        self, n: int | None = None, *, group: str | Group = "world", timeout: float | None = None
-    ) -> Iterator[Round[Rank]]:
-        """Lets the members of a group take turns, a few at a time, as OLMo-core's ``do_n_at_a_time``.
-
-        Gives one round after the other. Each ends with a barrier of the group when the next one is asked for::
-
-            for turns in gang.do_n_at_a_time(2):
-                for turn in turns:
-                    with turn as rank:
-                        rank.put(...)
-
-        What fails inside ``with turn`` leaves the other turns as they are, and is raised after the last round. An
-        exception anywhere else ends the rounds; no rank waits for any other then.
-
-        Args:
-            n: How many ranks have their turn at once, at most. None: one on each host.
-            group: Whose members.
-            timeout: Longest time of each barrier, in seconds. None: the gang's default.
-
-        Raises:
-            InvalidArgumentError: `n` is less than one, at once. No rank was asked.
-            GangError: At the first round: a rank could not be asked. After a round: the barrier failed.
-                After the last: some turns failed, with errors of this package.
-            Exception: After the last round: what failed in a turn, if it was anything else.
-        """
-        return self._rounds(rounds.checked_number(n), group, timeout)
-
-    def _rounds(self, n: int | None, group: str | Group, timeout: float | None) -> Iterator[Round[Rank]]:
-        planned = self._carried_out(rounds.taking_turns(self, n, group, self.__getitem__))
-        for each in planned:
-            yield each
-            try:
-                self._called("barrier", group=group, timeout=timeout)
-            except GangError as error:
-                rounds.note(error, planned)
-                raise
-        if (failure := rounds.told(planned)) is not None:
-            raise failure
 
     # --- inside --------------------------------------------------------------------------------------------
 

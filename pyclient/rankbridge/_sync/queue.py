@@ -11,8 +11,6 @@ from rankbridge._plan.operations import MemberOptions
 from rankbridge._plan.queue import MadeQueue, QueueCore
 from rankbridge._sync.front import GangFront
 
-__all__ = ["Queue"]
-
 
 class Queue(QueueCore):
     """A message queue: what the writer puts in, every reader takes out, in order.

@@ -40,8 +40,6 @@ from rankbridge.errors import RankBridgeError
 if TYPE_CHECKING:
     import torch
 
-__all__ = ["Rank"]
-
 
 class Rank(RankFront):
     """One rank of a gang: ``gang[2]``.
@@ -241,96 +239,47 @@ class Rank(RankFront):
             if not token:
                 return refs
 
-    # --- collectives on tensors --------------------------------------------------------------------------
+    # --- of CollectiveService: written by scripts/methods.py from the proto, but for what is elsewhere by hand
 
     def barrier(self, **options: Unpack[CallOptions]) -> None:
-        """Waits for all members of the group."""
-        return self._run(ops.barrier(self._scope, **options))
+        """Waits for all members. See ``Gang.barrier``."""
+        self._run(ops.OPERATIONS["barrier"](self._scope, **options))
 
     def broadcast(
         self, ref: Ref, *, src_rank_in_group: int = 0, in_place: bool = False, **options: Unpack[CallOptions]
     ) -> Ref:
-        """Gives every member a tensor equal to the source's; see ``Gang.broadcast``."""
-        call = ops.broadcast(
-            self._scope, ref, src_rank_in_group=src_rank_in_group, in_place=in_place, **options
+        """Sends one member's tensor to all. See ``Gang.broadcast``."""
+        result: Ref = self._run(
+            ops.OPERATIONS["broadcast"](
+                self._scope, ref, src_rank_in_group=src_rank_in_group, in_place=in_place, **options
+            )
         )
-        return self._run(call)
+        return result
 
-    def scatter(
-        self, ref: Ref, *, src_rank_in_group: int = 0, dim: int = 0, **options: Unpack[CallOptions]
-    ) -> Ref:
-        """Divides the source's tensor among the members; see ``Gang.scatter``."""
-        call = ops.scatter(self._scope, ref, src_rank_in_group=src_rank_in_group, dim=dim, **options)
-        return self._run(call)
-
-    def reduce(
+    @overload
+    def gather(
         self,
         ref: Ref,
         *,
-        op: ReduceOp = "sum",
         dst_rank_in_group: int = 0,
-        **options: Unpack[CallOptions],
-    ) -> Ref | None:
-        """Reduces the members' tensors at the destination; see ``Gang.reduce``."""
-        call = ops.reduce(self._scope, ref, op=op, dst_rank_in_group=dst_rank_in_group, **options)
-        return self._run(call)
-
-    def all_reduce(
-        self, ref: Ref, *, op: ReduceOp = "sum", in_place: bool = False, **options: Unpack[CallOptions]
-    ) -> Ref:
-        """Reduces the members' tensors, element by element; see ``Gang.all_reduce``."""
-        return self._run(ops.all_reduce(self._scope, ref, op=op, in_place=in_place, **options))
-
-    def reduce_scatter(
-        self,
-        ref: Ref,
-        *,
-        op: ReduceOp = "sum",
-        dim: int = -1,
+        dim: int | None = None,
         sizes: Sequence[int] | None = None,
+        layout: Literal["concatenated", "stacked"] = "concatenated",
+        ragged: bool = False,
         **options: Unpack[CallOptions],
-    ) -> Ref:
-        """Divides the reduction of the members' tensors among them; see ``Gang.reduce_scatter``."""
-        call = ops.reduce_scatter(self._scope, ref, op=op, dim=dim, sizes=sizes, **options)
-        return self._run(call)
-
-    def all_to_all(
+    ) -> Ref | None: ...
+    @overload
+    def gather(
         self,
         ref: Ref,
         *,
-        dim: int = 0,
-        input_sizes: Sequence[int] | None = None,
-        output_sizes: Sequence[int] | None = None,
+        dst_rank_in_group: int = 0,
+        dim: int | None = None,
+        sizes: Sequence[int] | None = None,
+        layout: Literal["list"],
+        ragged: bool = False,
         **options: Unpack[CallOptions],
-    ) -> Ref:
-        """Sends every member its part of every member's tensor; see ``Gang.all_to_all``.
-
-        Args:
-            ref: This member's tensor.
-            dim: Dimension along which to divide and to concatenate; negative counts from the last.
-            input_sizes: Size along `dim` of what goes to each member, by rank in group; they add up to the tensor's.
-                None, as `output_sizes` must be then: equal parts.
-            output_sizes: Size along `dim` of what comes from each member, by rank in group.
-            **options: See the class.
-
-        Raises:
-            InvalidArgumentError: The tensor cannot be divided so, or one of the lists is missing.
-            MismatchError: A member expects something else than another one sends. Every member gets both sides, and
-                nothing has moved.
-        """
-        call = ops.all_to_all(
-            self._scope, ref, dim=dim, input_sizes=input_sizes, output_sizes=output_sizes, **options
-        )
-        return self._run(call)
-
-    def scan(
-        self, ref: Ref, *, op: ReduceOp = "sum", exclusive: bool = False, **options: Unpack[CallOptions]
-    ) -> Ref:
-        """Reduces the tensors of the members up to this one; see ``Gang.scan``."""
-        return self._run(ops.scan(self._scope, ref, op=op, exclusive=exclusive, **options))
-
-    # --- gathers, in any layout --------------------------------------------------------------------------
-
+    ) -> list[Ref] | None: ...
     def gather(
         self,
         ref: Ref,
@@ -342,21 +291,28 @@ class Rank(RankFront):
         ragged: bool = False,
         **options: Unpack[CallOptions],
     ) -> Any:
-        """Collects the members' tensors at the destination: a ref or a list of refs there, None elsewhere.
-
-        See ``Gang.gather``.
-        """
-        call = ops.gather(
-            self._scope,
-            ref,
-            dst_rank_in_group=dst_rank_in_group,
-            dim=dim,
-            sizes=sizes,
-            layout=layout,
-            ragged=ragged,
-            **options,
+        """Concatenates all members' tensors at one of them. See ``Gang.gather``."""
+        return self._run(
+            ops.OPERATIONS["gather"](
+                self._scope,
+                ref,
+                dst_rank_in_group=dst_rank_in_group,
+                dim=dim,
+                sizes=sizes,
+                layout=layout,
+                ragged=ragged,
+                **options,
+            )
         )
-        return self._run(call)
+
+    def all_reduce(
+        self, ref: Ref, *, op: ReduceOp = "sum", in_place: bool = False, **options: Unpack[CallOptions]
+    ) -> Ref:
+        """Reduces all members' tensors, element by element. See ``Gang.all_reduce``."""
+        result: Ref = self._run(
+            ops.OPERATIONS["all_reduce"](self._scope, ref, op=op, in_place=in_place, **options)
+        )
+        return result
 
     @overload
     def all_gather(
@@ -380,7 +336,6 @@ class Rank(RankFront):
         ragged: bool = False,
         **options: Unpack[CallOptions],
     ) -> list[Ref]: ...
-
     def all_gather(
         self,
         ref: Ref,
@@ -391,18 +346,169 @@ class Rank(RankFront):
         ragged: bool = False,
         **options: Unpack[CallOptions],
     ) -> Any:
-        """Collects the members' tensors at all of them: a ref, or a list of refs. See ``Gang.all_gather``."""
-        call = ops.all_gather(self._scope, ref, dim=dim, sizes=sizes, layout=layout, ragged=ragged, **options)
-        return self._run(call)
+        """Concatenates all members' tensors at all of them. See ``Gang.all_gather``."""
+        return self._run(
+            ops.OPERATIONS["all_gather"](
+                self._scope, ref, dim=dim, sizes=sizes, layout=layout, ragged=ragged, **options
+            )
+        )
 
-    # --- values by value, and maps of tensors ------------------------------------------------------------
+    def reduce(
+        self, ref: Ref, *, op: ReduceOp = "sum", dst_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> Ref | None:
+        """Reduces all members' tensors at one of them, element by element. See ``Gang.reduce``."""
+        result: Ref | None = self._run(
+            ops.OPERATIONS["reduce"](self._scope, ref, op=op, dst_rank_in_group=dst_rank_in_group, **options)
+        )
+        return result
+
+    def scatter(
+        self, ref: Ref, *, src_rank_in_group: int = 0, dim: int = 0, **options: Unpack[CallOptions]
+    ) -> Ref:
+        """Divides one member's tensor among all. See ``Gang.scatter``."""
+        result: Ref = self._run(
+            ops.OPERATIONS["scatter"](
+                self._scope, ref, src_rank_in_group=src_rank_in_group, dim=dim, **options
+            )
+        )
+        return result
+
+    def reduce_scatter(
+        self,
+        ref: Ref,
+        *,
+        op: ReduceOp = "sum",
+        dim: int = -1,
+        sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Ref:
+        """Reduces all members' tensors, element by element, and divides the result among them.
+
+        See ``Gang.reduce_scatter``.
+        """
+        result: Ref = self._run(
+            ops.OPERATIONS["reduce_scatter"](self._scope, ref, op=op, dim=dim, sizes=sizes, **options)
+        )
+        return result
+
+    def all_to_all(
+        self,
+        ref: Ref,
+        *,
+        dim: int = 0,
+        input_sizes: Sequence[int] | None = None,
+        output_sizes: Sequence[int] | None = None,
+        **options: Unpack[CallOptions],
+    ) -> Ref:
+        """Gives every member its parts of all members' tensors, concatenated in group order.
+
+        As ``torch.distributed.all_to_all_single``, but along any dimension: what each member gets is what it is
+        sent first by the first member, then by the second, and so on.
+
+        Args:
+            ref: A ref of this rank, one dimension or more; equal dtype on all members, and equal shape but for the
+                sizes.
+            dim: Dimension along which to divide and to concatenate; negative counts from the last. 0: the first.
+            input_sizes: Size along `dim` of what this rank sends to each member, by rank in group, each 0 or more;
+                they add up to the tensor's. None: equal parts, of tensors that are all alike.
+            output_sizes: Size along `dim` of what this rank gets from each member, by rank in group, each 0 or
+                more: what that member's `input_sizes` say of this rank. None if `input_sizes` is.
+            **options: See the class.
+
+        Returns:
+            A ref on what this rank got.
+
+        Raises:
+            InvalidArgumentError: A member's tensor cannot be divided so.
+            MismatchError: The members' dtypes, shapes or dims differ, or one expects another size than the other
+                sends: every member gets both sides, and nothing has moved.
+        """
+        result: Ref = self._run(
+            ops.OPERATIONS["all_to_all"](
+                self._scope, ref, dim=dim, input_sizes=input_sizes, output_sizes=output_sizes, **options
+            )
+        )
+        return result
+
+    def scan(
+        self, ref: Ref, *, op: ReduceOp = "sum", exclusive: bool = False, **options: Unpack[CallOptions]
+    ) -> Ref:
+        """Reduces the tensors of the members so far, element by element. See ``Gang.scan``."""
+        result: Ref = self._run(
+            ops.OPERATIONS["scan"](self._scope, ref, op=op, exclusive=exclusive, **options)
+        )
+        return result
+
+    # --- end of CollectiveService
+
+    # --- of ObjectService: written by scripts/methods.py from the proto, but for what is elsewhere by hand
 
     def broadcast_object(
         self, value: object = None, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
     ) -> Any:
-        """Gives the source's value; `value` counts at the source alone. See ``Gang.broadcast_object``."""
-        call = ops.broadcast_object(self._scope, value, src_rank_in_group=src_rank_in_group, **options)
-        return self._run(call)
+        """Sends one member's value to all. `value` counts at the source alone. See ``Gang.broadcast_object``."""
+        return self._run(
+            ops.OPERATIONS["broadcast_object"](
+                self._scope, value, src_rank_in_group=src_rank_in_group, **options
+            )
+        )
+
+    def scatter_object(
+        self,
+        values: Sequence[object] | None = None,
+        *,
+        src_rank_in_group: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> Any:
+        """Divides one member's values among all.
+
+        `values` count at the source alone. See ``Gang.scatter_object``.
+        """
+        return self._run(
+            ops.OPERATIONS["scatter_object"](
+                self._scope, values, src_rank_in_group=src_rank_in_group, **options
+            )
+        )
+
+    def gather_object(
+        self, value: object, *, dst_rank_in_group: int = 0, **options: Unpack[CallOptions]
+    ) -> list[Any] | None:
+        """Collects all members' values at one of them. See ``Gang.gather_object``."""
+        result: list[Any] | None = self._run(
+            ops.OPERATIONS["gather_object"](
+                self._scope, value, dst_rank_in_group=dst_rank_in_group, **options
+            )
+        )
+        return result
+
+    def all_gather_object(self, value: object, **options: Unpack[CallOptions]) -> list[Any]:
+        """Collects all members' values at all of them. See ``Gang.all_gather_object``."""
+        result: list[Any] = self._run(ops.OPERATIONS["all_gather_object"](self._scope, value, **options))
+        return result
+
+    def all_reduce_value(self, value: float, *, op: ReduceOp = "sum", **options: Unpack[CallOptions]) -> Any:
+        """Reduces all members' numbers. See ``Gang.all_reduce_value``."""
+        return self._run(ops.OPERATIONS["all_reduce_value"](self._scope, value, op=op, **options))
+
+    def broadcast_tensor_dict(
+        self,
+        tensors: Mapping[Any, Any] | None = None,
+        *,
+        src_rank_in_group: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> dict[Any, Any]:
+        """Sends one member's map of tensors to all.
+
+        `tensors` count at the source alone. See ``Gang.broadcast_tensor_dict``.
+        """
+        result: dict[Any, Any] = self._run(
+            ops.OPERATIONS["broadcast_tensor_dict"](
+                self._scope, tensors, src_rank_in_group=src_rank_in_group, **options
+            )
+        )
+        return result
+
+    # --- end of ObjectService
 
     def broadcast_object_list(
         self,
@@ -417,53 +523,32 @@ class Rank(RankFront):
             InvalidArgumentError: `values` are given and no list.
         """
         given = None if values is None else ops.checked_list("broadcast_object_list", values)
-        call = ops.broadcast_object(self._scope, given, src_rank_in_group=src_rank_in_group, **options)
+        call = ops.OPERATIONS["broadcast_object"](
+            self._scope, given, src_rank_in_group=src_rank_in_group, **options
+        )
         listed: list[Any] = self._run(call)
         return listed
 
-    def scatter_object(
-        self,
-        values: Sequence[object] | None = None,
-        *,
-        src_rank_in_group: int = 0,
-        **options: Unpack[CallOptions],
-    ) -> Any:
-        """Gives this member's of the source's values; `values` count there alone. See ``Gang.scatter_object``."""
-        call = ops.scatter_object(self._scope, values, src_rank_in_group=src_rank_in_group, **options)
-        return self._run(call)
-
-    def gather_object(
-        self, value: object, *, dst_rank_in_group: int = 0, **options: Unpack[CallOptions]
-    ) -> list[Any] | None:
-        """Gives the list of all values at the destination, elsewhere None. See ``Gang.gather_object``."""
-        call = ops.gather_object(self._scope, value, dst_rank_in_group=dst_rank_in_group, **options)
-        return self._run(call)
-
-    def all_gather_object(self, value: object, **options: Unpack[CallOptions]) -> list[Any]:
-        """Gives the list of all values. See ``Gang.all_gather_object``."""
-        return self._run(ops.all_gather_object(self._scope, value, **options))
-
-    def all_reduce_value(self, value: float, *, op: ReduceOp = "sum", **options: Unpack[CallOptions]) -> Any:
-        """Gives the reduction of all members' numbers. See ``Gang.all_reduce_value``."""
-        return self._run(ops.all_reduce_value(self._scope, value, op=op, **options))
-
-    def broadcast_tensor_dict(
-        self,
-        tensors: Mapping[Any, Any] | None = None,
-        *,
-        src_rank_in_group: int = 0,
-        **options: Unpack[CallOptions],
-    ) -> dict[Any, Any]:
-        """Gives the source's map; `tensors` count at the source alone. See ``Gang.broadcast_tensor_dict``."""
-        call = ops.broadcast_tensor_dict(self._scope, tensors, src_rank_in_group=src_rank_in_group, **options)
-        return self._run(call)
-
-    # --- point to point ----------------------------------------------------------------------------------
+    # --- of PointToPointService: written by scripts/methods.py from the proto, but for what is elsewhere by hand
 
     def send(self, ref: Ref, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]) -> None:
-        """Sends a tensor, and returns when it has left this rank."""
-        call = ops.send(self._scope, ref, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
-        return self._run(call)
+        """Sends a tensor to one member, and returns when it has left this rank.
+
+        Args:
+            ref: A ref of this rank.
+            dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1, not this one.
+            tag: Tells messages between the same two apart, 0 to 2**32 - 1.
+            **options: See the class.
+        """
+        self._run(
+            ops.OPERATIONS["send"](self._scope, ref, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
+        )
+
+    def isend(
+        self, ref: Ref, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
+    ) -> Work[None]:
+        """Begins `send`, and returns as soon as the rank has it."""
+        return self._begin("send", ref, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
 
     def recv(
         self,
@@ -473,63 +558,24 @@ class Rank(RankFront):
         expected: Expected | None = None,
         **options: Unpack[CallOptions],
     ) -> tuple[Ref, int]:
-        """Receives a tensor.
+        """Receives a tensor from one member, or from any.
 
         Args:
-            src_rank_in_group: Who sends. None: whoever does.
-            tag: Tag of the message.
+            src_rank_in_group: Rank in the group that sends, 0 to the group's size - 1, not this one. None: any.
+            tag: Tag of the message, 0 to 2**32 - 1.
             expected: A ref of this rank, of the dtype and shape that must come: it takes what comes. Or a pair of
                 dtype and shape. None: whatever comes.
             **options: See the class.
 
         Returns:
-            A ref on what came (the one expected, if a ref was), and the rank in group that it came from.
+            A tuple: a ref on what came (the one expected, if a ref was), and the rank in group that it came from.
         """
-        call = ops.recv(
-            self._scope, src_rank_in_group=src_rank_in_group, tag=tag, expected=expected, **options
+        result: tuple[Ref, int] = self._run(
+            ops.OPERATIONS["recv"](
+                self._scope, src_rank_in_group=src_rank_in_group, tag=tag, expected=expected, **options
+            )
         )
-        return self._run(call)
-
-    def send_object(
-        self, value: object, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
-    ) -> None:
-        """Sends a value: whatever ``to_value`` takes. A ref in it travels as the handle that it is."""
-        call = ops.send_object(self._scope, value, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
-        return self._run(call)
-
-    def recv_object(
-        self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
-    ) -> tuple[Any, int]:
-        """Receives a value, and gives it and the rank in group that it came from."""
-        call = ops.recv_object(self._scope, src_rank_in_group=src_rank_in_group, tag=tag, **options)
-        return self._run(call)
-
-    def send_tensor_dict(
-        self,
-        tensors: Mapping[Any, Any],
-        *,
-        dst_rank_in_group: int,
-        tag: int = 0,
-        **options: Unpack[CallOptions],
-    ) -> None:
-        """Sends a map of tensors: values, maps in it included, whose refs are tensors of this rank and one session."""
-        call = ops.send_tensor_dict(
-            self._scope, tensors, dst_rank_in_group=dst_rank_in_group, tag=tag, **options
-        )
-        return self._run(call)
-
-    def recv_tensor_dict(
-        self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
-    ) -> tuple[dict[Any, Any], int]:
-        """Receives a map of tensors: gives it, with refs on new tensors here, and the rank in group it came from."""
-        call = ops.recv_tensor_dict(self._scope, src_rank_in_group=src_rank_in_group, tag=tag, **options)
-        return self._run(call)
-
-    def isend(
-        self, ref: Ref, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
-    ) -> Work[None]:
-        """Begins `send`, and returns as soon as the rank has it."""
-        return self._begin("send", ref, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
+        return result
 
     def irecv(
         self,
@@ -542,17 +588,78 @@ class Rank(RankFront):
         """Begins `recv`, and returns as soon as the rank has it."""
         return self._begin("recv", src_rank_in_group=src_rank_in_group, tag=tag, expected=expected, **options)
 
+    def send_object(
+        self, value: object, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
+    ) -> None:
+        """Sends a value to one member.
+
+        A ref in it travels as the handle that it is.
+
+        Args:
+            value: What is sent. Whatever ``to_value`` takes.
+            dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1, not this one.
+            tag: Tells messages between the same two apart, 0 to 2**32 - 1.
+            **options: See the class.
+        """
+        self._run(
+            ops.OPERATIONS["send_object"](
+                self._scope, value, dst_rank_in_group=dst_rank_in_group, tag=tag, **options
+            )
+        )
+
     def isend_object(
         self, value: object, *, dst_rank_in_group: int, tag: int = 0, **options: Unpack[CallOptions]
     ) -> Work[None]:
         """Begins `send_object`, and returns as soon as the rank has it."""
         return self._begin("send_object", value, dst_rank_in_group=dst_rank_in_group, tag=tag, **options)
 
+    def recv_object(
+        self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
+    ) -> tuple[Any, int]:
+        """Receives a value from one member, or from any.
+
+        Args:
+            src_rank_in_group: Rank in the group that sends, 0 to the group's size - 1, not this one. None: any.
+            tag: Tag of the message, 0 to 2**32 - 1.
+            **options: See the class.
+
+        Returns:
+            A tuple: the value that came, and the rank in group that it came from.
+        """
+        result: tuple[Any, int] = self._run(
+            ops.OPERATIONS["recv_object"](
+                self._scope, src_rank_in_group=src_rank_in_group, tag=tag, **options
+            )
+        )
+        return result
+
     def irecv_object(
         self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
     ) -> Work[tuple[Any, int]]:
         """Begins `recv_object`, and returns as soon as the rank has it."""
         return self._begin("recv_object", src_rank_in_group=src_rank_in_group, tag=tag, **options)
+
+    def send_tensor_dict(
+        self,
+        tensors: Mapping[Any, Any],
+        *,
+        dst_rank_in_group: int,
+        tag: int = 0,
+        **options: Unpack[CallOptions],
+    ) -> None:
+        """Sends a map of tensors to one member.
+
+        Args:
+            tensors: A map of values, maps in it included, whose refs are tensors on this rank.
+            dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1, not this one.
+            tag: Tells messages between the same two apart, 0 to 2**32 - 1.
+            **options: See the class.
+        """
+        self._run(
+            ops.OPERATIONS["send_tensor_dict"](
+                self._scope, tensors, dst_rank_in_group=dst_rank_in_group, tag=tag, **options
+            )
+        )
 
     def isend_tensor_dict(
         self,
@@ -567,11 +674,34 @@ class Rank(RankFront):
             "send_tensor_dict", tensors, dst_rank_in_group=dst_rank_in_group, tag=tag, **options
         )
 
+    def recv_tensor_dict(
+        self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
+    ) -> tuple[dict[Any, Any], int]:
+        """Receives a map of tensors from one member, or from any.
+
+        Args:
+            src_rank_in_group: Rank in the group that sends, 0 to the group's size - 1, not this one. None: any.
+            tag: Tag of the message, 0 to 2**32 - 1.
+            **options: See the class.
+
+        Returns:
+            A tuple: the map that came, with refs on new tensors of this rank, and the rank in group that it came
+            from.
+        """
+        result: tuple[dict[Any, Any], int] = self._run(
+            ops.OPERATIONS["recv_tensor_dict"](
+                self._scope, src_rank_in_group=src_rank_in_group, tag=tag, **options
+            )
+        )
+        return result
+
     def irecv_tensor_dict(
         self, *, src_rank_in_group: int | None = None, tag: int = 0, **options: Unpack[CallOptions]
     ) -> Work[tuple[dict[Any, Any], int]]:
         """Begins `recv_tensor_dict`, and returns as soon as the rank has it."""
         return self._begin("recv_tensor_dict", src_rank_in_group=src_rank_in_group, tag=tag, **options)
+
+    # --- end of PointToPointService
 
     def _begin(self, operation: str, *args: Any, **options: Any) -> Work[Any]:
         call = ops.submitting(operation)(self._scope, *args, **with_id(options))

@@ -9,8 +9,8 @@ from typing import Any, Self
 
 from rankbridge._plan.gang_calls import Joined
 from rankbridge._plan.gang_core import all_values
+from rankbridge._plan.groups import Group
 from rankbridge._plan.procedures import Finish
-from rankbridge._plan.status import Group
 from rankbridge._plan.streaming import StreamedCore, Unreported, streaming
 from rankbridge._sync.front import GangFront
 from rankbridge._transport.streams import RankStream
@@ -18,8 +18,6 @@ from rankbridge._transport.threads.channels import Channels
 from rankbridge._transport.threads.lock import Lock
 from rankbridge._transport.threads.pending import Pending
 from rankbridge.errors import GangError, InvalidArgumentError, Outcome
-
-__all__ = ["GangStream", "Streamed"]
 
 
 class Streamed(StreamedCore):

@@ -11,8 +11,6 @@ from rankbridge._plan.status import OperationStatus
 from rankbridge._plan.submitted import SubmittedCore
 from rankbridge._transport.threads.channels import Channels
 
-__all__ = ["Submitted"]
-
 
 class Submitted(SubmittedCore):
     """An operation that was begun with ``Gang.submit``, or is asked for by its id with ``Gang.find``.

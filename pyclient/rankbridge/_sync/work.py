@@ -11,8 +11,6 @@ from rankbridge.errors import RankBridgeError
 
 T = TypeVar("T")
 
-__all__ = ["Work"]
-
 
 class Work(WorkCore[T]):
     """What ``Rank.isend`` and ``Rank.irecv`` of each kind began: as ``torch.distributed``'s ``Work``.

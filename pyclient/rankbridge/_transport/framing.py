@@ -12,17 +12,6 @@ from rankbridge.v1 import gang_service_pb2 as gang_pb
 
 T = TypeVar("T")
 
-__all__ = [
-    "EXECUTE",
-    "MAX_MESSAGE_BYTES",
-    "StreamLost",
-    "StreamOver",
-    "requesting",
-    "result_of",
-    "unasked",
-    "withdrawing",
-]
-
 EXECUTE = path_of("GangService/Execute")
 
 MAX_MESSAGE_BYTES = 256 << 20
@@ -41,15 +30,10 @@ class StreamLost(Exception):
 
 
 def requesting(call: Call[Any]) -> gang_pb.ExecuteRequest | None:
-    """Makes the request of a gang call, or of one rank's part of an operation. None: the call goes by its own RPC.
-
-    A part without an operation id could not be withdrawn from a stream, which hanging up on an RPC does.
-    """
+    """Makes the request of a gang call, or of one rank's part of an operation. None: the call goes by its own RPC."""
     if call.gang_call is not None:
         return call.gang_call
-    if call.operation is None or not call.operation_id:
-        return None
-    if call.operation.ByteSize() + _ROOM > MAX_MESSAGE_BYTES:
+    if call.operation is None or call.operation.ByteSize() + _ROOM > MAX_MESSAGE_BYTES:
         return None
     return gang_pb.ExecuteRequest(part=call.operation)
 
@@ -71,9 +55,9 @@ def result_of(call: Call[T], response: gang_pb.ExecuteResponse) -> T:
     raise call.misunderstood(other)
 
 
-def withdrawing(operation_id: str) -> bytes:
-    """Makes the request that withdraws what was sent under an id."""
-    return gang_pb.ExecuteRequest(withdraw=operation_id).SerializeToString()
+def withdrawing(operation_id: str, number: int) -> bytes:
+    """Makes the request that withdraws the one of that number. Its id is for older ranks, which know no other way."""
+    return gang_pb.ExecuteRequest(withdraw=operation_id, number=number).SerializeToString()
 
 
 def unasked(response: gang_pb.ExecuteResponse) -> RankBridgeError:

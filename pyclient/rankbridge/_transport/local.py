@@ -7,11 +7,12 @@ stream with a message of no bytes.
 from __future__ import annotations
 
 import socket
+import threading
+from collections.abc import Callable, Sequence
+from typing import Generic, Protocol, TypeVar
 
 from rankbridge._transport.framing import MAX_MESSAGE_BYTES, StreamLost
 from rankbridge._transport.targets import socket_path
-
-__all__ = ["LENGTH", "dial", "framed", "length_of"]
 
 LENGTH = 4
 """Bytes before a message that tell its own."""
@@ -56,3 +57,55 @@ def length_of(head: bytes | bytearray) -> int:
     if length > MAX_MESSAGE_BYTES:
         raise StreamLost(f"a message of {length} bytes is none of a rank's")
     return length
+
+
+class _Local(Protocol):
+    """A stream that is a connection of its own."""
+
+    @property
+    def over(self) -> bool:
+        """Whether the connection has ended."""
+
+    def hang_up(self) -> None:
+        """Ends the connection: what was sent fails, and is withdrawn where it was not admitted."""
+
+
+L = TypeVar("L", bound=_Local)
+
+
+class LocalStreams(Generic[L]):
+    """The streams without gRPC that a gang's client has opened. Thread-safe."""
+
+    def __init__(self, targets: Sequence[str], made: Callable[[socket.socket], L]) -> None:
+        """None yet.
+
+        Args:
+            targets: gRPC target of each rank; none of those that are asked by gRPC alone.
+            made: Makes a stream of a connection.
+        """
+        self._targets = targets
+        self._made = made
+        self._lock = threading.Lock()
+        self._opened: list[L] = []
+        self._closed = False
+
+    def open(self, rank: int) -> L | None:
+        """Opens one to a rank. None: that cannot be."""
+        sock = dial(self._targets[rank]) if self._targets else None
+        if sock is None:
+            return None
+        opened = self._made(sock)
+        with self._lock:
+            self._opened = [*(it for it in self._opened if not it.over), opened]
+            closed = self._closed
+        if closed:
+            opened.hang_up()
+        return opened
+
+    def close(self) -> None:
+        """Hangs up."""
+        with self._lock:
+            self._closed = True
+            opened, self._opened = self._opened, []
+        for it in opened:
+            it.hang_up()

@@ -5,38 +5,22 @@ from __future__ import annotations
 import functools
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import grpc
 
 from rankbridge._plan.calls import Call
+from rankbridge._transport.channels import ChannelsCore
 from rankbridge._transport.framing import StreamLost, StreamOver, requesting, result_of
-from rankbridge._transport.streams import RankStream, Streams
-from rankbridge.errors import (
-    ProtocolError,
-    RankBridgeError,
-    ResourceExhaustedError,
-    UnavailableError,
-)
+from rankbridge._transport.streams import RankStream
+from rankbridge.errors import ProtocolError, RankBridgeError, ResourceExhaustedError, UnavailableError
 from rankbridge.v1 import gang_service_pb2 as gang_pb
 
 T = TypeVar("T")
 
-__all__ = ["PendingCore", "given", "meaning"]
-
 _REFUSED = "execute"
 """The operation of the error with which a rank refuses a stream."""
-
-
-class Sending(Protocol):
-    """The channels by which calls go."""
-
-    closed: bool
-    streams: Streams[Any]
-
-    @property
-    def targets(self) -> Sequence[str]: ...
 
 
 class PendingCore(ABC, Generic[T]):
@@ -48,12 +32,13 @@ class PendingCore(ABC, Generic[T]):
         rank: Rank in the gang that was called.
     """
 
-    def __init__(self, channels: Sending, call: Call[T], *, ordered: bool = False) -> None:
+    def __init__(self, channels: ChannelsCore, call: Call[T], *, ordered: bool = False) -> None:
         """Sends nothing yet. `ordered`: it fails where it would go by its own RPC, which keeps no order."""
         self.operation = call.kind
         self.operation_id = call.operation_id
         self.rank = call.rank
         self._stream: RankStream | None = None
+        self._number = 0
         self._channels = channels
         self._call = call
         self._ordered = ordered
@@ -81,7 +66,7 @@ class PendingCore(ABC, Generic[T]):
     def _withdraw(self) -> None:
         """Withdraws an operation wherever it was not admitted. It is answered all the same."""
         if self._stream is not None:
-            self._stream.withdraw(self.operation_id)
+            self._stream.withdraw(self.operation_id, self._number)
 
     def _come(self, response: gang_pb.ExecuteResponse) -> None:
         """Takes the answer of a stream."""
@@ -160,7 +145,7 @@ class PendingCore(ABC, Generic[T]):
         return refused
 
 
-def meaning(channels: Sending, call: Call[Any], error: BaseException) -> BaseException:
+def meaning(channels: ChannelsCore, call: Call[Any], error: BaseException) -> BaseException:
     """Gives what a call raises where grpcio, or a stream, raises this."""
     match error:
         case RankBridgeError():

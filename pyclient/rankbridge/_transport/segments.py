@@ -11,8 +11,6 @@ from dataclasses import dataclass
 
 from rankbridge.v1 import ref_service_pb2 as ref_pb
 
-__all__ = ["MAX_VIEWS", "NotShared", "Pool", "Segment", "fitting"]
-
 MAX_VIEWS = 4
 """Segments of one rank that arrays of the caller's show at a time. More would be new ones each time, which takes longer
 than copying out of one that has been used before."""

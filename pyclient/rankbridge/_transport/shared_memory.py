@@ -19,8 +19,6 @@ from rankbridge.v1 import ref_service_pb2 as ref_pb
 
 T = TypeVar("T")
 
-__all__ = ["MIN_BYTES", "SharedMemory", "Steps", "Transfers"]
-
 MIN_BYTES = 1 << 20
 """Bytes from which on shared memory is used: with fewer, a stream takes as long."""
 

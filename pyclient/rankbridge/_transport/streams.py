@@ -13,16 +13,15 @@ from google.protobuf.message import DecodeError
 from rankbridge._transport.framing import StreamLost, unasked, withdrawing
 from rankbridge.v1 import gang_service_pb2 as gang_pb
 
-__all__ = ["Awaiting", "RankStream", "Streams"]
-
 _MOST_UNDER_WAY = 192
 """Requests of one stream, and some more if threads send at once. A rank that has 256 reads no further."""
 
 
 class Awaiting(Protocol):
-    """Who waits for the answer to a request. `_stream`: the stream that was asked last."""
+    """Who waits for the answer to a request. `_stream`: which was asked last; `_number`: under which number."""
 
     _stream: RankStream | None
+    _number: int
 
     def _come(self, response: gang_pb.ExecuteResponse) -> None:
         """Takes the answer."""
@@ -57,13 +56,13 @@ class RankStream(ABC):
         """Sends a request that is answered. False: it was not sent; the stream is closed or over."""
         if self._closed:
             return False
+        number = request.number = awaiting._number = next(self._numbers)
         awaiting._stream = self
-        number = request.number = next(self._numbers)
         return self._put(request.SerializeToString(), number, awaiting)
 
-    def withdraw(self, operation_id: str) -> None:
+    def withdraw(self, operation_id: str, number: int) -> None:
         """Withdraws what was sent wherever it was not admitted. It is answered all the same."""
-        self._put(withdrawing(operation_id))
+        self._put(withdrawing(operation_id, number))
 
     @abstractmethod
     def close(self) -> None:

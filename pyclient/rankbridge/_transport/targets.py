@@ -11,8 +11,6 @@ from typing import Any, TypeAlias
 
 from rankbridge.errors import InvalidArgumentError
 
-__all__ = ["CHANNEL_OPTIONS", "Target", "content_of", "resolve", "socket_path"]
-
 Target: TypeAlias = "str | os.PathLike[str] | Mapping[str, Any] | Sequence[str | Sequence[str]]"
 """A gang: an endpoints file, what is in it, or each rank's gRPC target or targets by rank."""
 

@@ -196,7 +196,9 @@ class BroadcastResponse(google.protobuf.message.Message):
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
-        """What failed."""
+        """What failed. RANK_OUT_OF_RANGE: there is no such source; MISMATCH: the members' dtypes, shapes or sources
+        differ.
+        """
 
     def __init__(
         self,
@@ -232,7 +234,10 @@ class GatherRequest(google.protobuf.message.Message):
     the new dimension, 0 if absent. Of a list, nothing is laid out along it.
     """
     layout: Global___GatherLayout.ValueType
-    """How the tensors are put together. Unspecified: concatenated."""
+    """How the tensors are put together: `concatenated` (one tensor, the members' side by side along `dim`), `stacked` (one
+    with one dimension more, at place `dim`, along which they follow one another) or `list` (one for each member).
+    Unspecified: `concatenated`.
+    """
     ragged: builtins.bool
     """True: shapes may differ, as far as the layout allows, and the members tell each other theirs; `sizes` must be empty."""
     @property
@@ -276,7 +281,10 @@ class GatherResponse(google.protobuf.message.Message):
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
-        """What failed."""
+        """What failed. INVALID_ARGUMENT: the tensors have no such dimension, or a member's is not of its size;
+        RANK_OUT_OF_RANGE: there is no such destination; MISMATCH: the members' dtypes, shapes, dims, sizes, layouts or
+        destinations differ.
+        """
 
     def __init__(
         self,
@@ -303,7 +311,9 @@ class AllReduceRequest(google.protobuf.message.Message):
     ref_id: builtins.str
     """Id of this rank's tensor; equal dtype and shape on all members."""
     op: Global___ReduceOp.ValueType
-    """How elements are combined. Unspecified: sum."""
+    """How elements are combined: `sum` (of bool: or), `product` (of bool: and), `min`, `max`, `avg` (no integers), or of
+    the bits of integers and bools `band`, `bor`, `bxor`. Unspecified: `sum`.
+    """
     in_place: builtins.bool
     """True: the result takes the place of the input, under the same ref. False: it gets a new ref."""
     @property
@@ -337,7 +347,9 @@ class AllReduceResponse(google.protobuf.message.Message):
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
-        """What failed."""
+        """What failed. UNSUPPORTED_DTYPE: the backend has no such reduction; MISMATCH: the members' dtypes, shapes or ops
+        differ.
+        """
 
     def __init__(
         self,
@@ -370,7 +382,10 @@ class AllGatherRequest(google.protobuf.message.Message):
     the new dimension, 0 if absent. Of a list, nothing is laid out along it.
     """
     layout: Global___GatherLayout.ValueType
-    """How the tensors are put together. Unspecified: concatenated."""
+    """How the tensors are put together: `concatenated` (one tensor, the members' side by side along `dim`), `stacked` (one
+    with one dimension more, at place `dim`, along which they follow one another) or `list` (one for each member).
+    Unspecified: `concatenated`.
+    """
     ragged: builtins.bool
     """True: shapes may differ, as far as the layout allows, and the members tell each other theirs; `sizes` must be empty."""
     @property
@@ -413,7 +428,9 @@ class AllGatherResponse(google.protobuf.message.Message):
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
-        """What failed."""
+        """What failed. INVALID_ARGUMENT: the tensors have no such dimension, or a member's is not of its size; MISMATCH:
+        the members' dtypes, shapes, dims, sizes or layouts differ.
+        """
 
     def __init__(
         self,
@@ -440,7 +457,9 @@ class ReduceRequest(google.protobuf.message.Message):
     ref_id: builtins.str
     """Id of this rank's tensor; equal dtype and shape on all members."""
     op: Global___ReduceOp.ValueType
-    """How elements are combined. Unspecified: sum."""
+    """How elements are combined: `sum` (of bool: or), `product` (of bool: and), `min`, `max`, `avg` (no integers), or of
+    the bits of integers and bools `band`, `bor`, `bxor`. Unspecified: `sum`.
+    """
     dst_rank_in_group: builtins.int
     """Rank in the group that receives, 0 to the group's size - 1."""
     @property
@@ -474,7 +493,9 @@ class ReduceResponse(google.protobuf.message.Message):
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
-        """What failed."""
+        """What failed. UNSUPPORTED_DTYPE: the backend has no such reduction; RANK_OUT_OF_RANGE: there is no such
+        destination; MISMATCH: the members' dtypes, shapes, ops or destinations differ.
+        """
 
     def __init__(
         self,
@@ -500,7 +521,7 @@ class ScatterRequest(google.protobuf.message.Message):
     DIM_FIELD_NUMBER: builtins.int
     ref_id: builtins.str
     """Id of this rank's tensor. At the source: the whole, whose size along `dim` is a multiple of the group's size.
-    Elsewhere: a tensor of the part's dtype and shape, which says what is expected.
+    Elsewhere: a tensor of the part's dtype and shape, which says what is expected. They stay as they are.
     """
     src_rank_in_group: builtins.int
     """Rank in the group whose tensor is divided, 0 to the group's size - 1."""
@@ -537,7 +558,10 @@ class ScatterResponse(google.protobuf.message.Message):
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
-        """What failed."""
+        """What failed. INVALID_ARGUMENT: the source's tensor cannot be divided equally along `dim`; RANK_OUT_OF_RANGE:
+        there is no such source; MISMATCH: a member expects a part of another dtype or shape, or the dims or sources
+        differ.
+        """
 
     def __init__(
         self,
@@ -565,7 +589,9 @@ class ReduceScatterRequest(google.protobuf.message.Message):
     ref_id: builtins.str
     """Id of this rank's tensor; equal dtype and shape on all members, one dimension or more."""
     op: Global___ReduceOp.ValueType
-    """How elements are combined. Unspecified: sum."""
+    """How elements are combined: `sum` (of bool: or), `product` (of bool: and), `min`, `max`, `avg` (no integers), or of
+    the bits of integers and bools `band`, `bor`, `bxor`. Unspecified: `sum`.
+    """
     dim: builtins.int
     """Dimension along which to divide; negative counts from the last. Absent: -1, the last."""
     @property
@@ -607,7 +633,10 @@ class ReduceScatterResponse(google.protobuf.message.Message):
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
-        """What failed."""
+        """What failed. INVALID_ARGUMENT: the tensors cannot be divided equally along `dim`, or not into `sizes`;
+        UNSUPPORTED_DTYPE: the backend has no such reduction; MISMATCH: the members' dtypes, shapes, ops, dims or sizes
+        differ.
+        """
 
     def __init__(
         self,
@@ -642,14 +671,14 @@ class AllToAllRequest(google.protobuf.message.Message):
 
     @property
     def input_sizes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Size along `dim` of what this rank sends to each member, by rank in group, each 0 or more; their sum is the
-        tensor's size along `dim`. Empty, as `output_sizes` must be then: equal parts, of tensors that are all alike.
+        """Size along `dim` of what this rank sends to each member, by rank in group, each 0 or more; they add up to
+        the tensor's. Empty: equal parts, of tensors that are all alike.
         """
 
     @property
     def output_sizes(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
         """Size along `dim` of what this rank gets from each member, by rank in group, each 0 or more: what that member's
-        `input_sizes` say of this rank. Else the call fails with MISMATCH on every member, and no data has moved.
+        `input_sizes` say of this rank. Empty if `input_sizes` is.
         """
 
     def __init__(
@@ -680,7 +709,10 @@ class AllToAllResponse(google.protobuf.message.Message):
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
-        """What failed."""
+        """What failed. INVALID_ARGUMENT: a member's tensor cannot be divided so; MISMATCH: the members' dtypes, shapes or
+        dims differ, or one expects another size than the other sends: every member gets both sides, and nothing has
+        moved.
+        """
 
     def __init__(
         self,
@@ -707,7 +739,7 @@ class ScanRequest(google.protobuf.message.Message):
     ref_id: builtins.str
     """Id of this rank's tensor; equal dtype and shape on all members."""
     op: Global___ReduceOp.ValueType
-    """How elements are combined; avg is refused. Unspecified: sum."""
+    """How elements are combined: all but `avg` of those that AllReduce has. Unspecified: `sum`."""
     exclusive: builtins.bool
     """True: of members 0 to m - 1, for member 0 zeros; of sums only. False: of members 0 to m."""
     @property
@@ -741,7 +773,10 @@ class ScanResponse(google.protobuf.message.Message):
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
-        """What failed; UNSUPPORTED_OPERATION on a backend without it."""
+        """What failed. UNSUPPORTED_OPERATION: the backend has no scan; UNSUPPORTED_DTYPE: it has no such scan;
+        INVALID_ARGUMENT: an average, or an exclusive scan of anything but sums; MISMATCH: the members' dtypes, shapes
+        or ops differ.
+        """
 
     def __init__(
         self,

@@ -98,7 +98,7 @@ class CollectiveServiceServicer(object):
     """
 
     def Barrier(self, request, context):
-        """Returns when every member has called. Gives none.
+        """Returns when every member has called.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -112,7 +112,9 @@ class CollectiveServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Gather(self, request, context):
-        """Gives the destination the members' tensors, concatenated in group order; the others none.
+        """Gives the destination the members' tensors, put together in group order; the others none.
+
+        With `ragged` and `dim` 0 this is torchgfn's `gather_distributed_data`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -126,7 +128,10 @@ class CollectiveServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def AllGather(self, request, context):
-        """Gives every member the members' tensors, concatenated in group order.
+        """Gives every member all members' tensors, put together in group order.
+
+        As vLLM's `all_gather`, and with `sizes` its `all_gatherv`, but along every dimension: vLLM knows the first alone.
+        As a list and `ragged` this is OLMo-core's `all_gather` of tensors of unequal shapes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -134,13 +139,18 @@ class CollectiveServiceServicer(object):
 
     def Reduce(self, request, context):
         """Gives the destination the element-wise reduction of all members' tensors; the others none.
+
+        As `torch.distributed.reduce`, but no input changes.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Scatter(self, request, context):
-        """Gives every member its part of the source's tensor, which is divided equally in group order.
+        """Gives every member its part of the source's tensor, divided equally in group order.
+
+        The parts are those of `torch.chunk`, as `torch.distributed.scatter` gives them: of [8, 3] and four members, [2, 3]
+        along dimension 0.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -148,20 +158,28 @@ class CollectiveServiceServicer(object):
 
     def ReduceScatter(self, request, context):
         """Gives every member its part of the element-wise reduction of all members' tensors, divided in group order.
+
+        As vLLM's `reduce_scatter`, and with `sizes` its `reduce_scatterv`: of [4, 8] on each of four members, [4, 2] along
+        the last dimension. From the third dimension on vLLM divides in the wrong order; this does not.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def AllToAll(self, request, context):
-        """Divides every member's tensor, and gives every member its parts of all of them, concatenated in group order.
+        """Gives every member its parts of all members' tensors, concatenated in group order.
+
+        As `torch.distributed.all_to_all_single`, but along any dimension: what each member gets is what it is sent first by
+        the first member, then by the second, and so on.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Scan(self, request, context):
-        """Gives member m the element-wise reduction of the tensors of members 0 to m. Not every backend has it.
+        """Gives member m the element-wise reduction of the tensors of members 0 to m.
+
+        As MPI's `Scan`, and exclusive its `Exscan`. Not every backend has it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -281,34 +281,59 @@ class CollectiveServiceStub(typing.Generic[_CollectiveServiceBarrierType, _Colle
     ], channel: grpc.aio.Channel) -> None: ...
 
     Barrier: _CollectiveServiceBarrierType
-    """Returns when every member has called. Gives none."""
+    """Returns when every member has called."""
 
     Broadcast: _CollectiveServiceBroadcastType
     """Gives every member a tensor equal to the source's."""
 
     Gather: _CollectiveServiceGatherType
-    """Gives the destination the members' tensors, concatenated in group order; the others none."""
+    """Gives the destination the members' tensors, put together in group order; the others none.
+
+    With `ragged` and `dim` 0 this is torchgfn's `gather_distributed_data`.
+    """
 
     AllReduce: _CollectiveServiceAllReduceType
     """Gives every member the element-wise reduction of all members' tensors."""
 
     AllGather: _CollectiveServiceAllGatherType
-    """Gives every member the members' tensors, concatenated in group order."""
+    """Gives every member all members' tensors, put together in group order.
+
+    As vLLM's `all_gather`, and with `sizes` its `all_gatherv`, but along every dimension: vLLM knows the first alone.
+    As a list and `ragged` this is OLMo-core's `all_gather` of tensors of unequal shapes.
+    """
 
     Reduce: _CollectiveServiceReduceType
-    """Gives the destination the element-wise reduction of all members' tensors; the others none."""
+    """Gives the destination the element-wise reduction of all members' tensors; the others none.
+
+    As `torch.distributed.reduce`, but no input changes.
+    """
 
     Scatter: _CollectiveServiceScatterType
-    """Gives every member its part of the source's tensor, which is divided equally in group order."""
+    """Gives every member its part of the source's tensor, divided equally in group order.
+
+    The parts are those of `torch.chunk`, as `torch.distributed.scatter` gives them: of [8, 3] and four members, [2, 3]
+    along dimension 0.
+    """
 
     ReduceScatter: _CollectiveServiceReduceScatterType
-    """Gives every member its part of the element-wise reduction of all members' tensors, divided in group order."""
+    """Gives every member its part of the element-wise reduction of all members' tensors, divided in group order.
+
+    As vLLM's `reduce_scatter`, and with `sizes` its `reduce_scatterv`: of [4, 8] on each of four members, [4, 2] along
+    the last dimension. From the third dimension on vLLM divides in the wrong order; this does not.
+    """
 
     AllToAll: _CollectiveServiceAllToAllType
-    """Divides every member's tensor, and gives every member its parts of all of them, concatenated in group order."""
+    """Gives every member its parts of all members' tensors, concatenated in group order.
+
+    As `torch.distributed.all_to_all_single`, but along any dimension: what each member gets is what it is sent first by
+    the first member, then by the second, and so on.
+    """
 
     Scan: _CollectiveServiceScanType
-    """Gives member m the element-wise reduction of the tensors of members 0 to m. Not every backend has it."""
+    """Gives member m the element-wise reduction of the tensors of members 0 to m.
+
+    As MPI's `Scan`, and exclusive its `Exscan`. Not every backend has it.
+    """
 
 CollectiveServiceAsyncStub: typing_extensions.TypeAlias = CollectiveServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -366,7 +391,7 @@ class CollectiveServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.collective_service_pb2.BarrierRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.collective_service_pb2.BarrierResponse, collections.abc.Awaitable[rankbridge.v1.collective_service_pb2.BarrierResponse]]:
-        """Returns when every member has called. Gives none."""
+        """Returns when every member has called."""
 
     @abc.abstractmethod
     def Broadcast(
@@ -382,7 +407,10 @@ class CollectiveServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.collective_service_pb2.GatherRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.collective_service_pb2.GatherResponse, collections.abc.Awaitable[rankbridge.v1.collective_service_pb2.GatherResponse]]:
-        """Gives the destination the members' tensors, concatenated in group order; the others none."""
+        """Gives the destination the members' tensors, put together in group order; the others none.
+
+        With `ragged` and `dim` 0 this is torchgfn's `gather_distributed_data`.
+        """
 
     @abc.abstractmethod
     def AllReduce(
@@ -398,7 +426,11 @@ class CollectiveServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.collective_service_pb2.AllGatherRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.collective_service_pb2.AllGatherResponse, collections.abc.Awaitable[rankbridge.v1.collective_service_pb2.AllGatherResponse]]:
-        """Gives every member the members' tensors, concatenated in group order."""
+        """Gives every member all members' tensors, put together in group order.
+
+        As vLLM's `all_gather`, and with `sizes` its `all_gatherv`, but along every dimension: vLLM knows the first alone.
+        As a list and `ragged` this is OLMo-core's `all_gather` of tensors of unequal shapes.
+        """
 
     @abc.abstractmethod
     def Reduce(
@@ -406,7 +438,10 @@ class CollectiveServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.collective_service_pb2.ReduceRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.collective_service_pb2.ReduceResponse, collections.abc.Awaitable[rankbridge.v1.collective_service_pb2.ReduceResponse]]:
-        """Gives the destination the element-wise reduction of all members' tensors; the others none."""
+        """Gives the destination the element-wise reduction of all members' tensors; the others none.
+
+        As `torch.distributed.reduce`, but no input changes.
+        """
 
     @abc.abstractmethod
     def Scatter(
@@ -414,7 +449,11 @@ class CollectiveServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.collective_service_pb2.ScatterRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.collective_service_pb2.ScatterResponse, collections.abc.Awaitable[rankbridge.v1.collective_service_pb2.ScatterResponse]]:
-        """Gives every member its part of the source's tensor, which is divided equally in group order."""
+        """Gives every member its part of the source's tensor, divided equally in group order.
+
+        The parts are those of `torch.chunk`, as `torch.distributed.scatter` gives them: of [8, 3] and four members, [2, 3]
+        along dimension 0.
+        """
 
     @abc.abstractmethod
     def ReduceScatter(
@@ -422,7 +461,11 @@ class CollectiveServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.collective_service_pb2.ReduceScatterRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.collective_service_pb2.ReduceScatterResponse, collections.abc.Awaitable[rankbridge.v1.collective_service_pb2.ReduceScatterResponse]]:
-        """Gives every member its part of the element-wise reduction of all members' tensors, divided in group order."""
+        """Gives every member its part of the element-wise reduction of all members' tensors, divided in group order.
+
+        As vLLM's `reduce_scatter`, and with `sizes` its `reduce_scatterv`: of [4, 8] on each of four members, [4, 2] along
+        the last dimension. From the third dimension on vLLM divides in the wrong order; this does not.
+        """
 
     @abc.abstractmethod
     def AllToAll(
@@ -430,7 +473,11 @@ class CollectiveServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.collective_service_pb2.AllToAllRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.collective_service_pb2.AllToAllResponse, collections.abc.Awaitable[rankbridge.v1.collective_service_pb2.AllToAllResponse]]:
-        """Divides every member's tensor, and gives every member its parts of all of them, concatenated in group order."""
+        """Gives every member its parts of all members' tensors, concatenated in group order.
+
+        As `torch.distributed.all_to_all_single`, but along any dimension: what each member gets is what it is sent first by
+        the first member, then by the second, and so on.
+        """
 
     @abc.abstractmethod
     def Scan(
@@ -438,6 +485,9 @@ class CollectiveServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.collective_service_pb2.ScanRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.collective_service_pb2.ScanResponse, collections.abc.Awaitable[rankbridge.v1.collective_service_pb2.ScanResponse]]:
-        """Gives member m the element-wise reduction of the tensors of members 0 to m. Not every backend has it."""
+        """Gives member m the element-wise reduction of the tensors of members 0 to m.
+
+        As MPI's `Scan`, and exclusive its `Exscan`. Not every backend has it.
+        """
 
 def add_CollectiveServiceServicer_to_server(servicer: CollectiveServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -238,7 +238,8 @@ class ExecuteRequest(google.protobuf.message.Message):
     NUMBER_FIELD_NUMBER: builtins.int
     withdraw: builtins.str
     """Operation id of what was sent by this stream and is to be withdrawn from every member that it was not admitted on,
-    as hanging up withdraws a single call. Is not answered; what is withdrawn is.
+    as hanging up withdraws a single call. With a `number`, what is withdrawn is the request of that number, and the
+    id may be empty. Is not answered; what is withdrawn is.
     """
     number: builtins.int
     """Names this request on its stream, so that its answer need not wait for those before it: the answer has the same

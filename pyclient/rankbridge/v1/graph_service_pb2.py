@@ -28,7 +28,7 @@ from rankbridge.v1 import options_pb2 as rankbridge_dot_v1_dot_options__pb2
 from rankbridge.v1 import value_pb2 as rankbridge_dot_v1_dot_value__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!rankbridge/v1/graph_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a\x19rankbridge/v1/error.proto\x1a\x1brankbridge/v1/options.proto\x1a\x19rankbridge/v1/value.proto\"8\n\x05Graph\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x12\n\noperations\x18\x03 \x03(\t\"c\n\x13\x42\x65ginCaptureRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\r\n\x05graph\x18\x02 \x01(\t:\x1a\x82\xb5\x18\x16\n\x14vLLM `graph_capture`\"o\n\x14\x42\x65ginCaptureResponse\x12%\n\x05graph\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GraphH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"R\n\x11\x45ndCaptureRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call:\x1a\x82\xb5\x18\x16\n\x14vLLM `graph_capture`\"m\n\x12\x45ndCaptureResponse\x12%\n\x05graph\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GraphH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"e\n\rReplayRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\r\n\x05graph\x18\x02 \x01(\t:\"\x82\xb5\x18\x1e\n\x1athe replay of a CUDA graph\x10\x01\"i\n\x0eReplayResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"W\n\x13ReleaseGraphRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\r\n\x05graph\x18\x02 \x01(\t:\x1d\x82\xb5\x18\x19\n\x17the end of a CUDA graph\"o\n\x14ReleaseGraphResponse\x12%\n\x05graph\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GraphH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome2\xf2\x02\n\x0cGraphService\x12]\n\x0c\x42\x65ginCapture\x12\".rankbridge.v1.BeginCaptureRequest\x1a#.rankbridge.v1.BeginCaptureResponse\"\x04\x80\xb5\x18\x02\x12W\n\nEndCapture\x12 .rankbridge.v1.EndCaptureRequest\x1a!.rankbridge.v1.EndCaptureResponse\"\x04\x80\xb5\x18\x02\x12K\n\x06Replay\x12\x1c.rankbridge.v1.ReplayRequest\x1a\x1d.rankbridge.v1.ReplayResponse\"\x04\x80\xb5\x18\x02\x12]\n\x0cReleaseGraph\x12\".rankbridge.v1.ReleaseGraphRequest\x1a#.rankbridge.v1.ReleaseGraphResponse\"\x04\x80\xb5\x18\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!rankbridge/v1/graph_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a\x19rankbridge/v1/error.proto\x1a\x1brankbridge/v1/options.proto\x1a\x19rankbridge/v1/value.proto\"8\n\x05Graph\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x12\n\noperations\x18\x03 \x03(\t\"c\n\x13\x42\x65ginCaptureRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\r\n\x05graph\x18\x02 \x01(\t:\x1a\x82\xb5\x18\x16\n\x14vLLM `graph_capture`\"o\n\x14\x42\x65ginCaptureResponse\x12%\n\x05graph\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GraphH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"R\n\x11\x45ndCaptureRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call:\x1a\x82\xb5\x18\x16\n\x14vLLM `graph_capture`\"m\n\x12\x45ndCaptureResponse\x12%\n\x05graph\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GraphH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"i\n\rReplayRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\r\n\x05graph\x18\x02 \x01(\t:&\x82\xb5\x18\"\n\x1athe replay of a CUDA graph\x10\x01\x18\x0c \x07\"i\n\x0eReplayResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"W\n\x13ReleaseGraphRequest\x12\x12\n\nsession_id\x18\x01 \x01(\t\x12\r\n\x05graph\x18\x02 \x01(\t:\x1d\x82\xb5\x18\x19\n\x17the end of a CUDA graph\"o\n\x14ReleaseGraphResponse\x12%\n\x05graph\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.GraphH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome2\xf2\x02\n\x0cGraphService\x12]\n\x0c\x42\x65ginCapture\x12\".rankbridge.v1.BeginCaptureRequest\x1a#.rankbridge.v1.BeginCaptureResponse\"\x04\x80\xb5\x18\x02\x12W\n\nEndCapture\x12 .rankbridge.v1.EndCaptureRequest\x1a!.rankbridge.v1.EndCaptureResponse\"\x04\x80\xb5\x18\x02\x12K\n\x06Replay\x12\x1c.rankbridge.v1.ReplayRequest\x1a\x1d.rankbridge.v1.ReplayResponse\"\x04\x80\xb5\x18\x02\x12]\n\x0cReleaseGraph\x12\".rankbridge.v1.ReleaseGraphRequest\x1a#.rankbridge.v1.ReleaseGraphResponse\"\x04\x80\xb5\x18\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -40,7 +40,7 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ENDCAPTUREREQUEST']._loaded_options = None
   _globals['_ENDCAPTUREREQUEST']._serialized_options = b'\202\265\030\026\n\024vLLM `graph_capture`'
   _globals['_REPLAYREQUEST']._loaded_options = None
-  _globals['_REPLAYREQUEST']._serialized_options = b'\202\265\030\036\n\032the replay of a CUDA graph\020\001'
+  _globals['_REPLAYREQUEST']._serialized_options = b'\202\265\030\"\n\032the replay of a CUDA graph\020\001\030\014 \007'
   _globals['_RELEASEGRAPHREQUEST']._loaded_options = None
   _globals['_RELEASEGRAPHREQUEST']._serialized_options = b'\202\265\030\031\n\027the end of a CUDA graph'
   _globals['_GRAPHSERVICE'].methods_by_name['BeginCapture']._loaded_options = None
@@ -62,13 +62,13 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_ENDCAPTURERESPONSE']._serialized_start=517
   _globals['_ENDCAPTURERESPONSE']._serialized_end=626
   _globals['_REPLAYREQUEST']._serialized_start=628
-  _globals['_REPLAYREQUEST']._serialized_end=729
-  _globals['_REPLAYRESPONSE']._serialized_start=731
-  _globals['_REPLAYRESPONSE']._serialized_end=836
-  _globals['_RELEASEGRAPHREQUEST']._serialized_start=838
-  _globals['_RELEASEGRAPHREQUEST']._serialized_end=925
-  _globals['_RELEASEGRAPHRESPONSE']._serialized_start=927
-  _globals['_RELEASEGRAPHRESPONSE']._serialized_end=1038
-  _globals['_GRAPHSERVICE']._serialized_start=1041
-  _globals['_GRAPHSERVICE']._serialized_end=1411
+  _globals['_REPLAYREQUEST']._serialized_end=733
+  _globals['_REPLAYRESPONSE']._serialized_start=735
+  _globals['_REPLAYRESPONSE']._serialized_end=840
+  _globals['_RELEASEGRAPHREQUEST']._serialized_start=842
+  _globals['_RELEASEGRAPHREQUEST']._serialized_end=929
+  _globals['_RELEASEGRAPHRESPONSE']._serialized_start=931
+  _globals['_RELEASEGRAPHRESPONSE']._serialized_end=1042
+  _globals['_GRAPHSERVICE']._serialized_start=1045
+  _globals['_GRAPHSERVICE']._serialized_end=1415
 # @@protoc_insertion_point(module_scope)

@@ -29,7 +29,7 @@ from rankbridge.v1 import options_pb2 as rankbridge_dot_v1_dot_options__pb2
 from rankbridge.v1 import value_pb2 as rankbridge_dot_v1_dot_value__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"rankbridge/v1/object_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a&rankbridge/v1/collective_service.proto\x1a\x19rankbridge/v1/error.proto\x1a\x1brankbridge/v1/options.proto\x1a\x19rankbridge/v1/value.proto\"\x9f\x02\n\x16\x42roadcastObjectRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.Value\x12\x19\n\x11src_rank_in_group\x18\x03 \x01(\r:\xa1\x01\x82\xb5\x18\x9c\x01\n\x97\x01vLLM `broadcast_object`, `broadcast_object_list`; optimus-dl `broadcast_objects`; OLMo-core `broadcast_object`, `synchronize_value`, `synchronize_flag`\x10\x01\"r\n\x17\x42roadcastObjectResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x9f\x01\n\x14ScatterObjectRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12$\n\x06values\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.Value\x12\x19\n\x11src_rank_in_group\x18\x03 \x01(\r:#\x82\xb5\x18\x1f\n\x1btorch `scatter_object_list`\x10\x01\"p\n\x15ScatterObjectResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x97\x01\n\x13GatherObjectRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.Value\x12\x19\n\x11\x64st_rank_in_group\x18\x03 \x01(\r:\x1d\x82\xb5\x18\x19\n\x15torch `gather_object`\x10\x01\"o\n\x14GatherObjectResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xa8\x01\n\x16\x41llGatherObjectRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.Value:F\x82\xb5\x18\x42\n>optimus-dl `all_gather_objects`, OLMo-core `all_gather_object`\x10\x01\"r\n\x17\x41llGatherObjectResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xaa\x01\n\x15\x41llReduceValueRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.Value\x12#\n\x02op\x18\x03 \x01(\x0e\x32\x17.rankbridge.v1.ReduceOp:$\x82\xb5\x18 \n\x1cOLMo-core `all_reduce_value`\x10\x01\"q\n\x16\x41llReduceValueResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xa4\x01\n\x1a\x42roadcastTensorDictRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\"\n\x04\x64ict\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.Value\x12\x19\n\x11src_rank_in_group\x18\x03 \x01(\r:$\x82\xb5\x18 \n\x1cvLLM `broadcast_tensor_dict`\x10\x01\"v\n\x1b\x42roadcastTensorDictResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome2\xf9\x04\n\rObjectService\x12\x66\n\x0f\x42roadcastObject\x12%.rankbridge.v1.BroadcastObjectRequest\x1a&.rankbridge.v1.BroadcastObjectResponse\"\x04\x80\xb5\x18\x02\x12`\n\rScatterObject\x12#.rankbridge.v1.ScatterObjectRequest\x1a$.rankbridge.v1.ScatterObjectResponse\"\x04\x80\xb5\x18\x02\x12]\n\x0cGatherObject\x12\".rankbridge.v1.GatherObjectRequest\x1a#.rankbridge.v1.GatherObjectResponse\"\x04\x80\xb5\x18\x02\x12\x66\n\x0f\x41llGatherObject\x12%.rankbridge.v1.AllGatherObjectRequest\x1a&.rankbridge.v1.AllGatherObjectResponse\"\x04\x80\xb5\x18\x02\x12\x63\n\x0e\x41llReduceValue\x12$.rankbridge.v1.AllReduceValueRequest\x1a%.rankbridge.v1.AllReduceValueResponse\"\x04\x80\xb5\x18\x02\x12r\n\x13\x42roadcastTensorDict\x12).rankbridge.v1.BroadcastTensorDictRequest\x1a*.rankbridge.v1.BroadcastTensorDictResponse\"\x04\x80\xb5\x18\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\"rankbridge/v1/object_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a&rankbridge/v1/collective_service.proto\x1a\x19rankbridge/v1/error.proto\x1a\x1brankbridge/v1/options.proto\x1a\x19rankbridge/v1/value.proto\"\xa3\x02\n\x16\x42roadcastObjectRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.Value\x12\x19\n\x11src_rank_in_group\x18\x03 \x01(\r:\xa5\x01\x82\xb5\x18\xa0\x01\n\x97\x01vLLM `broadcast_object`, `broadcast_object_list`; optimus-dl `broadcast_objects`; OLMo-core `broadcast_object`, `synchronize_value`, `synchronize_flag`\x10\x01\x18\x05 \x06\"r\n\x17\x42roadcastObjectResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xa3\x01\n\x14ScatterObjectRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12$\n\x06values\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.Value\x12\x19\n\x11src_rank_in_group\x18\x03 \x01(\r:\'\x82\xb5\x18#\n\x1btorch `scatter_object_list`\x10\x01\x18\x06 \x06\"p\n\x15ScatterObjectResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x9b\x01\n\x13GatherObjectRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.Value\x12\x19\n\x11\x64st_rank_in_group\x18\x03 \x01(\r:!\x82\xb5\x18\x1d\n\x15torch `gather_object`\x10\x01\x18\x03 \x08\"o\n\x14GatherObjectResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xac\x01\n\x16\x41llGatherObjectRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.Value:J\x82\xb5\x18\x46\n>optimus-dl `all_gather_objects`, OLMo-core `all_gather_object`\x10\x01\x18\x03 \x07\"r\n\x17\x41llGatherObjectResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xb9\x01\n\x15\x41llReduceValueRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.Value\x12.\n\x02op\x18\x03 \x01(\x0e\x32\x17.rankbridge.v1.ReduceOpB\t\x8a\xb5\x18\x05\n\x03sum:(\x82\xb5\x18$\n\x1cOLMo-core `all_reduce_value`\x10\x01\x18\x04 \x06\"q\n\x16\x41llReduceValueResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xa8\x01\n\x1a\x42roadcastTensorDictRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\"\n\x04\x64ict\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.Value\x12\x19\n\x11src_rank_in_group\x18\x03 \x01(\r:(\x82\xb5\x18$\n\x1cvLLM `broadcast_tensor_dict`\x10\x01\x18\x07 \t\"v\n\x1b\x42roadcastTensorDictResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome2\xf9\x04\n\rObjectService\x12\x66\n\x0f\x42roadcastObject\x12%.rankbridge.v1.BroadcastObjectRequest\x1a&.rankbridge.v1.BroadcastObjectResponse\"\x04\x80\xb5\x18\x02\x12`\n\rScatterObject\x12#.rankbridge.v1.ScatterObjectRequest\x1a$.rankbridge.v1.ScatterObjectResponse\"\x04\x80\xb5\x18\x02\x12]\n\x0cGatherObject\x12\".rankbridge.v1.GatherObjectRequest\x1a#.rankbridge.v1.GatherObjectResponse\"\x04\x80\xb5\x18\x02\x12\x66\n\x0f\x41llGatherObject\x12%.rankbridge.v1.AllGatherObjectRequest\x1a&.rankbridge.v1.AllGatherObjectResponse\"\x04\x80\xb5\x18\x02\x12\x63\n\x0e\x41llReduceValue\x12$.rankbridge.v1.AllReduceValueRequest\x1a%.rankbridge.v1.AllReduceValueResponse\"\x04\x80\xb5\x18\x02\x12r\n\x13\x42roadcastTensorDict\x12).rankbridge.v1.BroadcastTensorDictRequest\x1a*.rankbridge.v1.BroadcastTensorDictResponse\"\x04\x80\xb5\x18\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,17 +37,19 @@ _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rankbridge.v1.object_servic
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_BROADCASTOBJECTREQUEST']._loaded_options = None
-  _globals['_BROADCASTOBJECTREQUEST']._serialized_options = b'\202\265\030\234\001\n\227\001vLLM `broadcast_object`, `broadcast_object_list`; optimus-dl `broadcast_objects`; OLMo-core `broadcast_object`, `synchronize_value`, `synchronize_flag`\020\001'
+  _globals['_BROADCASTOBJECTREQUEST']._serialized_options = b'\202\265\030\240\001\n\227\001vLLM `broadcast_object`, `broadcast_object_list`; optimus-dl `broadcast_objects`; OLMo-core `broadcast_object`, `synchronize_value`, `synchronize_flag`\020\001\030\005 \006'
   _globals['_SCATTEROBJECTREQUEST']._loaded_options = None
-  _globals['_SCATTEROBJECTREQUEST']._serialized_options = b'\202\265\030\037\n\033torch `scatter_object_list`\020\001'
+  _globals['_SCATTEROBJECTREQUEST']._serialized_options = b'\202\265\030#\n\033torch `scatter_object_list`\020\001\030\006 \006'
   _globals['_GATHEROBJECTREQUEST']._loaded_options = None
-  _globals['_GATHEROBJECTREQUEST']._serialized_options = b'\202\265\030\031\n\025torch `gather_object`\020\001'
+  _globals['_GATHEROBJECTREQUEST']._serialized_options = b'\202\265\030\035\n\025torch `gather_object`\020\001\030\003 \010'
   _globals['_ALLGATHEROBJECTREQUEST']._loaded_options = None
-  _globals['_ALLGATHEROBJECTREQUEST']._serialized_options = b'\202\265\030B\n>optimus-dl `all_gather_objects`, OLMo-core `all_gather_object`\020\001'
+  _globals['_ALLGATHEROBJECTREQUEST']._serialized_options = b'\202\265\030F\n>optimus-dl `all_gather_objects`, OLMo-core `all_gather_object`\020\001\030\003 \007'
+  _globals['_ALLREDUCEVALUEREQUEST'].fields_by_name['op']._loaded_options = None
+  _globals['_ALLREDUCEVALUEREQUEST'].fields_by_name['op']._serialized_options = b'\212\265\030\005\n\003sum'
   _globals['_ALLREDUCEVALUEREQUEST']._loaded_options = None
-  _globals['_ALLREDUCEVALUEREQUEST']._serialized_options = b'\202\265\030 \n\034OLMo-core `all_reduce_value`\020\001'
+  _globals['_ALLREDUCEVALUEREQUEST']._serialized_options = b'\202\265\030$\n\034OLMo-core `all_reduce_value`\020\001\030\004 \006'
   _globals['_BROADCASTTENSORDICTREQUEST']._loaded_options = None
-  _globals['_BROADCASTTENSORDICTREQUEST']._serialized_options = b'\202\265\030 \n\034vLLM `broadcast_tensor_dict`\020\001'
+  _globals['_BROADCASTTENSORDICTREQUEST']._serialized_options = b'\202\265\030$\n\034vLLM `broadcast_tensor_dict`\020\001\030\007 \t'
   _globals['_OBJECTSERVICE'].methods_by_name['BroadcastObject']._loaded_options = None
   _globals['_OBJECTSERVICE'].methods_by_name['BroadcastObject']._serialized_options = b'\200\265\030\002'
   _globals['_OBJECTSERVICE'].methods_by_name['ScatterObject']._loaded_options = None
@@ -61,29 +63,29 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_OBJECTSERVICE'].methods_by_name['BroadcastTensorDict']._loaded_options = None
   _globals['_OBJECTSERVICE'].methods_by_name['BroadcastTensorDict']._serialized_options = b'\200\265\030\002'
   _globals['_BROADCASTOBJECTREQUEST']._serialized_start=203
-  _globals['_BROADCASTOBJECTREQUEST']._serialized_end=490
-  _globals['_BROADCASTOBJECTRESPONSE']._serialized_start=492
-  _globals['_BROADCASTOBJECTRESPONSE']._serialized_end=606
-  _globals['_SCATTEROBJECTREQUEST']._serialized_start=609
-  _globals['_SCATTEROBJECTREQUEST']._serialized_end=768
-  _globals['_SCATTEROBJECTRESPONSE']._serialized_start=770
-  _globals['_SCATTEROBJECTRESPONSE']._serialized_end=882
-  _globals['_GATHEROBJECTREQUEST']._serialized_start=885
-  _globals['_GATHEROBJECTREQUEST']._serialized_end=1036
-  _globals['_GATHEROBJECTRESPONSE']._serialized_start=1038
-  _globals['_GATHEROBJECTRESPONSE']._serialized_end=1149
-  _globals['_ALLGATHEROBJECTREQUEST']._serialized_start=1152
-  _globals['_ALLGATHEROBJECTREQUEST']._serialized_end=1320
-  _globals['_ALLGATHEROBJECTRESPONSE']._serialized_start=1322
-  _globals['_ALLGATHEROBJECTRESPONSE']._serialized_end=1436
-  _globals['_ALLREDUCEVALUEREQUEST']._serialized_start=1439
-  _globals['_ALLREDUCEVALUEREQUEST']._serialized_end=1609
-  _globals['_ALLREDUCEVALUERESPONSE']._serialized_start=1611
-  _globals['_ALLREDUCEVALUERESPONSE']._serialized_end=1724
-  _globals['_BROADCASTTENSORDICTREQUEST']._serialized_start=1727
-  _globals['_BROADCASTTENSORDICTREQUEST']._serialized_end=1891
-  _globals['_BROADCASTTENSORDICTRESPONSE']._serialized_start=1893
-  _globals['_BROADCASTTENSORDICTRESPONSE']._serialized_end=2011
-  _globals['_OBJECTSERVICE']._serialized_start=2014
-  _globals['_OBJECTSERVICE']._serialized_end=2647
+  _globals['_BROADCASTOBJECTREQUEST']._serialized_end=494
+  _globals['_BROADCASTOBJECTRESPONSE']._serialized_start=496
+  _globals['_BROADCASTOBJECTRESPONSE']._serialized_end=610
+  _globals['_SCATTEROBJECTREQUEST']._serialized_start=613
+  _globals['_SCATTEROBJECTREQUEST']._serialized_end=776
+  _globals['_SCATTEROBJECTRESPONSE']._serialized_start=778
+  _globals['_SCATTEROBJECTRESPONSE']._serialized_end=890
+  _globals['_GATHEROBJECTREQUEST']._serialized_start=893
+  _globals['_GATHEROBJECTREQUEST']._serialized_end=1048
+  _globals['_GATHEROBJECTRESPONSE']._serialized_start=1050
+  _globals['_GATHEROBJECTRESPONSE']._serialized_end=1161
+  _globals['_ALLGATHEROBJECTREQUEST']._serialized_start=1164
+  _globals['_ALLGATHEROBJECTREQUEST']._serialized_end=1336
+  _globals['_ALLGATHEROBJECTRESPONSE']._serialized_start=1338
+  _globals['_ALLGATHEROBJECTRESPONSE']._serialized_end=1452
+  _globals['_ALLREDUCEVALUEREQUEST']._serialized_start=1455
+  _globals['_ALLREDUCEVALUEREQUEST']._serialized_end=1640
+  _globals['_ALLREDUCEVALUERESPONSE']._serialized_start=1642
+  _globals['_ALLREDUCEVALUERESPONSE']._serialized_end=1755
+  _globals['_BROADCASTTENSORDICTREQUEST']._serialized_start=1758
+  _globals['_BROADCASTTENSORDICTREQUEST']._serialized_end=1926
+  _globals['_BROADCASTTENSORDICTRESPONSE']._serialized_start=1928
+  _globals['_BROADCASTTENSORDICTRESPONSE']._serialized_end=2046
+  _globals['_OBJECTSERVICE']._serialized_start=2049
+  _globals['_OBJECTSERVICE']._serialized_end=2682
 # @@protoc_insertion_point(module_scope)

@@ -262,7 +262,9 @@ class AllReduceValueRequest(google.protobuf.message.Message):
     VALUE_FIELD_NUMBER: builtins.int
     OP_FIELD_NUMBER: builtins.int
     op: rankbridge.v1.collective_service_pb2.ReduceOp.ValueType
-    """How they are combined. Unspecified: sum. Bools have no avg (their sum is or, product is and), floats no bitwise op."""
+    """How they are combined, as AllReduce does. Unspecified: `sum`. Bools have no `avg`, floats no bitwise op; the average of
+    ints is a float.
+    """
     @property
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""
@@ -297,7 +299,9 @@ class AllReduceValueResponse(google.protobuf.message.Message):
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
-        """What failed."""
+        """What failed. UNSUPPORTED_DTYPE: numbers of this kind have no such op; MISMATCH: they are not of one kind, or the
+        ops differ.
+        """
 
     def __init__(
         self,

@@ -83,6 +83,8 @@ class ObjectServiceServicer(object):
 
     def BroadcastObject(self, request, context):
         """Gives every member the source's value.
+
+        As vLLM's `broadcast_object`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -90,6 +92,8 @@ class ObjectServiceServicer(object):
 
     def ScatterObject(self, request, context):
         """Gives every member its own of the source's values.
+
+        As `torch.distributed.scatter_object_list`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -97,6 +101,8 @@ class ObjectServiceServicer(object):
 
     def GatherObject(self, request, context):
         """Gives the destination a list of all members' values, in group order; the others none.
+
+        As `torch.distributed.gather_object`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -104,6 +110,8 @@ class ObjectServiceServicer(object):
 
     def AllGatherObject(self, request, context):
         """Gives every member a list of all members' values, in group order.
+
+        As `torch.distributed.all_gather_object`.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -111,6 +119,9 @@ class ObjectServiceServicer(object):
 
     def AllReduceValue(self, request, context):
         """Gives every member the reduction of all members' numbers.
+
+        As OLMo-core's `all_reduce_value`, but nothing goes through float32: ints are added exactly and stay ints, floats
+        stay float64.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -118,6 +129,9 @@ class ObjectServiceServicer(object):
 
     def BroadcastTensorDict(self, request, context):
         """Gives every member the source's map, with a tensor of its own for each of the source's.
+
+        As vLLM's `broadcast_tensor_dict`, but refs in maps in the map are sent, strided tensors arrive as they were, and so
+        do empty ones.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -187,22 +187,42 @@ class ObjectServiceStub(typing.Generic[_ObjectServiceBroadcastObjectType, _Objec
     ], channel: grpc.aio.Channel) -> None: ...
 
     BroadcastObject: _ObjectServiceBroadcastObjectType
-    """Gives every member the source's value."""
+    """Gives every member the source's value.
+
+    As vLLM's `broadcast_object`.
+    """
 
     ScatterObject: _ObjectServiceScatterObjectType
-    """Gives every member its own of the source's values."""
+    """Gives every member its own of the source's values.
+
+    As `torch.distributed.scatter_object_list`.
+    """
 
     GatherObject: _ObjectServiceGatherObjectType
-    """Gives the destination a list of all members' values, in group order; the others none."""
+    """Gives the destination a list of all members' values, in group order; the others none.
+
+    As `torch.distributed.gather_object`.
+    """
 
     AllGatherObject: _ObjectServiceAllGatherObjectType
-    """Gives every member a list of all members' values, in group order."""
+    """Gives every member a list of all members' values, in group order.
+
+    As `torch.distributed.all_gather_object`.
+    """
 
     AllReduceValue: _ObjectServiceAllReduceValueType
-    """Gives every member the reduction of all members' numbers."""
+    """Gives every member the reduction of all members' numbers.
+
+    As OLMo-core's `all_reduce_value`, but nothing goes through float32: ints are added exactly and stay ints, floats
+    stay float64.
+    """
 
     BroadcastTensorDict: _ObjectServiceBroadcastTensorDictType
-    """Gives every member the source's map, with a tensor of its own for each of the source's."""
+    """Gives every member the source's map, with a tensor of its own for each of the source's.
+
+    As vLLM's `broadcast_tensor_dict`, but refs in maps in the map are sent, strided tensors arrive as they were, and so
+    do empty ones.
+    """
 
 ObjectServiceAsyncStub: typing_extensions.TypeAlias = ObjectServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -246,7 +266,10 @@ class ObjectServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.object_service_pb2.BroadcastObjectRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.object_service_pb2.BroadcastObjectResponse, collections.abc.Awaitable[rankbridge.v1.object_service_pb2.BroadcastObjectResponse]]:
-        """Gives every member the source's value."""
+        """Gives every member the source's value.
+
+        As vLLM's `broadcast_object`.
+        """
 
     @abc.abstractmethod
     def ScatterObject(
@@ -254,7 +277,10 @@ class ObjectServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.object_service_pb2.ScatterObjectRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.object_service_pb2.ScatterObjectResponse, collections.abc.Awaitable[rankbridge.v1.object_service_pb2.ScatterObjectResponse]]:
-        """Gives every member its own of the source's values."""
+        """Gives every member its own of the source's values.
+
+        As `torch.distributed.scatter_object_list`.
+        """
 
     @abc.abstractmethod
     def GatherObject(
@@ -262,7 +288,10 @@ class ObjectServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.object_service_pb2.GatherObjectRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.object_service_pb2.GatherObjectResponse, collections.abc.Awaitable[rankbridge.v1.object_service_pb2.GatherObjectResponse]]:
-        """Gives the destination a list of all members' values, in group order; the others none."""
+        """Gives the destination a list of all members' values, in group order; the others none.
+
+        As `torch.distributed.gather_object`.
+        """
 
     @abc.abstractmethod
     def AllGatherObject(
@@ -270,7 +299,10 @@ class ObjectServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.object_service_pb2.AllGatherObjectRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.object_service_pb2.AllGatherObjectResponse, collections.abc.Awaitable[rankbridge.v1.object_service_pb2.AllGatherObjectResponse]]:
-        """Gives every member a list of all members' values, in group order."""
+        """Gives every member a list of all members' values, in group order.
+
+        As `torch.distributed.all_gather_object`.
+        """
 
     @abc.abstractmethod
     def AllReduceValue(
@@ -278,7 +310,11 @@ class ObjectServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.object_service_pb2.AllReduceValueRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.object_service_pb2.AllReduceValueResponse, collections.abc.Awaitable[rankbridge.v1.object_service_pb2.AllReduceValueResponse]]:
-        """Gives every member the reduction of all members' numbers."""
+        """Gives every member the reduction of all members' numbers.
+
+        As OLMo-core's `all_reduce_value`, but nothing goes through float32: ints are added exactly and stay ints, floats
+        stay float64.
+        """
 
     @abc.abstractmethod
     def BroadcastTensorDict(
@@ -286,6 +322,10 @@ class ObjectServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.object_service_pb2.BroadcastTensorDictRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.object_service_pb2.BroadcastTensorDictResponse, collections.abc.Awaitable[rankbridge.v1.object_service_pb2.BroadcastTensorDictResponse]]:
-        """Gives every member the source's map, with a tensor of its own for each of the source's."""
+        """Gives every member the source's map, with a tensor of its own for each of the source's.
+
+        As vLLM's `broadcast_tensor_dict`, but refs in maps in the map are sent, strided tensors arrive as they were, and so
+        do empty ones.
+        """
 
 def add_ObjectServiceServicer_to_server(servicer: ObjectServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -25,15 +25,21 @@ _sym_db = _symbol_database.Default()
 from google.protobuf import descriptor_pb2 as google_dot_protobuf_dot_descriptor__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1brankbridge/v1/options.proto\x12\rrankbridge.v1\x1a google/protobuf/descriptor.proto\"6\n\x10OperationOptions\x12\x0f\n\x07systems\x18\x01 \x01(\t\x12\x11\n\tgang_call\x18\x02 \x01(\x08*[\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\x10\n\x0cROLE_OBSERVE\x10\x01\x12\x0e\n\nROLE_DRIVE\x10\x02\x12\x0c\n\x08ROLE_OWN\x10\x03\x12\r\n\tROLE_PEER\x10\x04:U\n\toperation\x12\x1f.google.protobuf.MessageOptions\x18\xd0\x86\x03 \x01(\x0b\x32\x1f.rankbridge.v1.OperationOptions:C\n\x04role\x12\x1e.google.protobuf.MethodOptions\x18\xd0\x86\x03 \x01(\x0e\x32\x13.rankbridge.v1.Roleb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n\x1brankbridge/v1/options.proto\x12\rrankbridge.v1\x1a google/protobuf/descriptor.proto\"\x82\x01\n\x10OperationOptions\x12\x0f\n\x07systems\x18\x01 \x01(\t\x12\x11\n\tgang_call\x18\x02 \x01(\x08\x12%\n\x06\x62rings\x18\x03 \x01(\x0e\x32\x15.rankbridge.v1.Brings\x12#\n\x05gives\x18\x04 \x01(\x0e\x32\x14.rankbridge.v1.Gives\"W\n\x0f\x41rgumentOptions\x12\x0f\n\x07\x64\x65\x66\x61ult\x18\x01 \x01(\t\x12\x10\n\x08required\x18\x02 \x01(\x08\x12\x0e\n\x06row_of\x18\x03 \x01(\t\x12\x11\n\tcolumn_of\x18\x04 \x01(\t*\x92\x02\n\x06\x42rings\x12\x16\n\x12\x42RINGS_UNSPECIFIED\x10\x00\x12\x12\n\x0e\x42RINGS_NOTHING\x10\x01\x12\x0e\n\nBRINGS_REF\x10\x02\x12\x10\n\x0c\x42RINGS_VALUE\x10\x03\x12\x11\n\rBRINGS_NUMBER\x10\x04\x12\x17\n\x13\x42RINGS_SOURCE_VALUE\x10\x05\x12\x18\n\x14\x42RINGS_SOURCE_VALUES\x10\x06\x12\x16\n\x12\x42RINGS_SOURCE_DICT\x10\x07\x12\x0f\n\x0b\x42RINGS_DICT\x10\x08\x12\x13\n\x0f\x42RINGS_EXPECTED\x10\t\x12\x10\n\x0c\x42RINGS_CALLS\x10\n\x12\x12\n\x0e\x42RINGS_PROGRAM\x10\x0b\x12\x10\n\x0c\x42RINGS_GRAPH\x10\x0c*\x9a\x02\n\x05Gives\x12\x15\n\x11GIVES_UNSPECIFIED\x10\x00\x12\x0e\n\nGIVES_NONE\x10\x01\x12\r\n\tGIVES_REF\x10\x02\x12\x15\n\x11GIVES_REF_OR_NONE\x10\x03\x12\x0e\n\nGIVES_REFS\x10\x04\x12\x16\n\x12GIVES_REFS_OR_NONE\x10\x05\x12\x0f\n\x0bGIVES_VALUE\x10\x06\x12\x10\n\x0cGIVES_VALUES\x10\x07\x12\x18\n\x14GIVES_VALUES_OR_NONE\x10\x08\x12\x0e\n\nGIVES_DICT\x10\t\x12\x18\n\x14GIVES_REF_AND_SOURCE\x10\n\x12\x1a\n\x16GIVES_VALUE_AND_SOURCE\x10\x0b\x12\x19\n\x15GIVES_DICT_AND_SOURCE\x10\x0c*[\n\x04Role\x12\x14\n\x10ROLE_UNSPECIFIED\x10\x00\x12\x10\n\x0cROLE_OBSERVE\x10\x01\x12\x0e\n\nROLE_DRIVE\x10\x02\x12\x0c\n\x08ROLE_OWN\x10\x03\x12\r\n\tROLE_PEER\x10\x04:U\n\toperation\x12\x1f.google.protobuf.MessageOptions\x18\xd0\x86\x03 \x01(\x0b\x32\x1f.rankbridge.v1.OperationOptions:Q\n\x08\x61rgument\x12\x1d.google.protobuf.FieldOptions\x18\xd1\x86\x03 \x01(\x0b\x32\x1e.rankbridge.v1.ArgumentOptions:C\n\x04role\x12\x1e.google.protobuf.MethodOptions\x18\xd0\x86\x03 \x01(\x0e\x32\x13.rankbridge.v1.Roleb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rankbridge.v1.options_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
-  _globals['_ROLE']._serialized_start=136
-  _globals['_ROLE']._serialized_end=227
-  _globals['_OPERATIONOPTIONS']._serialized_start=80
-  _globals['_OPERATIONOPTIONS']._serialized_end=134
+  _globals['_BRINGS']._serialized_start=303
+  _globals['_BRINGS']._serialized_end=577
+  _globals['_GIVES']._serialized_start=580
+  _globals['_GIVES']._serialized_end=862
+  _globals['_ROLE']._serialized_start=864
+  _globals['_ROLE']._serialized_end=955
+  _globals['_OPERATIONOPTIONS']._serialized_start=81
+  _globals['_OPERATIONOPTIONS']._serialized_end=211
+  _globals['_ARGUMENTOPTIONS']._serialized_start=213
+  _globals['_ARGUMENTOPTIONS']._serialized_end=300
 # @@protoc_insertion_point(module_scope)

@@ -19,6 +19,134 @@ else:
 
 DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
+class _Brings:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _BringsEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Brings.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    BRINGS_UNSPECIFIED: _Brings.ValueType  # 0
+    """What the message itself says."""
+    BRINGS_NOTHING: _Brings.ValueType  # 1
+    """Nothing."""
+    BRINGS_REF: _Brings.ValueType  # 2
+    """A ref of each."""
+    BRINGS_VALUE: _Brings.ValueType  # 3
+    """A value of each."""
+    BRINGS_NUMBER: _Brings.ValueType  # 4
+    """A bool, an int or a float of each."""
+    BRINGS_SOURCE_VALUE: _Brings.ValueType  # 5
+    """The source's value."""
+    BRINGS_SOURCE_VALUES: _Brings.ValueType  # 6
+    """The source's list with a value for each member."""
+    BRINGS_SOURCE_DICT: _Brings.ValueType  # 7
+    """The source's map of tensors."""
+    BRINGS_DICT: _Brings.ValueType  # 8
+    """A map of tensors."""
+    BRINGS_EXPECTED: _Brings.ValueType  # 9
+    """What a receive expects: a ref, or dtype and shape; or nothing."""
+    BRINGS_CALLS: _Brings.ValueType  # 10
+    """Several operations, each with what it brings itself."""
+    BRINGS_PROGRAM: _Brings.ValueType  # 11
+    """A program, in which each step has what it brings itself."""
+    BRINGS_GRAPH: _Brings.ValueType  # 12
+    """The name of a graph."""
+
+class Brings(_Brings, metaclass=_BringsEnumTypeWrapper):
+    """What the members of a group, or the one rank that is called, bring to an operation."""
+
+BRINGS_UNSPECIFIED: Brings.ValueType  # 0
+"""What the message itself says."""
+BRINGS_NOTHING: Brings.ValueType  # 1
+"""Nothing."""
+BRINGS_REF: Brings.ValueType  # 2
+"""A ref of each."""
+BRINGS_VALUE: Brings.ValueType  # 3
+"""A value of each."""
+BRINGS_NUMBER: Brings.ValueType  # 4
+"""A bool, an int or a float of each."""
+BRINGS_SOURCE_VALUE: Brings.ValueType  # 5
+"""The source's value."""
+BRINGS_SOURCE_VALUES: Brings.ValueType  # 6
+"""The source's list with a value for each member."""
+BRINGS_SOURCE_DICT: Brings.ValueType  # 7
+"""The source's map of tensors."""
+BRINGS_DICT: Brings.ValueType  # 8
+"""A map of tensors."""
+BRINGS_EXPECTED: Brings.ValueType  # 9
+"""What a receive expects: a ref, or dtype and shape; or nothing."""
+BRINGS_CALLS: Brings.ValueType  # 10
+"""Several operations, each with what it brings itself."""
+BRINGS_PROGRAM: Brings.ValueType  # 11
+"""A program, in which each step has what it brings itself."""
+BRINGS_GRAPH: Brings.ValueType  # 12
+"""The name of a graph."""
+Global___Brings: typing_extensions.TypeAlias = Brings
+
+class _Gives:
+    ValueType = typing.NewType("ValueType", builtins.int)
+    V: typing_extensions.TypeAlias = ValueType
+
+class _GivesEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumTypeWrapper[_Gives.ValueType], builtins.type):
+    DESCRIPTOR: google.protobuf.descriptor.EnumDescriptor
+    GIVES_UNSPECIFIED: _Gives.ValueType  # 0
+    """What the response itself says."""
+    GIVES_NONE: _Gives.ValueType  # 1
+    """None."""
+    GIVES_REF: _Gives.ValueType  # 2
+    """A ref."""
+    GIVES_REF_OR_NONE: _Gives.ValueType  # 3
+    """A ref; none to all but the destination."""
+    GIVES_REFS: _Gives.ValueType  # 4
+    """A ref, or by `layout` a list of refs."""
+    GIVES_REFS_OR_NONE: _Gives.ValueType  # 5
+    """The same; none to all but the destination."""
+    GIVES_VALUE: _Gives.ValueType  # 6
+    """A value."""
+    GIVES_VALUES: _Gives.ValueType  # 7
+    """A list of values."""
+    GIVES_VALUES_OR_NONE: _Gives.ValueType  # 8
+    """A list of values; none to all but the destination."""
+    GIVES_DICT: _Gives.ValueType  # 9
+    """A map of values, refs among them."""
+    GIVES_REF_AND_SOURCE: _Gives.ValueType  # 10
+    """A ref, and the rank in group that it came from."""
+    GIVES_VALUE_AND_SOURCE: _Gives.ValueType  # 11
+    """A value, and the rank in group that it came from."""
+    GIVES_DICT_AND_SOURCE: _Gives.ValueType  # 12
+    """A map, and the rank in group that it came from."""
+
+class Gives(_Gives, metaclass=_GivesEnumTypeWrapper):
+    """What an operation gives a member of the group, or the one rank that is called."""
+
+GIVES_UNSPECIFIED: Gives.ValueType  # 0
+"""What the response itself says."""
+GIVES_NONE: Gives.ValueType  # 1
+"""None."""
+GIVES_REF: Gives.ValueType  # 2
+"""A ref."""
+GIVES_REF_OR_NONE: Gives.ValueType  # 3
+"""A ref; none to all but the destination."""
+GIVES_REFS: Gives.ValueType  # 4
+"""A ref, or by `layout` a list of refs."""
+GIVES_REFS_OR_NONE: Gives.ValueType  # 5
+"""The same; none to all but the destination."""
+GIVES_VALUE: Gives.ValueType  # 6
+"""A value."""
+GIVES_VALUES: Gives.ValueType  # 7
+"""A list of values."""
+GIVES_VALUES_OR_NONE: Gives.ValueType  # 8
+"""A list of values; none to all but the destination."""
+GIVES_DICT: Gives.ValueType  # 9
+"""A map of values, refs among them."""
+GIVES_REF_AND_SOURCE: Gives.ValueType  # 10
+"""A ref, and the rank in group that it came from."""
+GIVES_VALUE_AND_SOURCE: Gives.ValueType  # 11
+"""A value, and the rank in group that it came from."""
+GIVES_DICT_AND_SOURCE: Gives.ValueType  # 12
+"""A map, and the rank in group that it came from."""
+Global___Gives: typing_extensions.TypeAlias = Gives
+
 class _Role:
     ValueType = typing.NewType("ValueType", builtins.int)
     V: typing_extensions.TypeAlias = ValueType
@@ -54,30 +182,74 @@ Global___Role: typing_extensions.TypeAlias = Role
 @typing.final
 class OperationOptions(google.protobuf.message.Message):
     """What an operation is, beside its fields. It stands at the operation's request, for whoever reads descriptors: the
-    server, and scripts that write documentation. It is never sent.
+    server and the clients derive from it what they need to know of the operation, and scripts write methods and
+    documentation. It is never sent.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
     SYSTEMS_FIELD_NUMBER: builtins.int
     GANG_CALL_FIELD_NUMBER: builtins.int
+    BRINGS_FIELD_NUMBER: builtins.int
+    GIVES_FIELD_NUMBER: builtins.int
     systems: builtins.str
     """Systems that the operation follows, and its names there."""
     gang_call: builtins.bool
     """True: all members of a group take part, so that it can be a gang call."""
+    brings: Global___Brings.ValueType
+    """What is brought: the first argument of clients' functions."""
+    gives: Global___Gives.ValueType
+    """What is given, in `value` of the response."""
     def __init__(
         self,
         *,
         systems: builtins.str = ...,
         gang_call: builtins.bool = ...,
+        brings: Global___Brings.ValueType = ...,
+        gives: Global___Gives.ValueType = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["gang_call", b"gang_call", "systems", b"systems"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["brings", b"brings", "gang_call", b"gang_call", "gives", b"gives", "systems", b"systems"]) -> None: ...
 
 Global___OperationOptions: typing_extensions.TypeAlias = OperationOptions
 
+@typing.final
+class ArgumentOptions(google.protobuf.message.Message):
+    """What a field of an operation's request is to callers, where its type and its name do not say it."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    DEFAULT_FIELD_NUMBER: builtins.int
+    REQUIRED_FIELD_NUMBER: builtins.int
+    ROW_OF_FIELD_NUMBER: builtins.int
+    COLUMN_OF_FIELD_NUMBER: builtins.int
+    default: builtins.str
+    """What the zero value, or none, stands for: the name of an enum's value without its prefix, or a number."""
+    required: builtins.bool
+    """True: callers must give it."""
+    row_of: builtins.str
+    """Name of the argument that a caller of all members gives in place of this one: a row of sizes for each member, and
+    this is the member's row.
+    """
+    column_of: builtins.str
+    """The same, and this is the member's column."""
+    def __init__(
+        self,
+        *,
+        default: builtins.str = ...,
+        required: builtins.bool = ...,
+        row_of: builtins.str = ...,
+        column_of: builtins.str = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["column_of", b"column_of", "default", b"default", "required", b"required", "row_of", b"row_of"]) -> None: ...
+
+Global___ArgumentOptions: typing_extensions.TypeAlias = ArgumentOptions
+
 OPERATION_FIELD_NUMBER: builtins.int
+ARGUMENT_FIELD_NUMBER: builtins.int
 ROLE_FIELD_NUMBER: builtins.int
 operation: google.protobuf.internal.extension_dict._ExtensionFieldDescriptor[google.protobuf.descriptor_pb2.MessageOptions, Global___OperationOptions]
 """Of a message that is the request of an operation."""
+argument: google.protobuf.internal.extension_dict._ExtensionFieldDescriptor[google.protobuf.descriptor_pb2.FieldOptions, Global___ArgumentOptions]
+"""Of a field of such a message."""
 role: google.protobuf.internal.extension_dict._ExtensionFieldDescriptor[google.protobuf.descriptor_pb2.MethodOptions, Global___Role.ValueType]
 """Which role the call needs where callers show tokens."""

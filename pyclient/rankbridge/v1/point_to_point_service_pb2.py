@@ -29,25 +29,31 @@ from rankbridge.v1 import tensor_pb2 as rankbridge_dot_v1_dot_tensor__pb2
 from rankbridge.v1 import value_pb2 as rankbridge_dot_v1_dot_value__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*rankbridge/v1/point_to_point_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a\x19rankbridge/v1/error.proto\x1a\x1brankbridge/v1/options.proto\x1a\x1arankbridge/v1/tensor.proto\x1a\x19rankbridge/v1/value.proto\"\xa2\x01\n\x0bSendRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12\x19\n\x11\x64st_rank_in_group\x18\x03 \x01(\r\x12\x0b\n\x03tag\x18\x04 \x01(\r:8\x82\xb5\x18\x34\n2vLLM, torchgfn `send`; submitted, torchgfn `isend`\"g\n\x0cSendResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xfa\x01\n\x0bRecvRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x1e\n\x11src_rank_in_group\x18\x02 \x01(\rH\x01\x88\x01\x01\x12\x0b\n\x03tag\x18\x03 \x01(\r\x12\x10\n\x06ref_id\x18\x04 \x01(\tH\x00\x12+\n\x06tensor\x18\x05 \x01(\x0b\x32\x19.rankbridge.v1.TensorSpecH\x00::\x82\xb5\x18\x36\n4vLLM, torchgfn `recv`, from any source as torchgfn\'sB\n\n\x08\x65xpectedB\x14\n\x12_src_rank_in_group\"g\n\x0cRecvResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xbb\x01\n\x11SendObjectRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.Value\x12\x19\n\x11\x64st_rank_in_group\x18\x03 \x01(\r\x12\x0b\n\x03tag\x18\x04 \x01(\r:6\x82\xb5\x18\x32\n0vLLM `send_object`; torchgfn\'s messages of bytes\"m\n\x12SendObjectResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xb1\x01\n\x11RecvObjectRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x1e\n\x11src_rank_in_group\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x0b\n\x03tag\x18\x03 \x01(\r:6\x82\xb5\x18\x32\n0vLLM `recv_object`; torchgfn\'s messages of bytesB\x14\n\x12_src_rank_in_group\"m\n\x12RecvObjectResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xc4\x01\n\x15SendTensorDictRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\"\n\x04\x64ict\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.Value\x12\x19\n\x11\x64st_rank_in_group\x18\x03 \x01(\r\x12\x0b\n\x03tag\x18\x04 \x01(\r:<\x82\xb5\x18\x38\n6vLLM `send_tensor_dict`, submitted `isend_tensor_dict`\"q\n\x16SendTensorDictResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xbb\x01\n\x15RecvTensorDictRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x1e\n\x11src_rank_in_group\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x0b\n\x03tag\x18\x03 \x01(\r:<\x82\xb5\x18\x38\n6vLLM `recv_tensor_dict`, submitted `irecv_tensor_dict`B\x14\n\x12_src_rank_in_group\"q\n\x16RecvTensorDictResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome2\x9f\x04\n\x13PointToPointService\x12\x45\n\x04Send\x12\x1a.rankbridge.v1.SendRequest\x1a\x1b.rankbridge.v1.SendResponse\"\x04\x80\xb5\x18\x02\x12\x45\n\x04Recv\x12\x1a.rankbridge.v1.RecvRequest\x1a\x1b.rankbridge.v1.RecvResponse\"\x04\x80\xb5\x18\x02\x12W\n\nSendObject\x12 .rankbridge.v1.SendObjectRequest\x1a!.rankbridge.v1.SendObjectResponse\"\x04\x80\xb5\x18\x02\x12W\n\nRecvObject\x12 .rankbridge.v1.RecvObjectRequest\x1a!.rankbridge.v1.RecvObjectResponse\"\x04\x80\xb5\x18\x02\x12\x63\n\x0eSendTensorDict\x12$.rankbridge.v1.SendTensorDictRequest\x1a%.rankbridge.v1.SendTensorDictResponse\"\x04\x80\xb5\x18\x02\x12\x63\n\x0eRecvTensorDict\x12$.rankbridge.v1.RecvTensorDictRequest\x1a%.rankbridge.v1.RecvTensorDictResponse\"\x04\x80\xb5\x18\x02\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n*rankbridge/v1/point_to_point_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a\x19rankbridge/v1/error.proto\x1a\x1brankbridge/v1/options.proto\x1a\x1arankbridge/v1/tensor.proto\x1a\x19rankbridge/v1/value.proto\"\xae\x01\n\x0bSendRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0e\n\x06ref_id\x18\x02 \x01(\t\x12!\n\x11\x64st_rank_in_group\x18\x03 \x01(\rB\x06\x8a\xb5\x18\x02\x10\x01\x12\x0b\n\x03tag\x18\x04 \x01(\r:<\x82\xb5\x18\x38\n2vLLM, torchgfn `send`; submitted, torchgfn `isend`\x18\x02 \x01\"g\n\x0cSendResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xfe\x01\n\x0bRecvRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x1e\n\x11src_rank_in_group\x18\x02 \x01(\rH\x01\x88\x01\x01\x12\x0b\n\x03tag\x18\x03 \x01(\r\x12\x10\n\x06ref_id\x18\x04 \x01(\tH\x00\x12+\n\x06tensor\x18\x05 \x01(\x0b\x32\x19.rankbridge.v1.TensorSpecH\x00:>\x82\xb5\x18:\n4vLLM, torchgfn `recv`, from any source as torchgfn\'s\x18\t \nB\n\n\x08\x65xpectedB\x14\n\x12_src_rank_in_group\"g\n\x0cRecvResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xc7\x01\n\x11SendObjectRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12#\n\x05value\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.Value\x12!\n\x11\x64st_rank_in_group\x18\x03 \x01(\rB\x06\x8a\xb5\x18\x02\x10\x01\x12\x0b\n\x03tag\x18\x04 \x01(\r::\x82\xb5\x18\x36\n0vLLM `send_object`; torchgfn\'s messages of bytes\x18\x03 \x01\"m\n\x12SendObjectResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xb5\x01\n\x11RecvObjectRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x1e\n\x11src_rank_in_group\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x0b\n\x03tag\x18\x03 \x01(\r::\x82\xb5\x18\x36\n0vLLM `recv_object`; torchgfn\'s messages of bytes\x18\x01 \x0b\x42\x14\n\x12_src_rank_in_group\"m\n\x12RecvObjectResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xd0\x01\n\x15SendTensorDictRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\"\n\x04\x64ict\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.Value\x12!\n\x11\x64st_rank_in_group\x18\x03 \x01(\rB\x06\x8a\xb5\x18\x02\x10\x01\x12\x0b\n\x03tag\x18\x04 \x01(\r:@\x82\xb5\x18<\n6vLLM `send_tensor_dict`, submitted `isend_tensor_dict`\x18\x08 \x01\"q\n\x16SendTensorDictResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\xbf\x01\n\x15RecvTensorDictRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x1e\n\x11src_rank_in_group\x18\x02 \x01(\rH\x00\x88\x01\x01\x12\x0b\n\x03tag\x18\x03 \x01(\r:@\x82\xb5\x18<\n6vLLM `recv_tensor_dict`, submitted `irecv_tensor_dict`\x18\x01 \x0c\x42\x14\n\x12_src_rank_in_group\"q\n\x16RecvTensorDictResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome2\x9f\x04\n\x13PointToPointService\x12\x45\n\x04Send\x12\x1a.rankbridge.v1.SendRequest\x1a\x1b.rankbridge.v1.SendResponse\"\x04\x80\xb5\x18\x02\x12\x45\n\x04Recv\x12\x1a.rankbridge.v1.RecvRequest\x1a\x1b.rankbridge.v1.RecvResponse\"\x04\x80\xb5\x18\x02\x12W\n\nSendObject\x12 .rankbridge.v1.SendObjectRequest\x1a!.rankbridge.v1.SendObjectResponse\"\x04\x80\xb5\x18\x02\x12W\n\nRecvObject\x12 .rankbridge.v1.RecvObjectRequest\x1a!.rankbridge.v1.RecvObjectResponse\"\x04\x80\xb5\x18\x02\x12\x63\n\x0eSendTensorDict\x12$.rankbridge.v1.SendTensorDictRequest\x1a%.rankbridge.v1.SendTensorDictResponse\"\x04\x80\xb5\x18\x02\x12\x63\n\x0eRecvTensorDict\x12$.rankbridge.v1.RecvTensorDictRequest\x1a%.rankbridge.v1.RecvTensorDictResponse\"\x04\x80\xb5\x18\x02\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'rankbridge.v1.point_to_point_service_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
+  _globals['_SENDREQUEST'].fields_by_name['dst_rank_in_group']._loaded_options = None
+  _globals['_SENDREQUEST'].fields_by_name['dst_rank_in_group']._serialized_options = b'\212\265\030\002\020\001'
   _globals['_SENDREQUEST']._loaded_options = None
-  _globals['_SENDREQUEST']._serialized_options = b'\202\265\0304\n2vLLM, torchgfn `send`; submitted, torchgfn `isend`'
+  _globals['_SENDREQUEST']._serialized_options = b'\202\265\0308\n2vLLM, torchgfn `send`; submitted, torchgfn `isend`\030\002 \001'
   _globals['_RECVREQUEST']._loaded_options = None
-  _globals['_RECVREQUEST']._serialized_options = b'\202\265\0306\n4vLLM, torchgfn `recv`, from any source as torchgfn\'s'
+  _globals['_RECVREQUEST']._serialized_options = b'\202\265\030:\n4vLLM, torchgfn `recv`, from any source as torchgfn\'s\030\t \n'
+  _globals['_SENDOBJECTREQUEST'].fields_by_name['dst_rank_in_group']._loaded_options = None
+  _globals['_SENDOBJECTREQUEST'].fields_by_name['dst_rank_in_group']._serialized_options = b'\212\265\030\002\020\001'
   _globals['_SENDOBJECTREQUEST']._loaded_options = None
-  _globals['_SENDOBJECTREQUEST']._serialized_options = b'\202\265\0302\n0vLLM `send_object`; torchgfn\'s messages of bytes'
+  _globals['_SENDOBJECTREQUEST']._serialized_options = b'\202\265\0306\n0vLLM `send_object`; torchgfn\'s messages of bytes\030\003 \001'
   _globals['_RECVOBJECTREQUEST']._loaded_options = None
-  _globals['_RECVOBJECTREQUEST']._serialized_options = b'\202\265\0302\n0vLLM `recv_object`; torchgfn\'s messages of bytes'
+  _globals['_RECVOBJECTREQUEST']._serialized_options = b'\202\265\0306\n0vLLM `recv_object`; torchgfn\'s messages of bytes\030\001 \013'
+  _globals['_SENDTENSORDICTREQUEST'].fields_by_name['dst_rank_in_group']._loaded_options = None
+  _globals['_SENDTENSORDICTREQUEST'].fields_by_name['dst_rank_in_group']._serialized_options = b'\212\265\030\002\020\001'
   _globals['_SENDTENSORDICTREQUEST']._loaded_options = None
-  _globals['_SENDTENSORDICTREQUEST']._serialized_options = b'\202\265\0308\n6vLLM `send_tensor_dict`, submitted `isend_tensor_dict`'
+  _globals['_SENDTENSORDICTREQUEST']._serialized_options = b'\202\265\030<\n6vLLM `send_tensor_dict`, submitted `isend_tensor_dict`\030\010 \001'
   _globals['_RECVTENSORDICTREQUEST']._loaded_options = None
-  _globals['_RECVTENSORDICTREQUEST']._serialized_options = b'\202\265\0308\n6vLLM `recv_tensor_dict`, submitted `irecv_tensor_dict`'
+  _globals['_RECVTENSORDICTREQUEST']._serialized_options = b'\202\265\030<\n6vLLM `recv_tensor_dict`, submitted `irecv_tensor_dict`\030\001 \014'
   _globals['_POINTTOPOINTSERVICE'].methods_by_name['Send']._loaded_options = None
   _globals['_POINTTOPOINTSERVICE'].methods_by_name['Send']._serialized_options = b'\200\265\030\002'
   _globals['_POINTTOPOINTSERVICE'].methods_by_name['Recv']._loaded_options = None
@@ -61,29 +67,29 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_POINTTOPOINTSERVICE'].methods_by_name['RecvTensorDict']._loaded_options = None
   _globals['_POINTTOPOINTSERVICE'].methods_by_name['RecvTensorDict']._serialized_options = b'\200\265\030\002'
   _globals['_SENDREQUEST']._serialized_start=199
-  _globals['_SENDREQUEST']._serialized_end=361
-  _globals['_SENDRESPONSE']._serialized_start=363
-  _globals['_SENDRESPONSE']._serialized_end=466
-  _globals['_RECVREQUEST']._serialized_start=469
-  _globals['_RECVREQUEST']._serialized_end=719
-  _globals['_RECVRESPONSE']._serialized_start=721
-  _globals['_RECVRESPONSE']._serialized_end=824
-  _globals['_SENDOBJECTREQUEST']._serialized_start=827
-  _globals['_SENDOBJECTREQUEST']._serialized_end=1014
-  _globals['_SENDOBJECTRESPONSE']._serialized_start=1016
-  _globals['_SENDOBJECTRESPONSE']._serialized_end=1125
-  _globals['_RECVOBJECTREQUEST']._serialized_start=1128
-  _globals['_RECVOBJECTREQUEST']._serialized_end=1305
-  _globals['_RECVOBJECTRESPONSE']._serialized_start=1307
-  _globals['_RECVOBJECTRESPONSE']._serialized_end=1416
-  _globals['_SENDTENSORDICTREQUEST']._serialized_start=1419
-  _globals['_SENDTENSORDICTREQUEST']._serialized_end=1615
-  _globals['_SENDTENSORDICTRESPONSE']._serialized_start=1617
-  _globals['_SENDTENSORDICTRESPONSE']._serialized_end=1730
-  _globals['_RECVTENSORDICTREQUEST']._serialized_start=1733
-  _globals['_RECVTENSORDICTREQUEST']._serialized_end=1920
-  _globals['_RECVTENSORDICTRESPONSE']._serialized_start=1922
-  _globals['_RECVTENSORDICTRESPONSE']._serialized_end=2035
-  _globals['_POINTTOPOINTSERVICE']._serialized_start=2038
-  _globals['_POINTTOPOINTSERVICE']._serialized_end=2581
+  _globals['_SENDREQUEST']._serialized_end=373
+  _globals['_SENDRESPONSE']._serialized_start=375
+  _globals['_SENDRESPONSE']._serialized_end=478
+  _globals['_RECVREQUEST']._serialized_start=481
+  _globals['_RECVREQUEST']._serialized_end=735
+  _globals['_RECVRESPONSE']._serialized_start=737
+  _globals['_RECVRESPONSE']._serialized_end=840
+  _globals['_SENDOBJECTREQUEST']._serialized_start=843
+  _globals['_SENDOBJECTREQUEST']._serialized_end=1042
+  _globals['_SENDOBJECTRESPONSE']._serialized_start=1044
+  _globals['_SENDOBJECTRESPONSE']._serialized_end=1153
+  _globals['_RECVOBJECTREQUEST']._serialized_start=1156
+  _globals['_RECVOBJECTREQUEST']._serialized_end=1337
+  _globals['_RECVOBJECTRESPONSE']._serialized_start=1339
+  _globals['_RECVOBJECTRESPONSE']._serialized_end=1448
+  _globals['_SENDTENSORDICTREQUEST']._serialized_start=1451
+  _globals['_SENDTENSORDICTREQUEST']._serialized_end=1659
+  _globals['_SENDTENSORDICTRESPONSE']._serialized_start=1661
+  _globals['_SENDTENSORDICTRESPONSE']._serialized_end=1774
+  _globals['_RECVTENSORDICTREQUEST']._serialized_start=1777
+  _globals['_RECVTENSORDICTREQUEST']._serialized_end=1968
+  _globals['_RECVTENSORDICTRESPONSE']._serialized_start=1970
+  _globals['_RECVTENSORDICTRESPONSE']._serialized_end=2083
+  _globals['_POINTTOPOINTSERVICE']._serialized_start=2086
+  _globals['_POINTTOPOINTSERVICE']._serialized_end=2629
 # @@protoc_insertion_point(module_scope)

@@ -35,7 +35,7 @@ class SendRequest(google.protobuf.message.Message):
     dst_rank_in_group: builtins.int
     """Rank in the group that receives, 0 to the group's size - 1, not this one."""
     tag: builtins.int
-    """Tells messages between the same two apart."""
+    """Tells messages between the same two apart, 0 to 2**32 - 1."""
     @property
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""
@@ -95,7 +95,7 @@ class RecvRequest(google.protobuf.message.Message):
     src_rank_in_group: builtins.int
     """Rank in the group that sends, 0 to the group's size - 1, not this one. Absent: any."""
     tag: builtins.int
-    """Tag of the message."""
+    """Tag of the message, 0 to 2**32 - 1."""
     ref_id: builtins.str
     """Id of a tensor of this rank with the dtype and shape that must come; it takes what comes, under the same ref."""
     @property
@@ -134,7 +134,7 @@ class RecvResponse(google.protobuf.message.Message):
     ERROR_FIELD_NUMBER: builtins.int
     @property
     def value(self) -> rankbridge.v1.value_pb2.Value:
-        """A tuple: a ref on what came, and the rank in group that it came from."""
+        """A tuple: a ref on what came (the one expected, if a ref was), and the rank in group that it came from."""
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
@@ -165,7 +165,7 @@ class SendObjectRequest(google.protobuf.message.Message):
     dst_rank_in_group: builtins.int
     """Rank in the group that receives, 0 to the group's size - 1, not this one."""
     tag: builtins.int
-    """Tells messages between the same two apart."""
+    """Tells messages between the same two apart, 0 to 2**32 - 1."""
     @property
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""
@@ -227,7 +227,7 @@ class RecvObjectRequest(google.protobuf.message.Message):
     src_rank_in_group: builtins.int
     """Rank in the group that sends, 0 to the group's size - 1, not this one. Absent: any."""
     tag: builtins.int
-    """Tag of the message."""
+    """Tag of the message, 0 to 2**32 - 1."""
     @property
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""
@@ -286,7 +286,7 @@ class SendTensorDictRequest(google.protobuf.message.Message):
     dst_rank_in_group: builtins.int
     """Rank in the group that receives, 0 to the group's size - 1, not this one."""
     tag: builtins.int
-    """Tells messages between the same two apart."""
+    """Tells messages between the same two apart, 0 to 2**32 - 1."""
     @property
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""
@@ -348,7 +348,7 @@ class RecvTensorDictRequest(google.protobuf.message.Message):
     src_rank_in_group: builtins.int
     """Rank in the group that sends, 0 to the group's size - 1, not this one. Absent: any."""
     tag: builtins.int
-    """Tag of the message."""
+    """Tag of the message, 0 to 2**32 - 1."""
     @property
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""

@@ -88,42 +88,42 @@ class PointToPointServiceServicer(object):
     """
 
     def Send(self, request, context):
-        """Sends a tensor.
+        """Sends a tensor to one member, and returns when it has left this rank.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Recv(self, request, context):
-        """Receives a tensor.
+        """Receives a tensor from one member, or from any.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SendObject(self, request, context):
-        """Sends a value.
+        """Sends a value to one member. A ref in it travels as the handle that it is.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RecvObject(self, request, context):
-        """Receives a value.
+        """Receives a value from one member, or from any.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def SendTensorDict(self, request, context):
-        """Sends a map of tensors.
+        """Sends a map of tensors to one member.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def RecvTensorDict(self, request, context):
-        """Receives a map of tensors.
+        """Receives a map of tensors from one member, or from any.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -190,22 +190,22 @@ class PointToPointServiceStub(typing.Generic[_PointToPointServiceSendType, _Poin
     ], channel: grpc.aio.Channel) -> None: ...
 
     Send: _PointToPointServiceSendType
-    """Sends a tensor."""
+    """Sends a tensor to one member, and returns when it has left this rank."""
 
     Recv: _PointToPointServiceRecvType
-    """Receives a tensor."""
+    """Receives a tensor from one member, or from any."""
 
     SendObject: _PointToPointServiceSendObjectType
-    """Sends a value."""
+    """Sends a value to one member. A ref in it travels as the handle that it is."""
 
     RecvObject: _PointToPointServiceRecvObjectType
-    """Receives a value."""
+    """Receives a value from one member, or from any."""
 
     SendTensorDict: _PointToPointServiceSendTensorDictType
-    """Sends a map of tensors."""
+    """Sends a map of tensors to one member."""
 
     RecvTensorDict: _PointToPointServiceRecvTensorDictType
-    """Receives a map of tensors."""
+    """Receives a map of tensors from one member, or from any."""
 
 PointToPointServiceAsyncStub: typing_extensions.TypeAlias = PointToPointServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -252,7 +252,7 @@ class PointToPointServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.point_to_point_service_pb2.SendRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.point_to_point_service_pb2.SendResponse, collections.abc.Awaitable[rankbridge.v1.point_to_point_service_pb2.SendResponse]]:
-        """Sends a tensor."""
+        """Sends a tensor to one member, and returns when it has left this rank."""
 
     @abc.abstractmethod
     def Recv(
@@ -260,7 +260,7 @@ class PointToPointServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.point_to_point_service_pb2.RecvRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.point_to_point_service_pb2.RecvResponse, collections.abc.Awaitable[rankbridge.v1.point_to_point_service_pb2.RecvResponse]]:
-        """Receives a tensor."""
+        """Receives a tensor from one member, or from any."""
 
     @abc.abstractmethod
     def SendObject(
@@ -268,7 +268,7 @@ class PointToPointServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.point_to_point_service_pb2.SendObjectRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.point_to_point_service_pb2.SendObjectResponse, collections.abc.Awaitable[rankbridge.v1.point_to_point_service_pb2.SendObjectResponse]]:
-        """Sends a value."""
+        """Sends a value to one member. A ref in it travels as the handle that it is."""
 
     @abc.abstractmethod
     def RecvObject(
@@ -276,7 +276,7 @@ class PointToPointServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.point_to_point_service_pb2.RecvObjectRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.point_to_point_service_pb2.RecvObjectResponse, collections.abc.Awaitable[rankbridge.v1.point_to_point_service_pb2.RecvObjectResponse]]:
-        """Receives a value."""
+        """Receives a value from one member, or from any."""
 
     @abc.abstractmethod
     def SendTensorDict(
@@ -284,7 +284,7 @@ class PointToPointServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.point_to_point_service_pb2.SendTensorDictRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.point_to_point_service_pb2.SendTensorDictResponse, collections.abc.Awaitable[rankbridge.v1.point_to_point_service_pb2.SendTensorDictResponse]]:
-        """Sends a map of tensors."""
+        """Sends a map of tensors to one member."""
 
     @abc.abstractmethod
     def RecvTensorDict(
@@ -292,6 +292,6 @@ class PointToPointServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.point_to_point_service_pb2.RecvTensorDictRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.point_to_point_service_pb2.RecvTensorDictResponse, collections.abc.Awaitable[rankbridge.v1.point_to_point_service_pb2.RecvTensorDictResponse]]:
-        """Receives a map of tensors."""
+        """Receives a map of tensors from one member, or from any."""
 
 def add_PointToPointServiceServicer_to_server(servicer: PointToPointServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -28,7 +28,7 @@ from rankbridge.v1 import options_pb2 as rankbridge_dot_v1_dot_options__pb2
 from rankbridge.v1 import value_pb2 as rankbridge_dot_v1_dot_value__pb2
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!rankbridge/v1/queue_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a\x19rankbridge/v1/error.proto\x1a\x1brankbridge/v1/options.proto\x1a\x19rankbridge/v1/value.proto\"\xb4\x01\n\x05Queue\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x1c\n\x14writer_rank_in_group\x18\x03 \x01(\r\x12\x1d\n\x15reader_ranks_in_group\x18\x04 \x03(\r\x12$\n\x1cshared_memory_ranks_in_group\x18\x05 \x03(\r\x12\x17\n\x0fmax_chunk_bytes\x18\x06 \x01(\x04\x12\x12\n\nmax_chunks\x18\x07 \x01(\r\"\xf8\x01\n\x0fNewQueueRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x1c\n\x14writer_rank_in_group\x18\x03 \x01(\r\x12\x1d\n\x15reader_ranks_in_group\x18\x04 \x03(\r\x12\x17\n\x0fmax_chunk_bytes\x18\x05 \x01(\x04\x12\x12\n\nmax_chunks\x18\x06 \x01(\r:J\x82\xb5\x18\x46\nDvLLM `create_mq_broadcaster`, `create_single_reader_mq_broadcasters`\"k\n\x10NewQueueResponse\x12%\n\x05queue\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.QueueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x8a\x01\n\x0e\x45nqueueRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\r\n\x05queue\x18\x02 \x01(\t\x12#\n\x05value\x18\x03 \x01(\x0b\x32\x14.rankbridge.v1.Value:!\x82\xb5\x18\x1d\n\x1bvLLM `MessageQueue.enqueue`\"j\n\x0f\x45nqueueResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"e\n\x0e\x44\x65queueRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\r\n\x05queue\x18\x02 \x01(\t:!\x82\xb5\x18\x1d\n\x1bvLLM `MessageQueue.dequeue`\"j\n\x0f\x44\x65queueResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"l\n\x14ShutDownQueueRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\r\n\x05queue\x18\x02 \x01(\t:\"\x82\xb5\x18\x1e\n\x1cvLLM `MessageQueue.shutdown`\"p\n\x15ShutDownQueueResponse\x12%\n\x05queue\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.QueueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x13\n\x11ListQueuesRequest\":\n\x12ListQueuesResponse\x12$\n\x06queues\x18\x01 \x03(\x0b\x32\x14.rankbridge.v1.Queue2\xbc\x03\n\x0cQueueService\x12Q\n\x08NewQueue\x12\x1e.rankbridge.v1.NewQueueRequest\x1a\x1f.rankbridge.v1.NewQueueResponse\"\x04\x80\xb5\x18\x02\x12N\n\x07\x45nqueue\x12\x1d.rankbridge.v1.EnqueueRequest\x1a\x1e.rankbridge.v1.EnqueueResponse\"\x04\x80\xb5\x18\x02\x12N\n\x07\x44\x65queue\x12\x1d.rankbridge.v1.DequeueRequest\x1a\x1e.rankbridge.v1.DequeueResponse\"\x04\x80\xb5\x18\x02\x12`\n\rShutDownQueue\x12#.rankbridge.v1.ShutDownQueueRequest\x1a$.rankbridge.v1.ShutDownQueueResponse\"\x04\x80\xb5\x18\x02\x12W\n\nListQueues\x12 .rankbridge.v1.ListQueuesRequest\x1a!.rankbridge.v1.ListQueuesResponse\"\x04\x80\xb5\x18\x01\x62\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n!rankbridge/v1/queue_service.proto\x12\rrankbridge.v1\x1a\x18rankbridge/v1/call.proto\x1a\x19rankbridge/v1/error.proto\x1a\x1brankbridge/v1/options.proto\x1a\x19rankbridge/v1/value.proto\"\xb4\x01\n\x05Queue\x12\x0c\n\x04name\x18\x01 \x01(\t\x12\r\n\x05group\x18\x02 \x01(\t\x12\x1c\n\x14writer_rank_in_group\x18\x03 \x01(\r\x12\x1d\n\x15reader_ranks_in_group\x18\x04 \x03(\r\x12$\n\x1cshared_memory_ranks_in_group\x18\x05 \x03(\r\x12\x17\n\x0fmax_chunk_bytes\x18\x06 \x01(\x04\x12\x12\n\nmax_chunks\x18\x07 \x01(\r\"\xf8\x01\n\x0fNewQueueRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x0c\n\x04name\x18\x02 \x01(\t\x12\x1c\n\x14writer_rank_in_group\x18\x03 \x01(\r\x12\x1d\n\x15reader_ranks_in_group\x18\x04 \x03(\r\x12\x17\n\x0fmax_chunk_bytes\x18\x05 \x01(\x04\x12\x12\n\nmax_chunks\x18\x06 \x01(\r:J\x82\xb5\x18\x46\nDvLLM `create_mq_broadcaster`, `create_single_reader_mq_broadcasters`\"k\n\x10NewQueueResponse\x12%\n\x05queue\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.QueueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x96\x01\n\x0e\x45nqueueRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x15\n\x05queue\x18\x02 \x01(\tB\x06\x8a\xb5\x18\x02\x10\x01\x12#\n\x05value\x18\x03 \x01(\x0b\x32\x14.rankbridge.v1.Value:%\x82\xb5\x18!\n\x1bvLLM `MessageQueue.enqueue`\x18\x03 \x01\"j\n\x0f\x45nqueueResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"q\n\x0e\x44\x65queueRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\x15\n\x05queue\x18\x02 \x01(\tB\x06\x8a\xb5\x18\x02\x10\x01:%\x82\xb5\x18!\n\x1bvLLM `MessageQueue.dequeue`\x18\x01 \x06\"j\n\x0f\x44\x65queueResponse\x12%\n\x05value\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.ValueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"l\n\x14ShutDownQueueRequest\x12!\n\x04\x63\x61ll\x18\x01 \x01(\x0b\x32\x13.rankbridge.v1.Call\x12\r\n\x05queue\x18\x02 \x01(\t:\"\x82\xb5\x18\x1e\n\x1cvLLM `MessageQueue.shutdown`\"p\n\x15ShutDownQueueResponse\x12%\n\x05queue\x18\x01 \x01(\x0b\x32\x14.rankbridge.v1.QueueH\x00\x12%\n\x05\x65rror\x18\x02 \x01(\x0b\x32\x14.rankbridge.v1.ErrorH\x00\x42\t\n\x07outcome\"\x13\n\x11ListQueuesRequest\":\n\x12ListQueuesResponse\x12$\n\x06queues\x18\x01 \x03(\x0b\x32\x14.rankbridge.v1.Queue2\xbc\x03\n\x0cQueueService\x12Q\n\x08NewQueue\x12\x1e.rankbridge.v1.NewQueueRequest\x1a\x1f.rankbridge.v1.NewQueueResponse\"\x04\x80\xb5\x18\x02\x12N\n\x07\x45nqueue\x12\x1d.rankbridge.v1.EnqueueRequest\x1a\x1e.rankbridge.v1.EnqueueResponse\"\x04\x80\xb5\x18\x02\x12N\n\x07\x44\x65queue\x12\x1d.rankbridge.v1.DequeueRequest\x1a\x1e.rankbridge.v1.DequeueResponse\"\x04\x80\xb5\x18\x02\x12`\n\rShutDownQueue\x12#.rankbridge.v1.ShutDownQueueRequest\x1a$.rankbridge.v1.ShutDownQueueResponse\"\x04\x80\xb5\x18\x02\x12W\n\nListQueues\x12 .rankbridge.v1.ListQueuesRequest\x1a!.rankbridge.v1.ListQueuesResponse\"\x04\x80\xb5\x18\x01\x62\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
@@ -37,10 +37,14 @@ if not _descriptor._USE_C_DESCRIPTORS:
   DESCRIPTOR._loaded_options = None
   _globals['_NEWQUEUEREQUEST']._loaded_options = None
   _globals['_NEWQUEUEREQUEST']._serialized_options = b'\202\265\030F\nDvLLM `create_mq_broadcaster`, `create_single_reader_mq_broadcasters`'
+  _globals['_ENQUEUEREQUEST'].fields_by_name['queue']._loaded_options = None
+  _globals['_ENQUEUEREQUEST'].fields_by_name['queue']._serialized_options = b'\212\265\030\002\020\001'
   _globals['_ENQUEUEREQUEST']._loaded_options = None
-  _globals['_ENQUEUEREQUEST']._serialized_options = b'\202\265\030\035\n\033vLLM `MessageQueue.enqueue`'
+  _globals['_ENQUEUEREQUEST']._serialized_options = b'\202\265\030!\n\033vLLM `MessageQueue.enqueue`\030\003 \001'
+  _globals['_DEQUEUEREQUEST'].fields_by_name['queue']._loaded_options = None
+  _globals['_DEQUEUEREQUEST'].fields_by_name['queue']._serialized_options = b'\212\265\030\002\020\001'
   _globals['_DEQUEUEREQUEST']._loaded_options = None
-  _globals['_DEQUEUEREQUEST']._serialized_options = b'\202\265\030\035\n\033vLLM `MessageQueue.dequeue`'
+  _globals['_DEQUEUEREQUEST']._serialized_options = b'\202\265\030!\n\033vLLM `MessageQueue.dequeue`\030\001 \006'
   _globals['_SHUTDOWNQUEUEREQUEST']._loaded_options = None
   _globals['_SHUTDOWNQUEUEREQUEST']._serialized_options = b'\202\265\030\036\n\034vLLM `MessageQueue.shutdown`'
   _globals['_QUEUESERVICE'].methods_by_name['NewQueue']._loaded_options = None
@@ -60,21 +64,21 @@ if not _descriptor._USE_C_DESCRIPTORS:
   _globals['_NEWQUEUERESPONSE']._serialized_start=595
   _globals['_NEWQUEUERESPONSE']._serialized_end=702
   _globals['_ENQUEUEREQUEST']._serialized_start=705
-  _globals['_ENQUEUEREQUEST']._serialized_end=843
-  _globals['_ENQUEUERESPONSE']._serialized_start=845
-  _globals['_ENQUEUERESPONSE']._serialized_end=951
-  _globals['_DEQUEUEREQUEST']._serialized_start=953
-  _globals['_DEQUEUEREQUEST']._serialized_end=1054
-  _globals['_DEQUEUERESPONSE']._serialized_start=1056
-  _globals['_DEQUEUERESPONSE']._serialized_end=1162
-  _globals['_SHUTDOWNQUEUEREQUEST']._serialized_start=1164
-  _globals['_SHUTDOWNQUEUEREQUEST']._serialized_end=1272
-  _globals['_SHUTDOWNQUEUERESPONSE']._serialized_start=1274
-  _globals['_SHUTDOWNQUEUERESPONSE']._serialized_end=1386
-  _globals['_LISTQUEUESREQUEST']._serialized_start=1388
-  _globals['_LISTQUEUESREQUEST']._serialized_end=1407
-  _globals['_LISTQUEUESRESPONSE']._serialized_start=1409
-  _globals['_LISTQUEUESRESPONSE']._serialized_end=1467
-  _globals['_QUEUESERVICE']._serialized_start=1470
-  _globals['_QUEUESERVICE']._serialized_end=1914
+  _globals['_ENQUEUEREQUEST']._serialized_end=855
+  _globals['_ENQUEUERESPONSE']._serialized_start=857
+  _globals['_ENQUEUERESPONSE']._serialized_end=963
+  _globals['_DEQUEUEREQUEST']._serialized_start=965
+  _globals['_DEQUEUEREQUEST']._serialized_end=1078
+  _globals['_DEQUEUERESPONSE']._serialized_start=1080
+  _globals['_DEQUEUERESPONSE']._serialized_end=1186
+  _globals['_SHUTDOWNQUEUEREQUEST']._serialized_start=1188
+  _globals['_SHUTDOWNQUEUEREQUEST']._serialized_end=1296
+  _globals['_SHUTDOWNQUEUERESPONSE']._serialized_start=1298
+  _globals['_SHUTDOWNQUEUERESPONSE']._serialized_end=1410
+  _globals['_LISTQUEUESREQUEST']._serialized_start=1412
+  _globals['_LISTQUEUESREQUEST']._serialized_end=1431
+  _globals['_LISTQUEUESRESPONSE']._serialized_start=1433
+  _globals['_LISTQUEUESRESPONSE']._serialized_end=1491
+  _globals['_QUEUESERVICE']._serialized_start=1494
+  _globals['_QUEUESERVICE']._serialized_end=1938
 # @@protoc_insertion_point(module_scope)

@@ -1,1 +1,1 @@
-"""Starting the ranks of one host, and seeing them exit. Knows neither torch nor grpc."""
+"""Starts the ranks of one host and watches their exits. Imports neither torch nor grpc."""

@@ -28,7 +28,7 @@ class StartError(Exception):
 
 
 class Interrupted(Exception):
-    """A signal asked the agent to end."""
+    """A signal has asked the agent to end."""
 
     def __init__(self, signum: int) -> None:
         super().__init__(signal.Signals(signum).name)
@@ -76,7 +76,7 @@ class Watcher(Protocol):
     """Receives what happens to ranks: losses, exits, replacements."""
 
     def suspected(self, rank: int, pid: int) -> None:
-        """The agent kills this process: others have lost the rank, and it is stopped or does not answer."""
+        """The agent kills this process: other ranks have lost it, and it is stopped or does not answer."""
         ...
 
     def exited(self, rank: int, pid: int, how: str, replaced: bool) -> None:
@@ -84,7 +84,7 @@ class Watcher(Protocol):
         ...
 
     def replaced(self, rank: int, pid: int, endpoints: list[str]) -> None:
-        """The new process serves. It belongs to no generation until somebody forms one with it."""
+        """The new process serves. It belongs to no generation until a controller forms one with it."""
         ...
 
 
@@ -166,7 +166,7 @@ class Agent:
         while any(not child.exit for child in self._children):
             events = self._selector.select(self._until_next_ping())
             if not events:
-                # Now every message that came in time has been read.
+                # Every message that came in time has been read.
                 self._kill_silent(watcher)
             for key, _ in events:
                 if key.fileobj == 0:
@@ -188,11 +188,11 @@ class Agent:
         self._selector.register(child.line, selectors.EVENT_READ, (child, True))
 
     def _handle(self, source: tuple[Child, bool], watcher: Watcher) -> None:
-        child, spoke = source
+        child, has_message = source
         if child.exit:
             # The message and the exit came in one round.
             return
-        if not spoke:
+        if not has_message:
             self._ended(child, watcher)
             return
         messages = child.line.receive_all()
@@ -200,9 +200,9 @@ class Agent:
             # The rank has closed its end: its exit follows.
             self._selector.unregister(child.line)
         for message in messages or ():
-            self._heard(child, message, watcher)
+            self._on_message(child, message, watcher)
 
-    def _heard(self, child: Child, message: Message, watcher: Watcher) -> None:
+    def _on_message(self, child: Child, message: Message, watcher: Watcher) -> None:
         if isinstance(message, Pong):
             self._pinged.pop(child.rank, None)
         elif isinstance(message, Suspect):
@@ -312,7 +312,7 @@ def _ended(child: Child, timeout: float) -> bool:
 
 
 def _asked_to_end() -> str | None:
-    """Gives the reason to end that standard input has: it is closed, or holds the line "stop"."""
+    """The reason to end, if standard input is closed or has the line "stop"."""
     said = os.read(0, 65536)
     if not said:
         return "standard input was closed"

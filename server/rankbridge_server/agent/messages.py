@@ -67,7 +67,7 @@ class Line:
         self._lock = threading.Lock()
 
     def fileno(self) -> int:
-        """For selectors."""
+        """The socket's file descriptor."""
         return self._socket.fileno()
 
     def send(self, message: Message) -> None:

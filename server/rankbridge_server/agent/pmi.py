@@ -50,7 +50,7 @@ class Pmi:
             self._selector.register(end, selectors.EVENT_READ, rank)
 
     def enter(self, rank: int) -> None:
-        """In the process of a rank: tell MPI where this server is, by its environment."""
+        """In the process of a rank: sets MPI's environment variables for this server."""
         self._selector.close()
         for end in [*self._ours, *self.ends[:rank], *self.ends[rank + 1 :]]:
             end.close()

@@ -7,4 +7,4 @@ import torch
 from ..core.dtype import Dtype
 
 TORCH: dict[Dtype, torch.dtype] = {dtype: getattr(torch, dtype.torch_name) for dtype in Dtype}
-"""torch's dtype for each of ours."""
+"""torch's dtype for each dtype of the core."""

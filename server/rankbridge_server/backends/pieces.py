@@ -1,4 +1,4 @@
-"""Dividing tensors among members, and laying members' tensors side by side."""
+"""Dividing tensors among members, and joining members' tensors."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import torch
 
 
 def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
-    """A contiguous tensor's memory as flat uint8, so that engines move dtypes that they do not know."""
+    """A contiguous tensor's memory as flat uint8, so that engines can move dtypes that they do not support."""
     return tensor.reshape(-1).view(torch.uint8)
 
 
 def divided(tensor: torch.Tensor, dim: int, sizes: Sequence[int]) -> list[torch.Tensor]:
-    """Contiguous parts of a tensor, of `sizes` along `dim`; they share its memory where they can."""
+    """Contiguous parts of a tensor, of `sizes` along `dim`. They share its memory where possible."""
     return [part.contiguous() for part in torch.split(tensor, list(sizes), dim)]
 
 
 def side_by_side(tensor: torch.Tensor, dim: int, sizes: Sequence[int]) -> torch.Tensor:
-    """The parts of a tensor, of `sizes` along `dim`, one after another in memory, as flat bytes; maybe its own."""
+    """The parts of a tensor, of `sizes` along `dim`, contiguous one after another, as flat bytes."""
     if math.prod(tensor.shape[:dim]) == 1:
         return as_bytes(tensor.contiguous())
     return torch.cat([as_bytes(part) for part in divided(tensor, dim, sizes)])
 
 
 def concatenated(pieces: torch.Tensor, shape: Sequence[int], dim: int, sizes: Sequence[int]) -> torch.Tensor:
-    """Turn members' tensors, one after another in memory, into their concatenation along `dim`.
+    """Turns members' tensors, one after another in memory, into their concatenation along `dim`.
 
     `pieces` is flat; `shape`: of a member's tensor, whatever its size along `dim`; `sizes`: of each one along `dim`.
-    The result is contiguous and shares the memory of `pieces` when it can.
+    The result is contiguous, and shares the memory of `pieces` where possible.
     """
     whole = [*shape[:dim], sum(sizes), *shape[dim + 1 :]]
     if math.prod(whole[:dim]) == 1:

@@ -1,4 +1,4 @@
-"""Which reductions torch's CPU engines do on which dtypes."""
+"""The reductions that torch's CPU engines support, by dtype."""
 
 from __future__ import annotations
 
@@ -25,5 +25,5 @@ _DTYPES = {
 
 
 def reduces(op: ReduceOp, dtype: Dtype) -> bool:
-    """Whether Gloo's reductions do `op` on `dtype`."""
+    """Whether Gloo's reductions support `op` on `dtype`."""
     return dtype in _DTYPES[op]

@@ -1,4 +1,4 @@
-"""How ranks that a launcher started find each other: torch's store, for one exchange and no longer."""
+"""One exchange over torch's store, by which ranks of a launcher find each other."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from torch._C._distributed_c10d import TCPStore
 def exchange(
     host: str, port: int, serve: bool, prefix: str, rank: int, world_size: int, mine: str, timeout: float
 ) -> list[str]:
-    """Gives all ranks' data, by rank, when all have it. Raises TimeoutError.
+    """Returns all ranks' data, by rank, when all ranks have it. Raises TimeoutError.
 
-    `serve`: this rank runs the store; no other may, and none when the launcher runs it. `prefix`: keeps attempts of
-    one launcher apart. `timeout` in seconds for each step.
+    `serve`: this rank runs the store; exactly one rank does, or none if the launcher runs it. `prefix`: unique for each
+    attempt of a launcher. `timeout`: seconds for each step.
     """
     try:
         store = TCPStore(
@@ -27,21 +27,21 @@ def exchange(
             multi_tenant=True,
         )
         store.set(f"{prefix}/given/{rank}", mine)
-        given = [store.get(f"{prefix}/given/{other}").decode() for other in range(world_size)]
-        _all_have_it(store.add, f"{prefix}/read", world_size, lambda: store.set(f"{prefix}/done", "1"))
+        values = [store.get(f"{prefix}/given/{other}").decode() for other in range(world_size)]
+        _count_to(store.add, f"{prefix}/read", world_size, lambda: store.set(f"{prefix}/done", "1"))
         store.get(f"{prefix}/done")
         if not serve:
-            _all_have_it(
+            _count_to(
                 store.add, f"{prefix}/leaving", world_size - 1, lambda: store.set(f"{prefix}/left", "1")
             )
         elif world_size > 1:
-            # The server must outlive the others' last answer: they say when they have it.
+            # The server must outlive the last answer to the others, who confirm it.
             store.get(f"{prefix}/left")
     except RuntimeError as error:
         raise TimeoutError(f"ranks did not meet at {host}:{port}: {error}") from error
-    return given
+    return values
 
 
-def _all_have_it(add: Callable[[str, int], int], key: str, count: int, last: Callable[[], None]) -> None:
+def _count_to(add: Callable[[str, int], int], key: str, count: int, last: Callable[[], None]) -> None:
     if add(key, 1) == count:
         last()

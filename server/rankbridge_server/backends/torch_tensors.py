@@ -1,4 +1,4 @@
-"""Tensors as torch keeps them."""
+"""Tensors in torch."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CPU = torch.device("cpu")
 # Dtypes whose generators and fills torch does in float32 first.
 _NARROW = frozenset(dtype for dtype in Dtype if dtype.torch_name.startswith("float8"))
 
-# Elements that are made at a time where that takes more memory than they do themselves.
+# Elements that are made at a time, where making them takes more memory than the elements.
 _BLOCK = 1 << 17
 # torch makes normal ones 16 at a time, and fewer than these in another way.
 _LEAST = 16
@@ -29,7 +29,7 @@ _LEAST = 16
 class TorchTensors:
     """Contiguous tensors in host memory, one torch.Tensor each. Implements `core.tensors.Tensors`.
 
-    A class for tensors on another `device` reads and writes them in a way of its own.
+    A subclass for another `device` reads and writes them in its own way.
     """
 
     dtypes = tuple(TORCH)
@@ -61,7 +61,7 @@ class TorchTensors:
         return cast(torch.Tensor, tensor).reshape(tuple(shape))
 
     def cut(self, tensor: object, shapes: Sequence[Sequence[int]]) -> Sequence[object]:
-        """Copies: a view would keep the whole for one part."""
+        """Copies, because a view would keep the whole tensor's memory for one part."""
         flat = as_bytes(cast(torch.Tensor, tensor).contiguous())
         dtype = cast(torch.Tensor, tensor).dtype
         lengths = [math.prod(shape) * dtype.itemsize for shape in shapes]
@@ -77,18 +77,18 @@ class TorchTensors:
         return memory_of(cast(torch.Tensor, tensor))
 
     def adopted(self, spec: TensorSpec, memory: memoryview) -> object | None:
-        """The memory as it is."""
+        """A tensor on the memory itself."""
         self._check_device(spec)
         return torch.frombuffer(memory, dtype=torch.uint8).view(TORCH[spec.dtype]).reshape(spec.shape)
 
     def written(self, tensor: object) -> None:
-        """Check that bools are 0 or 1: other bytes are undefined behaviour in torch."""
-        it = cast(torch.Tensor, tensor)
-        if it.dtype is torch.bool:
-            check_bools(it.view(torch.uint8))
+        """Checks that bools are 0 or 1: other bytes are undefined behaviour in torch."""
+        checked = cast(torch.Tensor, tensor)
+        if checked.dtype is torch.bool:
+            check_bools(checked.view(torch.uint8))
 
     def _placed(self, made: torch.Tensor) -> torch.Tensor:
-        """Where tensors are kept, a tensor that was made in host memory."""
+        """Moves a tensor from host memory to the device."""
         return made
 
     def _check_device(self, spec: TensorSpec) -> None:
@@ -151,7 +151,7 @@ class TorchTensors:
 
 
 def _filling(init: Uniform | Normal) -> Callable[[torch.Tensor], torch.Tensor]:
-    """What fills tensors with the next random elements. Raises INVALID_ARGUMENT."""
+    """A function that fills tensors with the next random elements. Raises INVALID_ARGUMENT."""
     generator = torch.Generator().manual_seed(init.seed)
     if isinstance(init, Uniform):
         low, high = init.low, init.high
@@ -211,17 +211,17 @@ def _signed(value: int) -> int:
 
 
 def check_bools(values: torch.Tensor) -> None:
-    """Raise INVALID_ARGUMENT unless the bytes, as uint8, are bools."""
+    """Raises INVALID_ARGUMENT unless the bytes, as uint8, are bools."""
     # Not `values > 1`, which would be as large again.
     if values.numel() and int(values.max()) > 1:
         raise invalid("a bool is neither 0 nor 1", expected="bytes 0 and 1")
 
 
 def memory_of(tensor: torch.Tensor) -> memoryview:
-    """The memory of a contiguous tensor in host memory; it lives as long as the view, which holds the tensor."""
+    """A view of a contiguous tensor's host memory. The view keeps the tensor alive."""
     nbytes = tensor.numel() * tensor.element_size()
     if not nbytes:
-        # Nothing can be written to it, but must be as to any other.
+        # An empty view that is writable, as any other.
         return memoryview(bytearray())
     memory = (ctypes.c_uint8 * nbytes).from_address(tensor.data_ptr())
     memory._rankbridge_owner = tensor  # type: ignore[attr-defined]

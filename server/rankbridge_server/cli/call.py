@@ -38,7 +38,7 @@ class BadArgument(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """An operation as the shell has it: names of its arguments, and the call."""
+    """An operation of the shell: names of its arguments, and the call."""
 
     arguments: tuple[str, ...]
     call: Callable[[Gang, dict[str, Any]], Any]
@@ -72,7 +72,7 @@ COMMANDS: dict[str, Command] = {
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
+    """Adds the command."""
     operations = "\n".join(
         f"  {name:14} {' '.join(f'{it}=' for it in command.arguments if it not in _COMMON)}".rstrip()
         for name, command in COMMANDS.items()
@@ -91,7 +91,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; returns the exit status."""
+    """Runs the command; returns the exit status."""
     from rankbridge import RankBridgeError
 
     command = COMMANDS[options.operation]
@@ -106,7 +106,7 @@ def run(options: argparse.Namespace) -> int:
     except (NoGang, RankBridgeError) as error:
         return complain(f"call {options.operation}", error)
     for line in outcome if isinstance(outcome, list) else [outcome]:
-        print(json.dumps(_told(line)))
+        print(json.dumps(_outcome_json(line)))
     return 0
 
 
@@ -183,7 +183,7 @@ _PARSERS: dict[str, Callable[[Any, str], Any]] = {
 }
 
 
-def _told(outcome: Any) -> Any:
+def _outcome_json(outcome: Any) -> Any:
     from rankbridge import Group, Ref
 
     if isinstance(outcome, Ref):

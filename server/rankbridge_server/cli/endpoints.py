@@ -1,4 +1,4 @@
-"""The file that tells controllers where the ranks are."""
+"""The file with the ranks' endpoints, for controllers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def describe(
     endpoints: list[list[str]],
     tokens: Tokens | None,
 ) -> dict[str, Any]:
-    """What the file holds."""
+    """The content of the file."""
     return {
         "gang": name,
         "size": len(pids),

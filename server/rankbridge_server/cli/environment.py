@@ -1,4 +1,4 @@
-"""What a launcher says in the environment, read once."""
+"""The environment variables of a launcher, read once."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 
 class LaunchError(ValueError):
-    """A variable that a launcher sets is missing or makes no sense; the text names it."""
+    """A launcher's variable is missing or wrong; the text names it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Launched:
     """A rank that torchrun, or anything that sets the same variables, has started.
 
-    `local_world_size`: ranks on this host; 0: not said. `fs_local_rank`: rank among those that share the file system.
-    `master`: host and port where ranks meet. `agent_store`: the launcher itself runs the store there. `attempt`: which
-    restart of the job this is.
+    `local_world_size`: ranks on this host; 0: unknown. `fs_local_rank`: rank among those that share the file system.
+    `master`: host and port where ranks meet. `agent_store`: the launcher itself runs the store there. `attempt`: number
+    of the job's restart.
     """
 
     rank: int
@@ -58,7 +58,7 @@ class Launched:
 
 
 def _on_host(environ: Mapping[str, str], rank: int, size: int) -> tuple[int, int]:
-    """Rank and ranks on this host. A launcher says all of it or nothing, in which case there is one host."""
+    """Rank and number of ranks on this host. Without any of the variables, there is one host."""
     said = [name for name in ("LOCAL_WORLD_SIZE", "NUM_NODES") if name in environ]
     if "LOCAL_RANK" not in environ:
         if said:

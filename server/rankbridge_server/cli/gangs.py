@@ -19,11 +19,11 @@ VARIABLE = "RANKBRIDGE_ENDPOINTS"
 
 
 class NoGang(Exception):
-    """Nothing says where the gang is, or it cannot be reached."""
+    """No option names the gang, or the gang cannot be reached."""
 
 
 def add_endpoints(parser: argparse.ArgumentParser) -> None:
-    """Options that say which gang is meant."""
+    """Adds the options that name a gang."""
     parser.add_argument(
         "--endpoints",
         metavar="FILE|TARGETS",
@@ -35,7 +35,7 @@ def add_endpoints(parser: argparse.ArgumentParser) -> None:
         "--tls-ca",
         type=Path,
         metavar="FILE",
-        help="speak TLS with the ranks, over TCP; FILE, PEM, vouches for them",
+        help="use TLS with ranks over TCP; FILE: the authority of their certificates, PEM",
     )
     parser.add_argument(
         "--tls-cert", type=Path, metavar="FILE", help="certificate to show to ranks that demand one, PEM"
@@ -80,7 +80,7 @@ def _credentials(options: argparse.Namespace) -> grpc.ChannelCredentials | None:
 
 
 def complain(command: str, error: Exception) -> int:
-    """Tell what failed, with every rank's part; returns the exit status."""
+    """Prints an error with every rank's part; returns the exit status."""
     print(f"rankbridge {command}: {error}", file=sys.stderr)
     for outcome in getattr(error, "outcomes", ()):
         if outcome.error is not None:

@@ -12,17 +12,17 @@ from . import call, rank, status, tokens, up
 
 def parser() -> argparse.ArgumentParser:
     """The command line."""
-    it = argparse.ArgumentParser(
+    command_line = argparse.ArgumentParser(
         prog="rankbridge", description="Drive the collectives of a torch.distributed job from any language."
     )
-    it.add_argument("--version", action="version", version=f"rankbridge {version('rankbridge')}")
-    commands = it.add_subparsers(title="commands", metavar="COMMAND", required=True)
+    command_line.add_argument("--version", action="version", version=f"rankbridge {version('rankbridge')}")
+    commands = command_line.add_subparsers(title="commands", metavar="COMMAND", required=True)
     up.add_parser(commands)
     rank.add_parser(commands)
     status.add_parser(commands)
     call.add_parser(commands)
     tokens.add_parser(commands)
-    return it
+    return command_line
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -56,7 +56,7 @@ def begin(rank: int | None, size: int | None, timeout: float) -> tuple[MpiWorld,
 
 
 def on_one_host(environ: Mapping[str, str]) -> bool:
-    """Whether the launcher says that all ranks are on this host; false where it says nothing."""
+    """Whether the launcher's variables say that all ranks are on this host."""
     return any(
         all_of in environ and environ[all_of] == environ.get(here)
         for all_of, here in (

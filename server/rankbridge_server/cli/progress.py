@@ -1,4 +1,4 @@
-"""Telling people what takes a while."""
+"""Progress of long steps, for people."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-# Below this, nobody wonders what is going on.
+# Shorter steps are not printed.
 _AFTER_S = 1.0
 
 
 @contextmanager
 def progress(what: str) -> Iterator[None]:
-    """Say on standard error what is being done if it takes over a second, and how long it took.
+    """Prints a step that takes over a second to standard error, and how long it took.
 
     On a terminal the seconds count up.
     """

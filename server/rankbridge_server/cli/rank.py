@@ -32,7 +32,7 @@ MEET_TIMEOUT_S = 60.0
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
+    """Adds the command."""
     parser = commands.add_parser(
         "rank",
         help="be one rank, started by torchrun, mpirun or in a container",
@@ -76,7 +76,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; returns the exit status."""
+    """Runs the command; returns the exit status."""
     try:
         if options.backend == "mpi":
             _block_signals()
@@ -101,7 +101,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _block_signals() -> None:
-    # Before any thread is there, so that every thread leaves these to the wait at the end.
+    # Before any thread starts, so that all threads inherit it, and `sigwait` at the end gets the signals.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
 
 
@@ -165,7 +165,7 @@ def _serve(
     sidecar.stop()
     if options.endpoints_file and launched.rank == 0:
         options.endpoints_file.unlink(missing_ok=True)
-    # Engines may have threads that never end; nothing of this process is worth waiting for.
+    # Engines may have threads that never end, and nothing here needs an orderly exit.
     sys.stdout.flush()
     os._exit(0 if signum == signal.SIGTERM else 128 + signum)
 
@@ -231,7 +231,7 @@ def _host(launched: Launched, options: argparse.Namespace, default: str = "127.0
         return given.host
     if launched.master is None:
         return default
-    # No packet is sent: the system only says which interface leads there.
+    # Sends no packet: the system only chooses the interface.
     family, kind, *_, address = socket.getaddrinfo(*launched.master, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, kind) as probe:
         probe.connect(address)

@@ -1,4 +1,4 @@
-"""What the processes do that an agent forks."""
+"""The processes that an agent forks."""
 
 from __future__ import annotations
 

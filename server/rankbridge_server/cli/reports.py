@@ -1,4 +1,4 @@
-"""Telling what becomes of a gang: text for people, JSON for the program that started it."""
+"""Reports on a gang: text for people, JSON for the program that started it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Report(Watcher, Protocol):
     """Reports what happens to a gang, from its start to its end."""
 
     def progress(self, what: str) -> AbstractContextManager[None]:
-        """Something that takes a while is done within the context."""
+        """A context for a step that takes a while."""
         ...
 
     def starting(self, size: int) -> None:
@@ -48,11 +48,11 @@ class TextReport:
     """Where the ranks serve goes to standard output, everything else to standard error."""
 
     def progress(self, what: str) -> AbstractContextManager[None]:
-        """Tell if it takes over a second."""
+        """Reports a step that takes over a second."""
         return progress(what)
 
     def starting(self, size: int) -> None:
-        """Progress tells it."""
+        """Does nothing: `progress` reports it."""
 
     def ready(self, gang: dict[str, Any]) -> None:
         """A line for each rank, one for the token's file, and one that begins with "ready:"."""
@@ -65,7 +65,7 @@ class TextReport:
         )
 
     def suspected(self, rank: int, pid: int) -> None:
-        """Its end tells it."""
+        """Does nothing: the rank's exit is reported."""
 
     def exited(self, rank: int, pid: int, how: str, replaced: bool) -> None:
         """One line."""
@@ -104,7 +104,7 @@ class JsonReport:
 
     def starting(self, size: int) -> None:
         """The first line, unless the arguments are wrong."""
-        self._tell("starting", pid=os.getpid(), size=size)
+        self._write("starting", pid=os.getpid(), size=size)
 
     def ready(self, gang: dict[str, Any]) -> None:
         """The endpoints file's object."""
@@ -113,31 +113,31 @@ class JsonReport:
         shared = {
             key: gang[key] for key in ("size", "backend", "generation", "ranks", "tokens") if key in gang
         }
-        self._tell("ready", name=gang["gang"], **shared)
+        self._write("ready", name=gang["gang"], **shared)
 
     def suspected(self, rank: int, pid: int) -> None:
         """It is about to end."""
-        self._tell("suspected", rank=rank, pid=pid)
+        self._write("suspected", rank=rank, pid=pid)
 
     def exited(self, rank: int, pid: int, how: str, replaced: bool) -> None:
         """A line for each rank of the process."""
         for each in self._ranks.pop(pid, [rank]):
-            self._tell("exited", rank=each, pid=pid, how=how, replaced=replaced)
+            self._write("exited", rank=each, pid=pid, how=how, replaced=replaced)
 
     def replaced(self, rank: int, pid: int, endpoints: list[str]) -> None:
         """It serves."""
-        self._tell("replaced", rank=rank, pid=pid, endpoints=endpoints)
+        self._write("replaced", rank=rank, pid=pid, endpoints=endpoints)
 
     def ended(self, reason: str) -> None:
         """The last line."""
-        self._tell("ended", reason=reason)
+        self._write("ended", reason=reason)
 
     def failed(self, reason: str) -> None:
         """The last line; for people, too."""
-        self._tell("failed", reason=reason)
+        self._write("failed", reason=reason)
         print(f"rankbridge up: {reason}", file=sys.stderr, flush=True)
 
-    def _tell(self, event: str, **fields: Any) -> None:
+    def _write(self, event: str, **fields: Any) -> None:
         line = memoryview(json.dumps({"event": event, **fields}).encode() + b"\n")
         while line and self._open:
             try:
@@ -146,13 +146,13 @@ class JsonReport:
                     line = line[os.write(self._fd, line[: select.PIPE_BUF]) :]
                     continue
             except OSError:
-                # Nobody reads any more.
+                # The reader has gone.
                 pass
             self._open = False
 
 
 class WithEndpointsFile:
-    """A watcher that keeps the endpoints file true, and tells another."""
+    """A watcher that keeps the endpoints file up to date, and passes events on to another."""
 
     def __init__(self, watcher: Watcher, gang: dict[str, Any], path: Path) -> None:
         self._watcher = watcher

@@ -1,4 +1,4 @@
-"""Where a rank serves and how it reaches the others."""
+"""The settings of a rank's sidecar."""
 
 from __future__ import annotations
 
@@ -127,12 +127,12 @@ def _patience(text: str) -> float:
 
 
 def heartbeat_of(options: argparse.Namespace) -> Heartbeat:
-    """The signs of life that were asked for."""
+    """The heartbeat of the options."""
     return Heartbeat(options.heartbeat_interval, options.heartbeat_misses)
 
 
 def limits_of(options: argparse.Namespace) -> Limits:
-    """The limits that were asked for. Raises ValueError."""
+    """The limits of the options. Raises ValueError."""
     return Limits(
         max_bytes=options.max_bytes,
         max_refs=options.max_refs,

@@ -63,23 +63,23 @@ class Sidecar:
         return form_gang(targets, (), timeout, dialling=self._dialling)
 
     def leave(self) -> None:
-        """Remove what would be left behind on this host; the process ends."""
+        """Removes files that would outlive this process, which ends."""
         self._rank.segments.close_all()
 
     def stop(self) -> None:
-        """End the generation, answer what is pending, and stop serving."""
+        """Ends the generation, answers pending operations, and stops serving."""
         self._rank.close("the rank stops")
         self._server.stop(grace=0.5)
 
 
 def obey(sidecars: Sequence[Sidecar], line: Line) -> None:
-    """Serve these ranks and do what the agent says until it is gone."""
+    """Serves these ranks and follows the agent's messages until the agent is gone."""
     line.send(Ready([target for sidecar in sidecars for target in sidecar.endpoints]))
     while isinstance(message := line.receive(), Form | Ping):
         if isinstance(message, Ping):
             line.send(Pong())
             continue
-        # A process that serves several ranks forms them all: the agent knows of one.
+        # A process with several ranks forms all of them: the agent knows only one.
         targets = message.endpoints if len(sidecars) == 1 else [it.endpoints[0] for it in sidecars]
         try:
             formed = sidecars[0].form(targets, message.timeout)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
+    """Adds the command."""
     parser = commands.add_parser(
         "status",
         help="show a gang's ranks, groups and refs",
@@ -26,7 +26,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; returns the exit status."""
+    """Runs the command; returns the exit status."""
     from rankbridge import RankBridgeError
 
     try:
@@ -63,11 +63,11 @@ def _ranks(statuses: Sequence[RankStatus]) -> list[Sequence[object]]:
 
 
 def _groups(statuses: Sequence[RankStatus]) -> list[Sequence[object]]:
-    # Who is no member need not have heard of a group's end.
-    told = [group for it in statuses for group in it.groups if group.rank_in_group is not None]
+    # Only members know whether a group has ended.
+    groups = [group for it in statuses for group in it.groups if group.rank_in_group is not None]
     rows: list[Sequence[object]] = []
-    for name in sorted({group.name for group in told}):
-        views = [group for group in told if group.name == name]
+    for name in sorted({group.name for group in groups}):
+        views = [group for group in groups if group.name == name]
         counts = [str(view.sequence) for view in views]
         ranks = " ".join(map(str, views[0].ranks))
         rows.append((name, ranks, views[0].generation, " ".join(counts)))

@@ -1,4 +1,4 @@
-"""Removing what killed ranks leave in shared memory."""
+"""Removing the shared memory of killed ranks."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from ..core.shared_memory.directory import sweep
 
 
 class Sweeping:
-    """A watcher that sweeps when a rank has ended, and tells another."""
+    """A watcher that sweeps when a rank has ended, and passes events on to another."""
 
     def __init__(self, watcher: Watcher) -> None:
         self._watcher = watcher
 
     def suspected(self, rank: int, pid: int) -> None:
-        """Nothing is left yet."""
+        """Does nothing: the rank has not ended yet."""
         self._watcher.suspected(rank, pid)
 
     def exited(self, rank: int, pid: int, how: str, replaced: bool) -> None:
@@ -22,5 +22,5 @@ class Sweeping:
         self._watcher.exited(rank, pid, how, replaced)
 
     def replaced(self, rank: int, pid: int, endpoints: list[str]) -> None:
-        """Nothing is left any more."""
+        """Does nothing: the sweep was at the exit."""
         self._watcher.replaced(rank, pid, endpoints)

@@ -23,12 +23,12 @@ _EDWARDS_KEYS = (bytes.fromhex("302a300506032b6570032100"), bytes.fromhex("30433
 
 
 class TlsError(ValueError):
-    """A TLS option makes no sense, or its file is no good; the text names both, and nothing that is secret."""
+    """A TLS option or its file is wrong. The text names both, and contains no secret."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tls:
-    """A rank's certificate and key, and whom it trusts; PEM, as the files had it when the rank was started.
+    """A rank's certificate, key and authorities; PEM, as in the files when the rank was started.
 
     `ca` vouches for sidecars that this one dials. `client_ca`: if it is there, it must vouch for whoever dials.
     """
@@ -81,7 +81,7 @@ def add_tls(parser: argparse.ArgumentParser) -> None:
 
 
 def tls_of(options: argparse.Namespace, host: str | None = None) -> Tls | None:
-    """What was asked for, or None for plain text. `host`: what the certificate must be valid for. Raises TlsError."""
+    """The TLS of the options; None: plain text. `host`: must be in the certificate. Raises TlsError."""
     cert, key, client_ca, ca = (getattr(options, it[2:].replace("-", "_")) for it in _OPTIONS)
     if cert is None and key is None:
         for option, path in (("--tls-client-ca", client_ca), ("--tls-ca", ca)):
@@ -120,7 +120,7 @@ def _certificates(option: str, path: Path) -> bytes:
 
 
 def _links(cert: Path, key: Path, ca: Path | None, client_ca: Path | None) -> LinkTls:
-    # The certificates have been read: what is wrong now is the key, or that the two are no pair.
+    # The certificates are valid, so the key is wrong, or does not belong to them.
     try:
         return LinkTls.load(cert, key, ca or cert, client_ca)
     except ssl.SSLError as error:
@@ -136,7 +136,7 @@ def _links(cert: Path, key: Path, ca: Path | None, client_ca: Path | None) -> Li
 
 
 def _try(links: LinkTls, host: str | None, cert: Path, ca: Path | None, client_ca: Path | None) -> None:
-    """Ranks that share these files must be able to connect to each other, so a rank must be to itself."""
+    """Checks that a rank can connect to itself, because ranks with the same files must connect to each other."""
     links.dialling.check_hostname = host is not None
     up, down = ssl.MemoryBIO(), ssl.MemoryBIO()
     try:
@@ -157,8 +157,8 @@ def _try(links: LinkTls, host: str | None, cert: Path, ca: Path | None, client_c
             option, path = ("--tls-client-ca", client_ca) if side is accepting else ("--tls-ca", ca)
             if path is None:
                 raise TlsError(f"--tls-cert {cert}: {error.verify_message}") from error
-            told = f"{option} {path}: it does not vouch for the certificate in --tls-cert {cert}"
-            raise TlsError(f"{told}, which ranks show to each other: {error.verify_message}") from error
+            problem = f"{option} {path}: it does not verify the certificate in --tls-cert {cert}"
+            raise TlsError(f"{problem}, which ranks show to each other: {error.verify_message}") from error
         except ssl.SSLError as error:
             raise TlsError(f"--tls-cert {cert}: {error.reason or error}") from error
     shown = dialling.getpeercert(binary_form=True) or b""

@@ -32,7 +32,7 @@ START_TIMEOUT_S = 60.0
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
+    """Adds the command."""
     parser = commands.add_parser(
         "up",
         help="start a gang of ranks on this host and form it",
@@ -69,7 +69,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--report",
         choices=["text", "json"],
         default="text",
-        help="json: for programs, tell what happens as one JSON object a line on standard output, and nothing else "
+        help="json: for programs, report events as one JSON object a line on standard output, and nothing else "
         "there; docs/up.md has the events (default: %(default)s)",
     )
     add_limits(parser)
@@ -79,7 +79,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command; returns the exit status."""
+    """Runs the command; returns the exit status."""
     report: Report = JsonReport() if options.report == "json" else TextReport()
     try:
         tls = tls_of(options)
@@ -122,7 +122,7 @@ def run(options: argparse.Namespace) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    """Raises ValueError for what cannot be had."""
+    """Raises ValueError for settings that are not possible."""
     if options.size < 1:
         raise ValueError("--size must be 1 or more")
     if options.on_rank_exit == "replace" and options.backend == "mpi":
@@ -138,7 +138,7 @@ def _check(options: argparse.Namespace) -> None:
 
 
 def _can_close(fd: int) -> bool:
-    """Whether its end can be waited for; files have none."""
+    """Whether standard input can signal its end; files cannot."""
     with select.epoll() as poll:
         try:
             poll.register(fd, select.EPOLLIN)
@@ -168,7 +168,7 @@ def _up(
         )
 
     fake = options.backend == "fake"
-    # Ranks on the fake backend share one process: nobody is left to go on with a replacement.
+    # Ranks on the fake backend share one process: no survivor is left for a replacement.
     replace = options.on_rank_exit != "leave" and options.backend in ("gloo", "nccl")
     pmi = Pmi(options.size) if options.backend == "mpi" else None
 
@@ -239,6 +239,6 @@ def _import_for_ranks(backend: str) -> None:
         import_mpi()
     else:
         from ..backends import fake  # noqa: F401
-    # What every rank has in common is not looked through by its collector, which would copy the pages of it.
+    # The ranks' garbage collectors skip the objects of this process: visiting them would copy their pages.
     gc.collect()
     gc.freeze()

@@ -1,4 +1,4 @@
-"""What is to be done when its time has come, unless it was taken back before."""
+"""Callbacks that run at a given time, unless they are cancelled before."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from collections.abc import Callable
 
 
 class Alarms:
-    """A thread, from the first alarm on, that rings each when it is due. Thread-safe.
+    """A thread, started with the first alarm, that calls each callback when it is due. Thread-safe.
 
-    To set one and take it back is cheap, and wakes nobody: almost all are taken back.
+    Setting and cancelling an alarm is cheap and wakes no thread, because almost all alarms are cancelled.
     """
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._changed = threading.Condition(threading.Lock())
         self._set: dict[object, tuple[float, Callable[[], None]]] = {}
-        # When the thread looks again; before the first alarm there is none.
+        # When the thread wakes next; infinite before the first alarm.
         self._looks = math.inf
         self._thread: threading.Thread | None = None
 
     def set(self, key: object, due: float, ring: Callable[[], None]) -> None:
-        """Call `ring` at `due`, in seconds of `time.monotonic`; it must be quick. `key` has one alarm, the last."""
+        """Calls `ring` at `due`, in seconds of `time.monotonic`. It must be quick. A key has only its last alarm."""
         with self._changed:
             self._set[key] = due, ring
             if due < self._looks:
@@ -35,7 +35,7 @@ class Alarms:
                     self._thread.start()
 
     def cancel(self, key: object) -> None:
-        """Take an alarm back, if there is one."""
+        """Cancels the alarm of a key, if there is one."""
         with self._changed:
             self._set.pop(key, None)
 
@@ -45,9 +45,9 @@ class Alarms:
                 try:
                     ring()
                 except Exception:
-                    # It is shown as that of a thread; the other alarms are to ring all the same.
-                    told = threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread()))
-                    threading.excepthook(told)
+                    # The error is reported as an uncaught error of a thread; the other alarms still ring.
+                    args = threading.ExceptHookArgs((*sys.exc_info(), threading.current_thread()))
+                    threading.excepthook(args)
 
     def _wait(self) -> list[Callable[[], None]]:
         with self._changed:

@@ -1,4 +1,4 @@
-"""What the core asks of a distributed engine: one member of one group, and how members find each other."""
+"""What the core needs from a distributed engine: one member of one group, and how members connect."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Protocol, runtime_checkable
 
 from .dtype import Dtype
+from .errors import BridgeError, ErrorCode
 from .refs.tensors import Tensors
 
 
@@ -38,13 +39,13 @@ class GroupDescription:
 class Coordinator(Protocol):
     """One member of a formed group, on one backend. vLLM calls this a GroupCoordinator.
 
-    Every method but `send` and `recv` is called by the group's lane only, after all members agreed to enter; inputs are
-    left as they are and results are new tensors. `timeout` is in seconds. A method that raises leaves the group
-    unusable.
+    Only the group's lane calls the methods, after all members agreed to enter; `send` and `recv` are called by the
+    courier. Inputs do not change and results are new tensors. `timeout` is in seconds. A method that raises leaves the
+    group unusable.
     """
 
     def barrier(self, timeout: float) -> None:
-        """Return when every member has entered."""
+        """Returns when every member has entered."""
         ...
 
     def broadcast(self, tensor: object, src_rank_in_group: int, timeout: float) -> object:
@@ -98,40 +99,40 @@ class Coordinator(Protocol):
     def scan(self, tensor: object, op: ReduceOp, exclusive: bool, timeout: float) -> object:
         """The reduction of the tensors of the members up to this one; `exclusive`: without its own, zeros at the first.
 
-        Not called if the backend `lacks` it.
+        Not called if the backend `lacks` it, which then needs none.
         """
-        ...
+        raise BridgeError.of(ErrorCode.UNSUPPORTED_OPERATION, "this backend has no scan")
 
     def send(self, tensor: object, dst_rank_in_group: int, tag: int, timeout: float) -> None:
-        """Send a contiguous tensor to another member, which receives it with the same tag (0 to 2**31 - 1).
+        """Sends a contiguous tensor to another member, which receives it with the same tag (0 to 2**31 - 1).
 
-        Called by the group's courier only, at any time, also while the lane is in a collective.
+        Only the group's courier calls it, at any time, also while the lane runs a collective.
         """
         ...
 
     def recv(self, tensor: object, src_rank_in_group: int, tag: int, timeout: float) -> None:
-        """Receive into a tensor from `Tensors.empty` that is like the one that is sent; called as `send` is."""
+        """Receives into a tensor from `Tensors.empty` of the sent tensor's spec. Called as `send` is."""
         ...
 
     def close(self) -> None:
-        """Let go of the engine's resources. May block; called outside the lane."""
+        """Releases the engine's resources. May block; called outside the lane."""
         ...
 
 
 class Captured(Protocol):
-    """Collectives that a coordinator runs again in one go, in memory of its own. It ends with its coordinator."""
+    """A captured sequence of collectives that a coordinator replays at once, in memory of its own."""
 
     def replay(self, inputs: Sequence[object], timeout: float) -> Sequence[object]:
-        """Run them on tensors like those that they were captured with; gives their results in new tensors.
+        """Replays the collectives on inputs of the captured specs; returns their results in new tensors.
 
-        Called by the group's lane only, on all members; what is raised leaves the group unusable.
+        The group's lane calls it, on all members. An error leaves the group unusable.
         """
         ...
 
 
 @runtime_checkable
 class Capturing(Protocol):
-    """What a coordinator may have besides: it captures collectives, and needs less for them from then on."""
+    """A coordinator that can capture collectives, and replay them at less cost."""
 
     def capture(
         self,
@@ -139,18 +140,18 @@ class Capturing(Protocol):
         enter: Callable[[Sequence[object]], Sequence[object]],
         timeout: float,
     ) -> Captured | None:
-        """Capture the collectives that `enter` asks of this coordinator.
+        """Captures the collectives that `enter` calls on this coordinator.
 
-        `enter` is given tensors like `inputs`, and gives the results; their elements mean nothing. Called by the
-        group's lane only, on all members, after they have run the same collectives once. No data moves, and nobody
-        waits for another member. None: it cannot be done on this member, and all is as before. Raises BACKEND_FAILED
-        when the group has become unusable.
+        `enter` takes tensors with the specs of `inputs`, and returns the results; their elements mean nothing. The
+        group's lane calls it, on all members, after they have run the same collectives once. No data moves, and no
+        member waits for another. Returns None when this member cannot capture; nothing has changed then. Raises
+        BACKEND_FAILED when the group has become unusable.
         """
         ...
 
 
 class Joining(Protocol):
-    """A member that has made its address and waits for the others'."""
+    """A member that has an address and is not connected yet."""
 
     @property
     def address(self) -> bytes:
@@ -158,11 +159,11 @@ class Joining(Protocol):
         ...
 
     def connect(self, addresses: Sequence[bytes], timeout: float) -> Coordinator:
-        """Connect to everyone, addresses by rank in group, own included. Raises BACKEND_FAILED."""
+        """Connects to all members. `addresses`: by rank in group, own included. Raises BACKEND_FAILED."""
         ...
 
     def abandon(self) -> None:
-        """Let go of everything without connecting."""
+        """Releases everything without connecting."""
         ...
 
 
@@ -176,18 +177,18 @@ class Backend(Protocol):
 
     @property
     def tensors(self) -> Tensors:
-        """How it keeps tensors."""
+        """How the backend stores tensors."""
         ...
 
     def join(self, group: GroupDescription, rank_in_group: int, generation: int) -> Joining:
-        """First phase of forming a group. Raises BACKEND_FAILED."""
+        """Begins to form a group. Raises BACKEND_FAILED."""
         ...
 
     @property
     def lacks(self) -> frozenset[str]:
-        """Names of the operations that it does not have."""
+        """Names of the operations that the backend does not support."""
         ...
 
     def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
-        """Whether reduce, all_reduce and reduce_scatter can do `op` on `dtype`."""
+        """Whether reduce, all_reduce and reduce_scatter support `op` on `dtype`."""
         ...

@@ -1,8 +1,8 @@
-"""Everything that can go wrong, with what a caller needs to act on it."""
+"""Errors, with the details that a caller needs to act on them."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Self
@@ -41,7 +41,7 @@ class ErrorCode(Enum):
 
 
 class Phase(Enum):
-    """How far a call had come when it failed. Names are those of `rankbridge.v1.Phase`."""
+    """The phase in which a call failed. Names are those of `rankbridge.v1.Phase`."""
 
     UNSPECIFIED = auto()
     CHECK = auto()
@@ -62,7 +62,7 @@ class RankState(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankDetail:
-    """One rank's part in a failure: rank in the gang, rank in the group, what it did, in words."""
+    """One rank's part in a failure. `rank`: in the gang. `detail`: what the rank asked for, or its error."""
 
     rank: int
     rank_in_group: int
@@ -72,7 +72,7 @@ class RankDetail:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where a failure happened. Empty fields are not known or do not apply."""
+    """Where a failure happened. Empty fields are unknown or do not apply."""
 
     rank: int = 0
     group: str = ""
@@ -91,9 +91,9 @@ class Place:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """All that is known of a failure; mirrors `rankbridge.v1.Error`.
+    """A failure, with all its details; mirrors `rankbridge.v1.Error`.
 
-    `indefinite` is true when some rank may have done the operation, false when none has and none will.
+    `indefinite`: some rank may have done the operation. Otherwise no rank has done it, and none will.
     """
 
     code: ErrorCode
@@ -106,8 +106,11 @@ class Failure:
     ranks: tuple[RankDetail, ...] = ()
 
     def __str__(self) -> str:
+        # A message that begins with its code has a headline, which says where it happened.
+        if self.message.startswith(self.code.name):
+            return self.message
         where = f"{self.place}: " if self.place else ""
-        shown = self.expected and any(it.detail == self.expected for it in self.ranks)
+        shown = self.expected and any(detail.detail == self.expected for detail in self.ranks)
         sides = (
             f" (expected {self.expected}, got {self.got})"
             if (self.expected or self.got) and not shown
@@ -117,7 +120,7 @@ class Failure:
 
 
 class BridgeError(Exception):
-    """A failure on its way to the caller."""
+    """The exception for a failure."""
 
     def __init__(self, failure: Failure) -> None:
         super().__init__(str(failure))
@@ -135,7 +138,7 @@ class BridgeError(Exception):
         got: str = "",
         ranks: tuple[RankDetail, ...] = (),
     ) -> Self:
-        """Make an error whose place is filled in by whoever knows it, with `at`."""
+        """Makes an error without a place; the caller that knows the place adds it with `at`."""
         return cls(
             Failure(
                 code=code,
@@ -149,7 +152,7 @@ class BridgeError(Exception):
         )
 
     def at(self, place: Place, phase: Phase = Phase.UNSPECIFIED) -> BridgeError:
-        """The same error with its place and phase, where it has none yet."""
+        """The same error, with this place and phase unless it has its own."""
         failure = self.failure
         if failure.place is None:
             failure = replace(failure, place=place)
@@ -159,17 +162,51 @@ class BridgeError(Exception):
 
 
 def unknown_group(name: str) -> BridgeError:
-    """UNKNOWN_GROUP, at the rank that refuses."""
+    """The error for a group that this rank does not know."""
     return BridgeError.of(ErrorCode.UNKNOWN_GROUP, f"no group {name!r} on this rank")
 
 
 def invalid(message: str, *, expected: str = "", got: str = "") -> BridgeError:
-    """An argument that is missing, malformed or contradicts another."""
+    """The error for an argument that is missing, malformed or contradicts another."""
     return BridgeError.of(ErrorCode.INVALID_ARGUMENT, message, expected=expected, got=got)
 
 
+def exhausted(message: str, *, most: str, got: str) -> BridgeError:
+    """The error for more than this rank takes. `most`: what it takes, with its unit: "4096 bytes"."""
+    return BridgeError.of(ErrorCode.RESOURCE_EXHAUSTED, message, expected=f"at most {most}", got=got)
+
+
+def check_rank(message: str, rank: int, size: int) -> None:
+    """Raises RANK_OUT_OF_RANGE with `message` for a rank that a group or gang of `size` does not have."""
+    if not 0 <= rank < size:
+        expected = f"0 to {size - 1}"
+        raise BridgeError.of(ErrorCode.RANK_OUT_OF_RANGE, message, expected=expected, got=str(rank))
+
+
+def disagreeing_ranks(
+    ranks: Sequence[int], odd: Collection[int], details: Sequence[str]
+) -> tuple[RankDetail, ...]:
+    """The details of all members of a group, of which the `odd`, by rank in group, do not go with the others."""
+    return tuple(
+        RankDetail(
+            rank=rank,
+            rank_in_group=place,
+            state=RankState.DISAGREES if place in odd else RankState.ARRIVED,
+            detail=details[place],
+        )
+        for place, rank in enumerate(ranks)
+    )
+
+
+def failed_on(code: ErrorCode, what: str, ranks: Sequence[int], troubles: Sequence[str]) -> BridgeError:
+    """The error that all members of a group get when `what` has failed on some. Arguments as of `failed_ranks`."""
+    failed = failed_ranks(ranks, troubles)
+    where = f"on {len(failed)} of {len(ranks)} ranks; first, rank {failed[0].rank}: {failed[0].detail}"
+    return BridgeError.of(code, f"{what} {where}", phase=Phase.ADMISSION, ranks=failed)
+
+
 def failed_ranks(ranks: Sequence[int], troubles: Sequence[str]) -> tuple[RankDetail, ...]:
-    """Gives the members that reported trouble, by rank in group; an empty text is none. `ranks`: of the group."""
+    """The details of members that failed. `troubles`: texts by rank in group, empty for none. `ranks`: of the group."""
     return tuple(
         RankDetail(rank=ranks[place], rank_in_group=place, state=RankState.FAILED, detail=trouble)
         for place, trouble in enumerate(troubles)

@@ -1,4 +1,4 @@
-"""What happened on a rank lately: a bounded log that any number of watchers read, each at its own pace."""
+"""A bounded log of a rank's latest events. Any number of watchers read it, each at its own pace."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
 
-from .errors import BridgeError, ErrorCode, Failure
+from .errors import Failure, exhausted
 from .groups.group import GroupView
 
 KEPT = 1024
@@ -19,7 +19,7 @@ MAX_WATCHES = 64
 
 
 class Kind(Enum):
-    """What kinds of events there are. Names are those of `rankbridge.v1.EventKind`."""
+    """The kinds of events. Names are those of `rankbridge.v1.EventKind`."""
 
     FORMED = auto()
     OVER = auto()
@@ -38,10 +38,10 @@ class Formed:
 
 @dataclass(frozen=True, slots=True)
 class Straggler:
-    """Members of a group keep the others waiting.
+    """An admission that takes long because members are missing.
 
-    `arrived`: rank, rank in group, seconds after the first; `missing`: rank, rank in group. `waited`: seconds since the
-    first has come.
+    `arrived`: rank, rank in group, seconds after the first arrival. `missing`: rank, rank in group. `waited`: seconds
+    since the first arrival.
     """
 
     group: str
@@ -57,7 +57,7 @@ Detail = Formed | Failure | Straggler
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """`number`: from 1, ascending by one. `time_us`: microseconds since 1970. A failure is the detail of the others."""
+    """One event. `number`: from 1, ascending by one. `time_us`: microseconds since 1970."""
 
     number: int
     time_us: int
@@ -67,17 +67,17 @@ class Event:
     detail: Detail
 
 
-class Seen(NamedTuple):
-    """An event, and how many before it a watcher has missed since it last saw one."""
+class WatchedEvent(NamedTuple):
+    """An event, and the number of events that its watcher has missed right before it."""
 
     event: Event
     missed: int
 
 
 class EventLog:
-    """The newest `kept` events of a rank. Thread-safe; to add one waits for no watcher.
+    """The newest `kept` events of a rank. Thread-safe; adding an event never waits for a watcher.
 
-    `id`: unlike that of any other process's log, and not 0.
+    `id`: unique among the logs of all processes, and not 0.
     """
 
     def __init__(self, kept: int = KEPT) -> None:
@@ -90,16 +90,16 @@ class EventLog:
         self._closed = False
 
     def __len__(self) -> int:
-        """How many events are kept now."""
+        """The number of events in the log."""
         return len(self._events)
 
     @property
     def watches(self) -> int:
-        """How many watchers there are now."""
+        """The number of watchers."""
         return self._watches
 
     def add(self, kind: Kind, rank: int, generation: int, detail: Detail) -> None:
-        """Something has happened on this rank, just now."""
+        """Adds an event that has just happened on this rank."""
         with self._changed:
             self._last += 1
             event = Event(self._last, time.time_ns() // 1000, rank, generation, kind, detail)
@@ -109,19 +109,15 @@ class EventLog:
             self._changed.notify_all()
 
     def watch(self, kinds: Collection[Kind] = (), after: int | None = None, log: int = 0) -> Watch:
-        """Begin to watch these kinds of events, or all, after the event of that number; None: from now on.
+        """Watches events of these kinds, or of all kinds, after the event number `after`; None: from now on.
 
-        A number of another log, or one that is not there yet, stands for 0: everything that is kept. Raises
-        RESOURCE_EXHAUSTED.
+        A number from another log, or of a future event, counts as 0: the watch begins with the oldest event in the
+        log. Raises RESOURCE_EXHAUSTED.
         """
         with self._changed:
             if self._watches >= MAX_WATCHES:
-                raise BridgeError.of(
-                    ErrorCode.RESOURCE_EXHAUSTED,
-                    "too many watchers of this rank",
-                    expected=f"at most {MAX_WATCHES}",
-                    got=str(self._watches + 1),
-                )
+                got = str(self._watches + 1)
+                raise exhausted("too many watchers of this rank", most=str(MAX_WATCHES), got=got)
             self._watches += 1
             if after is None:
                 after = self._last
@@ -130,13 +126,13 @@ class EventLog:
             return Watch(self, frozenset(kinds or Kind), after, self._last, self._state)
 
     def close(self) -> None:
-        """Nothing more will happen: watches end when they have seen everything."""
+        """Closes the log: each watch ends after the last event."""
         with self._changed:
             self._closed = True
             self._changed.notify_all()
 
     def _next(self, after: int) -> Event | None:
-        # Numbers ascend by one, so the place in the log is known.
+        # Numbers ascend by one, so the number gives the place in the log.
         if after >= self._last:
             return None
         place = after + 1 - self._events[0].number
@@ -144,7 +140,7 @@ class EventLog:
 
 
 class Watch:
-    """One watcher's place in the log. `last` and `state`: the newest event's number, and the newest formed or over.
+    """One watcher's place in the log. `last`: number of the newest event. `state`: the newest FORMED or OVER event.
 
     One thread calls `next`; any calls `close`.
     """
@@ -160,8 +156,8 @@ class Watch:
         self._missed = 0
         self._open = True
 
-    def next(self) -> Seen | None:
-        """The next event, when it happens; None: the watch was closed, or the log was and all of it was seen."""
+    def next(self) -> WatchedEvent | None:
+        """Waits for the next event. Returns None when the watch is closed, or the log is closed and has no more."""
         log = self._log
         with log._changed:
             while self._open:
@@ -175,11 +171,11 @@ class Watch:
                 self._after = event.number
                 if event.kind in self._kinds:
                     missed, self._missed = self._missed, 0
-                    return Seen(event, missed)
+                    return WatchedEvent(event, missed)
             return None
 
     def close(self) -> None:
-        """End it; `next` returns."""
+        """Ends the watch; `next` returns None."""
         with self._log._changed:
             if self._open:
                 self._open = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from .admission.admission import Arrival, Notice, Ruling, Verdict
 from .admission.matching import Match, Post
@@ -13,45 +12,21 @@ from .coordinator import Backend
 from .errors import BridgeError, ErrorCode, Failure, Phase, Place, RankDetail, RankState, unknown_group
 from .events import EventLog, Formed, Kind
 from .gang_calls.messages import Report
-from .groups.group import Group, GroupView, Membership, close_groups
+from .groups.group import WORLD, Group, GroupView, Membership, close_groups
 from .links import Ended, Links
-from .operations.operation import Entry, LocalPlan, Meeting, Plan, Transfer
+from .operations.operation import Entry, Job, LocalPlan, Meeting, Plan, Transfer
 from .queues.view import QueueView
-from .task import VERDICT_GRACE, Task, cancelled
-
-
-@dataclass(frozen=True, slots=True)
-class _Job:
-    """An operation as its lane gets it."""
-
-    group: Group
-    membership: Membership
-    operation: str
-    plan: Plan
-    task: Task
-
-
-@dataclass(frozen=True, slots=True)
-class _Parcel:
-    """A point-to-point operation whose post is with the leader."""
-
-    group: Group
-    membership: Membership
-    operation: str
-    transfer: Transfer
-    post: Post
-    task: Task
-
+from .task import VERDICT_GRACE, Task, cancelled, failure_of
 
 LOSS_GRACE_S = 0.1
-"""How long a backend's failure waits for the links to tell of a lost rank."""
+"""How long a backend's failure waits for the links to report a lost rank."""
 
 
 class Generation:
     """A formed generation. Safe to call from any thread.
 
-    `data_timeout`: seconds that the backend may take for one operation, whatever its caller's timeout is. `lost` is
-    called when it is over because a rank was lost. `events`: gets what is told of it.
+    `data_timeout`: seconds that the backend may take for one operation, whatever the caller's timeout is. `lost`:
+    called when the generation ends because a rank was lost. `events`: the log for its events.
     """
 
     def __init__(
@@ -69,7 +44,7 @@ class Generation:
         self.rank = rank
         self.world_size = world_size
         self._backend = backend
-        self._links = links
+        self.links = links
         self._data_timeout = data_timeout
         self._lost = lost
         self._events = events
@@ -83,157 +58,144 @@ class Generation:
 
     @property
     def error(self) -> BridgeError | None:
-        """Why it is over; None while it runs."""
+        """Why the generation has ended; None while it runs."""
         return self._error
 
     @property
     def pending(self) -> int:
-        """Operations accepted and not yet answered."""
+        """The number of operations that were accepted and not answered yet."""
         return len(self._pending)
 
     def announce(self) -> None:
-        """Tell that it is formed; from then on its end is told, too."""
+        """Adds the FORMED event; only after it does the generation's end add an event, too."""
         formed = Formed(self.world_size, tuple(self.views()))
         with self._lock:
             self._announced = True
             self._events.add(Kind.FORMED, self.rank, self.number, formed)
             if self._error is not None:
-                self._tell_end(self._error)
+                self._publish_end(self._error)
 
-    def noticed(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
-        """Tell of the admissions of a group whose first rank this is."""
+    def add_notice(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
+        """Adds the event of a notice from a group that this rank leads."""
         kind, detail = event_of(notice, group, ranks, self.number)
         self._events.add(kind, self.rank, self.number, detail)
 
     def get(self, name: str) -> Group | None:
-        """The group of that name, if this rank knows one: of others it may have ended."""
+        """The group of that name, or None. A group that has other members only may have ended."""
         return self._groups.get(name)
 
+    def find(self, name: str) -> Group:
+        """The group of that name; an empty one is "world". Raises UNKNOWN_GROUP."""
+        group = self._groups.get(name or WORLD)
+        if group is None:
+            raise unknown_group(name)
+        return group
+
     def views(self) -> Sequence[GroupView]:
-        """All groups that this rank knows, by name."""
+        """All groups that this rank knows, sorted by name."""
         with self._lock:
             groups = sorted(self._groups.values(), key=lambda group: group.name)
         return [group.view(self._backend.name, self.number) for group in groups]
 
     def queues(self) -> Sequence[QueueView]:
-        """All queues of this rank, by group and name."""
+        """All queues of this rank, sorted by group and name."""
         with self._lock:
             groups = sorted(self._groups.values(), key=lambda group: group.name)
         members = [group.membership for group in groups if group.membership is not None]
         return [view for member in members for view in member.queues.views()]
 
     def install(self, group: Group) -> None:
-        """Add a formed group, in the place of one that has ended unheard of here. Its links exist."""
+        """Adds a formed group, whose links exist. It replaces a group of the same name that has ended elsewhere.
+
+        Raises the error of an ended generation, and closes the group then.
+        """
         with self._lock:
-            if self._error is not None:
-                raise BridgeError(self._error.failure)
-            self._groups[group.name] = group
+            error = self._error
+            if error is None:
+                self._groups[group.name] = group
+        if error is not None:
+            close_groups([group], error)
+            raise BridgeError(error.failure)
         if group.membership is not None:
-            group.membership.lane.rest_with(self._links.rest(group.name))
+            group.membership.lane.wait_with(self.links.idle_wait(group.name))
 
     def remove(self, name: str) -> None:
-        """Forget a group and close it in the background."""
+        """Removes a group and closes it in the background."""
         with self._lock:
             group = self._groups.pop(name)
-        self._links.remove_group(name)
+        self.links.remove_group(name)
         ended = BridgeError.of(ErrorCode.ABORTED, f"group {name!r} has ended")
         close_groups([group], ended, patience=self._data_timeout)
 
-    def link(self, name: str, ranks: Sequence[int], timeout: float) -> None:
-        """Make the control links of a group that is being formed."""
-        self._links.add_group(name, ranks, timeout)
-
-    @property
-    def links(self) -> Links:
-        """Its control links."""
-        return self._links
-
-    def unlink(self, name: str) -> None:
-        """Take the control links of a group away again."""
-        self._links.remove_group(name)
-
-    def start(
-        self,
-        group: Group,
-        membership: Membership,
-        operation: str,
-        plan: Plan,
-        task: Task,
-        first: bool = False,
-    ) -> None:
-        """Queue an operation on its group's lane, as `Lane.add` does. Raises the generation's error when it is over."""
-        job = _Job(group, membership, operation, plan, task)
+    def start(self, job: Job, plan: Plan, first: bool = False) -> None:
+        """Queues an operation on its group's lane, as `Lane.add` does. Raises the error of an ended generation."""
         with self._lock:
             if self._error is not None:
                 raise BridgeError(self._error.failure)
-            if self._groups.get(group.name) is not group:
-                raise unknown_group(group.name)
-            self._pending.add(task)
-            # With the lock held: who closes the lane does so after it, and what comes later would never be let go.
-            membership.lane.add(lambda: self._run(job), first)
-        task.then(self._pending.discard)
+            if self._groups.get(job.group.name) is not job.group:
+                raise unknown_group(job.group.name)
+            self._pending.add(job.task)
+            # Under the lock: the lane is closed after it is released, and a job added after that would never run.
+            job.membership.lane.add(lambda: self._run(job, plan), first)
+        job.task.then(self._pending.discard)
 
     def refuse(self, group: Group, membership: Membership, failure: Failure) -> None:
-        """Tell the group's leader, in the lane's order, that this rank will not come for an operation, and why."""
+        """Reports to the group's leader, in the lane's order, that this rank refuses an operation, and why."""
         report = Report.of_refusal(group.name, membership.rank_in_group, failure)
-        membership.lane.add(lambda: self._links.report(report))
+        membership.lane.add(lambda: self.links.report(report))
 
     def begin(self, plan: LocalPlan, task: Task) -> None:
-        """Begin what needs nobody's consent. Raises BridgeError when it cannot be, or the generation's error."""
+        """Begins an operation that needs no other member. Raises BridgeError, or the generation's error."""
         self._accept(task)
         plan.begin(task)
 
-    def post(
-        self, group: Group, membership: Membership, operation: str, transfer: Transfer, task: Task
-    ) -> None:
-        """Tell the group's leader of a point-to-point operation. Raises the generation's error when it is over."""
-        self._accept(task)
-        self.exchange(group, membership, operation, transfer, task)
+    def post(self, job: Job, transfer: Transfer) -> None:
+        """Posts a point-to-point operation to the group's leader. Raises the error of a generation that is over."""
+        self._accept(job.task)
+        self.exchange(job, transfer)
 
-    def exchange(
-        self, group: Group, membership: Membership, operation: str, transfer: Transfer, task: Task
-    ) -> None:
-        """The same for a transfer that is not one of the pending operations: nobody ends it with the generation."""
-        number = membership.next_post()
+    def exchange(self, job: Job, transfer: Transfer) -> None:
+        """Posts a transfer that is no pending operation: the end of the generation does not answer its task."""
+        group, task = job.group.name, job.task
+        number = job.membership.next_post()
         post = transfer.post._replace(number=number, timeout=max(task.remaining, 0.001))
-        parcel = _Parcel(group, membership, operation, transfer, post, task)
         if self._error is not None:
             raise BridgeError(self._error.failure)
         task.enter(Phase.ADMISSION)
         try:
-            self._links.post(group.name, post, lambda match: self._answered(parcel, match))
+            self.links.post(group, post, lambda match: self._on_match(job, transfer, post, match))
         except OSError as error:
             task.fail(self._error or BridgeError.of(ErrorCode.ABORTED, str(error)))
             transfer.abandon()
         else:
-            task.arrived(lambda: self._links.recall(group.name, number))
+            task.arrived(lambda: self.links.recall(group, number))
 
     def await_end(self, key: object, ended: Callable[[BridgeError], None]) -> None:
-        """Have `ended` called once when it is over, with why. Raises the generation's error when it is already."""
+        """Calls `ended` once, with the error, when the generation ends. Raises the error if it has ended already."""
         with self._lock:
             if self._error is not None:
                 raise BridgeError(self._error.failure)
             self._waiters[key] = ended
 
     def forget_end(self, key: object) -> None:
-        """Take back what `await_end` was told."""
+        """Cancels `await_end` for a key."""
         with self._lock:
             self._waiters.pop(key, None)
 
     def cancel_session(self, session_id: str) -> None:
-        """Withdraw a session's operations that have not been admitted."""
+        """Withdraws the operations of a session that were not admitted yet."""
         for task in [task for task in list(self._pending) if task.session_id == session_id]:
             task.cancel(f"session {session_id!r} was closed")
 
     def end(self, error: BridgeError, ended: Ended) -> bool:
-        """End it: every pending operation gets the error at once. False when it was over already."""
+        """Ends the generation: every pending operation gets the error at once. Returns False if it had ended before."""
         with self._lock:
             if self._error is not None:
                 return False
             self._error = error
             self._ended.notify_all()
             if self._announced:
-                self._tell_end(error)
+                self._publish_end(error)
             pending = list(self._pending)
             groups = list(self._groups.values())
             waiters, self._waiters = list(self._waiters.values()), {}
@@ -241,12 +203,12 @@ class Generation:
             task.lose(error.failure)
         for waiter in waiters:
             waiter(error)
-        self._links.end(ended)
+        self.links.end(ended)
         close_groups(groups, error)
         return True
 
     def lost(self, ended: Ended) -> None:
-        """The links say that the generation is over."""
+        """Ends the generation because its links have ended."""
         code = ErrorCode.PEER_LOST if ended.lost else ErrorCode.ABORTED
         state = RankState.LOST if ended.lost else RankState.FAILED
         detail = RankDetail(rank=ended.rank, rank_in_group=ended.rank, state=state, detail=ended.reason)
@@ -255,7 +217,7 @@ class Generation:
         if self.end(BridgeError.of(code, message, ranks=(detail,)), ended) and ended.lost:
             self._lost()
 
-    def _tell_end(self, error: BridgeError) -> None:
+    def _publish_end(self, error: BridgeError) -> None:
         place = Place(rank=self.rank, generation=self.number)
         self._events.add(Kind.OVER, self.rank, self.number, error.at(place).failure)
 
@@ -266,68 +228,58 @@ class Generation:
             self._pending.add(task)
         task.then(self._pending.discard)
 
-    def _run(self, job: _Job) -> None:
+    def _run(self, job: Job, plan: Plan) -> None:
         try:
-            # What was queued behind the operation that has ended its group.
+            # A job may have waited behind the operation that ended its group.
             if self.get(job.group.name) is not job.group:
                 raise unknown_group(job.group.name)
             if job.task.enter(Phase.ADMISSION):
-                self._enter(job)
-        except BridgeError as error:
-            if error.failure.code is not ErrorCode.BACKEND_FAILED:
-                job.task.fail(error)
-            elif not self._is_over_soon():
-                job.task.fail(error)
-                self._break(job.operation, job.group, str(error))
+                self._enter(job, plan)
         except Exception as error:
-            job.task.fail(
-                BridgeError.of(ErrorCode.INTERNAL, f"{type(error).__name__}: {error}", indefinite=True)
-            )
-            self._break(job.operation, job.group, f"{type(error).__name__}: {error}")
+            self._failed(job, error)
         finally:
-            job.plan.abandon()
+            plan.abandon()
 
-    def _answered(self, parcel: _Parcel, match: Match | None) -> None:
-        """The leader's word on a post; None: its group has ended. Called by whoever reads the links: must be quick."""
+    def _on_match(self, job: Job, transfer: Transfer, post: Post, match: Match | None) -> None:
+        """Acts on the leader's match; None: the group has ended. The reader of the links calls it: it must be quick."""
         if match is not None and match.ruling is Ruling.GO:
-            # Also when its caller was told meanwhile that it failed: the other end moves data.
-            parcel.task.enter(Phase.DATA)
+            # Even if the caller has got an error meanwhile: the other end moves the data.
+            job.task.enter(Phase.DATA)
             met = match
-            if parcel.membership.courier.add(lambda: self._transfer(parcel, met)):
+            if job.membership.courier.add(lambda: self._transfer(job, transfer, met)):
                 return
             match = None
-        parcel.task.fail(unmatched(match, parcel.post, parcel.group))
-        parcel.transfer.abandon()
+        job.task.fail(unmatched(match, post, job.operation, job.group, job.membership.rank_in_group))
+        transfer.abandon()
 
-    def _transfer(self, parcel: _Parcel, match: Match) -> None:
+    def _transfer(self, job: Job, transfer: Transfer, match: Match) -> None:
+        coordinator = job.membership.coordinator
         try:
-            meeting = Meeting(
-                parcel.membership.coordinator, self._data_timeout, match.transfer, match.peer, match.payload
-            )
-            parcel.task.commit(parcel.transfer.run(meeting))
-        except BridgeError as error:
-            if error.failure.code is not ErrorCode.BACKEND_FAILED:
-                parcel.task.fail(error)
-            elif self._is_over_soon():
-                # It is not one of the pending operations, perhaps, and was not told.
-                parcel.task.fail(self._over())
-            else:
-                parcel.task.fail(error)
-                self._break_unless_ended(parcel, str(error))
+            meeting = Meeting(coordinator, self._data_timeout, match.transfer, match.peer, match.payload)
+            job.task.commit(transfer.run(meeting))
         except Exception as error:
-            what = f"{type(error).__name__}: {error}"
-            parcel.task.fail(BridgeError.of(ErrorCode.INTERNAL, what, indefinite=True))
-            self._break_unless_ended(parcel, what)
+            self._failed(job, error)
         finally:
-            parcel.transfer.abandon()
+            transfer.abandon()
 
-    def _break_unless_ended(self, parcel: _Parcel, reason: str) -> None:
-        if self.get(parcel.group.name) is parcel.group:
-            self._break(parcel.operation, parcel.group, reason)
+    def _failed(self, job: Job, error: Exception) -> None:
+        """Answers with an error. A failure of the backend or of rankbridge itself ends the generation, too."""
+        failure = failure_of(error)
+        if failure.code is ErrorCode.BACKEND_FAILED and self._is_over_soon():
+            # A transfer of `exchange` is not pending, so the end of the generation did not answer it.
+            job.task.lose(self._over().failure)
+            return
+        job.task.fail(BridgeError(failure))
+        is_fault = failure.code is ErrorCode.BACKEND_FAILED or not isinstance(error, BridgeError)
+        if is_fault and self.get(job.group.name) is job.group:
+            reason = str(error) if isinstance(error, BridgeError) else failure.message
+            ended = Ended(self.rank, False, f"{job.operation} on group {job.group.name!r} failed: {reason}")
+            message = f"generation {self.number} is over: {ended.reason}"
+            self.end(BridgeError.of(ErrorCode.BACKEND_FAILED, message), ended)
 
-    def _enter(self, job: _Job) -> None:
-        contract = f"{job.operation} {job.plan.terms}".rstrip()
-        payloads = self._agree(job, contract, job.plan.payload())
+    def _enter(self, job: Job, plan: Plan) -> None:
+        contract = f"{job.operation} {plan.terms}".rstrip()
+        payloads = self._agree(job, contract, plan.payload())
         if not job.task.enter(Phase.DATA):
             return
         entry = Entry(
@@ -336,9 +288,9 @@ class Generation:
             payloads=payloads,
             agree=lambda contract, payload: self._agree(job, contract, payload),
         )
-        job.task.commit(job.plan.run(entry))
+        job.task.commit(plan.run(entry))
 
-    def _agree(self, job: _Job, contract: str, payload: bytes) -> Sequence[bytes]:
+    def _agree(self, job: Job, contract: str, payload: bytes) -> Sequence[bytes]:
         task, membership = job.task, job.membership
         timeout = max(task.remaining, 0.001)
         arrival = Arrival(membership.sequence, task.place.operation_id, contract, timeout, payload)
@@ -348,14 +300,14 @@ class Generation:
             return verdict.payloads or (b"",) * len(job.group.description.ranks)
         if verdict.ruling is Ruling.WITHDRAWN:
             raise cancelled("the controller asked for it")
-        raise disagreement(verdict, arrival, job.group.description.ranks)
+        raise disagreement(verdict, arrival, job.group.name, job.group.description.ranks)
 
-    def _verdict(self, job: _Job, arrival: Arrival) -> Verdict:
+    def _verdict(self, job: Job, arrival: Arrival) -> Verdict:
         def arrived() -> None:
-            job.task.arrived(lambda: self._links.withdraw(job.group.name, arrival))
+            job.task.arrived(lambda: self.links.withdraw(job.group.name, arrival))
 
         try:
-            return self._links.admit(job.group.name, arrival, arrived, arrival.timeout + VERDICT_GRACE)
+            return self.links.admit(job.group.name, arrival, arrived, arrival.timeout + VERDICT_GRACE)
         except TimeoutError:
             leader = job.group.description.ranks[0]
             self.lost(Ended(leader, True, f"no verdict from the leader of group {job.group.name!r} in time"))
@@ -364,14 +316,9 @@ class Generation:
             raise (self._error or BridgeError.of(ErrorCode.PEER_LOST, str(error), indefinite=True)) from error
 
     def _is_over_soon(self) -> bool:
-        """Whether the generation ends by itself: a backend sees that a rank is gone before its links tell which."""
+        """Whether the links end the generation: a backend fails before the links report which rank was lost."""
         with self._lock:
             return self._ended.wait_for(lambda: self._error is not None, LOSS_GRACE_S)
 
     def _over(self) -> BridgeError:
         return self._error or BridgeError.of(ErrorCode.INTERNAL, "the generation is not over")
-
-    def _break(self, operation: str, group: Group, reason: str) -> None:
-        ended = Ended(self.rank, False, f"{operation} on group {group.name!r} failed: {reason}")
-        message = f"generation {self.number} is over: {ended.reason}"
-        self.end(BridgeError.of(ErrorCode.BACKEND_FAILED, message), ended)

@@ -1,4 +1,4 @@
-"""The threads on which a group's operations run, in order."""
+"""The threads that run a group's operations, in order."""
 
 from __future__ import annotations
 
@@ -7,46 +7,46 @@ from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from .links import Rest
+from .links import IdleWait
 
 
 class Lane:
-    """Runs jobs one after another, in the order in which they were added. Jobs must not raise."""
+    """A thread that runs jobs in the order in which they were added. Jobs must not raise."""
 
     def __init__(self, name: str) -> None:
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._first: deque[Callable[[], None]] = deque()
-        self._rest: Rest | None = None
+        self._idle_wait: IdleWait | None = None
         self._thread = threading.Thread(target=self._run, name=f"lane:{name}", daemon=True)
         self._thread.start()
 
-    def rest_with(self, rest: Rest | None) -> None:
-        """Say how it waits for jobs, before the first. None: for them alone."""
-        if rest is not None:
-            self._rest = rest
+    def wait_with(self, idle_wait: IdleWait | None) -> None:
+        """Sets how the lane waits for jobs. Called before the first job. None: it waits for jobs alone."""
+        if idle_wait is not None:
+            self._idle_wait = idle_wait
             self.add(_nothing)
 
     def add(self, job: Callable[[], None], first: bool = False) -> None:
-        """Run `job` after all jobs added before; or, what only a job of this lane may ask, right after that one."""
+        """Runs `job` after all jobs added before. With `first`, right after the job of this lane that calls this."""
         if first:
             self._first.append(job)
         else:
             self._put(job)
 
     def close(self) -> None:
-        """End the thread after the jobs that were added so far. Does not wait."""
+        """Ends the thread after the jobs that were added so far. Does not wait."""
         self._put(None)
 
     def join(self, timeout: float) -> None:
-        """Wait until it has ended, at most `timeout` seconds."""
+        """Waits until the thread has ended, at most `timeout` seconds."""
         self._thread.join(timeout)
 
     def _put(self, job: Callable[[], None] | None) -> None:
         self._jobs.put(job)
-        # The lane itself may stop resting meanwhile.
-        rest = self._rest
-        if rest is not None:
-            rest.rouse()
+        # The lane itself may reset the attribute meanwhile.
+        idle_wait = self._idle_wait
+        if idle_wait is not None:
+            idle_wait.wake_lane()
 
     def _run(self) -> None:
         while (job := self._next()) is not None:
@@ -55,8 +55,8 @@ class Lane:
     def _next(self) -> Callable[[], None] | None:
         if self._first:
             return self._first.popleft()
-        if self._rest is not None and self._jobs.empty() and not self._rest.wait(self._has_job):
-            self._rest = None
+        if self._idle_wait is not None and self._jobs.empty() and not self._idle_wait.wait(self._has_job):
+            self._idle_wait = None
         return self._jobs.get()
 
     def _has_job(self) -> bool:
@@ -64,11 +64,11 @@ class Lane:
 
 
 def _nothing() -> None:
-    """Has a lane look how it is to wait."""
+    """A job that makes a lane notice how it waits from now on."""
 
 
 class Courier:
-    """A lane for what is sent and received, beside the group's own, begun with its first job. Thread-safe."""
+    """A second lane of a group, for sends and receives. Its thread starts with the first job. Thread-safe."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -77,7 +77,7 @@ class Courier:
         self._closed = False
 
     def add(self, job: Callable[[], None]) -> bool:
-        """Run `job` after all jobs added before; False when it was closed."""
+        """Runs `job` after all jobs added before. Returns False when the courier was closed."""
         with self._lock:
             if self._closed:
                 return False
@@ -87,13 +87,13 @@ class Courier:
             return True
 
     def close(self) -> None:
-        """End after the jobs that were added so far. Does not wait."""
+        """Ends after the jobs that were added so far. Does not wait."""
         with self._lock:
             self._closed = True
             if self._lane is not None:
                 self._lane.close()
 
     def join(self, timeout: float) -> None:
-        """Wait until it has ended, at most `timeout` seconds."""
+        """Waits until the thread has ended, at most `timeout` seconds."""
         if self._lane is not None:
             self._lane.join(timeout)

@@ -1,4 +1,4 @@
-"""How much one rank holds."""
+"""The limits of one rank."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ def _part_of_shared_memory() -> int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Limits of one rank; over one of them a call fails with RESOURCE_EXHAUSTED and nothing changes.
+    """Limits of one rank. A call that exceeds one fails with RESOURCE_EXHAUSTED and changes nothing.
 
-    `max_bytes`: bytes of all tensors, half of the host's memory unless said. `max_refs`: refs of all sessions.
-    `max_pending`: operations accepted and not yet answered. `max_session_bytes`, `max_session_refs`: of one session;
-    0 means no limit of its own. `max_shared_bytes`: of memory shared with callers on the host, a quarter of what can be
-    had there but at most 1 GiB unless said.
+    `max_bytes`: bytes of all tensors; 0: half of the host's memory. `max_refs`: refs of all sessions. `max_pending`:
+    operations accepted and not answered yet. `max_session_bytes`, `max_session_refs`: of one session; 0: no limit.
+    `max_shared_bytes`: bytes of memory shared with callers on the host; 0: a quarter of its shared memory, at most
+    1 GiB.
     """
 
     max_bytes: int = 0

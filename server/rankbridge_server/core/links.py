@@ -1,4 +1,4 @@
-"""What the core asks of the control links between sidecars of one generation."""
+"""What the core needs from the control links between the sidecars of one generation."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from typing import Protocol
 
 from .admission.admission import Arrival, Notice, Verdict
 from .admission.matching import Match, Post
-from .gang_calls.messages import Letter, Relay, Report
+from .gang_calls.messages import GangMessage, Relay, Report
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Why a generation is over: a rank was lost, or it was ended on purpose or by a fault of `rank`."""
+    """Why a generation is over. `rank` was lost; or, with `lost` False, `rank` has ended it or has failed."""
 
     rank: int
     lost: bool
     reason: str
 
 
-class Rest(Protocol):
-    """How a lane that has nothing to do waits for work: it reads its group's links meanwhile."""
+class IdleWait(Protocol):
+    """How an idle lane waits for work: it reads its group's links meanwhile."""
 
     def wait(self, has_work: Callable[[], bool]) -> bool:
-        """Wait until `rouse` is called and there is work; False when the links are closed: then wait elsewhere."""
+        """Waits until there is work. Returns False when the links are closed; the lane must then wait otherwise."""
         ...
 
-    def rouse(self) -> None:
-        """There is work, or the lane has been closed. Any thread may say so."""
+    def wake_lane(self) -> None:
+        """Wakes the lane: it has work, or was closed. Any thread may call it."""
         ...
 
 
@@ -37,91 +37,88 @@ class Links(Protocol):
 
     @property
     def address(self) -> str:
-        """Where the other sidecars connect to: "unix:/path" or "host:port"."""
+        """The address to which the other sidecars connect: "unix:/path" or "host:port"."""
         ...
 
-    def start(self, addresses: Mapping[int, str], secret: bytes, ended: Callable[[Ended], None]) -> None:
-        """Begin to accept links. `addresses` by rank; `ended` is called once when the generation is over."""
-        ...
+    def start(
+        self,
+        addresses: Mapping[int, str],
+        secret: bytes,
+        ended: Callable[[Ended], None],
+        on_message: Callable[[GangMessage], None],
+        on_notice: Callable[[str, Sequence[int], Notice], None],
+    ) -> None:
+        """Begins to accept links. `addresses`: by rank. `ended`: called once when the generation is over.
 
-    def attend(self, heard: Callable[[Letter], None]) -> None:
-        """Say who gets the letters that come, before `start`.
-
-        `heard` is called with the letters of a group in the order in which they were sent, one at a time, by whoever
-        reads the links, who holds no lock that an operation needs. It must not block.
+        The reader of the links calls `on_message` with the messages of gang calls in a group in the order in which they
+        were sent, one at a time, and without a lock that an operation needs. `on_message` must not block. `on_notice`
+        gets notices of admissions in groups that this rank leads: the group's name, its ranks in the gang, and the
+        notice. It must be quick.
         """
         ...
 
-    def rest(self, group: str) -> Rest | None:
-        """How the lane of a group waits for work; None: as any lane does."""
+    def idle_wait(self, group: str) -> IdleWait | None:
+        """How the idle lane of a group waits for work; None: for its jobs alone."""
         ...
 
     def command(self, group: str, number: int, parts: Sequence[bytes]) -> None:
-        """Send members their parts of a gang call; this rank leads the group, and keeps its own, the first.
+        """Sends the members their parts of a gang call. This rank leads the group; the first part is its own.
 
-        Whose link breaks is lost, and the generation with it, which this does not raise.
+        Raises nothing when a link breaks: its reader ends the generation.
         """
         ...
 
     def report(self, report: Report) -> None:
-        """Tell the leader of the group what became of this rank's part. A refusal is a verdict for all at once."""
+        """Reports the outcome of this rank's part to the leader of the group. The leader rules at once on a refusal."""
         ...
 
     def refuse(self, group: str, operation_id: str, verdict: Verdict) -> None:
-        """As leader of the group, rule that an operation is not to be, unless it was admitted."""
+        """As leader of the group, refuses an operation for all members, unless it was admitted."""
         ...
 
     def relay(self, relay: Relay) -> None:
-        """Send a gang call or what became of it, by the links of "world". Raises OSError when they are closed."""
-        ...
-
-    def notice(self, noticed: Callable[[str, Sequence[int], Notice], None]) -> None:
-        """Say who is told of the admissions of groups that this rank leads, before `start`.
-
-        `noticed` is called with the group's name, its ranks, and what is told. It must be quick.
-        """
+        """Sends a relay over the links of "world". Raises OSError when they are closed."""
         ...
 
     def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
-        """Link this sidecar, a member, with the leader of a group, `ranks[0]`. Raises OSError."""
+        """Links this sidecar, a member of the group, with the group's leader, `ranks[0]`. Raises OSError."""
         ...
 
     def remove_group(self, group: str) -> None:
-        """Forget a group; arrivals that wait for a verdict are forgotten too."""
+        """Removes a group, and the arrivals that wait for a verdict."""
         ...
 
     def admit(self, group: str, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
-        """Tell the leader that this rank has come, call `arrived`, and wait for the verdict.
+        """Sends this rank's arrival to the leader, calls `arrived`, and waits for the verdict.
 
         One thread at a time for each group. Raises TimeoutError after `patience` seconds without a verdict, and
-        ConnectionError when the links were closed.
+        ConnectionError when the links are closed.
         """
         ...
 
     def withdraw(self, group: str, arrival: Arrival) -> None:
-        """Ask the leader to let this rank leave; `admit` gets the verdict, WITHDRAWN or another."""
+        """Asks the leader to withdraw an arrival; `admit` returns the verdict, WITHDRAWN or another."""
         ...
 
     def post(self, group: str, post: Post, answered: Callable[[Match | None], None]) -> None:
-        """Tell the leader that this rank wants to send or to receive; `answered` gets its word, once, and is quick.
+        """Posts a send or a receive to the leader. Calls `answered`, which must be quick, once with the match.
 
-        It gets None when the group, or the generation, has ended here before that. Raises ConnectionError when the
-        links were closed.
+        Calls it with None when the group or the generation ends here first. Raises ConnectionError when the links are
+        closed.
         """
         ...
 
     def recall(self, group: str, number: int) -> None:
-        """Ask the leader for a post back; `answered` gets the match, WITHDRAWN or another."""
+        """Asks the leader to withdraw a post; `answered` gets the match, WITHDRAWN or another."""
         ...
 
     def end(self, ended: Ended) -> None:
-        """Tell all linked sidecars that the generation is over, and close."""
+        """Tells all linked sidecars that the generation is over, and closes the links."""
         ...
 
 
-class LinkMaker(Protocol):
-    """Makes the links of a new generation."""
+LinkMaker = Callable[[int, int], Links]
+"""Makes the links of a new generation, by its number, for a rank. They listen, and accept none before `start`.
 
-    def __call__(self, generation: int, rank: int) -> Links:
-        """Links that listen, and accept nobody before `start`. Raises OSError."""
-        ...
+Raises OSError.
+"""

@@ -1,4 +1,4 @@
-"""One rank of the gang: what a sidecar serves."""
+"""One rank of the gang, as a sidecar serves it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import TypeVar
 
+from .alarms import Alarms
 from .coordinator import Backend, GroupDescription
-from .errors import BridgeError, ErrorCode, Phase, Place, invalid, unknown_group
+from .errors import BridgeError, ErrorCode, Phase, Place, exhausted, invalid
 from .events import EventLog
 from .gang_calls.gang_calls import GangCalls
 from .gang_calls.route import Route
@@ -18,12 +19,11 @@ from .groups.group import WORLD, GroupView
 from .groups.preparation import Preparation, RankAddress
 from .limits import MAX_GENERATIONS_AHEAD, MAX_REASON, Limits
 from .links import Ended, LinkMaker
-from .operations.operation import LocalPlan, Operation, Site, Transfer
+from .operations.operation import Job, LocalPlan, Operation, Site, Transfer
 from .operations.outcomes import Outcomes
 from .programs.graphs import GraphStore
 from .queues.host import host_id as this_host
 from .queues.view import QueueView
-from .refs.reaper import Reaper
 from .refs.refs import MAX_ID_BYTES, RefStore
 from .shared_memory.directory import SharedDirectory
 from .shared_memory.segments import Segments
@@ -33,7 +33,7 @@ Args = TypeVar("Args")
 
 
 class State(Enum):
-    """What a rank is doing. Names are those of `rankbridge.v1.GenerationState`."""
+    """The state of a rank's generation. Names are those of `rankbridge.v1.GenerationState`."""
 
     NONE = auto()
     PREPARED = auto()
@@ -43,9 +43,9 @@ class State(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """What the launcher said of a rank: its place in the gang (0 ranks: not known), on its host, on its file system.
+    """A rank's place as its launcher gave it: in the gang, on its host, on its file system.
 
-    `local_world_size`: ranks on its host; 0: not said.
+    `world_size`: 0: unknown. `local_world_size`: ranks on its host; 0: unknown.
     """
 
     rank: int
@@ -57,24 +57,24 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """What a rank tells of its generation. `number` 0: none yet. `seen`: the highest that it was asked to prepare."""
+    """A rank's generation. `number`: 0: none yet. `seen`: the highest generation that the rank was asked to prepare."""
 
     rank: int
     world_size: int
     number: int
     state: State
-    error: BridgeError | None
-    groups: Sequence[GroupView]
-    pending: int
     seen: int
+    error: BridgeError | None = None
+    groups: Sequence[GroupView] = ()
+    pending: int = 0
 
 
 class Rank:
-    """One rank: its refs, its generation, and the way every operation takes. Safe to call from any thread.
+    """One rank: its refs, its generation, and the entry of every operation. Safe to call from any thread.
 
-    `default_timeout` and `data_timeout` in seconds: of calls that name no timeout, and of the backend. `lost` is
-    called, and must not block, when a generation is over because a rank was lost. `host_id`: the same for ranks that
-    may share memory; None: found out. `share_memory`: tensors may come and go by memory shared with callers.
+    `default_timeout`: seconds, for calls that name no timeout. `data_timeout`: seconds, for the backend. `lost`:
+    called when a generation ends because a rank was lost; it must not block. `host_id`: equal for ranks that can share
+    memory; None: the rank finds it out. `share_memory`: callers on the host may pass tensors in shared memory.
     """
 
     def __init__(
@@ -108,78 +108,64 @@ class Rank:
         self._host_id = this_host() if host_id is None else host_id
         self._lock = threading.Lock()
         self._outcomes = Outcomes()
-        self._reaper = Reaper(self._expire_sessions)
+        self._leases = Alarms("leases")
         self._seen = 0
         self._preparation: Preparation | None = None
         self._generation: Generation | None = None
 
     def describe(self) -> Description:
-        """What this rank is doing. Never waits, not even for a forming that is under way."""
+        """The rank's state. Never waits, not even for a forming that is under way."""
         preparation, generation = self._preparation, self._generation
-        if preparation is not None:
-            it = preparation
-            return Description(it.rank, it.world_size, it.number, State.PREPARED, None, (), 0, self._seen)
-        if generation is None:
+        described = preparation or generation
+        if described is None:
             rank, world = self.identity.rank, self.identity.world_size
-            return Description(rank, world, self._seen, State.NONE, None, (), 0, self._seen)
-        return Description(
-            rank=generation.rank,
-            world_size=generation.world_size,
-            number=generation.number,
-            state=State.OVER if generation.error else State.FORMED,
-            error=generation.error,
-            groups=generation.views(),
-            pending=generation.pending,
-            seen=self._seen,
-        )
+            return Description(rank, world, self._seen, State.NONE, self._seen)
+        rank, world, number = described.rank, described.world_size, described.number
+        if isinstance(described, Preparation):
+            return Description(rank, world, number, State.PREPARED, self._seen)
+        error, groups = described.error, described.views()
+        state = State.OVER if error else State.FORMED
+        return Description(rank, world, number, state, self._seen, error, groups, described.pending)
 
     def group(self, name: str) -> GroupView:
         """One group. Raises NOT_FORMED or UNKNOWN_GROUP."""
         generation = self._current(0)
-        group = generation.get(name or WORLD)
-        if group is None:
-            raise unknown_group(name).at(self._place(generation))
-        return group.view(self.backend.name, generation.number)
+        try:
+            return generation.find(name).view(self.backend.name, generation.number)
+        except BridgeError as error:
+            raise error.at(self._place(generation)) from None
 
     def route(self, call: Call) -> Route:
-        """Where a gang call goes. Raises NOT_FORMED, STALE_GENERATION or UNKNOWN_GROUP."""
+        """The route of a gang call. Raises NOT_FORMED, STALE_GENERATION or UNKNOWN_GROUP."""
         generation = self._current(call.generation)
-        group = generation.get(call.group or WORLD)
-        if group is None:
-            raise unknown_group(call.group).at(self._place(generation))
-        return Route(generation, group)
+        try:
+            return Route(generation, generation.find(call.group))
+        except BridgeError as error:
+            raise error.at(self._place(generation)) from None
 
     def queues(self) -> Sequence[QueueView]:
-        """All queues of the current generation, by group and name."""
+        """All queues of the current generation, sorted by group and name."""
         generation = self._generation
         return generation.queues() if generation else []
 
     def shut_down_queue(self, group: str, name: str, number: int = 0) -> QueueView:
-        """End a queue on this rank. `number`: of the generation; 0: the current one. Raises BridgeError."""
+        """Shuts down a queue on this rank. `number`: of the generation; 0: the current one. Raises BridgeError."""
         generation = self._current(number)
         place = replace(self._place(generation), group=group or WORLD)
-        it = generation.get(group or WORLD)
         try:
-            if it is None:
-                raise unknown_group(group)
-            if it.membership is None:
+            membership = generation.find(group).membership
+            if membership is None:
                 raise BridgeError.of(ErrorCode.UNKNOWN_QUEUE, "this rank is not a member of the group")
-            return it.membership.queues.shut_down(name)
+            return membership.queues.shut_down(name)
         except BridgeError as error:
             raise error.at(place) from None
 
-    def submit(self, operation: Operation[Args], args: Args, call: Call) -> Task:
-        """Check an operation and queue it. Raises BridgeError when it is wrong; then nothing has happened.
+    def submit(self, operation: Operation[Args], args: Args, call: Call, *, part: bool = False) -> Task:
+        """Checks an operation and queues it. Raises BridgeError for a wrong one; nothing has happened then.
 
-        A repeated operation id gives the first call's task and runs nothing. The other members learn of a refusal.
+        A repeated operation id returns the first call's task and runs nothing. The leader learns of a refusal; `part`:
+        not from here, because a part of a gang call is reported.
         """
-        return self._submit(operation, args, call, alone=True)
-
-    def submit_part(self, operation: Operation[Args], args: Args, call: Call) -> Task:
-        """The same for a part of a gang call, whose leader learns of a refusal from the report."""
-        return self._submit(operation, args, call, alone=False)
-
-    def _submit(self, operation: Operation[Args], args: Args, call: Call, *, alone: bool) -> Task:
         generation = self._generation
         place = Place(
             rank=generation.rank if generation else self.identity.rank,
@@ -192,27 +178,27 @@ class Rank:
             if len(call.operation_id.encode()) > MAX_ID_BYTES:
                 raise invalid("the operation id is too long", expected=f"at most {MAX_ID_BYTES} bytes")
             if not call.operation_id:
-                return self._start(operation, args, call, place, alone)
+                return self._start(operation, args, call, place, part)
             request = (operation.name, args, call.group, call.session_id)
             return self._outcomes.once(
-                call.operation_id, request, lambda: self._start(operation, args, call, place, alone)
+                call.operation_id, request, lambda: self._start(operation, args, call, place, part)
             )
         except BridgeError as error:
             raise error.at(place, Phase.CHECK) from None
 
     def find(self, operation_id: str) -> Task:
-        """The operation of that id, whoever began it. Raises UNKNOWN_OPERATION."""
+        """The task of an operation id, whoever submitted it. Raises UNKNOWN_OPERATION."""
         return self._outcomes.find(operation_id)
 
     def open_session(self, session_id: str, lease: float) -> str:
-        """Open a session, or leave it open; `lease` in seconds, 0 for none. Returns its id."""
+        """Opens a session, or keeps it open. `lease`: seconds; 0: none. Returns the session's id."""
         opened = self.refs.open_session(session_id, lease)
         if lease:
-            self._reaper.wake()
+            self._leases.set("opened", 0.0, self._expire_sessions)
         return opened
 
     def close_session(self, session_id: str) -> int:
-        """Close a session, free its refs, withdraw its calls; returns how many refs it had."""
+        """Closes a session, frees its refs, withdraws its calls. Returns the number of its refs."""
         released = self.refs.close_session(session_id)
         self.graphs.forget(session_id)
         self.segments.forget(session_id)
@@ -222,16 +208,12 @@ class Rank:
     def prepare(
         self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription]
     ) -> RankAddress:
-        """First phase of forming: end what runs and make this rank's addresses. Raises BridgeError."""
+        """First phase of forming: ends the current generation and makes this rank's addresses. Raises BridgeError."""
         with self._lock:
             if number <= self._seen:
-                raise BridgeError.of(
-                    ErrorCode.STALE_GENERATION,
-                    "a generation with this or a higher number was formed or prepared here",
-                    phase=Phase.FORMING,
-                    expected=f"more than {self._seen}",
-                    got=str(number),
-                ).at(Place(rank=rank, generation=number))
+                message = "a generation with this or a higher number was formed or prepared here"
+                error = _stale(message, f"more than {self._seen}", number)
+                raise error.at(Place(rank=rank, generation=number), Phase.FORMING)
             if number > self._seen + MAX_GENERATIONS_AHEAD:
                 raise invalid(
                     "the number of a generation is far above the last",
@@ -247,17 +229,13 @@ class Rank:
             return address
 
     def commit(self, number: int, addresses: Sequence[RankAddress], secret: bytes, timeout: float) -> None:
-        """Second phase of forming: connect, verify, and begin the generation. Raises BridgeError."""
+        """Second phase of forming: connects, verifies, and begins the generation. Raises BridgeError."""
         with self._lock:
             preparation = self._preparation
             if preparation is None or preparation.number != number:
-                raise BridgeError.of(
-                    ErrorCode.STALE_GENERATION,
-                    f"generation {number} is not prepared here",
-                    phase=Phase.FORMING,
-                    expected=str(preparation.number) if preparation else "a generation that was prepared",
-                    got=str(number),
-                ).at(Place(rank=self.identity.rank, generation=number))
+                expected = str(preparation.number) if preparation else "a generation that was prepared"
+                error = _stale(f"generation {number} is not prepared here", expected, number)
+                raise error.at(Place(rank=self.identity.rank, generation=number), Phase.FORMING)
             self._preparation = None
         generation = preparation.connect(
             addresses,
@@ -266,7 +244,7 @@ class Rank:
             data_timeout=self._data_timeout,
             lost=self._lost,
             events=self.events,
-            heard=self.gang_calls.heard,
+            on_message=self.gang_calls.receive,
         )
         with self._lock:
             if self._seen != number:
@@ -278,7 +256,7 @@ class Rank:
             generation.announce()
 
     def abort(self, number: int, reason: str) -> bool:
-        """End a generation, if it is prepared or runs here. True when this call ended it."""
+        """Ends a generation that is prepared or runs here. Returns whether this call has ended it."""
         reason = reason[:MAX_REASON]
         with self._lock:
             if self._preparation is not None and self._preparation.number == number:
@@ -291,17 +269,15 @@ class Rank:
         return _abort(generation, reason)
 
     def close(self, reason: str) -> None:
-        """End whatever runs, because this rank stops."""
+        """Ends everything, because this rank stops."""
         with self._lock:
             self._end_current(reason)
         self.events.close()
         self.segments.close_all()
 
-    def _start(self, operation: Operation[Args], args: Args, call: Call, place: Place, alone: bool) -> Task:
+    def _start(self, operation: Operation[Args], args: Args, call: Call, place: Place, part: bool) -> Task:
         generation = self._current(call.generation)
-        group = generation.get(call.group or WORLD)
-        if group is None:
-            raise unknown_group(call.group)
+        group = generation.find(call.group)
         if group.membership is None:
             raise invalid(
                 "this rank is not a member of the group",
@@ -309,12 +285,9 @@ class Rank:
                 got=f"rank {generation.rank}",
             )
         site = Site(
-            rank=generation.rank,
-            world_size=generation.world_size,
-            generation=generation.number,
+            generation=generation,
             group=group,
             membership=group.membership,
-            groups=generation,
             backend=self.backend,
             refs=self.refs,
             session_id=call.session_id,
@@ -324,27 +297,25 @@ class Rank:
         )
         try:
             if generation.pending >= self._limits.max_pending:
-                raise BridgeError.of(
-                    ErrorCode.RESOURCE_EXHAUSTED,
-                    "too many pending operations on this rank",
-                    expected=f"at most {self._limits.max_pending}",
-                    got=str(generation.pending + 1),
-                )
+                got = str(generation.pending + 1)
+                most = str(self._limits.max_pending)
+                raise exhausted("too many pending operations on this rank", most=most, got=got)
             plan = operation.plan(site, args)
         except BridgeError as error:
-            if alone and call.operation_id:
+            if call.operation_id and not part:
                 generation.refuse(group, group.membership, error.at(place, Phase.CHECK).failure)
             raise
         task = Task(place, call.timeout, call.session_id, agreement=operation.agreement)
+        job = Job(group, group.membership, operation.name, task)
         if operation.recorded and self.graphs.recording(call.session_id, group.name):
-            task.then(lambda it: self._record(call.session_id, group.name, operation, args, it))
+            task.then(lambda done: self._record(call.session_id, group.name, operation, args, done))
         try:
             if isinstance(plan, LocalPlan):
                 generation.begin(plan, task)
             elif isinstance(plan, Transfer):
-                generation.post(group, group.membership, operation.name, plan, task)
+                generation.post(job, plan)
             else:
-                generation.start(group, group.membership, operation.name, plan, task, call.first)
+                generation.start(job, plan, call.first)
         except BridgeError:
             if not isinstance(plan, LocalPlan):
                 plan.abandon()
@@ -357,13 +328,14 @@ class Rank:
         if done.error is None:
             self.graphs.record(session_id, group, operation, args, done.outcome())
 
-    def _expire_sessions(self) -> float | None:
+    def _expire_sessions(self) -> None:
         closed, due = self.refs.expire()
         for session_id in closed:
             self.graphs.forget(session_id)
             self.segments.forget(session_id)
             self._cancel_session(session_id)
-        return due
+        if due is not None:
+            self._leases.set("next", due, self._expire_sessions)
 
     def _cancel_session(self, session_id: str) -> None:
         generation = self._generation
@@ -377,12 +349,7 @@ class Rank:
                 Place(rank=self.identity.rank)
             )
         if wanted and wanted != generation.number:
-            raise BridgeError.of(
-                ErrorCode.STALE_GENERATION,
-                "the call is of another generation",
-                expected=str(generation.number),
-                got=str(wanted),
-            )
+            raise _stale("the call is of another generation", str(generation.number), wanted)
         if generation.error is not None:
             reason = generation.error.failure
             raise BridgeError.of(ErrorCode.STALE_GENERATION, reason.message, ranks=reason.ranks)
@@ -397,6 +364,10 @@ class Rank:
             self._preparation = None
         if self._generation is not None:
             _abort(self._generation, reason)
+
+
+def _stale(message: str, expected: str, number: int) -> BridgeError:
+    return BridgeError.of(ErrorCode.STALE_GENERATION, message, expected=expected, got=str(number))
 
 
 def _abort(generation: Generation, reason: str) -> bool:

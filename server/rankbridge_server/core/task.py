@@ -1,4 +1,4 @@
-"""One operation on its way through a rank."""
+"""The task of one operation on a rank."""
 
 from __future__ import annotations
 
@@ -11,16 +11,18 @@ from dataclasses import dataclass, replace
 from .errors import BridgeError, ErrorCode, Failure, Phase, Place
 from .operations.outcome import Outcome
 
-# How much longer than its timeout a call waits for a verdict that is on its way from the leader.
+# How much longer than its timeout a call waits for the leader's verdict.
 VERDICT_GRACE = 1.0
+
+GOES_ON = "the operation goes on and may yet complete"
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a controller says with every operation; the core's form of `rankbridge.v1.Call`.
+    """The part that every operation's request has; the core's form of `rankbridge.v1.Call`.
 
-    `timeout` in seconds, from arrival to answer. `generation` 0: the current one. `first`: the group's lane itself
-    submits it, and does it next.
+    `timeout`: seconds from arrival to answer. `generation`: 0: the current one. `first`: the group's lane itself
+    submits the operation, and runs it next.
     """
 
     group: str
@@ -32,10 +34,10 @@ class Call:
 
 
 class Task:
-    """An accepted operation: its phase, its deadline, and what it came to. Thread-safe.
+    """An accepted operation: its phase, its deadline, and its outcome. Thread-safe.
 
-    `agreement`: it is done when it is admitted; there is no more to it. Thousands are remembered when they are done,
-    and each is small then.
+    `agreement`: the operation is done as soon as it is admitted. A rank keeps thousands of tasks that are done, so a
+    task is small.
     """
 
     __slots__ = (
@@ -82,7 +84,7 @@ class Task:
 
     @property
     def error(self) -> BridgeError | None:
-        """How it failed; None: it did not, or is not done."""
+        """The error with which the task has failed; None: it has not, or is not done."""
         return self._error
 
     def then(self, callback: Callable[[Task], None]) -> None:
@@ -94,7 +96,7 @@ class Task:
         callback(self)
 
     def enter(self, phase: Phase) -> bool:
-        """Go on to the next phase; False when the task was answered and must not go on."""
+        """Enters the next phase. Returns False when the task was answered and must not go on."""
         with self._lock:
             if self.done:
                 return False
@@ -104,7 +106,7 @@ class Task:
             return True
 
     def arrived(self, leave: Callable[[], None]) -> None:
-        """The leader has been told; `leave` asks it to let this rank go again."""
+        """Notes that the leader has this rank's arrival. `leave` asks the leader to withdraw it."""
         with self._lock:
             self._leave = leave
             leaving = self._leaving
@@ -112,7 +114,7 @@ class Task:
             leave()
 
     def commit(self, commit: Callable[[], Outcome]) -> None:
-        """Answer with what `commit` gives or raises; it is not called if the task was answered already."""
+        """Answers with what `commit` returns or raises. Does not call it if the task was answered already."""
         with self._lock:
             if self.done:
                 return
@@ -125,12 +127,12 @@ class Task:
                 self._settle()
 
     def fail(self, error: BridgeError) -> None:
-        """Answer with an error, unless it was answered already."""
+        """Answers with an error, unless the task was answered already."""
         with self._lock:
             self._fail(error)
 
     def abort(self, error: BridgeError) -> None:
-        """Answer with an error, and leave if the leader has been told."""
+        """Answers with an error, and withdraws the arrival if the leader has it."""
         with self._lock:
             if self.done or self._phase is Phase.DATA:
                 return
@@ -141,12 +143,12 @@ class Task:
             leave()
 
     def lose(self, end: Failure) -> None:
-        """Answer with the end of the generation."""
+        """Answers with the error that has ended the generation."""
         with self._lock:
             self._fail(BridgeError(replace(end, indefinite=self._phase is not Phase.CHECK)))
 
     def cancel(self, why: str) -> None:
-        """Withdraw the task if it has not been admitted. Does not wait for the leader's word."""
+        """Withdraws the task if it was not admitted yet. Does not wait for the leader's verdict."""
         with self._lock:
             if self._phase is Phase.CHECK:
                 self._fail(cancelled(why))
@@ -159,17 +161,19 @@ class Task:
             leave()
 
     def cancelled(self) -> bool:
-        """Whether a cancel took effect, as soon as that is known: no rank does it, also when another has refused it."""
+        """Waits until it is known whether a cancel took effect: no rank does the operation. A refusal counts, too."""
         self._wait_for(lambda: self.done or self._phase is Phase.DATA, VERDICT_GRACE)
         if self._error is None:
             return False
-        it = self._error.failure
-        return it.code is ErrorCode.CANCELLED or (it.phase is Phase.CHECK and not it.indefinite)
+        failure = self._error.failure
+        return failure.code is ErrorCode.CANCELLED or (
+            failure.phase is Phase.CHECK and not failure.indefinite
+        )
 
     def wait(self, patience: float = math.inf) -> Outcome:
-        """The outcome, at the latest when the deadline has passed, or `patience` seconds. Raises BridgeError.
+        """Waits for the outcome until the deadline, or for `patience` seconds. Raises BridgeError.
 
-        A caller that repeats the operation's id may be less patient than the first, and withdraws nothing.
+        A caller that repeats an operation id may have a shorter timeout than the first; its end withdraws nothing.
         """
         if patience < self.remaining:
             return self.outcome(patience)
@@ -178,22 +182,22 @@ class Task:
         return self.outcome()
 
     def expire(self) -> float:
-        """The deadline has passed: what is still queued is withdrawn. Gives how many seconds a verdict may still take.
+        """Withdraws a queued task whose deadline has passed. Returns the seconds that a verdict may still take.
 
-        The leader rules when the time is over, and the verdict says more than the clock does.
+        The leader rules at the deadline, and its verdict says more than a timeout.
         """
         with self._lock:
             if self._phase is Phase.CHECK:
-                self._fail(_late("it was queued behind others, and was withdrawn", indefinite=False))
+                what = "the operation was queued behind others, and was withdrawn"
+                self._fail(late(what, indefinite=False))
             return VERDICT_GRACE if self._phase is Phase.ADMISSION and not self.done else 0.0
 
     def outcome(self, timeout: float = 0.0) -> Outcome:
-        """The outcome, if it comes within `timeout` seconds. Raises it, or DEADLINE_EXCEEDED."""
+        """Returns or raises the outcome if it comes within `timeout` seconds. Raises DEADLINE_EXCEEDED otherwise."""
         if not self._await(timeout):
-            error = _late("the operation goes on and may yet complete", indefinite=True)
-            raise error.at(self.place, self._phase)
+            raise late(GOES_ON).at(self.place, self._phase)
         if self._error is not None:
-            # Raised anew for each who asks: what one does with its traceback is not another's.
+            # A new exception for each caller, because raising one changes its traceback.
             raise BridgeError(self._error.failure) from self._error
         return self._outcome
 
@@ -203,7 +207,7 @@ class Task:
             self._settle()
 
     def _settle(self) -> None:
-        """Called with the lock held, so that callbacks run before waiters wake."""
+        """Runs the callbacks before waiters wake. The caller holds the lock."""
         self.done = True
         callbacks, self._callbacks = self._callbacks, []
         self._leave = None
@@ -228,16 +232,19 @@ class Task:
 
 
 def cancelled(why: str) -> BridgeError:
-    """An operation that was withdrawn before any rank did anything."""
-    return BridgeError.of(ErrorCode.CANCELLED, f"it was withdrawn before it was admitted: {why}")
+    """The error for an operation that was withdrawn before any rank did anything."""
+    return BridgeError.of(ErrorCode.CANCELLED, f"the operation was withdrawn before it was admitted: {why}")
 
 
-def _late(what: str, *, indefinite: bool) -> BridgeError:
-    return BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, f"the timeout passed: {what}", indefinite=indefinite)
+def late(what: str, *, indefinite: bool = True) -> BridgeError:
+    """The error for an outcome that has not come in time. `what`: what has happened meanwhile."""
+    return BridgeError.of(
+        ErrorCode.DEADLINE_EXCEEDED, f"the timeout has passed: {what}", indefinite=indefinite
+    )
 
 
 def failure_of(error: BaseException) -> Failure:
-    """The failure of any exception; those that are not ours are faults of rankbridge."""
+    """The failure of any exception. An exception that is no BridgeError is a fault of rankbridge."""
     if isinstance(error, BridgeError):
         return error.failure
     return Failure(code=ErrorCode.INTERNAL, message=f"{type(error).__name__}: {error}", indefinite=True)

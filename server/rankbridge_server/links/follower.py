@@ -1,8 +1,8 @@
-"""A member of a group that does not lead it."""
+"""The links of a group on a member that does not lead it."""
 
 from __future__ import annotations
 
-import select
+import math
 import time
 
 from rankbridge.link.v1 import link_pb2 as pb
@@ -11,37 +11,26 @@ from ..core.admission.admission import Arrival
 from ..core.admission.matching import Post
 from ..core.gang_calls.messages import Relay, Report
 from . import wire
+from .group_links import GroupLinks
 from .link import Link
-from .party import Party, Switch
-from .readers import Readers
 
 
-class Follower(Party):
-    """Has one link, to the leader. All but work for its lane comes on that link."""
-
-    def __init__(self, group: str, switch: Switch, readers: Readers) -> None:
-        super().__init__(group, switch, readers)
-        self._poll = select.poll()
-        self._poll.register(self._wake_out, select.POLLIN)
-
-    def attach(self, link: Link) -> None:
-        """Use the link."""
-        super().attach(link)
-        self._poll.register(link, select.POLLIN)
+class Follower(GroupLinks):
+    """Has one link, to the leader."""
 
     def withdraw(self, arrival: Arrival) -> None:
-        """Ask the leader."""
+        """Asks the leader to withdraw an arrival."""
         self._tell(wire.pack_withdrawal(self.group, arrival))
 
     def _announce(self, arrival: Arrival) -> None:
         self._tell(wire.pack_arrival(self.group, arrival))
 
     def recall(self, number: int) -> None:
-        """Ask the leader."""
+        """Asks the leader to withdraw a post."""
         self._tell(wire.pack_recall(number))
 
     def report(self, report: Report) -> None:
-        """Tell the leader. Whoever reads the link sees that it is broken."""
+        """Sends a report to the leader. The reader of the link acts on a broken one."""
         (link,) = self._links
         try:
             link.send(wire.pack_report(report))
@@ -49,7 +38,7 @@ class Follower(Party):
             link.shut()
 
     def relay(self, relay: Relay) -> None:
-        """Tell the leader."""
+        """Sends a relay to the leader."""
         (link,) = self._links
         link.send(wire.pack_relay(relay))
 
@@ -75,34 +64,23 @@ class Follower(Party):
         except (OSError, ValueError) as error:
             self._lost(link, str(error))
             raise ConnectionError(self._closed or str(error)) from error
-        self._hear()
+        self._deliver_all()
 
-    def _rest(self) -> None:
-        (link,) = self._links
-        for fileno, _ in self._poll.poll():
-            if fileno == self._wake_out.fileno():
-                self._wake_out.recv(64)
-            else:
-                self.receive(link)
+    def _idle(self) -> None:
+        self._look(math.inf)
 
-    def _rouse(self) -> None:
-        # A lane that waits for a verdict sees when the link is shut.
-        if self._resting:
-            self._wake()
-
-    def _lost(self, link: Link, reason: str) -> None:
-        with self.lock:
-            if link.fileno() in self._alive:
-                self._poll.unregister(link)
-        super()._lost(link, reason)
+    def _wake_lane(self) -> None:
+        # A lane that waits for a verdict sees the shut link by itself.
+        if self._is_idle:
+            self._waker.wake()
 
     def _handle(self, link: Link, frame: pb.Frame) -> None:
         if frame.HasField("verdict"):
-            it = frame.verdict
-            self._settle(it.sequence, it.operation_id, wire.verdict_of(it))
+            verdict = frame.verdict
+            self._settle(verdict.sequence, verdict.operation_id, wire.verdict_of(verdict))
         elif frame.HasField("match"):
             self._matched(frame.match.number, wire.match_of(frame.match))
         elif frame.HasField("command"):
-            self._letters.append(wire.command_of(self.group, frame.command))
+            self._inbox.append(wire.command_of(self.group, frame.command))
         else:
             super()._handle(link, frame)

@@ -1,4 +1,4 @@
-"""Signs of life on control links."""
+"""Heartbeats on control links."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Signs of life on every link: one each `interval` seconds; `misses` of them missed mean a lost rank."""
+    """Each link carries a heartbeat every `interval` seconds. A rank that misses `misses` of them is lost."""
 
     interval: float = 0.2
     misses: int = 3
 
     @property
     def patience(self) -> float:
-        """Seconds without a sign of life after which a rank counts as lost."""
+        """Seconds of silence after which a rank counts as lost."""
         return self.interval * self.misses

@@ -1,9 +1,8 @@
-"""The member of a group that rules on its admissions."""
+"""The links of a group on its leader, which rules on the group's admissions."""
 
 from __future__ import annotations
 
 import math
-import select
 import time
 from collections.abc import Sequence
 
@@ -13,48 +12,45 @@ from ..core.admission.admission import GO, Admission, Arrival, Notice, Reply, Ve
 from ..core.admission.matching import Answer, Matching, Post
 from ..core.gang_calls.messages import Relay, Report
 from . import wire
+from .group_links import GroupLinks, Owner
 from .link import Link
-from .party import Party, Switch
 from .readers import Readers
 
 
-class Leader(Party):
+class Leader(GroupLinks):
     """Has a link from every other member. Its lane polls them all.
 
-    `patience`: seconds that an admission may take before its stragglers are told of.
+    `patience`: seconds that an admission may take before a notice names its stragglers.
     """
 
     def __init__(
-        self, group: str, switch: Switch, readers: Readers, ranks: Sequence[int], patience: float
+        self, group: str, owner: Owner, readers: Readers, ranks: Sequence[int], patience: float
     ) -> None:
-        super().__init__(group, switch, readers)
+        super().__init__(group, owner, readers)
         self.ranks = tuple(ranks)
         self._admission = Admission(len(ranks), patience, self._noticed)
         self._matching = Matching(len(ranks))
         self._members: dict[int, Link] = {}
         self._places: dict[Link, int] = {}
-        # This rank's last arrival as a frame, and as it is.
+        # This rank's last arrival, as the body of a frame and as it is.
         self._mine: tuple[bytes, Arrival] | None = None
-        # An arrival, and the message that answers it and its like with GO.
+        # An arrival, and the frame that answers it and all equal ones with GO.
         self._go: tuple[Arrival, bytes] | None = None
-        self._poll = select.poll()
-        self._poll.register(self._wake_out, select.POLLIN)
 
     def attach(self, link: Link) -> None:
-        """Use a member's link. Raises ValueError when it is no member's, or a second one's."""
+        """Adds a member's link. Raises ValueError for a rank that is no member, or has a link already."""
         place = self.ranks.index(link.rank) if link.rank in self.ranks[1:] else None
         if place is None or place in self._members:
             raise ValueError(f"rank {link.rank} has no place in group {self.group!r} to link for")
         with self.lock:
             self._members[place] = link
             self._places[link] = place
-            self._poll.register(link, select.POLLIN)
             super().attach(link)
-        # A lane that is polling does not see it yet.
-        self._rouse()
+        # A lane that is polling does not poll the new link yet.
+        self._wake_lane()
 
     def expire(self) -> float | None:
-        """Rule on what is overdue."""
+        """Rules on the round and the posts that are overdue."""
         with self.lock:
             now = time.monotonic()
             self._send(self._admission.expire(now))
@@ -62,22 +58,22 @@ class Leader(Party):
             return self.due()
 
     def due(self) -> float | None:
-        """When the round that is under way is overdue, or a post."""
+        """When the current round or a post is overdue."""
         round_, post = self._admission.deadline, self._matching.deadline
         return post if round_ is None else round_ if post is None else min(round_, post)
 
     def recall(self, number: int) -> None:
-        """Take this rank's own post back."""
+        """Withdraws this rank's own post."""
         with self.lock:
             self._answer(self._matching.recall(0, number))
 
     def withdraw(self, arrival: Arrival) -> None:
-        """Let this rank leave its own round."""
+        """Withdraws this rank's own arrival."""
         with self.lock:
             self._send(self._admission.withdraw(0, arrival.sequence, arrival.operation_id))
 
     def command(self, number: int, parts: Sequence[bytes]) -> None:
-        """Send every member its part. One that cannot be reached is lost, as its reader sees."""
+        """Sends every member its part. Shuts the link of a member that cannot be reached; its reader ends it."""
         packed = before = b""
         for place, part in enumerate(parts[1:], 1):
             link = self._members.get(place)
@@ -91,18 +87,18 @@ class Leader(Party):
                 link.shut()
 
     def report(self, report: Report) -> None:
-        """This rank's own part: a refusal is told to the others."""
+        """Rules on a refusal of this rank's own part."""
         if report.refusal:
             with self.lock:
                 self._refused(report)
 
     def refuse(self, operation_id: str, verdict: Verdict) -> None:
-        """Tell who has come for it, and who comes later."""
+        """Refuses an operation for the members that have come for it, and those that come later."""
         with self.lock:
             self._send(self._admission.refuse(operation_id, verdict))
 
     def relay(self, relay: Relay) -> None:
-        """Tell the member that it is for."""
+        """Sends a relay to its target."""
         if relay.target not in self.ranks[1:]:
             raise ConnectionError(f"rank {relay.target} is no other member of group {self.group!r}")
         link = self._members.get(self.ranks.index(relay.target))
@@ -111,38 +107,31 @@ class Leader(Party):
         link.send(wire.pack_relay(relay))
 
     def _noticed(self, notice: Notice) -> None:
-        self._switch.noticed(self.group, self.ranks, notice)
+        self._owner.deliver_notice(self.group, self.ranks, notice)
 
     def _announce(self, arrival: Arrival) -> None:
         replies = self._admission.arrive(0, arrival, time.monotonic())
         if replies:
             self._send(replies)
         else:
-            # What the others will most likely say and be told is packed while they are on their way.
-            self._mine = wire.arrival(self.group, arrival), arrival
+            # Most likely the others send an equal arrival and get GO: both frames are packed meanwhile.
+            self._mine = wire.arrival_body(self.group, arrival), arrival
             self._go = arrival, wire.pack_reply(self.group, Reply(0, arrival, GO))
 
     def _wait(self, end: float) -> None:
-        if not self._look(end) and self._verdict is None and time.monotonic() >= end:
+        if not self._look_until(end) and self._verdict is None and time.monotonic() >= end:
             raise TimeoutError(f"no verdict on {self._expected}")
 
-    def _rest(self) -> None:
-        self._look(math.inf)
+    def _idle(self) -> None:
+        self._look_until(math.inf)
 
-    def _look(self, end: float) -> bool:
-        """Act on what comes first: something on a link, what is due, or the end; tells whether it is the first."""
+    def _look_until(self, end: float) -> bool:
+        """Acts on frames, and on what is due when none come before. Returns whether a frame or a wake has come."""
         due = self.due()
-        until = end if due is None else min(end, due)
-        events = self._poll.poll(None if until == math.inf else max(0.0, until - time.monotonic()) * 1000)
-        for fileno, _ in events:
-            link = self._alive.get(fileno)
-            if link is not None:
-                self.receive(link)
-            elif fileno == self._wake_out.fileno():
-                self._wake_out.recv(64)
-        if not events:
+        came = self._look((end if due is None else min(end, due)) - time.monotonic())
+        if not came:
             self.expire()
-        return bool(events)
+        return came
 
     def _announce_post(self, post: Post) -> None:
         self._post(0, post)
@@ -151,11 +140,11 @@ class Leader(Party):
         before = self.due()
         self._answer(self._matching.post(place, post, time.monotonic()))
         due = self.due()
-        # Whoever waits for links has a deadline that was made before this post.
+        # The thread that waits for links has a deadline from before this post.
         if due is not None and (before is None or due < before):
-            self._switch.look(due)
+            self._owner.wake_before(due)
             if self.turn.lane and not self.turn.is_mine():
-                self._rouse()
+                self._wake_lane()
 
     def _answer(self, answers: Sequence[Answer]) -> None:
         for place, number, match in answers:
@@ -166,12 +155,6 @@ class Leader(Party):
                     link.send(wire.pack_match(number, match))
                 except OSError as error:
                     self._broken(link, error)
-
-    def _lost(self, link: Link, reason: str) -> None:
-        with self.lock:
-            if link.fileno() in self._alive:
-                self._poll.unregister(link)
-        super()._lost(link, reason)
 
     def _take(self, link: Link, body: bytes) -> None:
         if self._mine is not None and body == self._mine[0]:
@@ -188,8 +171,10 @@ class Leader(Party):
         if kind == "arrival":
             self._arrive(link, wire.arrival_of(frame.arrival))
         elif kind == "withdrawal":
-            it = frame.withdrawal
-            self._send(self._admission.withdraw(self._places[link], it.sequence, it.operation_id))
+            withdrawal = frame.withdrawal
+            self._send(
+                self._admission.withdraw(self._places[link], withdrawal.sequence, withdrawal.operation_id)
+            )
         elif kind == "post":
             self._post(self._places[link], wire.post_of(frame.post))
         elif kind == "recall":
@@ -198,7 +183,7 @@ class Leader(Party):
             report = wire.report_of(self.group, self._places[link], frame.report)
             if report.refusal:
                 self._refused(report)
-            self._letters.append(report)
+            self._inbox.append(report)
         else:
             super()._handle(link, frame)
 
@@ -210,7 +195,7 @@ class Leader(Party):
             super()._relayed(relay)
             return
         link = self._members.get(self.ranks.index(relay.target)) if relay.target in self.ranks else None
-        # Whom it cannot reach is lost, and the generation with it.
+        # A rank that cannot be reached is lost, and ends the generation.
         if link is not None:
             try:
                 link.send(wire.pack_relay(relay))
@@ -218,7 +203,7 @@ class Leader(Party):
                 self._broken(link, error)
 
     def _send(self, replies: Sequence[Reply]) -> None:
-        # The others first: this rank's lane needs no message.
+        # The others first: this rank's lane needs no frame.
         for reply in replies:
             link = self._members.get(reply.rank_in_group)
             if link is not None:
@@ -231,12 +216,12 @@ class Leader(Party):
                 arrival = reply.arrival
                 settled = self._settle(arrival.sequence, arrival.operation_id, reply.verdict)
                 if settled and not self.turn.is_mine():
-                    self._rouse()
+                    self._wake_lane()
 
     def _pack(self, reply: Reply) -> bytes:
         if reply.verdict is not GO:
             return wire.pack_reply(self.group, reply)
-        # Arrivals that agree are alike, and one message answers all of them.
+        # Arrivals that agree are equal, and one frame answers all of them.
         arrival, go = reply.arrival, self._go
         if go is None or (arrival is not go[0] and arrival[:2] != go[0][:2]):
             go = self._go = arrival, wire.pack_reply(self.group, reply)

@@ -14,14 +14,14 @@ from ..core.address import Address
 from . import wire
 from .wire import Frames
 
-# A peer that reads nothing for this long is as good as dead.
+# A peer that reads nothing for this long counts as dead.
 SEND_TIMEOUT_S = 5
 
 
 class Link:
     """A socket to one sidecar. Any thread may send; one at a time receives.
 
-    `rank` and `group` are known once it has said hello. `leaving`: it said goodbye, and its end is no loss.
+    `rank` and `group`: known after the hello. `leaving`: the other side has said goodbye, so its end is no loss.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -29,34 +29,34 @@ class Link:
         self.rank: int | None = None
         self.group = ""
         self.leaving = False
-        self.heard = time.monotonic()
+        self.last_heard = time.monotonic()
         self._frames = Frames()
         self._lock = threading.Lock()
         if sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         sock.setblocking(True)
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", SEND_TIMEOUT_S, 0))
-        # Who sleeps in `recv` on a unix socket is woken whenever the other side reads; who polls is not.
+        # A thread in `recv` on a unix socket wakes whenever the other side reads; a thread that polls does not.
         self._poll = select.poll()
         self._poll.register(sock, select.POLLIN)
 
     def fileno(self) -> int:
-        """For selectors."""
+        """The socket's file descriptor."""
         return self.socket.fileno()
 
     def send(self, data: bytes) -> None:
-        """Send one packed frame. Raises OSError when the link is broken."""
+        """Sends one packed frame. Raises OSError when the link is broken."""
         with self._lock:
             self.socket.sendall(data)
 
     def wait(self, timeout: float) -> bool:
-        """Wait until there is something to receive, at most `timeout` seconds; tells whether there is."""
+        """Waits at most `timeout` seconds for something to receive. Returns whether there is."""
         return bool(self._poll.poll(max(0.0, timeout) * 1000))
 
     def receive(self) -> Sequence[bytes]:
-        """The frames that have come, if any, without their lengths.
+        """The bodies of the frames that have come, if any. Never waits.
 
-        Raises ConnectionError at the end, ValueError for one that is too long.
+        Raises ConnectionError at the end of the link, ValueError for a frame that is too long.
         """
         try:
             data = self.socket.recv(4096, socket.MSG_DONTWAIT)
@@ -64,26 +64,25 @@ class Link:
             return ()
         if not data:
             raise ConnectionError("its link was closed")
-        self.heard = time.monotonic()
+        self.last_heard = time.monotonic()
         return self._frames.feed(data)
 
     def shut(self) -> None:
-        """End it in both directions, so that whoever waits for it wakes up."""
-        # Not connected any more is fine.
+        """Shuts both directions, which wakes the threads that wait for the link."""
+        # It may be disconnected already.
         with contextlib.suppress(OSError):
             self.socket.shutdown(socket.SHUT_RDWR)
 
     def part(self) -> None:
-        """Say goodbye, and nothing after it. The other side may still speak: see `close`."""
+        """Says goodbye and sends nothing after it. The other side may still send: see `close`."""
         with contextlib.suppress(OSError):
             self.send(wire.GOODBYE)
             self.socket.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        """Give the socket back. Nobody may be using it.
+        """Closes the socket. No thread may be using it.
 
-        A socket that is closed with something unread takes back what it has sent: after `shut` nothing more comes, and
-        what has come is read.
+        Reads what has come first: a socket that is closed with unread data drops the data that it has sent.
         """
         self.shut()
         with contextlib.suppress(OSError):
@@ -93,7 +92,7 @@ class Link:
 
 
 def listen(address: str) -> tuple[socket.socket, str]:
-    """Listen on "unix:/path", or on "host:port" with port 0 for any; returns the socket and its address."""
+    """Listens on "unix:/path", or on "host:port" with port 0 for any. Returns the socket and its address."""
     if address.startswith("unix:"):
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.bind(address.removeprefix("unix:"))
@@ -106,7 +105,7 @@ def listen(address: str) -> tuple[socket.socket, str]:
 
 
 def dial(address: str, timeout: float) -> socket.socket:
-    """Connect to an address from `listen`, in `timeout` seconds. Raises OSError."""
+    """Connects to an address of `listen`, in `timeout` seconds. Raises OSError."""
     if address.startswith("unix:"):
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.settimeout(timeout)

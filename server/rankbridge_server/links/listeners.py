@@ -1,4 +1,4 @@
-"""How the links of one generation are made: where a sidecar is called, and how it calls others."""
+"""The listener of one generation's links: it accepts and dials connections."""
 
 from __future__ import annotations
 
@@ -13,35 +13,34 @@ from .tls import LinkTls
 
 
 class Listener(Protocol):
-    """One sidecar's end of all connections. Listens from the start."""
+    """One sidecar's listener. It listens from the start."""
 
     @property
     def address(self) -> str:
-        """Where the others connect to."""
+        """The address to which the others connect."""
         ...
 
     def fileno(self) -> int:
-        """There is something to read here when somebody calls."""
+        """A file descriptor that is readable when a connection waits to be accepted."""
         ...
 
     def accept(self) -> socket.socket:
-        """A connected stream socket to whoever called first. Never waits. Raises OSError when nobody does."""
+        """The next connection, as a stream socket. Never waits. Raises OSError when there is none."""
         ...
 
     def dial(self, address: str, timeout: float) -> socket.socket:
-        """Connect to another's address, in `timeout` seconds. Raises OSError."""
+        """Connects to another sidecar's address, in `timeout` seconds. Raises OSError."""
         ...
 
     def close(self) -> None:
-        """Give everything back. Whoever calls later is refused."""
+        """Closes the listener. Later connections are refused."""
         ...
 
 
 class SocketListener:
     """Listens at "unix:/path", or at "host:port" with port 0 for any. Raises OSError.
 
-    `advertise`: the host that others connect to, when it is not the one of `address`. With `tls`, what goes over TCP
-    is sealed.
+    `advertise`: the host to which others connect, if not that of `address`. `tls`: for connections over TCP.
     """
 
     def __init__(self, address: str, advertise: str = "", tls: LinkTls | None = None) -> None:
@@ -63,13 +62,13 @@ class SocketListener:
         return self._tls.accepted(sock) if self._tls else sock
 
     def dial(self, address: str, timeout: float) -> socket.socket:
-        """Connect, and shake hands where TLS is spoken."""
+        """Connects, with a TLS handshake if there is TLS."""
         deadline = time.monotonic() + timeout
         sock = dial(address, timeout)
         return self._tls.dialled(sock, address, deadline - time.monotonic()) if self._tls else sock
 
     def close(self) -> None:
-        """Listen no more, and leave no socket behind."""
+        """Closes the listener and removes its unix socket."""
         self._socket.close()
         if self._path:
             Path(self._path).unlink(missing_ok=True)

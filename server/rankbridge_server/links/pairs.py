@@ -12,12 +12,12 @@ from ..core.links import Links
 from .heartbeat import Heartbeat
 from .sockets import SocketLinks
 
-# Ranks of one process are lost together: no rank waits for another's signs of life.
+# Ranks of one process are lost together: no rank waits for another's heartbeats.
 _NO_BEATS = Heartbeat(interval=math.inf)
 
 
 class PairLinkMaker:
-    """Makes the links of all ranks of this process. Nobody else can connect to them.
+    """Makes the links of all ranks of this process. No other process can connect to them.
 
     `patience`: seconds that an admission may take before its stragglers are named.
     """
@@ -35,7 +35,7 @@ class PairLinkMaker:
         return SocketLinks(generation, rank, listener, _NO_BEATS, self._patience)
 
     def dial(self, address: str) -> socket.socket:
-        """Connect to one of this process's listeners. Raises ConnectionError when there is none."""
+        """Connects to one of this process's listeners. Raises ConnectionError when there is none."""
         with self._lock:
             listener = self._listeners.get(address)
             if listener is None:
@@ -45,42 +45,42 @@ class PairLinkMaker:
         return mine
 
     def forget(self, listener: PairListener) -> None:
-        """Let nobody dial it any more."""
+        """Removes a listener, so that it can no longer be dialled."""
         with self._lock:
             if self._listeners.get(listener.address) is listener:
                 del self._listeners[listener.address]
 
 
 class PairListener:
-    """Gets one end of each pair."""
+    """A listener whose connections are socket pairs."""
 
     def __init__(self, maker: PairLinkMaker, address: str) -> None:
         self.address = address
         self._maker = maker
-        # As many as `_calls` has, to be read one at a time.
+        # Counts the connections in `_calls`.
         self._bell = os.eventfd(0, os.EFD_SEMAPHORE | os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._calls: deque[socket.socket] = deque()
 
     def fileno(self) -> int:
-        """The bell's."""
+        """The event file descriptor that counts waiting connections."""
         return self._bell
 
     def call(self, sock: socket.socket) -> None:
-        """Somebody has dialled, and holds the other end."""
+        """Adds a connection whose other end a dialling rank holds."""
         self._calls.append(sock)
         os.eventfd_write(self._bell, 1)
 
     def accept(self) -> socket.socket:
-        """This end of the pair that was made first."""
+        """The oldest connection that waits."""
         os.eventfd_read(self._bell)
         return self._calls.popleft()
 
     def dial(self, address: str, timeout: float) -> socket.socket:
-        """Make a pair. Never waits."""
+        """Connects to another listener. Never waits."""
         return self._maker.dial(address)
 
     def close(self) -> None:
-        """Hang up on whoever called and was not accepted."""
+        """Closes the listener and the connections that were not accepted."""
         self._maker.forget(self)
         for sock in self._calls:
             sock.close()

@@ -1,4 +1,4 @@
-"""Who reads a party's links: its lane while that waits for a verdict, the links thread otherwise."""
+"""The readers of a group's links: its lane while it waits, the links thread otherwise."""
 
 from __future__ import annotations
 
@@ -6,132 +6,114 @@ import math
 import select
 import threading
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from typing import Protocol
 
-# A lane that has stayed away for this long has left its links to the links thread.
+# A lane that has not read for this long has left its links to the links thread.
 TICK_S = 0.01
 
 
 class Turn:
-    """Whose turn it is. Read and changed under the party's lock.
+    """Which thread reads a group's links. Read and changed under `lock`, which a reader holds while it acts on frames.
 
-    `lane`: the thread that reads while it waits; 0: none does. `watched`: the links thread is told what there is to
-    read. `ended`: when a lane last had its verdict.
+    `filenos`: gives the file descriptors of the links. `lane`: id of the thread that reads while it waits; 0: none.
+    `watched`: the links thread polls the links. `ended`: when a lane last got its verdict.
     """
 
-    __slots__ = ("ended", "lane", "watched")
+    __slots__ = ("ended", "filenos", "lane", "lock", "watched")
 
-    def __init__(self) -> None:
+    def __init__(self, filenos: Callable[[], Iterable[int]]) -> None:
+        self.lock = threading.RLock()
+        self.filenos = filenos
         self.lane = 0
         self.watched = False
         self.ended = 0.0
 
     def is_mine(self) -> bool:
-        """Whether this thread is the one to read."""
+        """Whether this thread may read."""
         return self.lane in (0, threading.get_ident())
 
 
-class Shared(Protocol):
-    """A party, as far as the reading of its links goes."""
-
-    @property
-    def lock(self) -> threading.RLock:
-        """Held by whoever reads, for as long as it acts on what it read."""
-        ...
-
-    @property
-    def turn(self) -> Turn:
-        """Whose turn it is to read."""
-        ...
-
-    def filenos(self) -> Iterable[int]:
-        """The file descriptors of its links."""
-        ...
-
-
 class Readers:
-    """What the links thread reads: an epoll set.
+    """The epoll set of the links thread.
 
-    To take links out of the set and put them back costs as much as the messages of an operation. A lane that comes
-    again and again therefore leaves them out; the links thread looks every `TICK_S` whether it has stopped coming.
+    Removing links from the set and adding them again costs as much as the frames of an operation. A lane that waits
+    again and again therefore leaves them out; the links thread checks every `TICK_S` whether the lane has stopped.
     """
 
     def __init__(self) -> None:
         self._epoll = select.epoll()
-        self._left: set[Shared] = set()
-        # Whether the links thread looks at what is left, or has been woken to.
+        self._left: set[Turn] = set()
+        # Whether the links thread checks `_left`, or has been woken to do so.
         self._asked = False
 
     def add(self, fileno: int) -> None:
-        """Tell when there is something to read here."""
+        """Adds a file descriptor to the set."""
         with suppress(FileExistsError):
             self._epoll.register(fileno, select.EPOLLIN)
 
     def drop(self, fileno: int) -> None:
-        """Tell nothing of it any more. It may be gone already."""
+        """Removes a file descriptor, which may be closed already."""
         with suppress(OSError, ValueError):
             self._epoll.unregister(fileno)
 
-    def watch(self, party: Shared) -> None:
-        """Tell when there is something to read on any link of the party, once no lane reads it."""
-        with party.lock:
-            if not party.turn.lane:
-                self._watch(party)
+    def watch(self, turn: Turn) -> None:
+        """Adds a group's links to the set, unless a lane reads them now."""
+        with turn.lock:
+            if not turn.lane:
+                self._watch(turn)
 
-    def take(self, party: Shared) -> None:
-        """A lane begins to read; it holds the party's lock."""
-        party.turn.lane = threading.get_ident()
-        if party.turn.watched:
-            party.turn.watched = False
-            for fileno in party.filenos():
+    def take(self, turn: Turn) -> None:
+        """Gives the links to the calling lane, which holds their lock."""
+        turn.lane = threading.get_ident()
+        if turn.watched:
+            turn.watched = False
+            for fileno in turn.filenos():
                 self.drop(fileno)
 
-    def give_back(self, party: Shared) -> bool:
-        """A lane has its verdict; it holds the party's lock. True: the links thread must be woken, and will look."""
-        turn = party.turn
+    def give_back(self, turn: Turn) -> bool:
+        """Takes the links back from a lane, which holds their lock. Returns whether to wake the links thread."""
         before, turn.ended, turn.lane = turn.ended, time.monotonic(), 0
         if turn.ended - before > TICK_S:
-            self._watch(party)
+            self._watch(turn)
             return False
-        self._left.add(party)
+        self._left.add(turn)
         asked, self._asked = self._asked, True
         return not asked
 
     def wait(self, timeout: float) -> Sequence[int]:
-        """Where there is something to read; waits `timeout` seconds at most, or without end. For the links thread."""
-        # In this order: a lane that leaves its links after this look finds that nobody has been asked.
+        """The readable file descriptors. Waits `timeout` seconds at most. Called by the links thread."""
+        # In this order: a lane that leaves its links after this check finds `_asked` unset, and wakes this thread.
         self._asked = False
         if self._left:
             self._asked = True
             timeout = min(timeout, TICK_S)
         found = self._epoll.poll(None if timeout == math.inf else max(0.0, timeout))
-        for party in list(self._left):
-            self._look_at(party)
+        for turn in list(self._left):
+            self._look_at(turn)
         return [fileno for fileno, _ in found]
 
     def close(self) -> None:
-        """Give the set back."""
+        """Closes the set."""
         self._epoll.close()
 
-    def _look_at(self, party: Shared) -> None:
-        # Who holds the lock is busy with the links; there is a next look.
-        if not party.lock.acquire(blocking=False):
+    def _look_at(self, turn: Turn) -> None:
+        # The thread with the lock is busy with the links; the next check comes soon.
+        if not turn.lock.acquire(blocking=False):
             return
         try:
-            if time.monotonic() - party.turn.ended <= TICK_S:
+            if time.monotonic() - turn.ended <= TICK_S:
                 return
-            self._left.discard(party)
-            # A lane that has been reading for this long gives the links back to the set by itself.
-            if not party.turn.lane:
-                self._watch(party)
+            self._left.discard(turn)
+            # A lane that reads for longer gives the links back to the set by itself.
+            if not turn.lane:
+                self._watch(turn)
         finally:
-            party.lock.release()
+            turn.lock.release()
 
-    def _watch(self, party: Shared) -> None:
-        party.turn.watched = True
-        # Closed: nobody reads any more.
+    def _watch(self, turn: Turn) -> None:
+        turn.watched = True
+        # The set may be closed: then no thread reads any more.
         with suppress(ValueError):
-            for fileno in party.filenos():
+            for fileno in turn.filenos():
                 self.add(fileno)

@@ -1,11 +1,9 @@
-"""Control links over stream sockets: for each group, a star to its leader."""
+"""Control links over stream sockets: for each group, a star around its leader."""
 
 from __future__ import annotations
 
 import hmac
 import math
-import select
-import socket
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -16,16 +14,17 @@ from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core.admission.admission import Arrival, Notice, Verdict
 from ..core.admission.matching import Match, Post
-from ..core.gang_calls.messages import Letter, Relay, Report
+from ..core.gang_calls.messages import GangMessage, Relay, Report
 from ..core.groups.group import WORLD
-from ..core.links import Ended, Links, Rest
+from ..core.links import Ended, IdleWait, Links
+from ..core.waker import Waker
 from . import wire
 from .follower import Follower
+from .group_links import GroupLinks
 from .heartbeat import Heartbeat
 from .leader import Leader
 from .link import Link
 from .listeners import Listener, SocketListener
-from .party import Party
 from .readers import Readers
 from .tls import LinkTls
 
@@ -33,8 +32,7 @@ from .tls import LinkTls
 class SocketLinkMaker:
     """Makes links that listen at `address`: "unix:/dir/links" ("." and generation are added) or "host:port".
 
-    With `tls`, those over TCP speak it. `patience`: seconds that an admission may take before its stragglers are told
-    of.
+    `tls`: for links over TCP. `patience`: seconds that an admission may take before a notice names its stragglers.
     """
 
     def __init__(
@@ -52,13 +50,13 @@ class SocketLinkMaker:
         self._patience = patience
 
     def __call__(self, generation: int, rank: int) -> Links:
-        """Links of one generation, on a listener of their own. Raises OSError."""
+        """Makes the links of one generation, with a listener of their own. Raises OSError."""
         address = f"{self._address}.{generation}" if self._address.startswith("unix:") else self._address
         listener = SocketListener(address, self._advertise, self._tls)
         return SocketLinks(generation, rank, listener, self._heartbeat, self._patience)
 
     def sweep(self) -> None:
-        """Remove sockets that a killed process with the same address left behind."""
+        """Removes sockets that a killed process with the same address has left behind."""
         if self._address.startswith("unix:"):
             base = Path(self._address.removeprefix("unix:"))
             for left in base.parent.glob(f"{base.name}.*"):
@@ -68,8 +66,8 @@ class SocketLinkMaker:
 class SocketLinks:
     """One sidecar's links in one generation.
 
-    A thread accepts links, gives signs of life, and reads the links of groups whose lanes are elsewhere; a lane that
-    waits for a verdict reads its group's links itself.
+    A thread accepts links, sends heartbeats, and reads the links of groups whose lanes are busy. A lane that waits
+    reads its group's links itself.
     """
 
     def __init__(
@@ -89,159 +87,157 @@ class SocketLinks:
         self._farewells_said = threading.Event()
         self._secret = b""
         self._addresses: Mapping[int, str] = {}
-        self._ended: Callable[[Ended], None] | None = None
-        self._heard: Callable[[Letter], None] | None = None
-        self._parties: dict[str, Party] = {}
-        # Links that have not said hello, or whose group this rank does not lead yet, by file descriptor.
+        # Set by `start`.
+        self._ended: Callable[[Ended], None]
+        self._on_message: Callable[[GangMessage], None]
+        self._on_notice: Callable[[str, Sequence[int], Notice], None]
+        self._groups: dict[str, GroupLinks] = {}
+        # Links without a hello yet, or of a group that this rank does not lead yet, by file descriptor.
         self._strangers: dict[int, Link] = {}
-        self._known: dict[int, tuple[Party, Link]] = {}
+        self._known: dict[int, tuple[GroupLinks, Link]] = {}
         self._readers = Readers()
-        self._wake_out, self._wake_in = socket.socketpair()
-        # When it is full, there is word enough; who wakes may hold what the links thread waits for.
-        self._wake_in.setblocking(False)
+        self._waker = Waker()
         self._heartbeat = heartbeat
         self._patience = patience
-        self._noticed: Callable[[str, Sequence[int], Notice], None] | None = None
         self._next_look = 0.0
         self._next_beat = 0.0
-        # When a link has been silent for too long, unless it is heard before; it may be later than the next beat.
+        # When a link will have been silent for too long, unless a frame comes before.
         self._next_silence = math.inf
         self._thread: threading.Thread | None = None
 
-    def start(self, addresses: Mapping[int, str], secret: bytes, ended: Callable[[Ended], None]) -> None:
-        """Begin to accept links that know the secret."""
-        self._addresses, self._secret, self._ended = addresses, secret, ended
+    def start(
+        self,
+        addresses: Mapping[int, str],
+        secret: bytes,
+        ended: Callable[[Ended], None],
+        on_message: Callable[[GangMessage], None],
+        on_notice: Callable[[str, Sequence[int], Notice], None],
+    ) -> None:
+        """Begins to accept links that know the secret."""
+        self._addresses, self._secret = addresses, secret
+        self._ended, self._on_message, self._on_notice = ended, on_message, on_notice
         self._readers.add(self._listener.fileno())
-        self._readers.add(self._wake_out.fileno())
+        self._readers.add(self._waker.fileno())
         self._thread = threading.Thread(target=self._run, name=f"links:{self._generation}", daemon=True)
         self._thread.start()
 
-    def attend(self, heard: Callable[[Letter], None]) -> None:
-        """Give letters to `heard`."""
-        self._heard = heard
-
-    def notice(self, noticed: Callable[[str, Sequence[int], Notice], None]) -> None:
-        """Give what is told of admissions to `noticed`."""
-        self._noticed = noticed
-
-    def rest(self, group: str) -> Rest | None:
-        """A lane that waits for work reads its group's links."""
-        return self._parties.get(group)
+    def idle_wait(self, group: str) -> IdleWait | None:
+        """The links of a group, which its idle lane reads."""
+        return self._groups.get(group)
 
     def command(self, group: str, number: int, parts: Sequence[bytes]) -> None:
-        """Send members their parts."""
-        self._party(group).command(number, parts)
+        """Sends the members their parts."""
+        self._group_links(group).command(number, parts)
 
     def report(self, report: Report) -> None:
-        """Tell the leader what became of this rank's part."""
+        """Reports the outcome of this rank's part to the leader."""
         with suppress(ConnectionError):
-            self._party(report.group).report(report)
+            self._group_links(report.group).report(report)
 
     def refuse(self, group: str, operation_id: str, verdict: Verdict) -> None:
-        """Rule that an operation is not to be."""
+        """Refuses an operation for all members."""
         with suppress(ConnectionError):
-            self._party(group).refuse(operation_id, verdict)
+            self._group_links(group).refuse(operation_id, verdict)
 
     def relay(self, relay: Relay) -> None:
-        """Send it by the links of "world"."""
-        self._party(WORLD).relay(relay)
+        """Sends a relay over the links of "world"."""
+        self._group_links(WORLD).relay(relay)
 
     def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
-        """Lead the group if this is its first rank, else link with its leader. Raises OSError."""
+        """Becomes the leader of a group if this is its first rank, else links with its leader. Raises OSError."""
         if ranks[0] == self.rank:
-            party: Party = Leader(group, self, self._readers, ranks, self._patience)
+            group_links: GroupLinks = Leader(group, self, self._readers, ranks, self._patience)
         else:
             link = self._dial(group, ranks[0], timeout)
-            party = Follower(group, self, self._readers)
-            party.attach(link)
+            group_links = Follower(group, self, self._readers)
+            group_links.attach(link)
         with self._lock:
             if self._closed:
-                party.dispose()
+                group_links.dispose()
                 raise ConnectionError("the generation is over")
-            self._parties[group] = party
-            self._known.update({link.fileno(): (party, link) for link in party.links})
+            self._groups[group] = group_links
+            self._known.update({link.fileno(): (group_links, link) for link in group_links.links})
             early = [link for link in self._strangers.values() if link.group == group]
-        self._readers.watch(party)
+        self._readers.watch(group_links.turn)
         for link in early:
             self._welcome(link)
 
     def remove_group(self, group: str) -> None:
-        """Forget a group and part with its links."""
+        """Removes a group and closes its links."""
         with self._lock:
-            party = self._parties.pop(group, None)
-        if party is not None:
-            party.part()
+            group_links = self._groups.pop(group, None)
+        if group_links is not None:
+            group_links.part()
 
     def admit(self, group: str, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
-        """Tell the leader, and wait for the verdict."""
-        return self._party(group).admit(arrival, arrived, patience)
+        """Sends an arrival to the leader and waits for the verdict."""
+        return self._group_links(group).admit(arrival, arrived, patience)
 
     def withdraw(self, group: str, arrival: Arrival) -> None:
-        """Ask the leader to let this rank leave."""
+        """Asks the leader to withdraw an arrival."""
         with suppress(ConnectionError):
-            self._party(group).withdraw(arrival)
+            self._group_links(group).withdraw(arrival)
 
     def post(self, group: str, post: Post, answered: Callable[[Match | None], None]) -> None:
-        """Tell the leader; `answered` gets its word."""
-        self._party(group).post(post, answered)
+        """Posts a send or a receive to the leader."""
+        self._group_links(group).post(post, answered)
 
     def recall(self, group: str, number: int) -> None:
-        """Ask the leader for a post back."""
+        """Asks the leader to withdraw a post."""
         with suppress(ConnectionError):
-            self._party(group).recall(number)
+            self._group_links(group).recall(number)
 
     def end(self, ended: Ended) -> None:
-        """Tell all linked sidecars, and close."""
+        """Tells all linked sidecars that the generation is over, and closes the links."""
         with self._lock:
             if self._closed:
                 return
             self._closed = True
-            parties = list(self._parties.values())
+            groups = list(self._groups.values())
         farewell = wire.pack_abort(self._generation, ended)
-        for party in parties:
-            for link in party.links:
-                # One that is gone itself is seen by whoever is linked with it.
+        for group_links in groups:
+            for link in group_links.links:
+                # A rank that is gone needs no farewell.
                 with suppress(OSError):
                     link.send(farewell)
-            party.close(ended.reason)
+            group_links.close(ended.reason)
         self._farewells_said.set()
         if self._thread is None:
             self._close()
         else:
-            self._wake()
+            self._waker.wake()
 
-    # What parties ask of whoever else reads their links.
+    # The methods of `Owner`.
 
-    def look(self, due: float | None) -> None:
-        """Wake the thread, unless it looks before `due` anyway."""
+    def wake_before(self, due: float | None) -> None:
+        """Wakes the thread, unless it wakes before `due` anyway."""
         if due is None or due < self._next_look:
-            self._wake()
+            self._waker.wake()
 
     def forget(self, link: Link) -> None:
-        """This link has ended."""
+        """Drops a link that has ended."""
         with self._lock:
             self._unwatch(link)
 
-    def over(self, ended: Ended) -> None:
-        """The generation is over."""
-        if self._ended is not None and not self._closed:
+    def generation_ended(self, ended: Ended) -> None:
+        """Reports that the generation is over."""
+        if not self._closed:
             self._ended(ended)
 
-    def heard(self, letter: Letter) -> None:
-        """A letter has come."""
-        if self._heard is not None:
-            self._heard(letter)
+    def deliver(self, message: GangMessage) -> None:
+        """Delivers a message of a gang call."""
+        self._on_message(message)
 
-    def noticed(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
-        """What is told of the admissions of a group that this rank leads."""
-        if self._noticed is not None and not self._closed:
-            self._noticed(group, ranks, notice)
+    def deliver_notice(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
+        """Delivers a notice of admissions."""
+        if not self._closed:
+            self._on_notice(group, ranks, notice)
 
-    def _party(self, group: str) -> Party:
-        party = self._parties.get(group)
-        if party is None:
+    def _group_links(self, group: str) -> GroupLinks:
+        group_links = self._groups.get(group)
+        if group_links is None:
             raise ConnectionError(f"no links of group {group!r}")
-        return party
+        return group_links
 
     def _dial(self, group: str, leader: int, timeout: float) -> Link:
         deadline = time.monotonic() + timeout
@@ -251,11 +247,12 @@ class SocketLinks:
             raise ConnectionError(f"no link with rank {leader}: {error}") from error
         try:
             link.send(wire.hello(self._generation, self.rank, self._secret, group))
-            poll = select.poll()
-            poll.register(link, select.POLLIN)
-            while not (frames := list(self._come(link, poll, deadline))):
-                continue
-            # A sign of life may follow before the welcome is read.
+            frames: list[pb.Frame] = []
+            while not frames:
+                if not link.wait(deadline - time.monotonic()):
+                    raise ConnectionError("it did not answer in time")
+                frames = [wire.parse(body) for body in link.receive()]
+            # Heartbeats may come before the welcome.
             kinds = [kind for frame in frames if (kind := frame.WhichOneof("kind")) != "beat"]
             if kinds != ["welcome"] or frames[0].welcome.rank != leader:
                 raise ConnectionError(f"rank {leader} did not welcome the link: {frames}")
@@ -265,24 +262,15 @@ class SocketLinks:
         link.rank, link.group = leader, group
         return link
 
-    @staticmethod
-    def _come(link: Link, poll: select.poll, deadline: float) -> Sequence[pb.Frame]:
-        if not poll.poll(max(0.0, deadline - time.monotonic()) * 1000):
-            raise ConnectionError("it did not answer in time")
-        return [wire.parse(body) for body in link.receive()]
-
     def _unwatch(self, link: Link) -> None:
         self._known.pop(link.fileno(), None)
         self._readers.drop(link.fileno())
 
-    def _wake(self) -> None:
-        # Closed: the thread has ended, and with it the need to wake it.
-        with suppress(OSError):
-            self._wake_in.send(b"x")
-
     def _run(self) -> None:
         while not self._closed:
-            due = [at for party in list(self._parties.values()) if (at := party.expire()) is not None]
+            due = [
+                at for group_links in list(self._groups.values()) if (at := group_links.expire()) is not None
+            ]
             self._next_look = min([self._next_beat, self._next_silence, *due])
             for fd in self._readers.wait(self._next_look - time.monotonic()):
                 self._look(fd)
@@ -291,54 +279,60 @@ class SocketLinks:
                 self._look_for_silence(now)
             if now >= self._next_beat:
                 self._beat(now)
-        # Who ends the generation may be another thread, which is still telling the others why.
+        # Another thread may have ended the generation, and may still be sending the farewells.
         self._farewells_said.wait()
         self._close()
 
     def _look(self, fd: int) -> None:
         if fd == self._listener.fileno():
             self._accept()
-        elif fd == self._wake_out.fileno():
-            self._wake_out.recv(4096)
+        elif fd == self._waker.fileno():
+            self._waker.clear()
         elif (stranger := self._strangers.get(fd)) is not None:
             self._meet(stranger)
         elif (known := self._known.get(fd)) is not None:
-            party, link = known
-            party.receive(link)
+            group_links, link = known
+            group_links.receive(link)
 
     def _look_for_silence(self, now: float) -> None:
-        """Lose ranks that have given no sign of life for too long."""
-        # Who was late himself has signs of life of others waiting to be read.
+        """Ends the generation when a link has been silent for too long."""
+        # A thread that is late itself has heartbeats of others still to read.
         late = now - min(self._next_beat, self._next_silence) > self._heartbeat.interval
         self._next_silence = math.inf
         for _, link in self._linked():
-            until = link.heard + self._heartbeat.patience
+            until = link.last_heard + self._heartbeat.patience
             if now < until:
                 self._next_silence = min(self._next_silence, until)
             elif not late:
-                silent = now - link.heard
-                self.over(Ended(link.rank or 0, True, f"it gave no sign of life for {silent:.1f} s"))
+                silent = now - link.last_heard
+                self.generation_ended(
+                    Ended(link.rank or 0, True, f"it gave no sign of life for {silent:.1f} s")
+                )
 
-    def _linked(self) -> list[tuple[Party, Link]]:
-        """Links on which neither side has said goodbye."""
+    def _linked(self) -> list[tuple[GroupLinks, Link]]:
+        """The links on which neither side has said goodbye."""
         known = list(self._known.values())
-        return [(party, it) for party, it in known if self._parties.get(it.group) is party and not it.leaving]
+        return [
+            (group_links, it)
+            for group_links, it in known
+            if self._groups.get(it.group) is group_links and not it.leaving
+        ]
 
     def _beat(self, now: float) -> None:
         self._next_beat = now + self._heartbeat.interval
-        for party, link in self._linked():
+        for group_links, link in self._linked():
             try:
                 link.send(wire.BEAT)
             except OSError:
-                party.receive(link)
-        for link in [it for it in self._strangers.values() if now - it.heard > self._heartbeat.patience]:
+                group_links.receive(link)
+        for link in [it for it in self._strangers.values() if now - it.last_heard > self._heartbeat.patience]:
             self._dismiss(link)
 
     def _accept(self) -> None:
         try:
             link = Link(self._listener.accept())
         except OSError:
-            # The caller hung up before it was accepted.
+            # The other side has closed the connection before it was accepted.
             return
         with self._lock:
             self._strangers[link.fileno()] = link
@@ -347,8 +341,8 @@ class SocketLinks:
     def _meet(self, link: Link) -> None:
         try:
             bodies = link.receive()
-            # A step of a handshake is a sign of life, too.
-            link.heard = time.monotonic()
+            # A step of a TLS handshake counts as a sign of life.
+            link.last_heard = time.monotonic()
             for body in bodies:
                 frame = wire.parse(body)
                 if frame.WhichOneof("kind") != "hello" or link.rank is not None:
@@ -366,20 +360,20 @@ class SocketLinks:
 
     def _welcome(self, link: Link) -> None:
         with self._lock:
-            party = self._parties.get(link.group)
-            if party is None or link.fileno() not in self._strangers:
-                # The member was quicker than its leader in forming: it is welcomed with its group.
+            group_links = self._groups.get(link.group)
+            if group_links is None or link.fileno() not in self._strangers:
+                # The member was faster than its leader in forming: the leader welcomes it when it adds the group.
                 return
             self._strangers.pop(link.fileno())
         try:
-            if not isinstance(party, Leader):
+            if not isinstance(group_links, Leader):
                 raise ValueError(f"rank {self.rank} does not lead group {link.group!r}")
-            # A lane that waits already is the one to read it.
+            # If the lane waits already, it reads this link, too.
             self._readers.drop(link.fileno())
             with self._lock:
-                self._known[link.fileno()] = party, link
-            party.attach(link)
-            self._readers.watch(party)
+                self._known[link.fileno()] = group_links, link
+            group_links.attach(link)
+            self._readers.watch(group_links.turn)
             link.send(wire.welcome(self.rank))
         except (OSError, ValueError):
             self._dismiss(link)
@@ -392,10 +386,11 @@ class SocketLinks:
 
     def _close(self) -> None:
         self._listener.close()
-        for party in dict.fromkeys([*(party for party, _ in self._known.values()), *self._parties.values()]):
-            party.dispose()
+        for group_links in dict.fromkeys(
+            [*(group_links for group_links, _ in self._known.values()), *self._groups.values()]
+        ):
+            group_links.dispose()
         for link in self._strangers.values():
             link.close()
         self._readers.close()
-        self._wake_out.close()
-        self._wake_in.close()
+        self._waker.close()

@@ -1,4 +1,4 @@
-"""TLS on control links: whom a rank is to the others, whom it trusts, and sockets that seal what they send."""
+"""TLS on control links: a rank's certificate, the authorities that it trusts, and encrypted sockets."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ _PIECE = 16384
 
 @dataclass(frozen=True, slots=True)
 class LinkTls:
-    """TLS of one rank's links. Both sides are ours: nothing older than TLS 1.3 is spoken.
+    """The TLS contexts of one rank's links. Both sides are rankbridge, so TLS 1.3 is the minimum.
 
-    `accepting`: for links that others dial; demands a certificate of them if a client CA is given. `dialling`: for
-    links that this rank dials; verifies the other's certificate and the host that was dialled, and shows its own.
+    `accepting`: for links that others dial; requires their certificate if there is a client CA. `dialling`: for links
+    that this rank dials; verifies the other's certificate and host, and presents its own.
     """
 
     accepting: ssl.SSLContext
@@ -31,12 +31,12 @@ class LinkTls:
 
     @classmethod
     def load(cls, certificate: Path, key: Path, ca: Path, client_ca: Path | None) -> LinkTls:
-        """From PEM files. `ca`, `client_ca`: who vouches for certificates of those dialled, and of those who dial.
+        """Loads PEM files. `ca`: authority for ranks that this one dials. `client_ca`: for ranks that dial this one.
 
         Raises OSError, of which ssl.SSLError is one, or ValueError for a key with a passphrase.
         """
         accepting = _context(ssl.PROTOCOL_TLS_SERVER, certificate, key)
-        # Sessions are not resumed, and the accepting side has nothing to say after the handshake.
+        # Sessions are not resumed, so the accepting side sends nothing after the handshake.
         accepting.num_tickets = 0
         if client_ca is not None:
             accepting.verify_mode = ssl.CERT_REQUIRED
@@ -46,11 +46,11 @@ class LinkTls:
         return cls(accepting, dialling)
 
     def accepted(self, sock: socket.socket) -> socket.socket:
-        """Seal a link that somebody dialled; receiving shakes hands, piece by piece. Unix sockets stay plain."""
+        """Encrypts an accepted link; `recv` does the handshake step by step. Unix sockets stay plain."""
         return sock if sock.family == socket.AF_UNIX else TlsSocket(sock, self.accepting, server_side=True)
 
     def dialled(self, sock: socket.socket, address: str, timeout: float) -> socket.socket:
-        """Seal a link to "host:port" and shake hands, in `timeout` seconds. Unix sockets stay plain.
+        """Encrypts a dialled link to "host:port" after a handshake of `timeout` seconds. Unix sockets stay plain.
 
         Raises ConnectionError, and closes the socket then.
         """
@@ -68,16 +68,16 @@ class LinkTls:
 
 
 class TlsSocket(socket.socket):
-    """A connected socket that seals what it sends and opens what it receives.
+    """A connected socket that encrypts and decrypts.
 
-    OpenSSL's state has a lock of its own, which nobody holds while waiting for the socket: one thread may receive while
-    others send.
+    OpenSSL's state has a lock of its own, which no thread holds while it waits for the socket: one thread may receive
+    while others send.
     """
 
     def __init__(self, sock: socket.socket, context: ssl.SSLContext, **side: Any) -> None:
         self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
         self._tls = context.wrap_bio(self._incoming, self._outgoing, **side)
-        # What may fail is behind: from here on the other socket is no more.
+        # Nothing can fail from here on; the plain socket is detached.
         super().__init__(fileno=sock.detach())
         self.setblocking(True)
         self._lock = threading.Lock()
@@ -87,7 +87,7 @@ class TlsSocket(socket.socket):
         self._failure = ""
 
     def shake_hands(self, deadline: float) -> None:
-        """Wait for the end of the handshake, until `time.monotonic()` is `deadline`. Raises ConnectionError."""
+        """Waits for the end of the handshake until `deadline`, by `time.monotonic`. Raises ConnectionError."""
         poll = select.poll()
         poll.register(self, select.POLLIN)
         while not self._shake():
@@ -97,10 +97,10 @@ class TlsSocket(socket.socket):
                 raise ConnectionError("TLS: it hung up during the handshake")
 
     def recv(self, bufsize: int, flags: int = 0, /) -> bytes:
-        """All that can be opened of what has come, however many bytes were asked for; empty at the end. Never waits.
+        """Decrypts everything that has come, however large `bufsize` is; empty at the end. Never waits.
 
-        Nothing stays behind that could be opened: where the socket has nothing to read, neither has this.
-        Raises BlockingIOError when more must come first, ConnectionError for what is not TLS or not trusted.
+        Leaves nothing that could be decrypted, so polling the socket is enough. Raises BlockingIOError when more must
+        come first, ConnectionError for data that is not TLS or not trusted.
         """
         with self._lock:
             if not self._take_in():
@@ -111,7 +111,7 @@ class TlsSocket(socket.socket):
         return opened
 
     def sendall(self, data: Any, flags: int = 0, /) -> None:
-        """Seal and send. Raises OSError."""
+        """Encrypts and sends. Raises OSError."""
         with self._sending:
             with self._lock:
                 if self._failure or not self._shaken:
@@ -123,22 +123,22 @@ class TlsSocket(socket.socket):
             super().sendall(sealed, flags)
 
     def send(self, *_: Any) -> int:
-        """Not there: it would send plain text."""
+        """Not supported: it would send plain text."""
         raise NotImplementedError("use sendall")
 
     def recv_into(self, *_: Any) -> int:
-        """Not there: it would receive what is sealed."""
+        """Not supported: it would receive encrypted data."""
         raise NotImplementedError("use recv")
 
     def close(self) -> None:
-        """Give it back, with what has come and cannot be opened: left unread, it would take back what was sent."""
+        """Reads what is left, then closes: a socket closed with unread data drops the data that it has sent."""
         with suppress(OSError):
             while super().recv(_PIECE, socket.MSG_DONTWAIT):
                 continue
         super().close()
 
     def _take_in(self) -> bool:
-        """Take what has come; False at the end."""
+        """Passes encrypted data on to OpenSSL; returns False at the end."""
         if self._failure:
             raise ConnectionError(self._failure)
         sealed = b"" if self._ended else super().recv(_PIECE, socket.MSG_DONTWAIT)
@@ -146,14 +146,14 @@ class TlsSocket(socket.socket):
         return bool(sealed)
 
     def _shake(self) -> bool:
-        """Go on with the handshake; True when it has ended."""
+        """Continues the handshake; returns whether it has ended."""
         try:
             self._tls.do_handshake()
             self._shaken = True
         except ssl.SSLWantReadError:
             pass
         except ssl.SSLError as error:
-            # The other side is told why.
+            # OpenSSL has an alert for the other side.
             with suppress(OSError):
                 self._say()
             self._fail(error)
@@ -166,14 +166,14 @@ class TlsSocket(socket.socket):
             sent = super().send(said, socket.MSG_DONTWAIT) if said else 0
         except BlockingIOError:
             sent = 0
-        # What a handshake says fits into the empty buffer of a new socket.
+        # The data of a handshake fits into the empty buffer of a new socket.
         if sent < len(said):
             raise ConnectionError("TLS: it does not take what is said to it")
 
     def _open(self) -> bytes:
         opened = b""
         try:
-            # To ask OpenSSL for what it does not have costs an exception.
+            # Asking OpenSSL for data that it does not have costs an exception.
             while self._incoming.pending or self._tls.pending():
                 opened += self._tls.read(_PIECE)
         except ssl.SSLWantReadError:
@@ -196,7 +196,7 @@ class TlsSocket(socket.socket):
 def _context(protocol: int, certificate: Path, key: Path) -> ssl.SSLContext:
     context = ssl.SSLContext(protocol)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
-    # As gRPC has it: who is trusted is trusted, whether or not its own authority is known.
+    # As in gRPC, a trusted certificate need not be a root.
     context.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
     context.load_cert_chain(certificate, key, password=_no_passphrase)
     return context

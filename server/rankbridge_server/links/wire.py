@@ -10,7 +10,7 @@ from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core.admission.admission import GO, Arrival, Member, Reply, Ruling, Verdict
 from ..core.admission.matching import Match, Post, Side
-from ..core.gang_calls.messages import Command, Errand, Relay, Report
+from ..core.gang_calls.messages import Command, Relay, RelayKind, Report
 from ..core.links import Ended
 
 MAX_FRAME = 16 * 1024 * 1024
@@ -23,17 +23,17 @@ class Frames:
     """Cuts a stream of bytes into frames."""
 
     def __init__(self) -> None:
-        self._rest = bytearray()
+        self._incomplete = bytearray()
         self._needed = _LENGTH
 
     def feed(self, data: bytes) -> list[bytes]:
         """The frames that `data` completes, without their lengths. Raises ValueError for one that is too long."""
-        if self._rest:
-            self._rest += data
-            if len(self._rest) < self._needed:
+        if self._incomplete:
+            self._incomplete += data
+            if len(self._incomplete) < self._needed:
                 return []
-            data = bytes(self._rest)
-            self._rest.clear()
+            data = bytes(self._incomplete)
+            self._incomplete.clear()
         frames = []
         start = 0
         while len(data) - start >= _LENGTH:
@@ -49,22 +49,22 @@ class Frames:
         else:
             self._needed = _LENGTH
         if start < len(data):
-            self._rest += data[start:]
+            self._incomplete += data[start:]
         return frames
 
 
 def pack(frame: pb.Frame) -> bytes:
-    """A frame as it goes on the link."""
+    """The bytes of a frame on the link."""
     return frame_of(frame.SerializeToString())
 
 
 def frame_of(body: bytes) -> bytes:
-    """A frame that is serialized already, as it goes on the link."""
+    """The bytes of a frame on the link, from its serialized body."""
     return len(body).to_bytes(_LENGTH, "big") + body
 
 
 def parse(body: bytes) -> pb.Frame:
-    """A frame as `Frames` cuts it. Raises ValueError on what is not a frame."""
+    """Parses the body of a frame. Raises ValueError for anything else."""
     try:
         return pb.Frame.FromString(body)
     except DecodeError as error:
@@ -72,37 +72,37 @@ def parse(body: bytes) -> pb.Frame:
 
 
 def hello(generation: int, rank: int, secret: bytes, group: str) -> bytes:
-    """Who connects, and for which group."""
+    """The first frame of a rank that connects."""
     return pack(pb.Frame(hello=pb.Hello(generation=generation, rank=rank, secret=secret, group=group)))
 
 
 def welcome(rank: int) -> bytes:
-    """Who accepted."""
+    """The leader's answer to a hello."""
     return pack(pb.Frame(welcome=pb.Welcome(rank=rank)))
 
 
-def arrival(group: str, it: Arrival) -> bytes:
-    """A member has come: the body of the frame."""
+def arrival_body(group: str, arrival: Arrival) -> bytes:
+    """The body of an arrival's frame."""
     # A submessage that is filled in place is not copied.
     frame = pb.Frame()
     message = frame.arrival
     message.group = group
-    message.sequence = it.sequence
-    message.operation_id = it.operation_id
-    message.contract = it.contract
-    # Upwards, so that arrivals of one operation, whose timeouts differ by what each has waited, are mostly alike.
-    message.timeout_ms = max(1, math.ceil(it.timeout * 1000 - _ROUNDING))
-    message.payload = it.payload
+    message.sequence = arrival.sequence
+    message.operation_id = arrival.operation_id
+    message.contract = arrival.contract
+    # Rounded up, so that arrivals of one operation, whose remaining timeouts differ slightly, are mostly equal.
+    message.timeout_ms = max(1, math.ceil(arrival.timeout * 1000 - _ROUNDING))
+    message.payload = arrival.payload
     return frame.SerializeToString()
 
 
-def pack_arrival(group: str, it: Arrival) -> bytes:
-    """A member has come."""
-    return frame_of(arrival(group, it))
+def pack_arrival(group: str, arrival: Arrival) -> bytes:
+    """A member's arrival."""
+    return frame_of(arrival_body(group, arrival))
 
 
 def pack_withdrawal(group: str, arrival: Arrival) -> bytes:
-    """A member wants to leave again."""
+    """The withdrawal of an arrival."""
     return pack(
         pb.Frame(
             withdrawal=pb.Withdrawal(
@@ -113,16 +113,16 @@ def pack_withdrawal(group: str, arrival: Arrival) -> bytes:
 
 
 BEAT = pack(pb.Frame(beat=pb.Beat()))
-"""A sign of life."""
+"""A heartbeat."""
 
 _RULINGS = {ruling: pb.Ruling.Value(f"RULING_{ruling.name}") for ruling in Ruling}
 
 GOODBYE = pack(pb.Frame(goodbye=pb.Goodbye()))
-"""This link is closed on purpose."""
+"""The last frame of a link that is closed on purpose."""
 
 
 def arrival_of(message: pb.Arrival) -> Arrival:
-    """An arrival as the core has it."""
+    """Unpacks an arrival."""
     return Arrival(
         message.sequence,
         message.operation_id,
@@ -155,7 +155,7 @@ def pack_reply(group: str, reply: Reply) -> bytes:
 
 
 def verdict_of(message: pb.Verdict) -> Verdict:
-    """A verdict as the core has it. Raises ValueError for a ruling that is not known."""
+    """Unpacks a verdict. Raises ValueError for an unknown ruling."""
     if message.ruling == pb.RULING_GO and not (message.payloads or message.members):
         return GO
     return Verdict(
@@ -176,25 +176,25 @@ def _ruling(value: pb.Ruling.ValueType) -> Ruling:
 _SIDES = {side: pb.Side.Value(f"SIDE_{side.name}") for side in Side}
 
 
-def pack_post(it: Post) -> bytes:
-    """A member wants to send or to receive."""
-    timeout_ms = max(1, math.ceil(it.timeout * 1000 - _ROUNDING))
+def pack_post(post: Post) -> bytes:
+    """A member's post."""
+    timeout_ms = max(1, math.ceil(post.timeout * 1000 - _ROUNDING))
     message = pb.Post(
-        number=it.number,
-        side=_SIDES[it.side],
-        peer=it.peer,
-        tag=it.tag,
-        kind=it.kind,
-        spec=it.spec,
+        number=post.number,
+        side=_SIDES[post.side],
+        peer=post.peer,
+        tag=post.tag,
+        kind=post.kind,
+        spec=post.spec,
         timeout_ms=timeout_ms,
-        payload=it.payload,
-        channel=it.channel,
+        payload=post.payload,
+        channel=post.channel,
     )
     return pack(pb.Frame(post=message))
 
 
 def post_of(message: pb.Post) -> Post:
-    """A post as the core has it. Raises ValueError for a side that is not known."""
+    """Unpacks a post. Raises ValueError for an unknown side."""
     name = pb.Side.Name(message.side).removeprefix("SIDE_")
     if name not in Side.__members__:
         raise ValueError(f"not a side: {message.side}")
@@ -211,26 +211,26 @@ def post_of(message: pb.Post) -> Post:
     )
 
 
-def pack_match(number: int, it: Match) -> bytes:
+def pack_match(number: int, match: Match) -> bytes:
     """The answer to a post."""
     message = pb.Match(
         number=number,
-        ruling=_RULINGS[it.ruling],
-        transfer=it.transfer,
-        peer=it.peer,
-        theirs=it.theirs,
-        payload=it.payload,
+        ruling=_RULINGS[match.ruling],
+        transfer=match.transfer,
+        peer=match.peer,
+        theirs=match.theirs,
+        payload=match.payload,
     )
     return pack(pb.Frame(match=message))
 
 
 def match_of(message: pb.Match) -> Match:
-    """A match as the core has it. Raises ValueError for a ruling that is not known."""
+    """Unpacks a match. Raises ValueError for an unknown ruling."""
     return Match(_ruling(message.ruling), message.transfer, message.peer, message.theirs, message.payload)
 
 
 def pack_recall(number: int) -> bytes:
-    """A member wants its post back."""
+    """The withdrawal of a post."""
     return pack(pb.Frame(recall=pb.Recall(number=number)))
 
 
@@ -243,25 +243,25 @@ def pack_command(number: int, part: bytes) -> bytes:
 
 
 def command_of(group: str, message: pb.Command) -> Command:
-    """A member's part of a gang call as the core has it."""
+    """Unpacks a member's part of a gang call."""
     return Command(group, message.number, message.part)
 
 
-def pack_report(it: Report) -> bytes:
-    """What became of a member's part."""
+def pack_report(report: Report) -> bytes:
+    """A member's report."""
     frame = pb.Frame()
     message = frame.report
-    message.number = it.number
-    message.operation_id = it.operation_id
-    message.result = it.result
-    if it.refusal:
-        message.refusal = it.refusal
-        message.reason = it.reason
+    message.number = report.number
+    message.operation_id = report.operation_id
+    message.result = report.result
+    if report.refusal:
+        message.refusal = report.refusal
+        message.reason = report.reason
     return pack(frame)
 
 
 def report_of(group: str, rank_in_group: int, message: pb.Report) -> Report:
-    """What became of a member's part, as the core has it."""
+    """Unpacks a member's report."""
     return Report(
         group,
         rank_in_group,
@@ -273,39 +273,39 @@ def report_of(group: str, rank_in_group: int, message: pb.Report) -> Report:
     )
 
 
-_ERRANDS = {errand: pb.Errand.Value(f"ERRAND_{errand.name}") for errand in Errand}
+_RELAY_KINDS = {kind: pb.Errand.Value(f"ERRAND_{kind.name}") for kind in RelayKind}
 
 
-def pack_relay(it: Relay) -> bytes:
-    """A gang call on its way."""
+def pack_relay(relay: Relay) -> bytes:
+    """A relayed gang call, its response, or its withdrawal."""
     return pack(
         pb.Frame(
             relay=pb.Relay(
-                source=it.source,
-                target=it.target,
-                number=it.number,
-                errand=_ERRANDS[it.errand],
-                body=it.body,
+                source=relay.source,
+                target=relay.target,
+                number=relay.number,
+                errand=_RELAY_KINDS[relay.kind],
+                body=relay.body,
             )
         )
     )
 
 
 def relay_of(message: pb.Relay) -> Relay:
-    """A gang call on its way, as the core has it. Raises ValueError for an errand that is not known."""
+    """Unpacks a relay. Raises ValueError for an unknown kind."""
     name = pb.Errand.Name(message.errand).removeprefix("ERRAND_")
-    if name not in Errand.__members__:
-        raise ValueError(f"not an errand: {message.errand}")
-    return Relay(message.source, message.target, message.number, Errand[name], message.body)
+    if name not in RelayKind.__members__:
+        raise ValueError(f"not a kind of relay: {message.errand}")
+    return Relay(message.source, message.target, message.number, RelayKind[name], message.body)
 
 
 def pack_abort(generation: int, ended: Ended) -> bytes:
-    """The generation is over."""
+    """The end of a generation."""
     return pack(
         pb.Frame(abort=pb.Abort(generation=generation, rank=ended.rank, lost=ended.lost, reason=ended.reason))
     )
 
 
 def ended_of(message: pb.Abort) -> Ended:
-    """The end of a generation as the core has it."""
+    """Unpacks the end of a generation."""
     return Ended(message.rank, message.lost, message.reason)

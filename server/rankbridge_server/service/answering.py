@@ -1,9 +1,10 @@
-"""Answers of RPCs: whatever fails becomes the `error` of the response."""
+"""Responses of RPCs: an exception becomes the `error` of the response."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar
+from functools import wraps
+from typing import Any, Protocol, TypeVar
 
 from rankbridge.v1 import error_pb2
 
@@ -13,6 +14,34 @@ from ..core.task import failure_of
 from .wire import wire
 
 Response = TypeVar("Response")
+Request = TypeVar("Request")
+
+
+class _Servicer(Protocol):
+    _rank: Rank
+
+
+Servicer = TypeVar("Servicer", bound=_Servicer)
+
+
+def answers(
+    response: Callable[..., Response], operation: str
+) -> Callable[[Callable[[Servicer, Request, Any], Response]], Callable[[Servicer, Request, Any], Response]]:
+    """Makes an RPC of a method: an exception becomes the `error` of a `response`. `operation`: its name in errors."""
+
+    def decorate(
+        method: Callable[[Servicer, Request, Any], Response],
+    ) -> Callable[[Servicer, Request, Any], Response]:
+        @wraps(method)
+        def call(self: Servicer, request: Request, context: Any) -> Response:
+            try:
+                return method(self, request, context)
+            except Exception as error:
+                return response(error=packed_error(self._rank, operation, error))
+
+        return call
+
+    return decorate
 
 
 def answered(
@@ -21,7 +50,7 @@ def answered(
     answer: Callable[[], Response],
     refused: Callable[[error_pb2.Error], Response],
 ) -> Response:
-    """`answer`'s response, or the response that `refused` makes of what it raised."""
+    """Returns the response of `answer`; if that raises, the response that `refused` makes of the error."""
     try:
         return answer()
     except Exception as error:
@@ -29,7 +58,7 @@ def answered(
 
 
 def packed_error(rank: Rank, operation: str, error: Exception) -> error_pb2.Error:
-    """The error of a response. `operation` is where it happened, unless the error itself knows."""
+    """The error of a response. `operation`: where it happened, for an error without a place."""
     place = Place(rank=rank.describe().rank, operation=operation)
     known = error if isinstance(error, BridgeError) else BridgeError(failure_of(error))
     return wire.pack_error(known.at(place).failure)

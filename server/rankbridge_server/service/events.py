@@ -1,4 +1,4 @@
-"""Events of a rank, as watchers get them."""
+"""The stream of a rank's events to a watcher."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ _FAILURES = {Kind.OVER: "over", Kind.MISMATCH: "mismatch", Kind.PEER_MISSING: "p
 def watch(
     rank: Rank, request: pb.WatchEventsRequest, context: grpc.ServicerContext
 ) -> Iterator[pb.WatchEventsResponse]:
-    """Answer a watcher, from this thread, until it is gone or the rank stops."""
+    """Answers a watcher, on this thread, until the watcher is gone or the rank stops."""
     log, place = rank.events, Place(rank=rank.describe().rank, operation="watch")
     try:
         after = request.after if request.HasField("after") else None
-        it = log.watch([_kind(number) for number in request.kinds], after, request.log)
+        events = log.watch([_kind(number) for number in request.kinds], after, request.log)
     except BridgeError as error:
         yield pb.WatchEventsResponse(error=wire.pack_error(error.at(place).failure))
         return
     try:
-        # Whoever waits in `next` is woken by the end of the call.
-        if not context.add_callback(it.close):
+        # The end of the call wakes `next`.
+        if not context.add_callback(events.close):
             return
-        state = pack(it.state) if it.state else None
+        state = pack(events.state) if events.state else None
         yield pb.WatchEventsResponse(
-            watching=pb.Watching(rank=place.rank, log=log.id, last=it.last, state=state)
+            watching=pb.Watching(rank=place.rank, log=log.id, last=events.last, state=state)
         )
-        while (seen := it.next()) is not None:
+        while (seen := events.next()) is not None:
             yield pb.WatchEventsResponse(event=pack(seen.event), missed=seen.missed)
     finally:
-        it.close()
+        events.close()
 
 
 def pack(event: Event) -> event_pb2.Event:
-    """An event for the wire."""
+    """Packs an event."""
     message = event_pb2.Event(
         number=event.number, time_us=event.time_us, rank=event.rank, generation=event.generation
     )
@@ -58,17 +58,19 @@ def pack(event: Event) -> event_pb2.Event:
     return message
 
 
-def _straggler(it: Straggler) -> event_pb2.StragglerEvent:
+def _straggler(straggler: Straggler) -> event_pb2.StragglerEvent:
     return event_pb2.StragglerEvent(
-        group=it.group,
-        operation=it.operation,
-        operation_id=it.operation_id,
+        group=straggler.group,
+        operation=straggler.operation,
+        operation_id=straggler.operation_id,
         arrived=[
             event_pb2.ArrivedMember(rank=rank, rank_in_group=place, after_us=round(after * 1e6))
-            for rank, place, after in it.arrived
+            for rank, place, after in straggler.arrived
         ],
-        missing=[event_pb2.MissingMember(rank=rank, rank_in_group=place) for rank, place in it.missing],
-        waited_us=round(it.waited * 1e6),
+        missing=[
+            event_pb2.MissingMember(rank=rank, rank_in_group=place) for rank, place in straggler.missing
+        ],
+        waited_us=round(straggler.waited * 1e6),
     )
 
 

@@ -1,4 +1,4 @@
-"""GangService, and the other ranks as this sidecar reaches them."""
+"""GangService, and how this sidecar reaches the other ranks."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class GrpcPeer:
         )
 
     def abort(self, number: int, reason: str, timeout: float) -> None:
-        """End what was prepared or formed."""
+        """Ends the generation that was prepared or formed."""
         request = rank_pb.AbortGenerationRequest(generation=number, reason=reason)
         self._checked(
             self._ask(lambda: self._rank.AbortGeneration(request, timeout=timeout, metadata=self._metadata))
@@ -184,7 +184,7 @@ class GangServicer(stub.GangServiceServicer):
     def Call(self, request: pb.CallRequest, context: grpc.ServicerContext) -> pb.CallResponse:
         """Do a collective on every member."""
         pending = PendingGangCall(self._rank, request)
-        pending.attend(context)
+        pending.withdraw_with(context)
         return pending.response(pb.CallResponse)
 
     def Execute(

@@ -1,4 +1,4 @@
-"""Gang calls between the wire and the core: parts of members, their outcomes, whole calls."""
+"""Gang calls between protobuf and the core: the members' parts, their outcomes, whole calls."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class WireParts:
         self._rank = rank
 
     def begin(self, part: bytes, first: bool) -> Task:
-        """Submit this rank's part."""
+        """Submits this rank's part."""
         operation = operation_pb.Operation.FromString(part)
         kind = operation.WhichOneof("kind") or ""
         message: call_pb2.Call = getattr(operation, kind).call if kind else _call_of_unknown(operation)
@@ -45,12 +45,12 @@ class WireParts:
             if kind not in OPERATIONS:
                 raise BridgeError.of(
                     ErrorCode.UNSUPPORTED_OPERATION,
-                    "the leader's rankbridge has an operation that this rank's does not know",
+                    "the leader's version of rankbridge has an operation that this rank's version does not know",
                     expected="one of " + ", ".join(GANG_OPERATIONS),
                     got=kind or "another",
                 )
             known, call = OPERATIONS[kind], wire.call(message, self._rank.default_timeout, first=first)
-            return self._rank.submit_part(known.core, known.args(getattr(operation, kind)), call)
+            return self._rank.submit(known.core, known.args(getattr(operation, kind)), call, part=True)
         except Exception as error:
             place = Place(
                 rank=self._rank.describe().rank,
@@ -62,19 +62,19 @@ class WireParts:
             raise BridgeError(failure_of(error)).at(place, Phase.CHECK) from error
 
     def same(self, one: bytes, other: bytes) -> bool:
-        """Whether they ask for the same, whatever their timeouts."""
+        """Whether two parts are equal except for their timeouts."""
         operations = [operation_pb.Operation.FromString(it) for it in (one, other)]
         for it in operations:
             getattr(it, it.WhichOneof("kind") or "").call.timeout_ms = 0
         return operations[0] == operations[1]
 
     def result(self, outcome: Outcome) -> bytes:
-        """What an operation gave, as an outcome."""
-        # What is done in place gives the same ref again and again, and much gives none.
+        """The serialized result of an operation that has succeeded."""
+        # Operations in place return the same ref again and again, and many return none.
         return _packed_again(outcome) if outcome is None or isinstance(outcome, Ref) else _packed(outcome)
 
     def failure(self, failure: Failure) -> bytes:
-        """A failure as an outcome."""
+        """The serialized result of an operation that has failed."""
         return operation_pb.OperationResult(error=wire.pack_error(failure)).SerializeToString()
 
     def call(self, request: bytes) -> PendingGangCall:
@@ -83,7 +83,7 @@ class WireParts:
 
 
 def _call_of_unknown(operation: operation_pb.Operation) -> call_pb2.Call:
-    """The call of a part whose kind is not known here: every request has it at the same place."""
+    """The call of a part of an unknown kind: every request has its call in the same field."""
     fields: Any = UnknownFieldSet(operation)
     for field in fields:
         if isinstance(field.data, bytes):
@@ -101,10 +101,10 @@ def _packed_again(outcome: Ref | None) -> bytes:
 
 
 class PendingGangCall(Pending):
-    """A gang call: every member's part."""
+    """A gang call that came to this rank."""
 
     def __init__(self, rank: Rank, request: pb.CallRequest) -> None:
-        """Begin it, here or by way of its leader."""
+        """Begins the call on this rank, or relays it to the leader."""
         self._rank = rank
         self.operation_id = request.call.operation_id
         self._withdraw: Callable[[], None] = _nothing
@@ -117,23 +117,23 @@ class PendingGangCall(Pending):
 
     @property
     def done(self) -> bool:
-        """Whether the response is there."""
+        """Whether the response is ready."""
         return self._future.done()
 
     def withdraw(self) -> None:
-        """Withdraws every part that was not admitted."""
+        """Withdraws every part that was not admitted yet."""
         self._withdraw()
 
     def then(self, callback: Callable[[], None]) -> None:
-        """Calls `callback`, which must be quick, when the response is there."""
+        """Calls `callback`, which must be quick, when the response is ready."""
         self._future.add_done_callback(lambda _: callback())
 
-    def executed(self) -> pb.ExecuteResponse:
-        """Gives the response of a stream, once it is there. Raises nothing."""
+    def stream_response(self) -> pb.ExecuteResponse:
+        """The response for a stream, once it is ready. Raises nothing."""
         return self.response(pb.ExecuteResponse)
 
     def response(self, kind: type[Response]) -> Response:
-        """Waits for the response, as a call's or as a stream's: they are written alike. Raises nothing."""
+        """Waits for the response, in the form of a call or of a stream: they are written alike. Raises nothing."""
         return answered(
             self._rank,
             "call",
@@ -142,7 +142,7 @@ class PendingGangCall(Pending):
         )
 
     def packed(self) -> bytes:
-        """The response as bytes."""
+        """The serialized response."""
         return self.response(pb.CallResponse).SerializeToString()
 
     def _begin(self, request: pb.CallRequest) -> None:
@@ -181,11 +181,11 @@ class PendingGangCall(Pending):
 
 
 def _nothing() -> None:
-    """Withdraws what was never begun."""
+    """Withdraws nothing: the call was not begun."""
 
 
 def _refused(future: Future[Any], kind: type[Any]) -> Any:
-    """Raises why it was not begun."""
+    """Raises the error for which the call was not begun."""
     raise future.exception() or RuntimeError("it was begun")
 
 
@@ -214,20 +214,22 @@ def _response(
 
 
 def _checked(operations: Sequence[operation_pb.Operation], size: int) -> str:
-    """The kind of all parts. Raises INVALID_ARGUMENT."""
+    """The kind of the parts, which must be the same for all. Raises INVALID_ARGUMENT."""
     if len(operations) not in (1, size):
         raise invalid(
-            "a gang call has one part for all members, or one for each",
+            "a gang call needs one operation for all members, or one for each",
             expected=f"1 or {size}",
             got=str(len(operations)),
         )
     kinds = [_kind(it) for it in operations]
     if len(set(kinds)) > 1:
-        raise invalid("the parts of a gang call are of one kind", expected=kinds[0], got=", ".join(kinds))
+        raise invalid(
+            "the operations of a gang call must be of one kind", expected=kinds[0], got=", ".join(kinds)
+        )
     for operation in operations:
         if getattr(operation, kinds[0]).HasField("call"):
             raise invalid(
-                "a part of a gang call has a call of its own", expected="the call of all", got=kinds[0]
+                "an operation of a gang call has a call of its own", expected="the common call", got=kinds[0]
             )
     return kinds[0]
 
@@ -236,6 +238,8 @@ def _kind(operation: operation_pb.Operation) -> str:
     kind = operation.WhichOneof("kind")
     if kind not in GANG_OPERATIONS:
         raise invalid(
-            "this is no gang call", expected="one of " + ", ".join(GANG_OPERATIONS), got=kind or "none"
+            "this operation cannot be a gang call",
+            expected="one of " + ", ".join(GANG_OPERATIONS),
+            got=kind or "none",
         )
     return kind

@@ -11,7 +11,7 @@ from rankbridge.v1 import graph_service_pb2_grpc as stub
 from ..core.groups.group import WORLD
 from ..core.programs.graphs import Graph
 from ..core.rank import Rank
-from .answering import answered
+from .answering import answers
 from .operations.programs import REPLAY
 from .operations.typed import method
 
@@ -24,39 +24,27 @@ class GraphServicer(stub.GraphServiceServicer):
     def __init__(self, rank: Rank) -> None:
         self._rank = rank
 
+    @answers(pb.BeginCaptureResponse, "begin_capture")
     def BeginCapture(
         self, request: pb.BeginCaptureRequest, context: grpc.ServicerContext
     ) -> pb.BeginCaptureResponse:
-        """Begin to record."""
-        return answered(
-            self._rank,
-            "begin_capture",
-            lambda: pb.BeginCaptureResponse(graph=_packed(self._begin(request))),
-            lambda error: pb.BeginCaptureResponse(error=error),
-        )
+        """Begins a recording."""
+        return pb.BeginCaptureResponse(graph=_packed(self._begin(request)))
 
+    @answers(pb.EndCaptureResponse, "end_capture")
     def EndCapture(
         self, request: pb.EndCaptureRequest, context: grpc.ServicerContext
     ) -> pb.EndCaptureResponse:
-        """End a recording."""
-        return answered(
-            self._rank,
-            "end_capture",
-            lambda: pb.EndCaptureResponse(graph=_packed(self._end(request.call))),
-            lambda error: pb.EndCaptureResponse(error=error),
-        )
+        """Ends a recording."""
+        return pb.EndCaptureResponse(graph=_packed(self._end(request.call)))
 
+    @answers(pb.ReleaseGraphResponse, "release_graph")
     def ReleaseGraph(
         self, request: pb.ReleaseGraphRequest, context: grpc.ServicerContext
     ) -> pb.ReleaseGraphResponse:
-        """Forget a graph."""
-        return answered(
-            self._rank,
-            "release_graph",
-            lambda: pb.ReleaseGraphResponse(
-                graph=_packed(self._rank.graphs.release(request.session_id, request.graph))
-            ),
-            lambda error: pb.ReleaseGraphResponse(error=error),
+        """Deletes a graph."""
+        return pb.ReleaseGraphResponse(
+            graph=_packed(self._rank.graphs.release(request.session_id, request.graph))
         )
 
     def _begin(self, request: pb.BeginCaptureRequest) -> Graph:

@@ -8,8 +8,8 @@ from rankbridge.v1 import group_service_pb2 as pb
 from rankbridge.v1 import group_service_pb2_grpc as stub
 
 from ..core.rank import Rank
-from .answering import answered
-from .operations.table import DESTROY_GROUP, NEW_GROUP
+from .answering import answers
+from .operations.derived import DESTROY_GROUP, NEW_GROUP
 from .operations.typed import method
 from .wire import wire
 
@@ -23,19 +23,15 @@ class GroupServicer(stub.GroupServiceServicer):
     def __init__(self, rank: Rank) -> None:
         self._rank = rank
 
+    @answers(pb.DescribeGroupResponse, "describe_group")
     def DescribeGroup(
         self, request: pb.DescribeGroupRequest, context: grpc.ServicerContext
     ) -> pb.DescribeGroupResponse:
-        """Tell of one group."""
-        return answered(
-            self._rank,
-            "describe_group",
-            lambda: pb.DescribeGroupResponse(group=wire.pack_group(self._rank.group(request.name))),
-            lambda error: pb.DescribeGroupResponse(error=error),
-        )
+        """Describes one group."""
+        return pb.DescribeGroupResponse(group=wire.pack_group(self._rank.group(request.name)))
 
     def ListGroups(
         self, request: pb.ListGroupsRequest, context: grpc.ServicerContext
     ) -> pb.ListGroupsResponse:
-        """Tell of all groups."""
+        """Lists all groups."""
         return pb.ListGroupsResponse(groups=[wire.pack_group(it) for it in self._rank.describe().groups])

@@ -10,7 +10,7 @@ from rankbridge.v1 import operation_service_pb2_grpc as stub
 from ..core.errors import BridgeError, Phase, invalid
 from ..core.rank import Rank
 from ..core.task import Task
-from .answering import answered
+from .answering import answers
 from .operations.programs import COALESCE, RUN_PROGRAM
 from .operations.typed import method
 from .pending import PendingPart
@@ -24,7 +24,7 @@ _STATES = {
 
 
 class OperationServicer(stub.OperationServiceServicer):
-    """Operations of one rank by their ids."""
+    """Operations of one rank, by their ids."""
 
     Coalesce = method(pb.CoalesceResponse, COALESCE)
     RunProgram = method(pb.RunProgramResponse, RUN_PROGRAM)
@@ -32,44 +32,28 @@ class OperationServicer(stub.OperationServiceServicer):
     def __init__(self, rank: Rank) -> None:
         self._rank = rank
 
+    @answers(pb.SubmitResponse, "submit")
     def Submit(self, request: pb.SubmitRequest, context: grpc.ServicerContext) -> pb.SubmitResponse:
-        """Begin an operation."""
-        return answered(
-            self._rank,
-            "submit",
-            lambda: pb.SubmitResponse(operation_id=self._submit(request.operation)),
-            lambda error: pb.SubmitResponse(error=error),
-        )
+        """Begins an operation."""
+        return pb.SubmitResponse(operation_id=self._submit(request.operation))
 
+    @answers(pb.PollResponse, "poll")
     def Poll(self, request: pb.PollRequest, context: grpc.ServicerContext) -> pb.PollResponse:
-        """Tell how far an operation is."""
-        return answered(
-            self._rank,
-            "poll",
-            lambda: pb.PollResponse(status=_status(self._rank.find(request.operation_id))),
-            lambda error: pb.PollResponse(error=error),
-        )
+        """Describes the state of an operation."""
+        return pb.PollResponse(status=_status(self._rank.find(request.operation_id)))
 
+    @answers(pb.AwaitResponse, "await")
     def Await(self, request: pb.AwaitRequest, context: grpc.ServicerContext) -> pb.AwaitResponse:
-        """Wait for an outcome."""
+        """Waits for an outcome."""
         timeout = request.timeout_ms / 1000 or self._rank.default_timeout
-        return answered(
-            self._rank,
-            "await",
-            lambda: pb.AwaitResponse(
-                value=values.pack_value(self._rank.find(request.operation_id).outcome(timeout))
-            ),
-            lambda error: pb.AwaitResponse(error=error),
+        return pb.AwaitResponse(
+            value=values.pack_value(self._rank.find(request.operation_id).outcome(timeout))
         )
 
+    @answers(pb.CancelResponse, "cancel")
     def Cancel(self, request: pb.CancelRequest, context: grpc.ServicerContext) -> pb.CancelResponse:
-        """Withdraw an operation."""
-        return answered(
-            self._rank,
-            "cancel",
-            lambda: pb.CancelResponse(cancelled=_cancel(self._rank.find(request.operation_id))),
-            lambda error: pb.CancelResponse(error=error),
-        )
+        """Withdraws an operation."""
+        return pb.CancelResponse(cancelled=_cancel(self._rank.find(request.operation_id)))
 
     def _submit(self, operation: pb.Operation) -> str:
         kind = operation.WhichOneof("kind")

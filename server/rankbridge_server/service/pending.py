@@ -1,4 +1,4 @@
-"""Operations that were asked for, until they are answered. Every way to ask for one is an adapter over `Pending`."""
+"""Operations from request to response. Unary calls, `Submit` and streams are adapters over `Pending`."""
 
 from __future__ import annotations
 
@@ -23,45 +23,45 @@ from .operations.table import OPERATIONS
 from .operations.wire_operation import Request, WireOperation
 from .wire import values, wire
 
-# One for all ranks of a process: it has a thread only once a caller does not wait itself.
+# One for all ranks of a process. It starts its thread with the first caller that does not wait itself.
 _ALARMS = Alarms("pending")
 
 
 class Pending(ABC):
-    """An operation that is under way, done or refused. Thread-safe. `operation_id`: as the caller knows it."""
+    """An operation that is under way, done or refused. Thread-safe."""
 
     operation_id: str
 
     @property
     @abstractmethod
     def done(self) -> bool:
-        """Whether the response is there; the operation itself may go on."""
+        """Whether the response is ready; the operation itself may go on."""
 
     @abstractmethod
     def withdraw(self) -> None:
-        """Withdraws what was not admitted: the caller has gone."""
+        """Withdraws what was not admitted yet, because the caller has gone."""
 
     @abstractmethod
     def then(self, callback: Callable[[], None]) -> None:
-        """Calls `callback`, which must be quick, when the response is there. For one callback, of who does not wait."""
+        """Calls `callback`, which must be quick, when the response is ready. For one callback, instead of waiting."""
 
     @abstractmethod
-    def executed(self) -> gang_pb.ExecuteResponse:
-        """Gives the response of a stream, once it is there. Raises nothing."""
+    def stream_response(self) -> gang_pb.ExecuteResponse:
+        """The response for a stream, once it is ready. Raises nothing."""
 
-    def attend(self, context: grpc.ServicerContext) -> None:
-        """Withdraws the operation when the caller of this RPC hangs up, or its deadline passes."""
+    def withdraw_with(self, context: grpc.ServicerContext) -> None:
+        """Withdraws the operation when the caller of this RPC hangs up or its deadline passes."""
         if not context.add_callback(self.withdraw):
             self.withdraw()
 
 
 class PendingPart(Pending):
-    """This rank's own part of an operation: the other members are asked by their own ranks."""
+    """This rank's own part of an operation; the caller asks the other members itself."""
 
     def __init__(
         self, rank: Rank, operation: WireOperation[Any, Any] | None, request: Request | None
     ) -> None:
-        """Begin it. Without an operation and a request it is refused."""
+        """Begins the part. Without an operation or a request it is refused."""
         self._rank = rank
         self._lock = threading.Lock()
         self._callback: Callable[[], None] = _nothing
@@ -78,47 +78,47 @@ class PendingPart(Pending):
 
     @classmethod
     def of(cls, rank: Rank, operation: pb.Operation) -> PendingPart:
-        """Begin one of any kind."""
+        """Begins a part of any kind."""
         kind = operation.WhichOneof("kind") or ""
         return cls(rank, OPERATIONS.get(kind), getattr(operation, kind) if kind else None)
 
     @property
     def done(self) -> bool:
-        """Whether the response is there; the operation itself may go on."""
+        """Whether the response is ready; the operation itself may go on."""
         return self._done
 
     def withdraw(self) -> None:
-        """Withdraws the part if it was not admitted."""
+        """Withdraws the part if it was not admitted yet."""
         if self._task is not None:
             self._task.cancel("its caller has gone")
 
     def check(self) -> None:
-        """Raises why the part was refused, if it was."""
+        """Raises the error of a part that was refused."""
         if self._refused is not None:
             raise self._refused
 
     def outcome(self) -> Outcome:
-        """Gives the outcome; waits for it at most for the call's timeout. Raises BridgeError.
+        """Waits for the outcome, at most for the call's timeout. Raises BridgeError.
 
-        After `then` it is for its callback, and does not wait.
+        After `then` only the callback calls it, and it does not wait.
         """
         self.check()
         assert self._task is not None
         return self._task.outcome() if self._done else self._task.wait(self._patience)
 
     def then(self, callback: Callable[[], None]) -> None:
-        """Calls `callback`, which must be quick, when the outcome is there or the time is over."""
+        """Calls `callback`, which must be quick, when the outcome is ready or the timeout has passed."""
         self._callback = callback
         if self._task is None:
             callback()
             return
-        # Of an operation that was begun before, this call may be less patient than the first, and ends only itself.
+        # A repeated call may have a shorter timeout than the first; its end does not end the operation.
         expire = self._expire if self._patience >= self._task.remaining else self._end
         _ALARMS.set(self, time.monotonic() + self._patience, expire)
         self._task.then(lambda _: self._end())
 
-    def executed(self) -> gang_pb.ExecuteResponse:
-        """Gives the response of a stream, once it is there. Raises nothing."""
+    def stream_response(self) -> gang_pb.ExecuteResponse:
+        """The response for a stream, once it is ready. Raises nothing."""
         return answered(
             self._rank,
             self.name or "execute",
@@ -153,4 +153,4 @@ class PendingPart(Pending):
 
 
 def _nothing() -> None:
-    """Nobody is to be called."""
+    """The callback before `then` has set one."""

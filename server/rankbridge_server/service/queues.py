@@ -8,8 +8,8 @@ from rankbridge.v1 import queue_service_pb2 as pb
 from rankbridge.v1 import queue_service_pb2_grpc as stub
 
 from ..core.rank import Rank
-from .answering import answered
-from .operations.queues import NEW_QUEUE, QUEUES
+from .answering import answers
+from .operations.derived import NEW_QUEUE, QUEUES
 from .operations.typed import method
 from .wire import wire
 
@@ -24,22 +24,18 @@ class QueueServicer(stub.QueueServiceServicer):
     def __init__(self, rank: Rank) -> None:
         self._rank = rank
 
+    @answers(pb.ShutDownQueueResponse, "shut_down_queue")
     def ShutDownQueue(
         self, request: pb.ShutDownQueueRequest, context: grpc.ServicerContext
     ) -> pb.ShutDownQueueResponse:
-        """End a queue on this rank."""
+        """Shuts down a queue on this rank."""
         call = request.call
-        return answered(
-            self._rank,
-            "shut_down_queue",
-            lambda: pb.ShutDownQueueResponse(
-                queue=wire.pack_queue(self._rank.shut_down_queue(call.group, request.queue, call.generation))
-            ),
-            lambda error: pb.ShutDownQueueResponse(error=error),
+        return pb.ShutDownQueueResponse(
+            queue=wire.pack_queue(self._rank.shut_down_queue(call.group, request.queue, call.generation))
         )
 
     def ListQueues(
         self, request: pb.ListQueuesRequest, context: grpc.ServicerContext
     ) -> pb.ListQueuesResponse:
-        """Tell of all queues."""
+        """Lists all queues."""
         return pb.ListQueuesResponse(queues=map(wire.pack_queue, self._rank.queues()))

@@ -14,7 +14,7 @@ from rankbridge.v1 import rank_service_pb2_grpc as stub
 
 from ..core.rank import Rank
 from . import events
-from .answering import answered
+from .answering import answers
 from .operations.table import OPERATIONS
 from .wire import wire
 
@@ -22,7 +22,7 @@ DEFAULT_FORMING_TIMEOUT_MS = 10_000
 
 
 class RankServicer(stub.RankServiceServicer):
-    """One rank. `endpoints`: gRPC targets at which it is served; filled in when they are known."""
+    """One rank. `endpoints`: its gRPC targets; filled in when they are known."""
 
     def __init__(self, rank: Rank, endpoints: Sequence[str]) -> None:
         self._rank = rank
@@ -34,78 +34,66 @@ class RankServicer(stub.RankServiceServicer):
     def DescribeRank(
         self, request: pb.DescribeRankRequest, context: grpc.ServicerContext
     ) -> pb.DescribeRankResponse:
-        """Tell what the rank is."""
-        it = self._rank.describe()
+        """Describes the rank."""
+        description = self._rank.describe()
         return pb.DescribeRankResponse(
-            rank=it.rank,
-            world_size=it.world_size,
+            rank=description.rank,
+            world_size=description.world_size,
             local_rank=self._rank.identity.local_rank,
             pid=os.getpid(),
             host=self._host,
             backend=self._rank.backend.name,
-            generation=it.number,
-            generation_state=pb.GenerationState.Value(f"GENERATION_STATE_{it.state.name}"),
-            generation_error=wire.pack_error(it.error.failure) if it.error else None,
-            groups=[wire.pack_group(group) for group in it.groups],
+            generation=description.number,
+            generation_state=pb.GenerationState.Value(f"GENERATION_STATE_{description.state.name}"),
+            generation_error=wire.pack_error(description.error.failure) if description.error else None,
+            groups=[wire.pack_group(group) for group in description.groups],
             sessions=[
                 pb.SessionUsage(session_id=usage.session_id, refs=usage.refs, bytes=usage.bytes)
                 for usage in self._rank.refs.usage()
             ],
-            pending_operations=it.pending,
+            pending_operations=description.pending,
             endpoints=self._endpoints,
             version=self._version,
             abilities=self._abilities,
             device=self._rank.backend.tensors.device,
             fs_local_rank=self._rank.identity.fs_local_rank,
             local_world_size=self._rank.identity.local_world_size,
-            highest_generation=it.seen,
+            highest_generation=description.seen,
         )
 
+    @answers(pb.PrepareGenerationResponse, "prepare")
     def PrepareGeneration(
         self, request: pb.PrepareGenerationRequest, context: grpc.ServicerContext
     ) -> pb.PrepareGenerationResponse:
         """First phase of forming."""
-        return answered(
-            self._rank,
-            "prepare",
-            lambda: pb.PrepareGenerationResponse(
-                address=wire.pack_address(
-                    self._rank.prepare(
-                        request.generation, request.rank, request.world_size, wire.groups(request.groups)
-                    )
+        return pb.PrepareGenerationResponse(
+            address=wire.pack_address(
+                self._rank.prepare(
+                    request.generation, request.rank, request.world_size, wire.groups(request.groups)
                 )
-            ),
-            lambda error: pb.PrepareGenerationResponse(error=error),
+            )
         )
 
+    @answers(pb.CommitGenerationResponse, "commit")
     def CommitGeneration(
         self, request: pb.CommitGenerationRequest, context: grpc.ServicerContext
     ) -> pb.CommitGenerationResponse:
         """Second phase of forming."""
-        return answered(
-            self._rank,
-            "commit",
-            lambda: self._commit(request),
-            lambda error: pb.CommitGenerationResponse(error=error),
-        )
+        return self._commit(request)
 
+    @answers(pb.AbortGenerationResponse, "abort")
     def AbortGeneration(
         self, request: pb.AbortGenerationRequest, context: grpc.ServicerContext
     ) -> pb.AbortGenerationResponse:
-        """End a generation."""
-        return answered(
-            self._rank,
-            "abort",
-            lambda: pb.AbortGenerationResponse(
-                aborted=self._rank.abort(request.generation, request.reason or "the controller asked for it")
-            ),
-            lambda error: pb.AbortGenerationResponse(error=error),
+        """Ends a generation."""
+        return pb.AbortGenerationResponse(
+            aborted=self._rank.abort(request.generation, request.reason or "the controller asked for it")
         )
 
     def WatchEvents(
         self, request: pb.WatchEventsRequest, context: grpc.ServicerContext
     ) -> Iterator[pb.WatchEventsResponse]:
-        """Tell what happens."""
+        """Streams the rank's events."""
         return events.watch(self._rank, request, context)
 
     def _commit(self, request: pb.CommitGenerationRequest) -> pb.CommitGenerationResponse:

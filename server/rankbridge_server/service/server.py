@@ -43,9 +43,7 @@ from .gate import Gate, roles_of
 from .graphs import GraphServicer
 from .group import GroupServicer
 from .operation import OperationServicer
-from .operations.collectives import COLLECTIVES
-from .operations.objects import OBJECTS
-from .operations.point_to_point import POINT_TO_POINT
+from .operations.derived import COLLECTIVES, OBJECTS, POINT_TO_POINT
 from .operations.typed import servicer
 from .operations.wire_operation import WireOperation
 from .queues import QueueServicer

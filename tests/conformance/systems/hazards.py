@@ -19,6 +19,8 @@ from tests.conformance.systems import gfn
 from tests.conformance.systems.calls import Replay
 from tests.conformance.values import Tensor, plain
 
+from rankbridge.compat import olmo
+
 Steps = Mapping[int, Sequence[tuple[str, Answer]]]
 """By rank, the names of its steps and what it answered."""
 
@@ -304,7 +306,7 @@ def do_n_f_raises(case: Case, stage: Stage) -> Iterator[Moment]:
     answers: dict[int, tuple[str, Answer]] = {}
 
     def take_turns() -> None:
-        for turns in stage.gang.do_n_at_a_time(1):
+        for turns in olmo.do_n_at_a_time(stage.gang, 1):
             for turn in turns:
                 with turn as rank:
                     answers[rank.rank] = "do_n_at_a_time", {"ok": None}

@@ -18,6 +18,7 @@ from tests.conformance.values import Tensor, plain
 
 import rankbridge
 from rankbridge import Group
+from rankbridge.compat import olmo
 
 LAUNCHER = {"RANK": "0", "WORLD_SIZE": "8", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "8", "NUM_NODES": "1"}
 """What a launcher sets, where a case changes some of it."""
@@ -341,7 +342,7 @@ def do_n_at_a_time(case: Case, stage: Stage) -> Iterator[Moment]:
     nodes = case.inputs.get("num_nodes_env")
     # Where the environment tells of more hosts than there are, as many ranks have their turn at once.
     n = int(nodes) if case.inputs["n"] is None and nodes is not None else case.inputs["n"]
-    for turns in stage.gang.do_n_at_a_time(n, group="world"):
+    for turns in olmo.do_n_at_a_time(stage.gang, n, group="world"):
         together = threading.Barrier(len(turns))
 
         def take(turn: Any, together: threading.Barrier = together) -> None:
@@ -369,7 +370,7 @@ def do_n_at_a_time(case: Case, stage: Stage) -> Iterator[Moment]:
 def one_turn(case: Case, stage: Stage) -> Iterator[Moment]:
     """A gang of one has one turn, in which its function gives what it gives."""
     results = []
-    for turns in stage.gang.do_n_at_a_time():
+    for turns in olmo.do_n_at_a_time(stage.gang):
         for turn in turns:
             with turn:
                 results.append(42)

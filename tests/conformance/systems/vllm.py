@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from typing import Any
 
 from tests.conformance import launches, programs, told
-from tests.conformance.clients.python import attempt
+from tests.conformance.clients.python import attempt, by_rank
 from tests.conformance.moments import Answer, Moment
 from tests.conformance.programs import Pace
 from tests.conformance.recorded import Case
@@ -18,7 +18,7 @@ from tests.conformance.systems.calls import Replay
 from tests.conformance.systems.vllm_calls import (
     CALLS,
     MEETINGS,
-    OF_THE_GANG,
+    OF_COORDINATORS,
     ON_CUDA,
     Arguments,
     Context,
@@ -127,8 +127,8 @@ class Player:
         self, method: str, group: Group, given: Mapping[int, Arguments], timeout: float | None
     ) -> dict[int, Answer]:
         """Makes a call of a group, or a part of it, with what each member gives."""
-        if method in OF_THE_GANG:
-            return self._call_of_gang(method, group, given)
+        if method in OF_COORDINATORS:
+            return self._call_of_coordinator(method, group, given)
         match method:
             case "destroy":
                 # Of members of one group each ends it, the first for all.
@@ -176,55 +176,38 @@ class Player:
         by_rank = {name: [given.get(rank, {}).get(name) for rank in self.case.ranks] for name in names}
         return dict.fromkeys(given, attempt(lambda: call(**by_rank)))
 
-    def _call_of_gang(self, method: str, group: Group, given: Mapping[int, Arguments]) -> dict[int, Answer]:
+    def _call_of_coordinator(
+        self, method: str, group: Group, given: Mapping[int, Arguments]
+    ) -> dict[int, Answer]:
         made = [CALLS[method][1](self.context(rank, group), given[rank]) for rank in group.ranks]
-        options = made[0][1]
+        columns = [self._by_rank(group, column) for column in zip(*(args for args, _ in made), strict=True)]
+        (_, own), *_ = made
+        options = {name: it for name, it in own.items() if name != "sizes"}
+        sizes = None if own["sizes"] is None else self._by_rank(group, own["sizes"])
+        coordinator = GroupCoordinator(self.stage.gang, [group])
         if method == "all_gatherv":
-            first = made[0][0][0]
-            if isinstance(first, list):
-                inputs: Any = [[args[0][place] for args, _ in made] for place in range(len(first))]
-            else:
-                inputs = [args[0] for args, _ in made]
-            several = isinstance(first, list)
-            answer = attempt(lambda: self.stage.gang.all_gatherv(inputs, group=group, **options))
+            answer = attempt(lambda: coordinator.all_gatherv(columns[0], sizes=sizes, **options))
         else:
-            several = True
-            lists = [[args[place] for args, _ in made] for place in (0, 1)]
-            extra = [[args[2][place] for args, _ in made] for place in range(len(made[0][0][2]))]
-            answer = attempt(
-                lambda: self.stage.gang.dispatch(*lists, extra_tensors=extra, group=group, **options)
-            )
+            hidden, logits, extra = columns
+            answer = attempt(lambda: coordinator.dispatch(hidden, logits, False, extra, sizes=sizes))
         if "error" in answer:
             return dict.fromkeys(group.ranks, answer)
-        if method.startswith("dispatch"):
-            return self._dispatched(group, answer["ok"], given)
-        each = zip(*answer["ok"], strict=True) if several and answer["ok"] else answer["ok"]
-        values = [list(value) if several else value for value in each] or [[] for _ in group.ranks]
-        return {
-            rank: self.stage.fetched({"ok": value}) for rank, value in zip(group.ranks, values, strict=True)
-        }
+        values = {rank: answer["ok"][rank] for rank in group.ranks}
+        if method != "all_gatherv":
+            values = {rank: _dispatched(value, given[rank]) for rank, value in values.items()}
+        return {rank: self.stage.fetched({"ok": value}) for rank, value in values.items()}
 
-    def _dispatched(
-        self, group: Group, result: Sequence[Any], given: Mapping[int, Arguments]
-    ) -> dict[int, Answer]:
-        answers: dict[int, Answer] = {}
-        for place, rank in enumerate(group.ranks):
-            more = [refs[place] for refs in result[2]] if len(result) > 2 else []
-            tensors = len(given[rank]["tensors"]) - 2
-            parts: list[Any] = [result[0][place], result[1][place], *more[:tensors]]
-            if given[rank]["extra_tensors"]:
-                parts.append(more[tensors:])
-            answers[rank] = self.stage.fetched({"ok": tuple(parts)})
-        return answers
+    def _by_rank(self, group: Group, values: Sequence[Any]) -> list[Any]:
+        return by_rank(self.stage.gang, group, values)
 
     def _prepare(self, group: Group, given: Mapping[int, Arguments]) -> dict[int, Answer]:
         # A model without parameters: there is nothing to prepare, and nothing comes of it.
         assert all(arguments["model"] is None for arguments in given.values())
-        prepare = self.stage.gang.prepare_communication_buffer_for_model
-        answer = attempt(lambda: [buffers or None for buffers in prepare([], group=group)])
+        coordinator = GroupCoordinator(self.stage.gang, [group])
+        answer = attempt(lambda: coordinator.prepare_communication_buffer_for_model([]))
         if "error" in answer:
             return dict.fromkeys(given, answer)
-        return {rank: {"ok": value} for rank, value in zip(group.ranks, answer["ok"], strict=True)}
+        return {rank: {"ok": answer["ok"][rank] or None} for rank in group.ranks}
 
     def _nodes(self, rank: int, name: str) -> tuple[Answer, Arguments]:
         group = self.group_of(rank, name)
@@ -312,6 +295,15 @@ class Player:
         nobody = not any(others) and "hang" in recorded
         timed_out = "Timed out waiting" in recorded.get("error", {}).get("message", "")
         return HOPELESS_S if nobody or timed_out else None
+
+
+def _dispatched(gathered: tuple[Any, ...], given: Arguments) -> tuple[Any, ...]:
+    """What a version of `dispatch` gives: further tensors by themselves, or as a list if they came in one."""
+    hidden, logits, *extra = gathered
+    more = extra[0] if extra else []
+    tensors = len(given["tensors"]) - 2
+    listed = [more[tensors:]] if given["extra_tensors"] else []
+    return (hidden, logits, *more[:tensors], *listed)
 
 
 def _received(answer: Answer) -> Answer:

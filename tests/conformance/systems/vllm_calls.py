@@ -226,7 +226,7 @@ CALLS: Mapping[str, tuple[str, Make]] = {
     "dispatch": ("dispatch", _dispatch),
     "dispatch_router_logits": ("dispatch", _dispatch),
     "combine": ("combine", _combine),
-    "_all_reduce_out_place": ("_all_reduce_out_place", _in_place()),
+    "_all_reduce_out_place": ("all_reduce", _in_place()),
     "_all_gather_out_place": ("_all_gather_out_place", _tensor(dim="dim")),
     "_reduce_scatter_out_place": ("_reduce_scatter_out_place", _tensor(dim="dim")),
 }
@@ -235,8 +235,8 @@ CALLS: Mapping[str, tuple[str, Make]] = {
 ON_CUDA: Mapping[str, tuple[str, Make]] = {"all_reduce": ("all_reduce", _tensor())}
 """Those that do another thing in vLLM's CUDA code, which leaves their argument as it is."""
 
-OF_THE_GANG = ("all_gatherv", "dispatch", "dispatch_router_logits")
-"""Methods of a gang alone, whose arguments are lists of refs of all members."""
+OF_COORDINATORS = ("all_gatherv", "dispatch", "dispatch_router_logits")
+"""Methods that take or give lists of each member, which a group coordinator has."""
 
 MEETINGS = frozenset(CALLS) - {
     "send",

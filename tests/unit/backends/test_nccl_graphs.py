@@ -17,6 +17,7 @@ from tests.support.waiting import until
 from rankbridge_server.backends.nccl import NcclBackend, cuda_graph
 from rankbridge_server.core.coordinator import Captured, Capturing, Coordinator, ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode
+from rankbridge_server.core.operations.gathers import GatherLayout
 from rankbridge_server.core.operations.table import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -34,7 +35,6 @@ from rankbridge_server.core.operations.table import (
     Barrier,
     Broadcast,
     Gather,
-    GatherLayout,
     Reduce,
     ReduceScatter,
     Replay,

@@ -135,10 +135,10 @@ def test_a_key_that_grpc_does_not_take_is_refused(files: Files) -> None:
 
 def test_ranks_that_could_not_connect_to_each_other_are_not_started(files: Files) -> None:
     said = refusal(*files.rank.options, "--tls-ca", files.stranger.cert)
-    assert said.startswith(f"--tls-ca {files.stranger.cert}: it does not vouch for")
+    assert said.startswith(f"--tls-ca {files.stranger.cert}: it does not verify")
     assert read(*files.server_only.options, "--tls-ca", files.ca.cert) is not None
     said = refusal(*files.server_only.options, "--tls-client-ca", files.ca.cert)
-    assert said.startswith(f"--tls-client-ca {files.ca.cert}: it does not vouch for")
+    assert said.startswith(f"--tls-client-ca {files.ca.cert}: it does not verify")
     assert "purpose" in said
 
 

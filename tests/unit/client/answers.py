@@ -14,6 +14,7 @@ class Answer:
 
     def __init__(self) -> None:
         self._stream: RankStream | None = None
+        self._number = 0
         self._ended = threading.Event()
         self._response = pb.ExecuteResponse()
         self._error: BaseException | None = None

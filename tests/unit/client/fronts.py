@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import functools
+import importlib
 import inspect
+import types
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -98,6 +101,16 @@ def coordinator(gang: Any, *args: Any, **options: Any) -> Any:
         return rankbridge.GroupCoordinator.new(gang, *args, **options)
     runner = gang._runner
     return Blocking(runner, runner.run(rankbridge.AsyncGroupCoordinator.new(gang._target, *args, **options)))
+
+
+def compat(gang: Any, system: str) -> Any:
+    """Gives another system's functions for a gang's own front, with the gang as their first argument."""
+    package = "rankbridge.compat.aio" if isinstance(gang, Blocking) else "rankbridge.compat"
+    functions = vars(importlib.import_module(f"{package}.{system}"))
+    own = {name: functions[name] for name in functions["__all__"]}
+    if isinstance(gang, Blocking):
+        own = {name: gang._method(function) for name, function in own.items()}
+    return types.SimpleNamespace(**{name: functools.partial(each, gang) for name, each in own.items()})
 
 
 @contextlib.contextmanager

@@ -391,13 +391,29 @@ def executed(response: Any, number: int = 0) -> gang_service_pb2.ExecuteResponse
     return answer
 
 
-def _unexpected(request: Any, context: Any) -> Any:
-    raise AssertionError("a test answers this")
-
-
 class _Gangs(_Answering, gang_service_pb2_grpc.GangServiceServicer):
     def Call(self, request: Any, context: Any) -> Any:
-        raise AssertionError("a test answers this")
+        return self._on_members(request, context)
+
+    def _on_members(self, request: Any, context: Any) -> Any:
+        ranks = self.me.groups.get(request.call.group or "world")
+        if ranks is None:
+            error = self.me.error("UNKNOWN_GROUP", "no such group", group=request.call.group)
+            return gang_service_pb2.CallResponse(error=error)
+        for operation in request.operations:
+            getattr(operation, operation.WhichOneof("kind")).call.CopyFrom(request.call)
+        operations = list(request.operations) * (len(ranks) if len(request.operations) == 1 else 1)
+        with ThreadPoolExecutor(len(ranks)) as threads:
+            parts = [
+                threads.submit(self.me.gang[rank].part, operation, context)
+                for rank, operation in zip(ranks, operations, strict=True)
+            ]
+        members = [
+            gang_service_pb2.MemberOutcome(rank=rank, result=part.result().result)
+            for rank, part in zip(ranks, parts, strict=True)
+        ]
+        outcomes = gang_service_pb2.MemberOutcomes(operation_id=request.call.operation_id, members=members)
+        return gang_service_pb2.CallResponse(outcomes=outcomes)
 
     def Execute(self, request_iterator: Any, context: Any) -> Any:
         """Answers each request as soon as it is done."""
@@ -411,7 +427,7 @@ class _Gangs(_Answering, gang_service_pb2_grpc.GangServiceServicer):
             for each in requests:
                 if each.HasField("call"):
                     self.me.asked("Call", each.call)
-                    answer = self.me.answers.get("Call", _unexpected)
+                    answer = self.me.answers.get("Call", self._on_members)
                     threads.submit(self._answer, ready, each.number, answer, each.call, context)
                 elif each.HasField("part"):
                     threads.submit(self._answer, ready, each.number, self.me.part, each.part, context)
@@ -445,7 +461,9 @@ def serve(
 ) -> tuple[grpc.Server, int]:
     """Starts a sidecar's server, and gives it and its port on loopback."""
     server = grpc.server(ThreadPoolExecutor(32))
-    sidecar.services = [it(sidecar) for it in (_Collectives, _Refs, _Groups, _Ranks, _Gangs, _Operations)]
+    # Not every RPC is there.
+    kinds: list[type[Any]] = [_Collectives, _Refs, _Groups, _Ranks, _Gangs, _Operations]
+    sidecar.services = [it(sidecar) for it in kinds]
     collectives, refs, groups, ranks, gangs, operations = sidecar.services
     collective_service_pb2_grpc.add_CollectiveServiceServicer_to_server(collectives, server)
     ref_service_pb2_grpc.add_RefServiceServicer_to_server(refs, server)

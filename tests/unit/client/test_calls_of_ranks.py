@@ -11,6 +11,7 @@ from queue import SimpleQueue
 from typing import Any
 
 import pytest
+from tests.unit.client.fronts import connected
 from tests.unit.client.sidecars import WAIT, SidecarGang
 
 import rankbridge
@@ -21,6 +22,12 @@ from rankbridge.v1 import gang_service_pb2 as gang_pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
 
 SIZE = 4
+
+
+@pytest.fixture
+def gang(front: str, sidecars: SidecarGang) -> Iterator[Any]:
+    with connected(front, sidecars.endpoints(), timeout=20, calls="ranks") as it:
+        yield it
 
 
 @pytest.fixture
@@ -113,9 +120,11 @@ def test_a_large_part_goes_by_the_stream_too(gang: Any, sidecars: SidecarGang) -
 
 def test_what_no_message_holds_goes_by_itself(gang: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(framing, "MAX_MESSAGE_BYTES", 1_000)
-    part = ops.barrier(ops.Scope(rank=0, session_id="", timeout=1), operation_id="x" * 900)
+    part = ops.find_operation("barrier")(ops.Scope(rank=0, session_id="", timeout=1), operation_id="x" * 900)
     assert framing.requesting(part) is not None
-    part = ops.barrier(ops.Scope(rank=0, session_id="", timeout=1), operation_id="x" * 1_000)
+    part = ops.find_operation("barrier")(
+        ops.Scope(rank=0, session_id="", timeout=1), operation_id="x" * 1_000
+    )
     assert framing.requesting(part) is None
     gang.barrier(operation_id="x" * 1_000)
 
@@ -137,7 +146,7 @@ def test_a_fault_in_reading_an_answer_is_raised_where_it_is_waited_for(blocking:
     def fault(_: bytes) -> None:
         raise KeyError("a fault")
 
-    calls = blocking._on_members(range(SIZE), ops.barrier, operation_id="faulty")
+    calls = blocking._on_members(range(SIZE), ops.OPERATIONS["barrier"], operation_id="faulty")
     with pytest.raises(KeyError, match="a fault"):
         blocking._channels.outcomes([replace(call, read=fault) for call in calls])
     # The streams go on.

@@ -73,7 +73,7 @@ def test_barriers_alone_are_of_all_members() -> None:
         ([("all_reduce", None)], "in group order"),
         ([("all_reduce", refs()[::-1])], "in group order"),
         ([("all_reduce", refs(), {"op": "mean"})], "reduce op"),
-        ([("all_gather", refs(), {"layout": "heap"})], "no such layout"),
+        ([("all_gather", refs(), {"layout": "heap"})], "no such gather layout"),
         ([("all_reduce", refs()), ("all_reduce", refs(1, "other"))], "several sessions"),
     ],
 )

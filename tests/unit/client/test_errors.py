@@ -260,3 +260,14 @@ def test_the_drawn_tree_is_the_tree() -> None:
         if isinstance(cls, type) and issubclass(cls, RankBridgeError):
             (line,) = [line for line in drawn.splitlines() if f"─ {name}" in line or line.strip() == name]
             assert cls.code is ErrorCode.UNSPECIFIED or cls.code in line
+
+
+def test_a_message_that_has_all_sides_is_shown_alone() -> None:
+    text = "MISMATCH in all_reduce #1 (x1) on world\n  ranks 0-2: float32[3] sum\n  rank 3:    float32[3] max"
+    sides = [RankDetail(rank=3, rank_in_group=3, state="disagrees", detail="all_reduce op=max")]
+    error = rankbridge.MismatchError(
+        text, rank=0, group="world", operation="all_reduce", expected="a", got="b", ranks=sides
+    )
+    assert str(error) == str(gang_error(_outcomes(error, error))) == text
+    undecided = rankbridge.PeerMissingError("PEER_MISSING in barrier #2 on world", indefinite=True)
+    assert str(undecided).splitlines()[1:] == ["  some ranks may have done it"]

@@ -23,6 +23,7 @@ from tests.unit.client.sidecars import WAIT, SidecarGang, executed
 import rankbridge
 from rankbridge import errors
 from rankbridge._transport.framing import StreamLost, StreamOver
+from rankbridge._transport.streams import Streams
 from rankbridge._transport.threads.grpc_stream import GrpcStream
 from rankbridge.v1 import error_pb2, value_pb2
 from rankbridge.v1 import gang_service_pb2 as pb
@@ -243,7 +244,7 @@ def test_an_error_that_comes_before_anything_was_sent_is_that_of_every_call() ->
 def test_closing_sends_nothing_more_and_what_was_sent_is_answered() -> None:
     it = Opened()
     answer = it.send("sent")
-    it.execution.withdraw("sent")
+    it.execution.withdraw("sent", 1)
     it.execution.close()
     assert not it.execution.send(request("after"), Answer())
     first, second, end = it.sent(), it.sent(), it.sent()
@@ -275,6 +276,28 @@ def test_threads_that_send_while_it_ends_are_all_told() -> None:
     while not begun_answers.empty():
         with pytest.raises(StreamOver):
             begun_answers.get().wait(WAIT)
+
+
+def test_a_stream_that_has_as_many_as_a_rank_reads_gets_another_beside_it() -> None:
+    opened: list[Opened] = []
+
+    def open_one(rank: int) -> GrpcStream:
+        opened.append(Opened())
+        return opened[-1].execution
+
+    streams = Streams(open_one)
+    answers = [Answer() for _ in range(300)]
+    for it in answers:
+        assert streams.send(0, request("it"), it)
+    assert len(opened) == 2
+    first = opened[0]
+    for _ in range(100):
+        first.responses.come(response(first.asked()[1], "done"))
+    until(lambda: sum(it.done() for it in answers) == 100)
+    # There is room on the first again.
+    again = Answer()
+    assert streams.send(0, request("again"), again)
+    assert again._stream is first.execution
 
 
 # --- a gang's calls --------------------------------------------------------------------------------------------
@@ -443,6 +466,30 @@ def test_results_are_those_of_the_direct_calls(gang: Any, sidecars: SidecarGang)
     sent = [it.call.operation_id for it in sidecars[0].requests["Call"]]
     assert sent == [str(number) for number in range(600)]
     assert len(sidecars[0].requests["Execute"]) == 1
+
+
+def test_one_counts_as_answered_no_earlier_than_those_before_it(gang: Any, sidecars: SidecarGang) -> None:
+    go = threading.Event()
+
+    def call(asked: Any, _: Any) -> pb.CallResponse:
+        if asked.call.operation_id == "first":
+            assert go.wait(WAIT)
+        return done("")
+
+    sidecars[0].answers["Call"] = call
+    with gang.stream() as stream:
+        first, second = (stream.submit("ping", operation_id=it) for it in ("first", "second"))
+        until(lambda: _come(second))
+        assert not second.done()
+        assert not first.done()
+        go.set()
+        assert second.result() is None
+        assert first.done()
+
+
+def _come(streamed: Any) -> bool:
+    """Whether an answer to it has come, whatever is before it. In a loop, asking has it run."""
+    return bool(streamed.done() or getattr(streamed, "_target", streamed)._pending.done())
 
 
 def test_very_many_are_not_sent_before_some_are_answered(blocking: rankbridge.Gang, script: Script) -> None:

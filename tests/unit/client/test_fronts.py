@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
 import pytest
 
 import rankbridge
 from rankbridge._plan.operations import OPERATIONS
+from rankbridge.compat import olmo, torchgfn
+from rankbridge.compat.aio import olmo as aio_olmo
+from rankbridge.compat.aio import torchgfn as aio_torchgfn
 
 
 def _methods(cls: type) -> dict[str, Callable[..., Any]]:
@@ -51,6 +55,17 @@ def test_both_fronts_have_the_same_methods_with_the_same_arguments(
         assert _parameters(method) == _parameters(theirs[name]), name
 
 
+@pytest.mark.parametrize(("blocking", "asynchronous"), [(olmo, aio_olmo), (torchgfn, aio_torchgfn)])
+def test_both_fronts_have_the_same_names_of_other_systems(
+    blocking: ModuleType, asynchronous: ModuleType
+) -> None:
+    assert blocking.__all__ == asynchronous.__all__
+    for name in blocking.__all__:
+        theirs = getattr(asynchronous, name)
+        assert _parameters(getattr(blocking, name)) == _parameters(theirs)
+        assert inspect.iscoroutinefunction(theirs) or name == "do_n_at_a_time"
+
+
 def test_connect_takes_the_same_in_both_fronts() -> None:
     assert _parameters(rankbridge.connect) == _parameters(rankbridge.aconnect)
 
@@ -71,7 +86,7 @@ def test_connect_takes_the_same_in_both_fronts() -> None:
 )
 def test_everything_that_waits_is_a_coroutine_in_the_asyncio_front(cls: type) -> None:
     at_once = {name for name, method in _methods(cls).items() if not inspect.iscoroutinefunction(method)}
-    assert at_once <= {"session", "start", "stream", "do_n_at_a_time", "graph_capture", "member"}
+    assert at_once <= {"session", "start", "stream", "graph_capture", "member"}
 
 
 def test_every_operation_is_a_method_of_a_rank() -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import grpc
 import numpy as np
 import pytest
+from tests.unit.client.fronts import compat
 from tests.unit.client.sidecars import Sidecar, SidecarGang
 
 import rankbridge
@@ -248,18 +249,18 @@ def test_a_rank_tells_where_it_runs_and_no_tensor_is_made(gang: Any, sidecars: S
 
 def test_a_gang_is_distributed_when_all_ranks_are_in_one_generation(gang: Any, sidecars: SidecarGang) -> None:
     formed = rank_service_pb2.GENERATION_STATE_FORMED
-    assert gang.is_distributed() is False, "their generation is over"
+    assert compat(gang, "olmo").is_distributed() is False, "their generation is over"
     for sidecar in sidecars.sidecars:
         _describes(sidecar, generation=2, generation_state=formed)
-    assert gang.is_distributed() is True
+    assert compat(gang, "olmo").is_distributed() is True
     _describes(sidecars[2], generation=1, generation_state=formed)
-    assert gang.is_distributed() is False
+    assert compat(gang, "olmo").is_distributed() is False
     _describes(sidecars[2], generation=2, generation_state=rank_service_pb2.GENERATION_STATE_PREPARED)
-    assert gang.is_distributed() is False
+    assert compat(gang, "olmo").is_distributed() is False
     _describes(sidecars[2], generation=2, generation_state=formed)
-    assert gang.is_distributed() is True
+    assert compat(gang, "olmo").is_distributed() is True
     sidecars.servers[2].stop(None).wait()
-    assert gang.is_distributed() is False
+    assert compat(gang, "olmo").is_distributed() is False
 
 
 def test_a_rank_tells_what_it_can_do_and_the_client_leaves_out_what_it_does_not_know(

@@ -75,7 +75,7 @@ def test_what_cannot_go_as_one_goes_to_each_rank() -> None:
 
 def test_each_outcome_is_its_members() -> None:
     gang = declared.gang()
-    gang_call = joined(ops_calls(gang, "barrier", ops.barrier, None, {"operation_id": "id"}))
+    gang_call = joined(ops_calls(gang, "barrier", ops.OPERATIONS["barrier"], None, {"operation_id": "id"}))
     assert gang_call is not None
     assert (gang_call.call.rank, gang_call.call.path) == (0, "/rankbridge.v1.GangService/Call")
     outcomes = gang_call.call.result(response([NONE, None, REFUSED, NONE]).SerializeToString())
@@ -88,7 +88,7 @@ def test_each_outcome_is_its_members() -> None:
 
 
 def test_a_response_of_other_members_is_not_understood() -> None:
-    gang_call = joined(ops_calls(declared.gang(), "barrier", ops.barrier, None, {}))
+    gang_call = joined(ops_calls(declared.gang(), "barrier", ops.OPERATIONS["barrier"], None, {}))
     assert gang_call is not None
     with pytest.raises(rankbridge.ProtocolError):
         gang_call.call.result(response([NONE] * 3).SerializeToString())

@@ -9,12 +9,16 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from tests.support.gangs import RunningGang
+from tests.support.waiting import until
 
 import rankbridge
-from rankbridge import Gang
+from rankbridge import Gang, Pending
+from rankbridge._plan.gang_core import new_id
+from rankbridge._transport.threads.local_stream import LocalStream
 
 AT_ONCE = 40.0
 """Far below the timeout of what is given up, in seconds, and far above what a busy machine needs."""
@@ -44,6 +48,14 @@ def check_withdrawn(gang: Gang, rank: int) -> None:
     assert time.monotonic() - began < AT_ONCE
 
 
+def waits(thread: int) -> bool:
+    """Says whether a thread waits for the end of a call."""
+    frame = sys._current_frames().get(thread)
+    while frame is not None and frame.f_code is not Pending.result.__code__:
+        frame = frame.f_back
+    return frame is not None
+
+
 def in_the_call(gang: Gang) -> None:
     gang[1].barrier(timeout=TIMEOUT)
 
@@ -60,10 +72,13 @@ def for_one_that_was_started(gang: Gang) -> None:
 def test_an_interrupt_withdraws_the_call_that_it_interrupts(
     watcher: Gang, wait: Callable[[Gang], None]
 ) -> None:
+    main = threading.main_thread().ident
+    assert main is not None
+
     def interrupt() -> None:
         until_pending(watcher, 1, 1)
-        main = threading.main_thread().ident
-        assert main is not None
+        # What interrupts a program between its calls is its own to handle.
+        until(lambda: waits(main))
         signal.pthread_kill(main, signal.SIGINT)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -79,6 +94,27 @@ def test_an_interrupt_withdraws_the_call_that_it_interrupts(
     finally:
         interrupter.join()
         signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.parametrize("named", [False, True], ids=["without an id", "with an id"])
+@pytest.mark.parametrize("call", ["barrier", "start"])
+def test_an_interrupt_withdraws_the_call_that_it_meets_as_it_is_sent(
+    watcher: Gang, monkeypatch: pytest.MonkeyPatch, call: str, named: bool
+) -> None:
+    sending, operation_id = LocalStream._write_soon, new_id() if named else None
+
+    def interrupted(*args: Any) -> None:
+        sending(*args)
+        monkeypatch.undo()
+        until_pending(watcher, 1, 1)
+        raise KeyboardInterrupt
+
+    given = ["barrier"] if call == "start" else []
+    with rankbridge.connect(watcher.targets) as gang:
+        monkeypatch.setattr(LocalStream, "_write_soon", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            getattr(gang[1], call)(*given, timeout=TIMEOUT, operation_id=operation_id)
+        check_withdrawn(watcher, 1)
 
 
 def test_cancelling_a_started_call_withdraws_it(watcher: Gang) -> None:

@@ -20,10 +20,10 @@ from tests.unit.client.local_rank import END, Connection, LocalRank
 from tests.unit.client.sidecars import WAIT
 
 import rankbridge
-from rankbridge._transport.aio.local_stream import AsyncLocalStream, AsyncLocalStreams
+from rankbridge._transport.aio.local_stream import AsyncLocalStream
 from rankbridge._transport.framing import StreamLost, StreamOver
-from rankbridge._transport.local import dial
-from rankbridge._transport.threads.local_stream import LocalStream, LocalStreams
+from rankbridge._transport.local import LocalStreams, dial
+from rankbridge._transport.threads.local_stream import LocalStream
 from rankbridge.v1 import error_pb2
 from rankbridge.v1 import gang_service_pb2 as pb
 
@@ -43,14 +43,14 @@ def rank(tmp_path: Path) -> Iterator[LocalRank]:
 
 
 @pytest.fixture
-def streams(rank: LocalRank) -> Iterator[LocalStreams]:
-    it = LocalStreams([rank.target])
+def streams(rank: LocalRank) -> Iterator[LocalStreams[LocalStream]]:
+    it = LocalStreams([rank.target], LocalStream)
     yield it
     it.close()
 
 
 @pytest.fixture
-def stream(streams: LocalStreams) -> LocalStream:
+def stream(streams: LocalStreams[LocalStream]) -> LocalStream:
     opened = streams.open(0)
     assert opened is not None
     return opened
@@ -141,7 +141,7 @@ def test_the_end_fails_what_was_not_answered_and_nothing_is_sent_any_more(
     assert stream.closed
     assert not stream.send(request("after"), Answer())
     # Too late, and no error.
-    stream.withdraw("b")
+    stream.withdraw("b", 2)
     stream.close()
     stream.hang_up()
 
@@ -185,7 +185,7 @@ def test_who_sends_does_not_wait_for_a_rank_that_reads_nothing(
 ) -> None:
     with ThreadPoolExecutor(1) as sending:
         answers = sending.submit(lambda: [sent(stream, str(it), LARGE) for it in range(MANY)]).result(WAIT)
-    stream.withdraw("7")
+    stream.withdraw("7", 7)
     stream.close()
     taken = [connection.taken() for _ in range(MANY)]
     assert [it.call.call.operation_id for it in taken] == [str(it) for it in range(MANY)]
@@ -218,7 +218,7 @@ def test_closing_ends_the_requests_and_what_was_sent_is_answered(
 
 
 def test_all_are_hung_up_on_when_the_gang_is_closed(
-    streams: LocalStreams, stream: LocalStream, connection: Connection
+    streams: LocalStreams[LocalStream], stream: LocalStream, connection: Connection
 ) -> None:
     answer = sent(stream, "a")
     streams.close()
@@ -232,7 +232,7 @@ def test_all_are_hung_up_on_when_the_gang_is_closed(
     assert not late.send(request("late"), Answer())
 
 
-def test_nothing_is_left_of_one_that_has_ended(rank: LocalRank, streams: LocalStreams) -> None:
+def test_nothing_is_left_of_one_that_has_ended(rank: LocalRank, streams: LocalStreams[LocalStream]) -> None:
     files, threads = set(open_files()), set(thread_names())
     for large in (False, True):
         opened = streams.open(0)
@@ -273,7 +273,7 @@ def test_interruptions_leave_whole_messages_in_order(
 
 @contextlib.asynccontextmanager
 async def opened(rank: LocalRank) -> AsyncIterator[tuple[AsyncLocalStream, Connection]]:
-    streams = AsyncLocalStreams([rank.target])
+    streams = LocalStreams([rank.target], AsyncLocalStream)
     it = streams.open(0)
     assert it is not None
     yield it, rank.accept()
@@ -307,7 +307,7 @@ def test_the_end_in_a_loop(
                 await answers[1].awaited(WAIT)
             assert stream.over
             assert not stream.send(request("after"), Answer())
-            stream.withdraw("b")
+            stream.withdraw("b", 2)
             stream.close()
 
     asyncio.run(work())
@@ -317,7 +317,7 @@ def test_a_rank_that_reads_nothing_in_a_loop(rank: LocalRank) -> None:
     async def work() -> None:
         async with opened(rank) as (stream, connection):
             answers = [sent(stream, str(it), LARGE) for it in range(MANY)]
-            stream.withdraw("7")
+            stream.withdraw("7", 7)
             stream.close()
             *taken, last = await asyncio.to_thread(lambda: [connection.taken() for _ in range(MANY + 1)])
             assert [it.call.call.operation_id for it in taken] == [str(it) for it in range(MANY)]
@@ -394,5 +394,4 @@ def test_a_rank_that_accepts_nobody_is_not_waited_for(rank: LocalRank) -> None:
 
 
 def test_what_is_encrypted_goes_by_grpc_alone() -> None:
-    assert LocalStreams(()).open(0) is None
-    assert AsyncLocalStreams(()).open(0) is None
+    assert LocalStreams((), LocalStream).open(0) is None

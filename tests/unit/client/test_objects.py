@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.unit.client.declared import SCOPE, answer, asked, calls_of, of_members, ref, refs
+from tests.unit.client.fronts import compat
 
 import rankbridge
 from rankbridge import InvalidArgumentError, from_value
@@ -46,7 +47,9 @@ def test_numbers_stay_what_they_are() -> None:
     assert {request.op for request in requests} == {collective_pb.REDUCE_OP_MAX}
     numbers: list[Any] = [True, 1, 0.1, np.float64(0.1), np.int8(1), np.bool_(True)]
     kinds = [
-        asked(ops.all_reduce_value(SCOPE, value), pb.AllReduceValueRequest).value.WhichOneof("kind")
+        asked(ops.OPERATIONS["all_reduce_value"](SCOPE, value), pb.AllReduceValueRequest).value.WhichOneof(
+            "kind"
+        )
         for value in numbers
     ]
     assert kinds == ["bool", "int", "float", "float", "int", "bool"]
@@ -100,12 +103,15 @@ def test_a_tensor_dict_that_contains_itself_is_refused() -> None:
 
 def test_values_come_back_as_they_are() -> None:
     for value in ({"a": [1, (2,)]}, None, 2**70, "text"):
-        call = ops.broadcast_object(SCOPE)
+        call = ops.OPERATIONS["broadcast_object"](SCOPE)
         assert answer(call, pb.BroadcastObjectResponse, value) == value
-    given = answer(ops.all_gather_object(SCOPE, 1), pb.AllGatherObjectResponse, [1, None])
+    given = answer(ops.OPERATIONS["all_gather_object"](SCOPE, 1), pb.AllGatherObjectResponse, [1, None])
     assert given == [1, None]
     tensors = {"t": ref(), "n": 1}
-    assert answer(ops.broadcast_tensor_dict(SCOPE), pb.BroadcastTensorDictResponse, tensors) == tensors
+    assert (
+        answer(ops.OPERATIONS["broadcast_tensor_dict"](SCOPE), pb.BroadcastTensorDictResponse, tensors)
+        == tensors
+    )
 
 
 def test_a_gang_refuses_a_list_that_is_none_before_any_rank_is_asked(gang: Any, sidecars: Any) -> None:
@@ -113,7 +119,7 @@ def test_a_gang_refuses_a_list_that_is_none_before_any_rank_is_asked(gang: Any, 
         with pytest.raises(InvalidArgumentError, match="takes a list"):
             call("abc")
     with pytest.raises(InvalidArgumentError, match="a flag is a bool"):
-        gang.synchronize_flag(1)
+        compat(gang, "olmo").synchronize_flag(1)
     assert all(not sidecar.requests.get("BroadcastObject") for sidecar in sidecars.sidecars)
 
 

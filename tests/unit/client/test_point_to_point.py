@@ -18,7 +18,7 @@ from rankbridge.v1 import point_to_point_service_pb2 as pb
 
 
 def test_a_send_names_the_ref_its_session_the_receiver_and_the_tag() -> None:
-    call = ops.send(SCOPE, ref(), dst_rank_in_group=1, tag=2**32 - 1, group="tp", timeout=1.5)
+    call = ops.OPERATIONS["send"](SCOPE, ref(), dst_rank_in_group=1, tag=2**32 - 1, group="tp", timeout=1.5)
     request = asked(call, pb.SendRequest)
     assert (request.ref_id, request.dst_rank_in_group, request.tag) == ("2.0", 1, 2**32 - 1)
     assert (request.call.session_id, request.call.group, request.call.timeout_ms) == ("theirs", "tp", 1500)
@@ -27,15 +27,15 @@ def test_a_send_names_the_ref_its_session_the_receiver_and_the_tag() -> None:
 
 
 def test_a_receive_is_from_anybody_unless_told() -> None:
-    anybody = asked(ops.recv(SCOPE), pb.RecvRequest)
+    anybody = asked(ops.OPERATIONS["recv"](SCOPE), pb.RecvRequest)
     assert not anybody.HasField("src_rank_in_group")
     assert anybody.WhichOneof("expected") is None
-    first = asked(ops.recv(SCOPE, src_rank_in_group=0), pb.RecvRequest)
+    first = asked(ops.OPERATIONS["recv"](SCOPE, src_rank_in_group=0), pb.RecvRequest)
     assert first.HasField("src_rank_in_group")
     assert first.src_rank_in_group == 0
     for receive, kind in (
-        (ops.recv_object, pb.RecvObjectRequest),
-        (ops.recv_tensor_dict, pb.RecvTensorDictRequest),
+        (ops.OPERATIONS["recv_object"], pb.RecvObjectRequest),
+        (ops.OPERATIONS["recv_tensor_dict"], pb.RecvTensorDictRequest),
     ):
         assert not asked(receive(SCOPE, tag=3), kind).HasField("src_rank_in_group")
         assert asked(receive(SCOPE, src_rank_in_group=0), kind).HasField("src_rank_in_group")
@@ -43,55 +43,64 @@ def test_a_receive_is_from_anybody_unless_told() -> None:
 
 
 def test_a_receive_tells_what_it_expects() -> None:
-    into = asked(ops.recv(SCOPE, expected=ref()), pb.RecvRequest)
+    into = asked(ops.OPERATIONS["recv"](SCOPE, expected=ref()), pb.RecvRequest)
     assert (into.WhichOneof("expected"), into.ref_id, into.call.session_id) == ("ref_id", "2.0", "theirs")
-    spec = asked(ops.recv(SCOPE, expected=(np.int8, (3, 0))), pb.RecvRequest)
+    spec = asked(ops.OPERATIONS["recv"](SCOPE, expected=(np.int8, (3, 0))), pb.RecvRequest)
     assert (spec.tensor.dtype, list(spec.tensor.shape)) == (dtype_pb2.DTYPE_INT8, [3, 0])
     assert spec.call.session_id == "mine"
-    assert list(asked(ops.recv(SCOPE, expected=("bool", 4)), pb.RecvRequest).tensor.shape) == [4]
+    assert list(asked(ops.OPERATIONS["recv"](SCOPE, expected=("bool", 4)), pb.RecvRequest).tensor.shape) == [
+        4
+    ]
     for wrong in ("int8", ("int8",), ["int8", (1,)]):
         with pytest.raises(InvalidArgumentError, match="not what a receive can expect"):
-            ops.recv(SCOPE, expected=wrong)  # type: ignore[arg-type]
+            ops.OPERATIONS["recv"](SCOPE, expected=wrong)
 
 
 def test_objects_and_tensor_dicts_are_sent_as_values() -> None:
-    sent = asked(ops.send_object(SCOPE, {"a": ref(3)}, dst_rank_in_group=0), pb.SendObjectRequest)
+    sent = asked(
+        ops.OPERATIONS["send_object"](SCOPE, {"a": ref(3)}, dst_rank_in_group=0), pb.SendObjectRequest
+    )
     assert from_value(sent.value) == {"a": ref(3)}
     assert sent.call.session_id == "mine", "the ref in an object is but a handle"
     tensors = {"a": ref(), "in": {"b": ref(number=1)}}
-    sent = asked(ops.send_tensor_dict(SCOPE, tensors, dst_rank_in_group=0), pb.SendTensorDictRequest)
+    sent = asked(
+        ops.OPERATIONS["send_tensor_dict"](SCOPE, tensors, dst_rank_in_group=0), pb.SendTensorDictRequest
+    )
     assert from_value(sent.dict) == tensors
     assert sent.call.session_id == "theirs"
     with pytest.raises(InvalidArgumentError, match="takes a map"):
-        ops.send_tensor_dict(SCOPE, [ref()], dst_rank_in_group=0)  # type: ignore[arg-type]
+        ops.OPERATIONS["send_tensor_dict"](SCOPE, [ref()], dst_rank_in_group=0)
     with pytest.raises(InvalidArgumentError, match="one rank and one session"):
-        ops.send_tensor_dict(SCOPE, {"a": ref(1), "b": ref(2)}, dst_rank_in_group=0)
+        ops.OPERATIONS["send_tensor_dict"](SCOPE, {"a": ref(1), "b": ref(2)}, dst_rank_in_group=0)
 
 
 def test_what_comes_is_given_with_the_rank_in_group_that_it_came_from() -> None:
-    assert answer(ops.recv(SCOPE), pb.RecvResponse, (ref(), 3)) == (ref(), 3)
-    assert answer(ops.recv_object(SCOPE), pb.RecvObjectResponse, (None, 0)) == (None, 0)
+    assert answer(ops.OPERATIONS["recv"](SCOPE), pb.RecvResponse, (ref(), 3)) == (ref(), 3)
+    assert answer(ops.OPERATIONS["recv_object"](SCOPE), pb.RecvObjectResponse, (None, 0)) == (None, 0)
     tensors = {"a": ref()}
-    assert answer(ops.recv_tensor_dict(SCOPE), pb.RecvTensorDictResponse, (tensors, 1)) == (tensors, 1)
+    assert answer(ops.OPERATIONS["recv_tensor_dict"](SCOPE), pb.RecvTensorDictResponse, (tensors, 1)) == (
+        tensors,
+        1,
+    )
     for wrong in (ref(), (ref(),), (ref(), True), [ref(), 1]):
         with pytest.raises(ProtocolError, match="from where"):
-            answer(ops.recv(SCOPE), pb.RecvResponse, wrong)
+            answer(ops.OPERATIONS["recv"](SCOPE), pb.RecvResponse, wrong)
 
 
 @pytest.mark.parametrize("rank", [-1, 2**32])
 def test_ranks_that_can_be_none_are_refused(rank: int) -> None:
     with pytest.raises(RankOutOfRangeError, match="dst_rank_in_group"):
-        ops.send(SCOPE, ref(), dst_rank_in_group=rank)
+        ops.OPERATIONS["send"](SCOPE, ref(), dst_rank_in_group=rank)
     with pytest.raises(RankOutOfRangeError, match="src_rank_in_group"):
-        ops.recv(SCOPE, src_rank_in_group=rank)
+        ops.OPERATIONS["recv"](SCOPE, src_rank_in_group=rank)
 
 
 @pytest.mark.parametrize("tag", [-1, 2**32])
 def test_tags_that_do_not_fit_are_refused(tag: int) -> None:
     with pytest.raises(InvalidArgumentError, match="not a tag"):
-        ops.send_object(SCOPE, 1, dst_rank_in_group=0, tag=tag)
+        ops.OPERATIONS["send_object"](SCOPE, 1, dst_rank_in_group=0, tag=tag)
     with pytest.raises(InvalidArgumentError, match="not a tag"):
-        ops.recv_object(SCOPE, tag=tag)
+        ops.OPERATIONS["recv_object"](SCOPE, tag=tag)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from google.protobuf.descriptor import FieldDescriptor
 from tests.unit.client.declared import SCOPE, answer, asked, calls_of, of_members, ref, refs
 
 from rankbridge import InvalidArgumentError, Named, Program, ProtocolError, RankOutOfRangeError, Ref
@@ -85,25 +86,23 @@ def test_a_program_can_be_run_again_and_goes_on() -> None:
     assert len(request_of(program).steps) == 2
 
 
+def an_option(field: FieldDescriptor) -> Any:
+    """Another value than a field has if nothing is given."""
+    if field.enum_type is not None:
+        prefix = field.enum_type.values[0].name.removesuffix("UNSPECIFIED")
+        return field.enum_type.values[-1].name.removeprefix(prefix).lower()
+    if field.is_repeated:
+        return [1, 2]
+    return True if field.type == field.TYPE_BOOL else 1
+
+
 def test_every_collective_that_is_coalesced_is_a_step_with_the_options_of_a_rank() -> None:
-    given: dict[str, dict[str, Any]] = {
-        "broadcast": {"src_rank_in_group": 1, "in_place": True},
-        "gather": {"dst_rank_in_group": 1, "dim": 1, "sizes": [1, 2], "layout": "stacked", "ragged": True},
-        "all_reduce": {"op": "avg", "in_place": True},
-        "all_gather": {"dim": 1, "sizes": [1, 2], "layout": "list", "ragged": True},
-        "reduce": {"op": "min", "dst_rank_in_group": 1},
-        "scatter": {"src_rank_in_group": 1, "dim": 1},
-        "reduce_scatter": {"op": "min", "dim": 1, "sizes": [1, 2]},
-        "all_to_all": {"dim": 1, "input_sizes": [1, 2], "output_sizes": [2, 1]},
-        "scan": {"op": "max", "exclusive": True},
-    }
-    kinds = [
-        name
-        for name, field in pb.Operation.DESCRIPTOR.fields_by_name.items()
-        if field.message_type is not None and field.message_type.file is collective_pb.DESCRIPTOR
-    ]
-    assert {*given, "barrier"} == set(kinds)
-    for operation, options in given.items():
+    for operation, field in pb.Operation.DESCRIPTOR.fields_by_name.items():
+        request = field.message_type
+        assert request is not None
+        if request.file is not collective_pb.DESCRIPTOR or "ref_id" not in request.fields_by_name:
+            continue
+        options = {it.name: an_option(it) for it in request.fields if it.name not in ("call", "ref_id")}
         for own in ({}, options):
             program = Program()
             getattr(program, operation)(ref(), **own)
@@ -192,7 +191,7 @@ Misuse = Callable[[Program, Named], object]
         (lambda it, _: it.all_reduce(it.all_gather(refs(), layout="list")), "only kept"),
         (lambda it, total: it.all_gather(refs(), layout="list", into=total), "a tensor or for a list"),
         (lambda it, _: it.all_reduce(refs(), op="mean"), "reduce op"),
-        (lambda it, _: it.gather(refs(), layout="heap"), "no such layout"),
+        (lambda it, _: it.gather(refs(), layout="heap"), "no such gather layout"),
         (lambda it, _: it.all_gather(refs(), sizes=[1, -1]), "do not fit the group"),
         (lambda it, _: it.all_to_all(refs(), sizes=[[1, 1]] * 3), "do not fit the group"),
         (lambda it, total: it.all_to_all(total, sizes=[[1, 1]] * 3), "do not fit the group"),

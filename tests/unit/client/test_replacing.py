@@ -50,7 +50,8 @@ def test_a_replaced_rank_is_formed_with_the_survivors_by_one_call(
         assert [detail.rank for detail in error.ranks if detail.state == "lost"] == [killed]
         with pytest.raises(rankbridge.RankBridgeError) as caught:
             gang.all_reduce(refs)
-        assert isinstance(caught.value, rankbridge.UnavailableError | rankbridge.PeerLostError)
+        # The leader is gone, or says that its generation is over.
+        assert isinstance(caught.value, rankbridge.UnavailableError | rankbridge.StaleGenerationError)
         ranks.replace(killed)
         formed = gang.form(timeout=10)
         assert formed.world_size == SIZE

@@ -6,6 +6,7 @@ import itertools
 from typing import Any
 
 import pytest
+from tests.unit.client.fronts import compat
 from tests.unit.client.sidecars import SidecarGang
 
 import rankbridge
@@ -56,7 +57,7 @@ def test_by_default_it_is_one_on_each_host(hosts: str, rounds: list[tuple[int, .
 def test_each_round_ends_with_a_barrier_and_tells_its_ranks(gang: Any, sidecars: SidecarGang) -> None:
     barriers = []
     seen = []
-    for turns in gang.do_n_at_a_time(2):
+    for turns in compat(gang, "olmo").do_n_at_a_time(2):
         barriers.append(len(sidecars[0].requests.get("Barrier", [])))
         assert (len(turns), turns.count) == (2, 2)
         assert [turn.rank_in_group for turn in turns] == [turn.rank.rank for turn in turns]
@@ -71,19 +72,21 @@ def test_without_a_number_hosts_are_asked_for(gang: Any, sidecars: SidecarGang) 
         sidecar.answers["DescribeRank"] = lambda *_, host=host: rank_service_pb2.DescribeRankResponse(
             host=host
         )
-    assert [turns.ranks for turns in gang.do_n_at_a_time()] == [(0, 2), (1, 3)]
+    assert [turns.ranks for turns in compat(gang, "olmo").do_n_at_a_time()] == [(0, 2), (1, 3)]
 
 
-def test_ranks_are_those_of_the_group_in_its_order(gang: Any) -> None:
-    group = rankbridge.Group(name="world", ranks=(3, 1, 0, 2))
-    assert [turns.ranks for turns in gang.do_n_at_a_time(3, group=group)] == [(3, 0), (1, 2)]
+def test_ranks_are_those_of_the_group_in_its_order(gang: Any, sidecars: SidecarGang) -> None:
+    group = rankbridge.Group(name="turned", ranks=(3, 1, 0, 2))
+    for sidecar in sidecars.sidecars:
+        sidecar.groups[group.name] = group.ranks
+    assert [turns.ranks for turns in compat(gang, "olmo").do_n_at_a_time(3, group=group)] == [(3, 0), (1, 2)]
 
 
 def test_a_turn_that_fails_leaves_the_others_theirs_and_is_told_at_the_end(gang: Any) -> None:
     had = []
 
     def take() -> None:
-        for turns in gang.do_n_at_a_time(1):
+        for turns in compat(gang, "olmo").do_n_at_a_time(1):
             for turn in turns:
                 with turn as rank:
                     had.append(rank.rank)
@@ -104,7 +107,7 @@ def test_a_turn_that_fails_leaves_the_others_theirs_and_is_told_at_the_end(gang:
 
 def test_an_error_of_the_program_is_raised_as_it_is(gang: Any) -> None:
     def take() -> None:
-        for turns in gang.do_n_at_a_time(2):
+        for turns in compat(gang, "olmo").do_n_at_a_time(2):
             for turn in turns:
                 with turn as rank:
                     if rank.rank == 0:
@@ -120,7 +123,7 @@ def test_an_error_of_the_program_is_raised_as_it_is(gang: Any) -> None:
 
 def test_outside_of_a_turn_an_error_ends_the_rounds(gang: Any, sidecars: SidecarGang) -> None:
     def take() -> None:
-        for turns in gang.do_n_at_a_time(2):
+        for turns in compat(gang, "olmo").do_n_at_a_time(2):
             assert turns.number == 0
             raise ZeroDivisionError
 
@@ -131,7 +134,7 @@ def test_outside_of_a_turn_an_error_ends_the_rounds(gang: Any, sidecars: Sidecar
 
 
 def test_what_interrupts_the_program_is_not_kept(gang: Any) -> None:
-    turns = next(iter(gang.do_n_at_a_time(4)))
+    turns = next(iter(compat(gang, "olmo").do_n_at_a_time(4)))
     for kind in (KeyboardInterrupt, GeneratorExit):
         with pytest.raises(kind), turns.turns[0]:
             raise kind
@@ -148,7 +151,7 @@ def test_a_barrier_that_fails_ends_the_rounds_and_tells_of_turns_that_had_failed
         )
 
     def take() -> None:
-        for turns in gang.do_n_at_a_time(2):
+        for turns in compat(gang, "olmo").do_n_at_a_time(2):
             assert turns.number == 0
             with turns.turns[1]:
                 raise ValueError("lost otherwise")
@@ -161,4 +164,4 @@ def test_a_barrier_that_fails_ends_the_rounds_and_tells_of_turns_that_had_failed
 def test_a_number_that_lets_nobody_in_is_refused_at_once(gang: Any) -> None:
     for n in (0, -1):
         with pytest.raises(InvalidArgumentError, match="nobody"):
-            gang.do_n_at_a_time(n)
+            compat(gang, "olmo").do_n_at_a_time(n)

@@ -58,7 +58,9 @@ def test_calls_of_a_round_go_out_together_and_results_are_in_order() -> None:
 def test_calls_of_one_operation_can_still_go_as_one_gang_call() -> None:
     def barrier(group: str) -> Procedure[list[Any]]:
         scopes = [replace(SCOPE, rank=rank) for rank in range(2)]
-        calls = Together([ops.barrier(scope, group=group, operation_id=group) for scope in scopes])
+        calls = Together(
+            [ops.OPERATIONS["barrier"](scope, group=group, operation_id=group) for scope in scopes]
+        )
         return all_values((yield calls))
 
     calls = next(together([barrier("a"), together([barrier("b"), asking("d")]), asking("c")]))

@@ -21,6 +21,7 @@ from tests.unit.client.sidecars import WAIT, Sidecar, SidecarGang, serve
 
 import rankbridge
 from rankbridge.v1 import collective_service_pb2 as collective_pb
+from rankbridge.v1 import group_service_pb2 as group_pb
 from rankbridge.v1 import value_pb2
 
 
@@ -103,11 +104,11 @@ def test_the_ranks_own_verdict_arrives_before_the_deadline_of_the_rpc(
         remaining = context.time_remaining()
         assert remaining is not None
         missing = sidecars[1].error("PEER_MISSING", f"{request.call.timeout_ms} of {remaining * 1000}")
-        return collective_pb.BarrierResponse(error=missing)
+        return group_pb.DestroyGroupResponse(error=missing)
 
-    sidecars[1].answers["Barrier"] = late
+    sidecars[1].answers["DestroyGroup"] = late
     with connected(front, sidecars.unix) as gang, pytest.raises(rankbridge.PeerMissingError) as caught:
-        gang[1].barrier(timeout=0.5)
+        gang[1].destroy_group("world", timeout=0.5)
     told, remaining = map(float, caught.value.message.split(" of "))
     assert told == 500
     # gRPC rounds a timeout up as it writes it.
@@ -115,8 +116,9 @@ def test_the_ranks_own_verdict_arrives_before_the_deadline_of_the_rpc(
 
 
 def test_cancelling_a_call_reaches_the_rank(front: str, sidecars: SidecarGang, held: Held) -> None:
+    sidecars[1].answers["DestroyGroup"] = held
     with connected(front, sidecars.unix) as gang:
-        pending = gang[1].start("barrier")
+        pending = gang[1].start("destroy_group", "world")
         _until(held.entered, pending)
         assert not pending.done()
         with pytest.raises(TimeoutError, match="not ended yet"):

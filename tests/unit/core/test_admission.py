@@ -192,7 +192,7 @@ def test_who_leaves_is_no_longer_kept_waiting() -> None:
 
 def test_a_round_that_fails_is_told_once_with_the_first_member_who_came() -> None:
     notices: list[Notice] = []
-    admission = Admission(3, noticed=notices.append)
+    admission = Admission(3, on_notice=notices.append)
     admission.arrive(2, arrival(operation_id="a"), now=0)
     admission.arrive(1, arrival(), now=1)
     admission.expire(10)

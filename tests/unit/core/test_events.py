@@ -9,7 +9,7 @@ from tests.support.local_gang import LocalGang
 from tests.support.waiting import until
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure
-from rankbridge_server.core.events import MAX_WATCHES, EventLog, Formed, Kind, Seen, Watch
+from rankbridge_server.core.events import MAX_WATCHES, EventLog, Formed, Kind, Watch, WatchedEvent
 from rankbridge_server.core.operations.table import BARRIER, Barrier
 from rankbridge_server.core.rank import State
 
@@ -100,7 +100,7 @@ def test_the_newest_state_is_told_also_when_it_is_not_kept_any_more() -> None:
 
 def test_a_watcher_waits_for_the_next_event() -> None:
     log = EventLog()
-    watch, seen = log.watch(), list[Seen | None]()
+    watch, seen = log.watch(), list[WatchedEvent | None]()
     reader = threading.Thread(target=lambda: seen.append(watch.next()))
     reader.start()
     add(log, Kind.OVER)
@@ -111,7 +111,7 @@ def test_a_watcher_waits_for_the_next_event() -> None:
 @pytest.mark.parametrize("end", ["watch", "log"])
 def test_whoever_waits_is_woken_by_the_end(end: str) -> None:
     log = EventLog()
-    watch, seen = log.watch(), list[Seen | None]()
+    watch, seen = log.watch(), list[WatchedEvent | None]()
     reader = threading.Thread(target=lambda: seen.append(watch.next()))
     reader.start()
     if end == "watch":

@@ -14,6 +14,7 @@ from rankbridge_server.core.coordinator import Coordinator, GroupDescription, Jo
 from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.generation import Generation
 from rankbridge_server.core.groups.group import Group
+from rankbridge_server.core.links import Ended
 
 
 class Watched:
@@ -77,8 +78,12 @@ def test_a_group_that_carries_no_collective_is_closed_again(error: Exception) ->
 def test_a_group_for_which_the_generation_ended_too_soon_is_closed_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    install = Generation.install
+
     def ended(self: Generation, group: Group) -> None:
-        raise BridgeError.of(ErrorCode.PEER_LOST, "rank 1 is lost")
+        error = BridgeError.of(ErrorCode.PEER_LOST, "rank 1 is lost")
+        self.end(error, Ended(1, True, "rank 1 is lost"))
+        install(self, group)
 
     monkeypatch.setattr(Generation, "install", ended)
     before, backend = lanes(), WatchedBackend(None)

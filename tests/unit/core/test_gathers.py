@@ -10,6 +10,7 @@ from tests.support.local_gang import LocalGang
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, RankState
 from rankbridge_server.core.limits import Limits
+from rankbridge_server.core.operations.gathers import GatherLayout
 from rankbridge_server.core.operations.outcome import Packed
 from rankbridge_server.core.operations.table import (
     ALL_GATHER,
@@ -26,7 +27,6 @@ from rankbridge_server.core.operations.table import (
     Barrier,
     Coalesce,
     Gather,
-    GatherLayout,
     Scan,
     SendObject,
 )

@@ -9,6 +9,7 @@ from tests.support.local_gang import LocalGang
 
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode
+from rankbridge_server.core.operations.gathers import GatherLayout
 from rankbridge_server.core.operations.outcome import Packed
 from rankbridge_server.core.operations.table import (
     ALL_GATHER,
@@ -22,7 +23,6 @@ from rankbridge_server.core.operations.table import (
     AllReduce,
     Barrier,
     Gather,
-    GatherLayout,
     Replay,
 )
 from rankbridge_server.core.refs.refs import Ref

@@ -27,9 +27,9 @@ from rankbridge_server.core.operations.table import (
     BroadcastObject,
     BroadcastTensorDict,
     GatherObject,
-    GivenDict,
     ScatterObject,
 )
+from rankbridge_server.core.operations.tensor_dicts import GivenDict
 from rankbridge_server.core.operations.values import MAX_BITS
 
 SIZE = 3

@@ -31,7 +31,6 @@ from rankbridge_server.core.operations.table import (
     AllReduceValue,
     Barrier,
     DestroyGroup,
-    GivenDict,
     NewGroup,
     Operation,
     Recv,
@@ -41,6 +40,7 @@ from rankbridge_server.core.operations.table import (
     SendObject,
     SendTensorDict,
 )
+from rankbridge_server.core.operations.tensor_dicts import GivenDict
 from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.refs.tensors import TensorSpec
 from rankbridge_server.core.task import Task
@@ -91,7 +91,7 @@ def test_a_tensor_goes_from_one_rank_to_another(gang: LocalGang) -> None:
 def test_what_is_received_into_a_ref_takes_its_place(gang: LocalGang) -> None:
     into = gang.full_on(1, 0)
     begin(gang, 0, SEND, Send(gang.full_on(0, 7).id, 1))
-    assert received(begin(gang, 1, RECV, Recv(0, into=into.id))) == (into, 0)
+    assert received(begin(gang, 1, RECV, Recv(0, ref_id=into.id))) == (into, 0)
     assert gang.floats(into) == [7, 7]
     assert [usage.refs for usage in gang.ranks[1].refs.usage()] == [1]
 
@@ -172,8 +172,8 @@ def test_a_send_that_timed_out_is_not_received_later(gang: LocalGang) -> None:
 @pytest.mark.parametrize(
     ("operation", "args"),
     [
-        (RECV, Recv(0, expected=TensorSpec(Dtype.FLOAT32, (3,), "cpu"))),
-        (RECV, Recv(0, expected=TensorSpec(Dtype.INT32, (2,), "cpu"))),
+        (RECV, Recv(0, tensor=TensorSpec(Dtype.FLOAT32, (3,), "cpu"))),
+        (RECV, Recv(0, tensor=TensorSpec(Dtype.INT32, (2,), "cpu"))),
         (RECV_OBJECT, RecvObject(0)),
         (RECV_TENSOR_DICT, RecvTensorDict(None)),
     ],
@@ -203,7 +203,7 @@ def test_both_are_told_when_another_thing_comes_than_was_expected(
         (SEND, Send("", 1), ErrorCode.INVALID_ARGUMENT),
         (RECV_OBJECT, RecvObject(0), ErrorCode.INVALID_ARGUMENT),
         (RECV_OBJECT, RecvObject(7), ErrorCode.RANK_OUT_OF_RANGE),
-        (RECV, Recv(1, into="no such ref"), ErrorCode.UNKNOWN_REF),
+        (RECV, Recv(1, ref_id="no such ref"), ErrorCode.UNKNOWN_REF),
         (SEND_TENSOR_DICT, SendTensorDict(GivenDict(b"", ("no such ref",)), 1), ErrorCode.UNKNOWN_REF),
         (SEND_TENSOR_DICT, SendTensorDict(GivenDict(b"x" * 2**21, ()), 1), ErrorCode.RESOURCE_EXHAUSTED),
     ],
@@ -244,13 +244,13 @@ def test_what_there_is_no_room_for_is_dropped_and_told() -> None:
     assert send.wait() is None
     assert small.run(BARRIER, [Barrier()] * 2) == [None] * 2
     with pytest.raises(BridgeError) as raised:
-        begin(small, 1, RECV, Recv(0, expected=ref.spec))
+        begin(small, 1, RECV, Recv(0, tensor=ref.spec))
     assert not raised.value.failure.indefinite
 
 
 def test_pending_ones_fail_with_their_generation_and_give_their_room_back(gang: LocalGang) -> None:
     tasks = [
-        begin(gang, 1, RECV, Recv(0, expected=FLOATS)),
+        begin(gang, 1, RECV, Recv(0, tensor=FLOATS)),
         begin(gang, 0, SEND_OBJECT, SendObject(Packed(b""), 2)),
     ]
     gang.ranks[2].abort(1, "the test says so")

@@ -9,6 +9,7 @@ from tests.support.programs import SIZE, add, barrier, codes, errors, held, loop
 
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import ErrorCode
+from rankbridge_server.core.operations.gathers import GatherLayout
 from rankbridge_server.core.operations.outcome import weight_of
 from rankbridge_server.core.operations.table import (
     ALL_GATHER,
@@ -21,12 +22,10 @@ from rankbridge_server.core.operations.table import (
     AllReduce,
     AllToAll,
     Gather,
-    GatherLayout,
-    ProgramOperation,
-    ProgramStep,
     ReduceScatter,
     RunProgram,
 )
+from rankbridge_server.core.programs.program import ProgramOperation, ProgramStep
 
 
 def test_a_step_takes_what_another_has_given(gang: LocalGang) -> None:

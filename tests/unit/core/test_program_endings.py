@@ -13,7 +13,8 @@ from tests.support.waiting import until
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode
-from rankbridge_server.core.operations.table import RUN_PROGRAM, ProgramStep, RunProgram
+from rankbridge_server.core.operations.table import RUN_PROGRAM, RunProgram
+from rankbridge_server.core.programs.program import ProgramStep
 from rankbridge_server.core.rank import Rank
 from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.refs.tensors import Full, TensorSpec

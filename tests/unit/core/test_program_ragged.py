@@ -20,13 +20,9 @@ from tests.support.programs import (
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import ErrorCode
 from rankbridge_server.core.limits import Limits
-from rankbridge_server.core.operations.table import (
-    ALL_GATHER,
-    AllGather,
-    GatherLayout,
-    ProgramOperation,
-    ProgramStep,
-)
+from rankbridge_server.core.operations.gathers import GatherLayout
+from rankbridge_server.core.operations.table import ALL_GATHER, AllGather
+from rankbridge_server.core.programs.program import ProgramOperation, ProgramStep
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from tests.support.programs import SIZE, add, barrier, codes, errors, held, loop
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.limits import Limits
+from rankbridge_server.core.operations.gathers import GatherLayout
 from rankbridge_server.core.operations.table import (
     ALL_GATHER,
     BARRIER,
@@ -21,13 +22,10 @@ from rankbridge_server.core.operations.table import (
     AllGather,
     Barrier,
     Broadcast,
-    GatherLayout,
     Ping,
-    ProgramOperation,
-    ProgramStep,
     RunProgram,
 )
-from rankbridge_server.core.programs.program import MAX_DEPTH, MAX_STEPS
+from rankbridge_server.core.programs.program import MAX_DEPTH, MAX_STEPS, ProgramOperation, ProgramStep
 
 
 def too_deep() -> ProgramStep:
@@ -182,6 +180,6 @@ def test_a_program_and_something_else_are_a_mismatch(gang: LocalGang) -> None:
     tasks = [rank.submit(RUN_PROGRAM, program, a_call()) for rank in gang.ranks[:2]]
     tasks.append(gang.ranks[2].submit(BARRIER, Barrier(), a_call()))
     for task in tasks:
-        with pytest.raises(BridgeError, match="asked for different things") as caught:
+        with pytest.raises(BridgeError, match="MISMATCH in #0 on world") as caught:
             task.wait()
         assert caught.value.failure.code is ErrorCode.MISMATCH

@@ -32,11 +32,11 @@ from rankbridge_server.core.operations.table import (
     NewQueue,
     Operation,
 )
-from rankbridge_server.core.queues import line, meeting, operations, reading, writing
-from rankbridge_server.core.queues.line import Line
-from rankbridge_server.core.queues.loop import Bell
+from rankbridge_server.core.queues import connection, operations, reading, sharing, writing
+from rankbridge_server.core.queues.connection import Connection
 from rankbridge_server.core.queues.view import QueueView
 from rankbridge_server.core.task import Task
+from rankbridge_server.core.waker import Waker
 
 PATIENCE_S = 30.0
 SHORT_S = 0.15
@@ -495,24 +495,24 @@ class TestSharedMemory:
     def test_who_cannot_get_in_is_given_values_by_the_backend(
         self, gang: LocalGang, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        def fails_for_one(address: str, secret: bytes, place: int, timeout: float) -> Line:
+        def fails_for_one(address: str, secret: bytes, place: int, timeout: float) -> Connection:
             if place == 1:
                 raise PermissionError("not in this container")
-            return line.knock(address, secret, place, timeout)
+            return connection.connect(address, secret, place, timeout)
 
-        monkeypatch.setattr(meeting, "knock", fails_for_one)
+        monkeypatch.setattr(sharing, "connect", fails_for_one)
         assert make(gang).shared_memory == (2,)
         put(gang, b"0").wait()
         assert [got(gang, reader) for reader in (1, 2)] == [b"0"] * 2
 
-    @pytest.mark.parametrize("step", ["Door", "make_ring", "Ring"])
+    @pytest.mark.parametrize("step", ["Listener", "make_ring", "Ring"])
     def test_without_it_values_are_given_by_the_backend(
         self, gang: LocalGang, monkeypatch: pytest.MonkeyPatch, step: str
     ) -> None:
         def fails(*_: object, **__: object) -> object:
             raise OSError("no memory")
 
-        monkeypatch.setattr(meeting, step, fails)
+        monkeypatch.setattr(sharing, step, fails)
         assert make(gang).shared_memory == ()
         put(gang, b"0").wait()
         assert [got(gang, reader) for reader in (1, 2)] == [b"0"] * 2
@@ -524,7 +524,7 @@ class TestSharedMemory:
         end = membership.queues.find("q")
         assert isinstance(end, writing.WritingEnd)
         go_on = threading.Event()
-        end.tell(lambda: assert_true(go_on.wait(PATIENCE_S)))
+        end.call_soon(lambda: assert_true(go_on.wait(PATIENCE_S)))
         write = put(gang, b"never")
         write.cancel("the test says so")
         go_on.set()
@@ -541,7 +541,7 @@ class TestSharedMemory:
             raise OSError("no memory")
 
         with monkeypatch.context() as patch:
-            patch.setattr(writing, "Parcel", fails)
+            patch.setattr(writing, "ValueFile", fails)
             it = failure(put(gang, bytes(11)))
         assert (it.code, it.indefinite) == (ErrorCode.RESOURCE_EXHAUSTED, False)
         put(gang, b"next").wait()
@@ -558,7 +558,7 @@ class TestSharedMemory:
             raise OSError("no file descriptors")
 
         with monkeypatch.context() as patch:
-            patch.setattr(reading, "unpack_parcel", fails)
+            patch.setattr(reading, "read_value_file", fails)
             it = failure(get(gang, 1))
         assert (it.code, "no file descriptors" in it.message) == (ErrorCode.ABORTED, True)
         assert failure(get(gang, 1)).code is ErrorCode.ABORTED
@@ -570,13 +570,13 @@ class TestSharedMemory:
     ) -> None:
         bells = iter(range(3))
 
-        def fails_once() -> Bell:
+        def fails_once() -> Waker:
             if next(bells) == 1:
                 raise OSError("too many open files")
-            return Bell()
+            return Waker()
 
         with monkeypatch.context() as patch:
-            patch.setattr(operations, "Bell", fails_once)
+            patch.setattr(operations, "Waker", fails_once)
             outcomes: Sequence[Any] = gang.run(NEW_QUEUE, [NewQueue("q", 0)] * 3)
         for outcome in outcomes:
             assert isinstance(outcome, BridgeError)

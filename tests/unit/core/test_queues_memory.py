@@ -9,9 +9,10 @@ from collections.abc import Callable, Iterable, Iterator
 import pytest
 
 from rankbridge_server.core.queues import host
-from rankbridge_server.core.queues.line import Door, Kind, Line, Note, knock
-from rankbridge_server.core.queues.loop import Bell, Loop
-from rankbridge_server.core.queues.memory import Parcel, Ring, make_ring, unpack_parcel
+from rankbridge_server.core.queues.connection import Connection, Listener, Message, MessageKind, connect
+from rankbridge_server.core.queues.loop import Loop
+from rankbridge_server.core.queues.memory import Ring, ValueFile, make_ring, read_value_file
+from rankbridge_server.core.waker import Waker
 
 PATIENCE_S = 30.0
 
@@ -28,8 +29,8 @@ def rings() -> Iterator[tuple[Ring, Ring]]:
 
 
 @pytest.fixture
-def lines() -> Iterator[tuple[Line, Line]]:
-    one, other = map(Line, socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+def connections() -> Iterator[tuple[Connection, Connection]]:
+    one, other = map(Connection, socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET))
     yield one, other
     one.close()
     other.close()
@@ -77,105 +78,109 @@ def test_nobody_can_take_a_ring_away() -> None:
 @pytest.mark.parametrize("length", [0, 1, 3_000_000])
 def test_a_parcel_is_the_same_for_all_and_for_good(length: int) -> None:
     data = os.urandom(length)
-    parcel = Parcel(data, 2)
+    value_file = ValueFile(data, 2)
     with pytest.raises(PermissionError):
-        os.pwrite(parcel.fd, b"x", 0)
-    assert [unpack_parcel(parcel.fd, length) for _ in range(2)] == [data, data]
-    parcel.let_go()
-    os.fstat(parcel.fd)
-    parcel.let_go()
+        os.pwrite(value_file.fd, b"x", 0)
+    assert [read_value_file(value_file.fd, length) for _ in range(2)] == [data, data]
+    value_file.release()
+    os.fstat(value_file.fd)
+    value_file.release()
     with pytest.raises(OSError, match="descriptor"):
-        os.fstat(parcel.fd)
+        os.fstat(value_file.fd)
 
 
 def test_a_parcel_that_is_too_short_is_not_believed() -> None:
-    parcel = Parcel(b"abc", 1)
+    value_file = ValueFile(b"abc", 1)
     with pytest.raises(ValueError, match="3 bytes instead of 4"):
-        unpack_parcel(parcel.fd, 4)
-    parcel.let_go()
+        read_value_file(value_file.fd, 4)
+    value_file.release()
 
 
-def test_notes_come_in_order_and_with_what_belongs_to_them(lines: tuple[Line, Line]) -> None:
-    one, other = lines
-    parcel = Parcel(b"abc", 1)
-    assert one.send(Note(Kind.VALUE, 2**63, 2**40, 2**32 - 1))
-    assert one.send(Note(Kind.PARCEL, 1), parcel.fd)
-    parcel.let_go()
-    assert other.receive() == (Note(Kind.VALUE, 2**63, 2**40, 2**32 - 1), None)
+def test_notes_come_in_order_and_with_what_belongs_to_them(
+    connections: tuple[Connection, Connection],
+) -> None:
+    one, other = connections
+    value_file = ValueFile(b"abc", 1)
+    assert one.send(Message(MessageKind.VALUE, 2**63, 2**40, 2**32 - 1))
+    assert one.send(Message(MessageKind.FILE, 1), value_file.fd)
+    value_file.release()
+    assert other.receive() == (Message(MessageKind.VALUE, 2**63, 2**40, 2**32 - 1), None)
     came = other.receive()
     assert came is not None
-    note, fd = came
-    assert note == Note(Kind.PARCEL, 1)
+    message, fd = came
+    assert message == Message(MessageKind.FILE, 1)
     assert fd is not None
-    assert unpack_parcel(fd, 3) == b"abc"
+    assert read_value_file(fd, 3) == b"abc"
     os.close(fd)
     assert other.receive() is None
 
 
-def test_last_words_are_heard_of_one_that_had_not_listened(lines: tuple[Line, Line]) -> None:
-    one, other = lines
-    assert other.send(Note(Kind.READ, 1))
-    assert one.send(Note(Kind.VALUE, 7))
-    assert one.send(Note(Kind.BYE))
+def test_last_words_are_heard_of_one_that_had_not_listened(
+    connections: tuple[Connection, Connection],
+) -> None:
+    one, other = connections
+    assert other.send(Message(MessageKind.READ, 1))
+    assert one.send(Message(MessageKind.VALUE, 7))
+    assert one.send(Message(MessageKind.BYE))
     one.close()
-    assert other.receive() == (Note(Kind.VALUE, 7), None)
-    assert other.receive() == (Note(Kind.BYE), None)
+    assert other.receive() == (Message(MessageKind.VALUE, 7), None)
+    assert other.receive() == (Message(MessageKind.BYE), None)
     with pytest.raises(EOFError):
         other.receive()
     with pytest.raises(ConnectionError):
-        other.send(Note(Kind.READ, 2))
+        other.send(Message(MessageKind.READ, 2))
 
 
-def test_a_line_that_is_full_takes_more_when_it_was_read(lines: tuple[Line, Line]) -> None:
-    one, other = lines
+def test_a_line_that_is_full_takes_more_when_it_was_read(connections: tuple[Connection, Connection]) -> None:
+    one, other = connections
     sent = 0
-    while one.send(Note(Kind.VALUE, sent)):
+    while one.send(Message(MessageKind.VALUE, sent)):
         sent += 1
     assert sent >= 32
-    assert other.receive() == (Note(Kind.VALUE, 0), None)
+    assert other.receive() == (Message(MessageKind.VALUE, 0), None)
     received = 1
     while other.receive() is not None:
         received += 1
     assert received == sent
-    assert one.send(Note(Kind.VALUE, sent))
+    assert one.send(Message(MessageKind.VALUE, sent))
 
 
 @pytest.mark.parametrize("data", [b"x", b"\xff" * 24, b"x" * 100])
-def test_what_is_no_note_is_refused(data: bytes) -> None:
+def test_what_is_no_message_is_refused(data: bytes) -> None:
     one, other = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    line = Line(other)
+    connection = Connection(other)
     one.send(data)
-    with pytest.raises(ValueError, match="not a note"):
-        line.receive()
+    with pytest.raises(ValueError, match="not a message"):
+        connection.receive()
     one.close()
-    line.close()
+    connection.close()
 
 
 def test_a_door_lets_those_in_who_are_expected() -> None:
-    door = Door()
+    listener = Listener()
     visitors = [
-        knock(door.address, door.secret, 1, PATIENCE_S),
-        knock(door.address, door.secret, 2, PATIENCE_S),
-        knock(door.address, door.secret, 3, PATIENCE_S),
-        knock(door.address, door.secret, 1, PATIENCE_S),
-        knock(door.address, bytes(32), 2, PATIENCE_S),
+        connect(listener.address, listener.secret, 1, PATIENCE_S),
+        connect(listener.address, listener.secret, 2, PATIENCE_S),
+        connect(listener.address, listener.secret, 3, PATIENCE_S),
+        connect(listener.address, listener.secret, 1, PATIENCE_S),
+        connect(listener.address, bytes(32), 2, PATIENCE_S),
     ]
     silent = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-    silent.connect("\0" + door.address)
-    lines = door.admit([1, 2])
-    door.close()
-    assert sorted(lines) == [1, 2]
+    silent.connect("\0" + listener.address)
+    connections = listener.admit([1, 2])
+    listener.close()
+    assert sorted(connections) == [1, 2]
     for place, visitor in [(1, visitors[0]), (2, visitors[1])]:
-        assert visitor.send(Note(Kind.READ, place))
-        assert lines[place].receive() == (Note(Kind.READ, place), None)
+        assert visitor.send(Message(MessageKind.READ, place))
+        assert connections[place].receive() == (Message(MessageKind.READ, place), None)
     for visitor in visitors[2:]:
         with pytest.raises(EOFError):
             visitor.receive()
     with pytest.raises(ConnectionRefusedError):
-        knock(door.address, door.secret, 1, PATIENCE_S)
+        connect(listener.address, listener.secret, 1, PATIENCE_S)
     silent.close()
-    for line in [*visitors, *lines.values()]:
-        line.close()
+    for connection in [*visitors, *connections.values()]:
+        connection.close()
 
 
 def test_a_host_is_told_from_others() -> None:
@@ -190,7 +195,7 @@ def test_what_cannot_be_found_out_is_no_shared_host(monkeypatch: pytest.MonkeyPa
 
 class Counting(Loop):
     def __init__(self, faulty: bool = False) -> None:
-        super().__init__("test", Bell())
+        super().__init__("test", Waker())
         self.faulty = faulty
         self.seen: list[str] = []
 
@@ -216,21 +221,21 @@ class Counting(Loop):
 
 def test_a_loop_does_what_it_is_told_until_it_ends() -> None:
     loop = Counting()
-    assert loop.tell(loop.say("before"))
+    assert loop.call_soon(loop.say("before"))
     loop.start()
     for number in range(1000):
-        assert loop.tell(loop.say(str(number)))
-    loop.tell(loop.finish)
+        assert loop.call_soon(loop.say(str(number)))
+    loop.call_soon(loop.finish)
     loop.join(PATIENCE_S)
     assert loop.finished
-    assert not loop.tell(loop.say("after"))
+    assert not loop.call_soon(loop.say("after"))
     assert loop.seen == ["before", *map(str, range(1000)), "disposed"]
 
 
 def test_a_loop_that_fails_says_so_and_lets_go() -> None:
     loop = Counting(faulty=True)
     loop.start()
-    loop.tell(lambda: None)
+    loop.call_soon(lambda: None)
     loop.join(PATIENCE_S)
     assert loop.finished
     assert loop.seen == ["fault: a fault", "disposed"]

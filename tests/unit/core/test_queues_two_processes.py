@@ -18,13 +18,13 @@ from tests.support.waiting import until
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Place
 from rankbridge_server.core.operations.outcome import Packed
-from rankbridge_server.core.queues.loop import Bell
-from rankbridge_server.core.queues.meeting import Neighbours, Shape
 from rankbridge_server.core.queues.posts import Posts
 from rankbridge_server.core.queues.reading import NearReadingEnd
+from rankbridge_server.core.queues.sharing import SharedMemorySetup
 from rankbridge_server.core.queues.view import QueueView
 from rankbridge_server.core.queues.writing import WritingEnd
 from rankbridge_server.core.task import Task
+from rankbridge_server.core.waker import Waker
 
 PATIENCE_S = 60.0
 SHORT_S = 0.3
@@ -44,7 +44,7 @@ def value(number: int) -> bytes:
     return numbers.randbytes(numbers.choice(lengths))
 
 
-def met(me: int, peer: Connection) -> Neighbours:
+def met(me: int, peer: Connection) -> SharedMemorySetup:
     """Meet with the other process; a round is an exchange of what both give."""
 
     def agree(_: str, given: bytes) -> list[bytes]:
@@ -53,26 +53,26 @@ def met(me: int, peer: Connection) -> Neighbours:
         theirs = peer.recv_bytes()
         return [given, theirs] if me == WRITER else [theirs, given]
 
-    neighbours = Neighbours(Shape("q", me, WRITER, (READER,), CHUNK, CHUNKS))
-    neighbours.meet(agree, PATIENCE_S)
-    assert neighbours.shared == (READER,)
-    return neighbours
+    setup = SharedMemorySetup(VIEW, me, (READER,))
+    setup.meet(agree, PATIENCE_S)
+    assert setup.shared == (READER,)
+    return setup
 
 
 VIEW = QueueView("q", "world", WRITER, (READER,), (READER,), CHUNK, CHUNKS)
 
 
-def writing_end(it: Neighbours) -> WritingEnd:
+def writing_end(it: SharedMemorySetup) -> WritingEnd:
     nowhere: Any = None
     posts = Posts("q", it.channel, Place(), nowhere, nowhere)
-    end = WritingEnd(VIEW, (0, 1), Bell(), it.ring, it.lines, (), posts)
+    end = WritingEnd(VIEW, (0, 1), Waker(), it.ring, it.connections, (), posts)
     end.start()
     return end
 
 
-def reading_end(it: Neighbours) -> NearReadingEnd:
+def reading_end(it: SharedMemorySetup) -> NearReadingEnd:
     assert it.ring is not None
-    end = NearReadingEnd(VIEW, WRITER, Bell(), it.lines[WRITER], it.ring)
+    end = NearReadingEnd(VIEW, WRITER, Waker(), it.connections[WRITER], it.ring)
     end.start()
     return end
 
@@ -146,20 +146,20 @@ def shared_memory() -> list[str]:
         return [it for it in [*open_files(), *maps] if "memfd:rankbridge-" in it]
 
 
-def name_of(it: Neighbours) -> str:
-    """Of the door at which they met."""
-    (line,) = it.lines.values()
-    with socket.socket(fileno=os.dup(line.fileno())) as sock:
+def name_of(it: SharedMemorySetup) -> str:
+    """Of the listener at which they met."""
+    (connection,) = it.connections.values()
+    with socket.socket(fileno=os.dup(connection.fileno())) as sock:
         address = sock.getsockname() or sock.getpeername()
     assert isinstance(address, bytes)
     return address[1:].decode()
 
 
 def named(name: str, *, open_only: bool = False) -> list[str]:
-    """What everybody can see: sockets of that name, and files. `open_only`: sockets at which one can knock."""
+    """What everybody can see: sockets of that name, and files. `open_only`: sockets that accept connections."""
     with open("/proc/net/unix") as sockets:
-        lines = [line.split() for line in sockets if name in line]
-    seen = [line[-1] for line in lines if not open_only or int(line[3], 16) & ACCEPTS]
+        connections = [connection.split() for connection in sockets if name in connection]
+    seen = [connection[-1] for connection in connections if not open_only or int(connection[3], 16) & ACCEPTS]
     # Ranks of other tests that run have a directory each, for tensors.
     files = [it for it in os.listdir("/dev/shm") if not it.startswith("rankbridge-tensors-")]
     return seen + [it for it in files if "rankbridge" in it]
@@ -182,9 +182,9 @@ def test_all_values_go_through_at_full_speed() -> None:
 
 def test_nothing_is_left_of_a_reader_that_was_killed() -> None:
     with child(read_some) as (peer, process):
-        neighbours = met(WRITER, peer)
-        name = name_of(neighbours)
-        end = writing_end(neighbours)
+        setup = met(WRITER, peer)
+        name = name_of(setup)
+        end = writing_end(setup)
         assert named(name)
         assert not named(name, open_only=True)
         # One more is with the reader, and never read; all of them are beside the ring.
@@ -210,9 +210,9 @@ def test_nothing_is_left_of_a_reader_that_was_killed() -> None:
 
 def test_what_a_killed_writer_wrote_is_read_and_nothing_is_left_of_it() -> None:
     with child(write_some) as (peer, process):
-        neighbours = met(READER, peer)
-        name = name_of(neighbours)
-        end = reading_end(neighbours)
+        setup = met(READER, peer)
+        name = name_of(setup)
+        end = reading_end(setup)
         assert told(peer) == "written"
         process.kill()
         process.join(PATIENCE_S)

@@ -29,9 +29,12 @@ class Ranks:
         self.ended: list[tuple[int, Ended]] = []
         self.noticed: list[tuple[str, tuple[int, ...], Notice]] = []
         self._threads = ThreadPoolExecutor(size + 4)
+        addresses = {at: to.address for at, to in enumerate(self.links)}
         for rank, it in enumerate(self.links):
-            it.notice(lambda group, ranks, notice: self.noticed.append((group, tuple(ranks), notice)))
-            it.start({at: to.address for at, to in enumerate(self.links)}, b"secret", self._over(rank, it))
+            it.start(addresses, b"secret", self._over(rank, it), lambda message: None, self._noticed)
+
+    def _noticed(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
+        self.noticed.append((group, tuple(ranks), notice))
 
     def _over(self, rank: int, links: Links) -> Callable[[Ended], None]:
         def over(ended: Ended) -> None:

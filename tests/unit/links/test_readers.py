@@ -1,4 +1,4 @@
-"""Whose turn it is to read a party's links."""
+"""Whose turn it is to read a group's links."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rankbridge_server.links.readers import TICK_S, Readers, Turn
 
 
 class Clock:
-    """Time that passes when it is told to."""
+    """Time that passes when a test says so."""
 
     def __init__(self) -> None:
         self.now = 100.0
@@ -22,17 +22,14 @@ class Clock:
         return self.now
 
 
-class Party:
-    """A party with one link, at which there is something to read."""
+class StubLinks:
+    """A group with one link, on which there is something to read."""
 
     def __init__(self) -> None:
-        self.lock = threading.RLock()
-        self.turn = Turn()
         self.link, self.peer = socket.socketpair()
         self.peer.send(b"x")
-
-    def filenos(self) -> list[int]:
-        return [self.link.fileno()]
+        self.turn = Turn(lambda: [self.link.fileno()])
+        self.lock = self.turn.lock
 
 
 @pytest.fixture
@@ -43,95 +40,95 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 @pytest.fixture
-def party() -> Iterator[Party]:
-    it = Party()
+def stub() -> Iterator[StubLinks]:
+    it = StubLinks()
     yield it
     it.link.close()
     it.peer.close()
 
 
 @pytest.fixture
-def them(clock: Clock) -> Iterator[Readers]:
+def all_readers(clock: Clock) -> Iterator[Readers]:
     it = Readers()
     yield it
     it.close()
 
 
-def operation(them: Readers, party: Party) -> bool:
-    with party.lock:
-        them.take(party)
-    with party.lock:
-        return them.give_back(party)
+def operation(all_readers: Readers, stub: StubLinks) -> bool:
+    with stub.lock:
+        all_readers.take(stub.turn)
+    with stub.lock:
+        return all_readers.give_back(stub.turn)
 
 
-def test_the_links_thread_reads_until_a_lane_comes(them: Readers, party: Party) -> None:
-    them.watch(party)
-    assert them.wait(0) == [party.link.fileno()]
-    with party.lock:
-        them.take(party)
-    assert them.wait(0) == []
-    assert party.turn.is_mine()
+def test_the_links_thread_reads_until_a_lane_comes(all_readers: Readers, stub: StubLinks) -> None:
+    all_readers.watch(stub.turn)
+    assert all_readers.wait(0) == [stub.link.fileno()]
+    with stub.lock:
+        all_readers.take(stub.turn)
+    assert all_readers.wait(0) == []
+    assert stub.turn.is_mine()
 
 
-def test_while_a_lane_reads_nobody_else_may(them: Readers, party: Party) -> None:
-    lane = threading.Thread(target=lambda: them.take(party))
+def test_while_a_lane_reads_nobody_else_may(all_readers: Readers, stub: StubLinks) -> None:
+    lane = threading.Thread(target=lambda: all_readers.take(stub.turn))
     lane.start()
     lane.join()
-    assert not party.turn.is_mine()
-    them.watch(party)
-    assert them.wait(0) == []
+    assert not stub.turn.is_mine()
+    all_readers.watch(stub.turn)
+    assert all_readers.wait(0) == []
 
 
 def test_a_lane_that_came_once_gives_its_links_back_at_once(
-    them: Readers, party: Party, clock: Clock
+    all_readers: Readers, stub: StubLinks, clock: Clock
 ) -> None:
-    them.watch(party)
-    assert operation(them, party) is False
-    assert them.wait(0) == [party.link.fileno()]
+    all_readers.watch(stub.turn)
+    assert operation(all_readers, stub) is False
+    assert all_readers.wait(0) == [stub.link.fileno()]
 
 
 def test_a_lane_that_comes_again_and_again_is_left_alone_until_it_has_stopped(
-    them: Readers, party: Party, clock: Clock
+    all_readers: Readers, stub: StubLinks, clock: Clock
 ) -> None:
-    operation(them, party)
+    operation(all_readers, stub)
     clock.now += TICK_S / 2
-    assert operation(them, party) is True
-    assert not party.turn.watched
+    assert operation(all_readers, stub) is True
+    assert not stub.turn.watched
     # The thread that was woken ticks: it needs no other word.
-    assert them.wait(0) == []
+    assert all_readers.wait(0) == []
     clock.now += TICK_S / 2
-    assert operation(them, party) is False
+    assert operation(all_readers, stub) is False
     clock.now += TICK_S
-    assert them.wait(0) == []
+    assert all_readers.wait(0) == []
     clock.now += TICK_S / 2
-    them.wait(0)
-    assert them.wait(0) == [party.link.fileno()]
+    all_readers.wait(0)
+    assert all_readers.wait(0) == [stub.link.fileno()]
 
 
 def test_the_links_thread_is_woken_once_however_often_a_lane_comes_before_it_looks(
-    them: Readers, party: Party, clock: Clock
+    all_readers: Readers, stub: StubLinks, clock: Clock
 ) -> None:
-    operation(them, party)
-    assert [operation(them, party) for _ in range(1000)] == [True] + [False] * 999
+    operation(all_readers, stub)
+    assert [operation(all_readers, stub) for _ in range(1000)] == [True] + [False] * 999
 
 
 def test_a_lane_that_waits_for_long_gives_its_links_back_by_itself(
-    them: Readers, party: Party, clock: Clock
+    all_readers: Readers, stub: StubLinks, clock: Clock
 ) -> None:
-    operation(them, party)
+    operation(all_readers, stub)
     clock.now += TICK_S / 2
-    operation(them, party)
-    with party.lock:
-        them.take(party)
+    operation(all_readers, stub)
+    with stub.lock:
+        all_readers.take(stub.turn)
     clock.now += 100 * TICK_S
-    assert them.wait(0) == []
-    with party.lock:
-        assert them.give_back(party) is False
-    assert them.wait(0) == [party.link.fileno()]
+    assert all_readers.wait(0) == []
+    with stub.lock:
+        assert all_readers.give_back(stub.turn) is False
+    assert all_readers.wait(0) == [stub.link.fileno()]
 
 
-def test_links_that_ended_meanwhile_are_no_harm(them: Readers, party: Party) -> None:
-    them.watch(party)
-    party.link.close()
-    assert operation(them, party) is False
-    assert them.wait(0) == []
+def test_links_that_ended_meanwhile_are_no_harm(all_readers: Readers, stub: StubLinks) -> None:
+    all_readers.watch(stub.turn)
+    stub.link.close()
+    assert operation(all_readers, stub) is False
+    assert all_readers.wait(0) == []

@@ -40,9 +40,9 @@ class Peer:
         self.link.rank, self.link.group = 7, "world"
         follower = Follower("world", links, links._readers)
         follower.attach(self.link)
-        links._parties["world"] = follower
+        links._groups["world"] = follower
         links._known[self.link.fileno()] = follower, self.link
-        links._readers.watch(follower)
+        links._readers.watch(follower.turn)
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rankbridge.link.v1 import link_pb2 as pb
 from rankbridge_server.core.admission.admission import Arrival, Member, Reply, Ruling, Verdict
-from rankbridge_server.core.gang_calls.messages import Command, Errand, Relay, Report
+from rankbridge_server.core.gang_calls.messages import Command, Relay, RelayKind, Report
 from rankbridge_server.core.links import Ended
 from rankbridge_server.links import wire
 
@@ -102,12 +102,12 @@ def test_a_report_comes_out_as_it_went_in(report: Report, refusal: str, reason: 
 RANKS = st.integers(0, 2**32 - 1)
 
 
-@given(relay=st.builds(Relay, RANKS, RANKS, NUMBERS, st.sampled_from(Errand), st.binary(max_size=99)))
+@given(relay=st.builds(Relay, RANKS, RANKS, NUMBERS, st.sampled_from(RelayKind), st.binary(max_size=99)))
 def test_a_relay_comes_out_as_it_went_in(relay: Relay) -> None:
     (body,) = wire.Frames().feed(wire.pack_relay(relay))
     assert wire.relay_of(wire.parse(body).relay) == relay
 
 
-def test_an_errand_that_is_not_known_is_refused() -> None:
-    with pytest.raises(ValueError, match="not an errand"):
+def test_a_kind_of_relay_that_is_not_known_is_refused() -> None:
+    with pytest.raises(ValueError, match="not a kind of relay"):
         wire.relay_of(pb.Relay(number=1))

@@ -8,6 +8,7 @@ from tests.support.local_gang import LocalGang, a_call
 from rankbridge_server.backends.fake import FakeBackend, FakeHub
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Phase
 from rankbridge_server.core.operations import table as core
+from rankbridge_server.core.programs.program import ProgramOperation
 from rankbridge_server.service.operations.table import OPERATIONS
 from rankbridge_server.service.wire import wire
 
@@ -29,7 +30,7 @@ def test_what_it_lacks_is_not_announced(gang: LocalGang) -> None:
     assert set(OPERATIONS) - set(announced) == {"barrier", "send"}
 
 
-PROGRAM = core.ProgramOperation(core.BARRIER, core.Barrier(), "")
+PROGRAM = ProgramOperation(core.BARRIER, core.Barrier(), "")
 
 
 @pytest.mark.parametrize(

@@ -105,5 +105,8 @@ def test_a_rank_that_stops_answers_what_has_a_number_and_ends_the_stream(stage: 
         stage.servers[0].stop(PATIENCE_S)
     told = stream.rest()
     assert sorted(numbers(told)) == [8, 9]
-    assert [name_of(it.outcomes.members[0].result.error) for it in told] == ["ABORTED"] * 2
+    codes = {it.number: name_of(it.outcomes.members[0].result.error) for it in told}
+    # The second is led already, and its own part may be about to be submitted.
+    assert codes[8] == "ABORTED"
+    assert codes[9] in ("ABORTED", "STALE_GENERATION")
     assert not stage.streams()

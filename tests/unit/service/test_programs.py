@@ -15,6 +15,7 @@ from rankbridge.v1 import operation_service_pb2 as pb
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.operations import table as core
+from rankbridge_server.core.programs.program import ProgramLoop, ProgramOperation
 from rankbridge_server.service.gang_calls import PendingGangCall, WireParts
 from rankbridge_server.service.operations.programs import COALESCE, RUN_PROGRAM
 from rankbridge_server.service.operations.table import GANG_OPERATIONS, OPERATIONS
@@ -52,14 +53,14 @@ def test_a_program_is_read_with_its_loops_and_names() -> None:
     request = pb.RunProgramRequest(steps=[add("1", "a"), loop(7, BARRIER, loop(2, add("%a")))], results=["a"])
     assert RUN_PROGRAM.args(request) == core.RunProgram(
         (
-            core.ProgramOperation(core.ALL_REDUCE, core.AllReduce("1", ReduceOp.SUM, False), "a"),
-            core.ProgramLoop(
+            ProgramOperation(core.ALL_REDUCE, core.AllReduce("1", ReduceOp.SUM, False), "a"),
+            ProgramLoop(
                 7,
                 (
-                    core.ProgramOperation(core.BARRIER, core.Barrier()),
-                    core.ProgramLoop(
+                    ProgramOperation(core.BARRIER, core.Barrier()),
+                    ProgramLoop(
                         2,
-                        (core.ProgramOperation(core.ALL_REDUCE, core.AllReduce("%a", ReduceOp.SUM, False)),),
+                        (ProgramOperation(core.ALL_REDUCE, core.AllReduce("%a", ReduceOp.SUM, False)),),
                     ),
                 ),
             ),

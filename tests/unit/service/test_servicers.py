@@ -31,7 +31,7 @@ from rankbridge_server.core.refs.refs import MAX_ID_BYTES, Ref
 from rankbridge_server.core.refs.tensors import MAX_DIMENSIONS, TensorSpec
 from rankbridge_server.service.gang import GangServicer
 from rankbridge_server.service.group import GroupServicer
-from rankbridge_server.service.operations.collectives import COLLECTIVES
+from rankbridge_server.service.operations.derived import COLLECTIVES
 from rankbridge_server.service.operations.typed import servicer
 from rankbridge_server.service.rank import RankServicer
 from rankbridge_server.service.refs.service import MAX_PAGE, RefServicer

@@ -4,7 +4,6 @@ defmodule RankBridge.Gang.Joining do
   alias RankBridge.{AtOnce, Calls, Endpoints, Error, Id, Ranks, RankStatus, Sessions, Transport}
   alias RankBridge.Gang.{Settings, View}
   alias RankBridge.SharedMemory.Segments
-  alias RankBridge.Stream.Shared
 
   # A rank that was replaced is back within a second.
   @backoff {20, 200}
@@ -22,7 +21,6 @@ defmodule RankBridge.Gang.Joining do
       calls: settings.calls,
       when_unready: settings.unready,
       memory: if(settings.session and settings.shared_memory, do: Segments.new()),
-      streams: Shared.new(),
       groups: :ets.new(:rank_bridge_groups, [:public, read_concurrency: true])
     }
   end

@@ -19,7 +19,7 @@ defmodule RankBridge.Gang.Settings do
     form: nil,
     groups: [],
     timeout: 30_000,
-    calls: :ranks,
+    calls: :gang,
     tls: nil,
     transport: RankBridge.Transport.HTTP2,
     on_rank_lost: nil,

@@ -9,8 +9,6 @@ defmodule RankBridge.Gang.View do
   * `timeout` - default for calls, in milliseconds
   * `calls` - how collectives go, where nothing else is said: to each rank, or to all of them as one gang call
   * `memory` - what the ranks share with this host, by `RankBridge.SharedMemory`; nil: nothing
-  * `streams` - public table of the streams on which its gang calls and calls of ranks go, by `RankBridge.Stream.Shared`; nil:
-    none
   * `groups` - public table of the members of groups, by name
   * `gang` - the gang's process
   * `unready` - why the gang cannot be called now: it is being started, or formed again; nil: it can
@@ -30,7 +28,6 @@ defmodule RankBridge.Gang.View do
           timeout: pos_integer(),
           calls: :ranks | :gang,
           groups: :ets.table(),
-          streams: :ets.table() | nil,
           memory: :ets.table() | nil,
           gang: pid(),
           unready: Error.t() | nil,
@@ -47,13 +44,12 @@ defmodule RankBridge.Gang.View do
     :timeout,
     :groups,
     :gang,
-    calls: :ranks,
+    calls: :gang,
     unready: nil,
     but_for: nil,
     when_unready: :wait,
     session_id: "",
     lease: 0,
-    streams: nil,
     memory: nil,
     known_as: nil,
     call_span_context: nil

@@ -2,7 +2,7 @@ defmodule RankBridge.Operations.Declaration do
   @moduledoc """
   The operations, each declared once: what is called, which options it has, what it takes and gives.
 
-  One operation more is one name, one clause of `of/1` and one function on a gang.
+  What the proto says of them in options is written here; one operation more needs no line.
   """
 
   alias RankBridge.Proto.V1
@@ -64,27 +64,242 @@ defmodule RankBridge.Operations.Declaration do
           | :reduce_op
           | :boolean
 
-  # Each is that of a field in the message `Operation`.
-  @names [:barrier, :broadcast, :gather, :all_reduce, :all_gather, :reduce, :scatter] ++
-           [:reduce_scatter, :all_to_all, :scan, :broadcast_object, :scatter_object] ++
-           [:gather_object, :all_gather_object, :all_reduce_value, :broadcast_tensor_dict] ++
-           [:send, :recv, :send_object, :recv_object, :send_tensor_dict, :recv_tensor_dict] ++
-           [:coalesce, :replay, :enqueue, :dequeue, :run_program]
+  # --- of Operation: written by scripts/methods.py from the proto
 
-  @source {:src_rank_in_group, {:rank_in_group, 0}}
-  @destination {:dst_rank_in_group, {:rank_in_group, 0}}
-  @op {:op, {:reduce_op, :sum}}
-  @in_place {:in_place, {:boolean, false}}
-  @sizes {:sizes, {:sizes, nil}}
-  @layout [
-    dim: {:own_dim, nil},
-    sizes: {:sizes, nil},
-    layout: {:layout, :concatenated},
-    ragged: {:boolean, false}
+  @names [
+    :barrier,
+    :broadcast,
+    :gather,
+    :all_reduce,
+    :all_gather,
+    :reduce,
+    :scatter,
+    :reduce_scatter,
+    :all_to_all,
+    :scan,
+    :broadcast_object,
+    :scatter_object,
+    :gather_object,
+    :all_gather_object,
+    :all_reduce_value,
+    :broadcast_tensor_dict,
+    :send,
+    :recv,
+    :send_object,
+    :recv_object,
+    :send_tensor_dict,
+    :recv_tensor_dict,
+    :coalesce,
+    :replay,
+    :enqueue,
+    :dequeue,
+    :run_program
   ]
-  @sends [dst_rank_in_group: {:rank_in_group, nil}, tag: {:tag, 0}]
-  @receives [src_rank_in_group: {:any_rank_in_group, nil}, tag: {:tag, 0}]
-  @queue [queue: {:queue, nil}]
+
+  @doc "Everything about the operation of a name."
+  @spec of(atom()) :: t()
+
+  def of(:barrier),
+    do: %__MODULE__{rpc: V1.CollectiveService.barrier(), takes: :nothing, gives: :nothing}
+
+  def of(:broadcast),
+    do: %__MODULE__{
+      rpc: V1.CollectiveService.broadcast(),
+      takes: :refs,
+      options: [src_rank_in_group: {:rank_in_group, 0}, in_place: {:boolean, false}]
+    }
+
+  def of(:gather),
+    do: %__MODULE__{
+      rpc: V1.CollectiveService.gather(),
+      takes: :refs,
+      options: [
+        dst_rank_in_group: {:rank_in_group, 0},
+        dim: {:own_dim, nil},
+        sizes: {:sizes, nil},
+        layout: {:layout, :concatenated},
+        ragged: {:boolean, false}
+      ]
+    }
+
+  def of(:all_reduce),
+    do: %__MODULE__{
+      rpc: V1.CollectiveService.all_reduce(),
+      takes: :refs,
+      options: [op: {:reduce_op, :sum}, in_place: {:boolean, false}]
+    }
+
+  def of(:all_gather),
+    do: %__MODULE__{
+      rpc: V1.CollectiveService.all_gather(),
+      takes: :refs,
+      options: [
+        dim: {:own_dim, nil},
+        sizes: {:sizes, nil},
+        layout: {:layout, :concatenated},
+        ragged: {:boolean, false}
+      ]
+    }
+
+  def of(:reduce),
+    do: %__MODULE__{
+      rpc: V1.CollectiveService.reduce(),
+      takes: :refs,
+      options: [op: {:reduce_op, :sum}, dst_rank_in_group: {:rank_in_group, 0}]
+    }
+
+  def of(:scatter),
+    do: %__MODULE__{
+      rpc: V1.CollectiveService.scatter(),
+      takes: :refs,
+      options: [src_rank_in_group: {:rank_in_group, 0}, dim: {:dim, 0}]
+    }
+
+  def of(:reduce_scatter),
+    do: %__MODULE__{
+      rpc: V1.CollectiveService.reduce_scatter(),
+      takes: :refs,
+      options: [op: {:reduce_op, :sum}, dim: {:dim, -1}, sizes: {:sizes, nil}]
+    }
+
+  def of(:all_to_all),
+    do: %__MODULE__{
+      rpc: V1.CollectiveService.all_to_all(),
+      takes: :refs,
+      options: [dim: {:dim, 0}],
+      of_gang: [sizes: {:rows_of_sizes, nil}],
+      of_rank: [input_sizes: {:sizes, nil}, output_sizes: {:sizes, nil}]
+    }
+
+  def of(:scan),
+    do: %__MODULE__{
+      rpc: V1.CollectiveService.scan(),
+      takes: :refs,
+      options: [op: {:reduce_op, :sum}, exclusive: {:boolean, false}]
+    }
+
+  def of(:broadcast_object),
+    do: %__MODULE__{
+      rpc: V1.ObjectService.broadcast_object(),
+      takes: :source_value,
+      options: [src_rank_in_group: {:rank_in_group, 0}]
+    }
+
+  def of(:scatter_object),
+    do: %__MODULE__{
+      rpc: V1.ObjectService.scatter_object(),
+      takes: :source_values,
+      options: [src_rank_in_group: {:rank_in_group, 0}]
+    }
+
+  def of(:gather_object),
+    do: %__MODULE__{
+      rpc: V1.ObjectService.gather_object(),
+      takes: :values,
+      options: [dst_rank_in_group: {:rank_in_group, 0}]
+    }
+
+  def of(:all_gather_object),
+    do: %__MODULE__{rpc: V1.ObjectService.all_gather_object(), takes: :values}
+
+  def of(:all_reduce_value),
+    do: %__MODULE__{
+      rpc: V1.ObjectService.all_reduce_value(),
+      takes: :numbers,
+      options: [op: {:reduce_op, :sum}]
+    }
+
+  def of(:broadcast_tensor_dict),
+    do: %__MODULE__{
+      rpc: V1.ObjectService.broadcast_tensor_dict(),
+      takes: :source_dict,
+      options: [src_rank_in_group: {:rank_in_group, 0}]
+    }
+
+  def of(:send),
+    do: %__MODULE__{
+      rpc: V1.PointToPointService.send(),
+      takes: :refs,
+      called_on: :rank,
+      options: [dst_rank_in_group: {:rank_in_group, nil}, tag: {:tag, 0}]
+    }
+
+  def of(:recv),
+    do: %__MODULE__{
+      rpc: V1.PointToPointService.recv(),
+      takes: :expected,
+      called_on: :rank,
+      options: [src_rank_in_group: {:any_rank_in_group, nil}, tag: {:tag, 0}]
+    }
+
+  def of(:send_object),
+    do: %__MODULE__{
+      rpc: V1.PointToPointService.send_object(),
+      takes: :values,
+      called_on: :rank,
+      options: [dst_rank_in_group: {:rank_in_group, nil}, tag: {:tag, 0}]
+    }
+
+  def of(:recv_object),
+    do: %__MODULE__{
+      rpc: V1.PointToPointService.recv_object(),
+      takes: :nothing,
+      called_on: :rank,
+      options: [src_rank_in_group: {:any_rank_in_group, nil}, tag: {:tag, 0}]
+    }
+
+  def of(:send_tensor_dict),
+    do: %__MODULE__{
+      rpc: V1.PointToPointService.send_tensor_dict(),
+      takes: :dict,
+      called_on: :rank,
+      options: [dst_rank_in_group: {:rank_in_group, nil}, tag: {:tag, 0}]
+    }
+
+  def of(:recv_tensor_dict),
+    do: %__MODULE__{
+      rpc: V1.PointToPointService.recv_tensor_dict(),
+      takes: :nothing,
+      called_on: :rank,
+      options: [src_rank_in_group: {:any_rank_in_group, nil}, tag: {:tag, 0}]
+    }
+
+  def of(:coalesce),
+    do: %__MODULE__{rpc: V1.OperationService.coalesce(), takes: :calls, gives: :calls}
+
+  def of(:replay), do: %__MODULE__{rpc: V1.GraphService.replay(), takes: :graph, gives: :recorded}
+
+  def of(:enqueue),
+    do: %__MODULE__{
+      rpc: V1.QueueService.enqueue(),
+      takes: :values,
+      called_on: :rank,
+      options: [queue: {:queue, nil}]
+    }
+
+  def of(:dequeue),
+    do: %__MODULE__{
+      rpc: V1.QueueService.dequeue(),
+      takes: :nothing,
+      called_on: :rank,
+      options: [queue: {:queue, nil}]
+    }
+
+  def of(:run_program),
+    do: %__MODULE__{
+      rpc: V1.OperationService.run_program(),
+      takes: :program,
+      gives: :kept,
+      options: [keep: {:keep, []}]
+    }
+
+  # --- end of Operation
+
+  def of(:ping) do
+    # What a gang call's parts are of this kind.
+    rpc = %Rpc{V1.GangService.call() | request: V1.PingRequest}
+    %__MODULE__{rpc: rpc, takes: :nothing, gives: :nothing, called_on: :gang}
+  end
 
   @doc "Every operation's name, but for `:ping`, for which the ranks have no call."
   @spec names() :: [atom()]
@@ -100,74 +315,4 @@ defmodule RankBridge.Operations.Declaration do
     do: service(rpc) == service(V1.CollectiveService.barrier())
 
   defp service(%Rpc{path: path}), do: Path.dirname(path)
-
-  @doc "Everything about the operation of a name."
-  @spec of(atom()) :: t()
-  def of(:barrier),
-    do: %__MODULE__{rpc: V1.CollectiveService.barrier(), takes: :nothing, gives: :nothing}
-
-  def of(:broadcast), do: on_refs(V1.CollectiveService.broadcast(), [@source, @in_place])
-  def of(:scatter), do: on_refs(V1.CollectiveService.scatter(), [@source, {:dim, {:dim, 0}}])
-  def of(:gather), do: on_refs(V1.CollectiveService.gather(), [@destination | @layout])
-  def of(:all_gather), do: on_refs(V1.CollectiveService.all_gather(), @layout)
-  def of(:reduce), do: on_refs(V1.CollectiveService.reduce(), [@op, @destination])
-  def of(:all_reduce), do: on_refs(V1.CollectiveService.all_reduce(), [@op, @in_place])
-
-  def of(:reduce_scatter),
-    do: on_refs(V1.CollectiveService.reduce_scatter(), [@op, {:dim, {:dim, -1}}, @sizes])
-
-  def of(:all_to_all) do
-    %__MODULE__{
-      rpc: V1.CollectiveService.all_to_all(),
-      takes: :refs,
-      options: [dim: {:dim, 0}],
-      of_gang: [sizes: {:rows_of_sizes, nil}],
-      of_rank: [input_sizes: {:sizes, nil}, output_sizes: {:sizes, nil}]
-    }
-  end
-
-  def of(:scan),
-    do: on_refs(V1.CollectiveService.scan(), [@op, {:exclusive, {:boolean, false}}])
-
-  def of(:broadcast_object), do: on(V1.ObjectService.broadcast_object(), :source_value, [@source])
-  def of(:scatter_object), do: on(V1.ObjectService.scatter_object(), :source_values, [@source])
-  def of(:gather_object), do: on(V1.ObjectService.gather_object(), :values, [@destination])
-  def of(:all_gather_object), do: on(V1.ObjectService.all_gather_object(), :values, [])
-  def of(:all_reduce_value), do: on(V1.ObjectService.all_reduce_value(), :numbers, [@op])
-
-  def of(:broadcast_tensor_dict),
-    do: on(V1.ObjectService.broadcast_tensor_dict(), :source_dict, [@source])
-
-  def of(:send), do: of_one(V1.PointToPointService.send(), :refs, @sends)
-  def of(:send_object), do: of_one(V1.PointToPointService.send_object(), :values, @sends)
-  def of(:send_tensor_dict), do: of_one(V1.PointToPointService.send_tensor_dict(), :dict, @sends)
-  def of(:recv), do: of_one(V1.PointToPointService.recv(), :expected, @receives)
-  def of(:recv_object), do: of_one(V1.PointToPointService.recv_object(), :nothing, @receives)
-
-  def of(:recv_tensor_dict),
-    do: of_one(V1.PointToPointService.recv_tensor_dict(), :nothing, @receives)
-
-  def of(:coalesce),
-    do: %__MODULE__{rpc: V1.OperationService.coalesce(), takes: :calls, gives: :calls}
-
-  def of(:replay),
-    do: %__MODULE__{rpc: V1.GraphService.replay(), takes: :graph, gives: :recorded}
-
-  def of(:enqueue), do: of_one(V1.QueueService.enqueue(), :values, @queue)
-  def of(:dequeue), do: of_one(V1.QueueService.dequeue(), :nothing, @queue)
-
-  def of(:run_program) do
-    rpc = V1.OperationService.run_program()
-    %__MODULE__{rpc: rpc, takes: :program, gives: :kept, options: [keep: {:keep, []}]}
-  end
-
-  def of(:ping) do
-    # What a gang call's parts are of this kind.
-    rpc = %Rpc{V1.GangService.call() | request: V1.PingRequest}
-    %__MODULE__{rpc: rpc, takes: :nothing, gives: :nothing, called_on: :gang}
-  end
-
-  defp on_refs(rpc, options), do: on(rpc, :refs, options)
-  defp on(rpc, takes, options), do: %__MODULE__{rpc: rpc, takes: takes, options: options}
-  defp of_one(rpc, takes, options), do: %{on(rpc, takes, options) | called_on: :rank}
 end

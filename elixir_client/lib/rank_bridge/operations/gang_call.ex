@@ -1,18 +1,15 @@
 defmodule RankBridge.Operations.GangCall do
   @moduledoc """
-  A collective on every member of a group by one call to one rank, which passes it on: a gang call.
+  A collective on every member of a group by one call to one rank, which passes it on: a gang call. So goes every collective,
+  unless the gang or the call says `calls: :ranks`, to call each rank:
 
-      RankBridge.all_reduce(gang, refs, calls: :gang)
+      RankBridge.all_reduce(gang, refs, calls: :ranks)
 
-  Or always, with `calls: :gang` among the options of `RankBridge.Gang`; then `calls: :ranks` calls each rank. Results and
-  errors are those of calls of each rank. What differs:
+  Results and errors are those of calls of each rank. What differs:
 
     * gang calls of several controllers never mismatch: the sidecar of the group's first rank puts them into one order
-    * if one member refuses its part, all others fail at once with the same reason, definite; by calls of each rank they
-      would wait for it until their timeout
-    * it costs one message to the group's first rank and one back, however many members there are: gang calls of a group go
-      on one stream (`GangService.Execute`, or without gRPC beside a unix socket), which a gang opens with the first and ends
-      when there are none for a minute
+    * if one member refuses its part, all others fail at once with the same reason, definite
+    * it costs one message to the group's first rank and one back, however many members there are
 
   A collective of which a member's part is larger than 60,000 bytes goes to each rank. An outcome that is too large to be
   passed on is fetched from its rank. `RankBridge.submit/4`, and sends, receives and queues, are never gang calls;
@@ -22,74 +19,41 @@ defmodule RankBridge.Operations.GangCall do
   alias RankBridge.{Calls, Error}
   alias RankBridge.Error.RankDetail
   alias RankBridge.Gang.View
+  alias RankBridge.Operations.Execution
   alias RankBridge.Proto.V1
-  alias RankBridge.Stream.Shared
 
   # The ranks take a little more.
   @max_part 60_000
-
-  @type results :: [{non_neg_integer(), Calls.result()}]
 
   @doc """
   Calls all members as one, and gives each one's result, as `RankBridge.Calls.each/3` does. `name` is the operation's, and
   `requests` are the members', in group order, of one session.
   """
-  @spec each(View.t(), atom(), [{non_neg_integer(), struct()}], Calls.t()) :: results()
+  @spec each(View.t(), atom(), [{non_neg_integer(), struct()}], Calls.t()) :: Execution.results()
   def each(view, name, [{leader, _first} | _others] = requests, call) do
-    answer =
-      if Shared.there?(view, leader),
-        do: by_stream(view, name, requests, call),
-        else: by_itself(view, name, requests, call)
+    case encode(name, requests, call) do
+      {:ok, bytes} ->
+        results(view, Execution.call(view, leader, bytes, call), ranks(requests), call)
 
-    case answer do
-      {:refused, error} -> for rank <- ranks(requests), do: {rank, {:error, error}}
-      :large -> Calls.each(view, requests, call)
-      answer -> results(view, answer, ranks(requests), call)
+      :large ->
+        Execution.parts(view, name, requests, call)
+
+      {:refused, error} ->
+        for rank <- ranks(requests), do: {rank, {:error, error}}
     end
   end
-
-  # The stream of its group spares it the call's own beginning and end, which are a fifth of an empty one.
-  defp by_stream(view, name, [{leader, _first} | _others] = requests, call) do
-    with {:ok, bytes} <- encode(name, requests, call, &%V1.ExecuteRequest{kind: {:call, &1}}) do
-      whole = %{call | rpc: V1.GangService.execute()}
-
-      case Shared.ask(view, leader, bytes, whole) do
-        :full -> by_itself(view, name, requests, call)
-        answer -> answer
-      end
-    end
-  end
-
-  defp by_itself(view, name, [{leader, _first} | _others] = requests, call) do
-    with {:ok, bytes} <- encode(name, requests, call, & &1) do
-      whole = %{call | rpc: V1.GangService.call()}
-      [{^leader, answer}] = Calls.each_of(view, [{leader, bytes}], whole)
-      answer
-    end
-  end
-
-  @doc "Bytes of a part that goes by another rank, or by a stream."
-  @spec max_part() :: pos_integer()
-  def max_part, do: @max_part
 
   @doc "The ranks of requests."
   @spec ranks([{non_neg_integer(), struct()}]) :: [non_neg_integer()]
   def ranks(requests), do: for({rank, _request} <- requests, do: rank)
 
-  @doc """
-  The bytes of what a function makes of a gang call. `:large`: a member's part is too large to be passed on.
-  """
-  @spec encode(
-          atom(),
-          [{non_neg_integer(), struct()}],
-          Calls.t(),
-          (V1.CallRequest.t() -> struct())
-        ) ::
+  @doc "The bytes of a gang call. `:large`: a member's part is too large to be passed on."
+  @spec encode(atom(), [{non_neg_integer(), struct()}], Calls.t()) ::
           {:ok, iodata()} | :large | {:refused, Error.t()}
-  def encode(name, [{_leader, first} | _others] = requests, call, fun) do
+  def encode(name, [{_leader, first} | _others] = requests, call) do
     request = %V1.CallRequest{call: first.call, operations: parts(name, requests)}
 
-    case Calls.encode(fun.(request), call) do
+    case Calls.encode(request, call) do
       {:ok, bytes} -> if small?(bytes, request, call), do: {:ok, bytes}, else: :large
       {:error, error} -> {:refused, error}
     end
@@ -99,7 +63,8 @@ defmodule RankBridge.Operations.GangCall do
   Each member's result, by its rank, in what the first of these ranks has answered to a gang call; fetches what that rank did
   not pass on.
   """
-  @spec results(View.t(), Calls.result(), [non_neg_integer()], Calls.t()) :: results()
+  @spec results(View.t(), Calls.result(), [non_neg_integer()], Calls.t()) ::
+          Execution.results()
   def results(view, {:ok, outcomes}, ranks, call), do: told(view, outcomes.members, ranks, call)
 
   # What is wrong with the call as a whole is every member's outcome, but only the rank that was asked can be out of reach.

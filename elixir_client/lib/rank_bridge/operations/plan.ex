@@ -8,7 +8,7 @@ defmodule RankBridge.Operations.Plan do
 
   alias RankBridge.{Calls, Error, Groups, Id, Value}
   alias RankBridge.Gang.View
-  alias RankBridge.Operations.{Arguments, Composed, Declaration, GangCall, Given, Parts}
+  alias RankBridge.Operations.{Arguments, Composed, Declaration, Execution, GangCall, Given}
   alias RankBridge.Proto.V1
   alias RankBridge.Run.Ids
 
@@ -55,7 +55,7 @@ defmodule RankBridge.Operations.Plan do
     id = opts.operation_id || Id.uuid()
 
     call = %Calls{
-      rpc: declaration.rpc,
+      rpc: V1.GangService.execute(),
       operation: "#{name}",
       group: opts.group,
       operation_id: id,
@@ -131,7 +131,7 @@ defmodule RankBridge.Operations.Plan do
   end
 
   defp each(view, %{calls: :ranks} = plan),
-    do: Parts.each(view, plan.name, plan.requests, plan.call)
+    do: Execution.parts(view, plan.name, plan.requests, plan.call)
 
   defp each(view, %{calls: :gang} = plan),
     do: GangCall.each(view, plan.name, plan.requests, plan.call)

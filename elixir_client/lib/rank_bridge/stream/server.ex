@@ -1,98 +1,152 @@
 defmodule RankBridge.Stream.Server do
   @moduledoc """
-  The process behind a stream of gang calls, or of one rank's parts of operations: it sends what is pushed, and gives each its
-  answer, in the order in which they were sent. It ends with its owner.
+  The process in charge of the stream to one rank, on which all operations of a gang go that this rank is asked for: gang calls
+  and the rank's own parts, each with a number, by which its answer finds it. Answers come in whichever order.
 
   The stream goes by a unix socket without gRPC (`RankBridge.Transport.Local`) where the rank has one and the channel leads to
-  it, else by `GangService.Execute`.
+  it, else by `GangService.Execute`. It is opened with the first request and again with the first after its end; one that was
+  over at once, as where the rank has too many, a second later. The process ends with its gang, or when it was not used for a
+  minute.
 
-  A rank that does not answer the oldest of its calls in time ends the stream, so that nobody waits without an end.
+  What the stream cannot take, or was not begun on it, goes by itself (`RankBridge.Stream.Alone`). Not so what is pushed into
+  a `RankBridge.Stream`, which is a part of the rank's stream and ends with that: it waits here while as much as it may have is
+  under way.
+
+  Who asks keeps the time itself. Of what waits in a `RankBridge.Stream`, which has its time from when it is sent, this does.
   """
 
   use GenServer, restart: :temporary
 
+  alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{DecodeError, Encode, Wire}
+  alias RankBridge.Stream.Alone
   alias RankBridge.Transport
   alias RankBridge.Transport.{Local, Status}
 
-  # Calls that the rank is sent before it has answered them. What is pushed beyond waits here, and has its time from when
-  # it is sent.
-  @under_way 128
+  # Requests under way: of streams, and of all others. A rank reads as many as both.
+  @share 128
+  # Milliseconds without use until the end, and from a stream that was over at once to the next.
+  @idle 60_000
+  @pause 1_000
+  # That `receive` can wait.
+  @longest 0xFFFF_FFFF
 
-  @enforce_keys [:call, :owner]
+  # Of these the wire types are 2, a length and so many bytes, and 0, a number.
+  numbers =
+    for {number, name, _, _} <- V1.ExecuteRequest.__fields__(), into: %{}, do: {name, number}
+
+  @tags %{call: numbers.call * 8 + 2, part: numbers.part * 8 + 2}
+  @number numbers.number
+  @number_tag @number * 8
+  @path V1.GangService.execute().path
+
+  @enforce_keys [:channel, :gang]
   defstruct [
+    :channel,
+    :gang,
     :call,
-    :owner,
-    :timer,
-    :closing,
-    :idle,
+    :refusal,
+    not_before: nil,
+    answered?: false,
     used?: true,
     latest: 0,
-    sent: :queue.new(),
-    under_way: 0,
+    under_way: %{},
     waiting: :queue.new(),
-    pushers: %{}
+    asked: 0,
+    behind: :queue.new(),
+    pushed: 0,
+    alone: %{},
+    monitors: %{},
+    streams: %{}
   ]
 
   @typedoc """
-  A gang call or a part: its bytes, an `ExecuteRequest`, and its operation id.
+  A gang call (`CallRequest`) or a part (`Operation`): its bytes, and its operation id.
 
-  * `deadline` - longest time until the answer, from when it is sent, in milliseconds
-  * `behind` - which others may be answered first: `:any`; `:sooner`, those of which none may take longer; or `:none`. What
-    would be behind others than these is not sent, but told to be `:behind`
+  * `until` - when it is of no use any more, in milliseconds of monotonic time
+  * `stream` - the stream that it was pushed into, and then `deadline` instead: how long it may take from when it is sent
   """
   @type request :: %{
-          bytes: iodata(),
-          id: String.t(),
-          deadline: pos_integer(),
-          behind: :any | :sooner | :none
+          required(:kind) => :call | :part,
+          required(:bytes) => iodata(),
+          required(:id) => String.t(),
+          required(:stream) => reference() | nil,
+          optional(:until) => integer(),
+          optional(:deadline) => pos_integer()
         }
 
-  @type answer :: {:ok, binary()} | {:error, Status.t()} | :behind
+  @typedoc "The bytes of an `ExecuteResponse`, or what happened otherwise."
+  @type answer :: {:ok, binary()} | {:error, Status.t()}
 
-  @doc """
-  Opens a stream on a channel, for a process with which it ends; and with having been `idle` for so many milliseconds.
-  `timeout`: longest time to open it, in milliseconds, after which there is none.
-  """
-  @spec start(Transport.channel(), pid(), timeout(), timeout()) ::
-          {:ok, pid()} | {:error, Status.t()}
-  def start(channel, owner, idle, timeout) do
-    case GenServer.start(__MODULE__, {channel, owner, idle}, timeout: timeout) do
-      {:ok, server} ->
-        {:ok, server}
+  @doc "The process of a rank's stream; starts one if there is none."
+  @spec of(View.t(), non_neg_integer()) :: pid()
+  def of(view, rank) do
+    name = {RankBridge.Registry, {__MODULE__, view.gang, Map.fetch!(view.targets, rank)}}
 
-      {:error, {:shutdown, %Status{} = status}} ->
-        {:error, status}
+    with :undefined <- Registry.whereis_name(name) do
+      arguments = {Map.fetch!(view.ranks, rank), view.gang}
 
-      {:error, :timeout} ->
-        {:error,
-         Status.new(:deadline_exceeded, "no stream could be opened in #{timeout} ms", false)}
+      case GenServer.start(__MODULE__, arguments, name: {:via, Registry, name}) do
+        {:ok, server} -> server
+        {:error, {:already_started, server}} -> server
+      end
     end
   end
 
-  @doc "Sends a call for the calling process, which awaits it."
+  @doc "Opens a stream for a process, with which it ends."
+  @spec open(pid(), pid(), timeout()) :: {:ok, reference()} | {:error, Status.t()}
+  def open(server, owner, timeout) do
+    GenServer.call(server, {:open, owner}, timeout)
+  catch
+    :exit, {:timeout, _call} ->
+      {:error,
+       Status.new(:deadline_exceeded, "no stream could be opened in #{timeout} ms", false)}
+
+    :exit, {why, _call} ->
+      {:error, gone(why)}
+  end
+
+  @doc "Lets what was pushed into a stream be done and answered, and ends that. Ending twice is no error."
+  @spec close(pid(), reference()) :: :ok
+  def close(server, stream) do
+    GenServer.call(server, {:close, stream}, :infinity)
+  catch
+    :exit, _over -> :ok
+  end
+
+  @doc "Sends a request for the calling process, which awaits it."
   @spec push(pid(), request()) :: reference()
   def push(server, request) do
     ref = :erlang.monitor(:process, server, alias: :reply_demonitor)
-    send(server, {:push, ref, self(), request})
+    send(server, {:push, self(), Map.merge(request, %{ref: ref, number: nil, timer: nil})})
     ref
   end
 
-  @doc "Waits for the first answer to one of several calls, and tells to which: a key of the map."
-  @spec await_any(%{reference() => term()}) :: {reference(), answer()}
-  def await_any(refs) do
+  @doc """
+  Waits for the answer, once; for so many milliseconds. `:late`: it did not come, and the request was withdrawn; `:never`: the
+  process did not receive the request before its end.
+  """
+  @spec await(pid(), reference(), timeout()) :: answer() | :late | :never
+  def await(server, ref, timeout) do
     receive do
-      {ref, answer} when is_map_key(refs, ref) -> {ref, answer}
-      {:DOWN, ref, :process, _pid, why} when is_map_key(refs, ref) -> {ref, {:error, gone(why)}}
+      {^ref, answer} -> answer
+      {:DOWN, ^ref, :process, _pid, why} when why in [:noproc, :normal] -> :never
+      {:DOWN, ^ref, :process, _pid, why} -> {:error, gone(why)}
+    after
+      min(timeout, @longest) ->
+        Process.demonitor(ref, [:flush])
+        withdraw(server, ref)
+        last_word(ref)
     end
   end
 
-  @doc "Waits for the answer, once."
-  @spec await(reference()) :: answer()
-  def await(ref) do
+  # Nothing comes after the monitor's end.
+  defp last_word(ref) do
     receive do
       {^ref, answer} -> answer
-      {:DOWN, ^ref, :process, _pid, why} -> {:error, gone(why)}
+    after
+      0 -> :late
     end
   end
 
@@ -100,253 +154,413 @@ defmodule RankBridge.Stream.Server do
   defp gone(why),
     do: Status.new(:unavailable, "the stream is over", why not in [:noproc, :normal])
 
-  @doc "Withdraws a call. It is answered all the same."
+  @doc "Withdraws a request. It is answered all the same, if somebody waits."
   @spec withdraw(pid(), reference()) :: :ok
   def withdraw(server, ref) do
     send(server, {:withdraw, ref})
     :ok
   end
 
-  @doc "Lets what was pushed be done and answered, and ends. Ending twice is no error."
-  @spec close(pid()) :: :ok
-  def close(server) do
-    GenServer.call(server, :close, :infinity)
-  catch
-    :exit, _over -> :ok
+  @impl GenServer
+  def init({channel, gang}) do
+    {:ok, look_later(%__MODULE__{channel: channel, gang: Process.monitor(gang)})}
   end
 
-  @impl GenServer
-  def init({channel, owner, idle}) do
-    case open(channel) do
-      {:ok, call} ->
-        {:ok, look_later(%__MODULE__{call: call, owner: Process.monitor(owner), idle: idle})}
+  # --- who asks ---
 
-      {:error, status} ->
-        {:stop, {:shutdown, status}}
+  @impl GenServer
+  def handle_call({:open, owner}, _from, state) do
+    case opened(%{state | used?: true}) do
+      {:ok, state} ->
+        stream = Process.monitor(owner)
+        {:reply, {:ok, stream}, %{state | streams: Map.put(state.streams, stream, [])}}
+
+      {status, state} ->
+        {:reply, {:error, status}, state}
     end
   end
 
-  defp open(channel) do
-    with :none <- Local.open(channel),
-         do: Transport.open_stream(channel, V1.GangService.execute().path)
+  def handle_call({:close, stream}, from, state) do
+    case state.streams do
+      %{^stream => closing} ->
+        streams = %{state.streams | stream => [from | closing]}
+        {:noreply, closed(%{state | streams: streams}, stream)}
+
+      _ended ->
+        {:reply, :ok, state}
+    end
   end
 
   @impl GenServer
-  def handle_call(:close, from, %{closing: closing} = state) when closing in [nil, :nobody],
-    do: proceed(%{state | closing: from})
+  def handle_info({:push, pid, %{stream: nil} = request}, state) do
+    {_opened, state} = opened(%{state | used?: true})
+    {request, state} = watched(request, pid, state)
 
-  # It was closed before, and is told once.
-  def handle_call(:close, _from, state), do: {:noreply, state}
-
-  @impl GenServer
-  def handle_info({:push, ref, _pid, _request}, %{closing: from} = state) when from != nil do
-    answer(ref, {:error, Status.new(:cancelled, "the stream was closed", false)})
-    {:noreply, state}
-  end
-
-  def handle_info({:push, ref, pid, request}, state) do
-    if next?(state, request) do
-      monitor = Process.monitor(pid)
-      pushed = Map.merge(request, %{ref: ref, monitor: monitor})
-      pushers = Map.put(state.pushers, monitor, ref)
-      waiting = :queue.in(pushed, state.waiting)
-      proceed(%{state | waiting: waiting, pushers: pushers, used?: true})
+    if state.call == nil or state.asked == @share do
+      {:noreply, alone(state, request)}
     else
-      answer(ref, :behind)
+      waiting = :queue.in(request, state.waiting)
+      proceed(%{state | waiting: waiting, asked: state.asked + 1})
+    end
+  end
+
+  def handle_info({:push, pid, %{stream: stream, ref: ref} = request}, state) do
+    if state.streams[stream] == [] do
+      {request, state} = watched(request, pid, state)
+      proceed(%{state | behind: :queue.in(request, state.behind)})
+    else
+      closed = {:error, Status.new(:cancelled, "the stream was closed", false)}
+      send(ref, {ref, if(is_map_key(state.streams, stream), do: closed, else: :never)})
       {:noreply, state}
     end
   end
 
-  def handle_info({:withdraw, ref}, state), do: give_up(state, ref)
+  def handle_info({:withdraw, ref}, state), do: state |> give_up(ref) |> proceed()
 
-  def handle_info({:DOWN, owner, :process, _pid, _why}, %{owner: owner} = state) do
-    Transport.cancel(state.call)
-    over(state, Status.new(:cancelled, "the owner of the stream has ended", true))
+  # Who waits is told that it may have been done.
+  def handle_info({:DOWN, gang, :process, _pid, _why}, %{gang: gang} = state) do
+    _ = state.call && Transport.cancel(state.call)
+    for {_monitor, request} <- state.alone, do: Alone.withdraw(state.channel, request)
+    {:stop, {:shutdown, "the gang has ended"}, state}
   end
 
-  def handle_info({:DOWN, monitor, :process, _pid, _why}, %{pushers: pushers} = state)
-      when is_map_key(pushers, monitor),
-      do: give_up(state, pushers[monitor])
-
-  def handle_info({:timeout, _timer, :idle}, state) do
-    if state.used? or state.under_way > 0 or not :queue.is_empty(state.waiting),
-      do: {:noreply, look_later(%{state | used?: false})},
-      else: proceed(%{state | closing: :nobody})
-  end
-
-  def handle_info({:timeout, timer, :late}, %{timer: {timer, _at}} = state) do
-    state = %{state | timer: nil}
-
-    case :queue.peek(state.sent) do
-      {:value, oldest} -> if oldest.deadline <= now(), do: late(state), else: noreply(state)
-      :empty -> noreply(state)
+  def handle_info({:DOWN, monitor, :process, _pid, why}, state) do
+    case state do
+      %{monitors: %{^monitor => ref}} -> state |> give_up(ref) |> proceed()
+      %{streams: %{^monitor => _closing}} -> state |> ownerless(monitor) |> proceed()
+      %{alone: %{^monitor => request}} -> {:noreply, went(state, monitor, request, why)}
+      _of_the_call -> heard(state, {:DOWN, monitor, :process, nil, why})
     end
   end
 
-  def handle_info(message, state) do
+  def handle_info({:timeout, _timer, {:late, number}}, state) do
+    case state.under_way do
+      %{^number => request} ->
+        late = Status.new(:deadline_exceeded, "the rank has not answered in time", true)
+        send(request.ref, {request.ref, {:error, late}})
+        state |> withdrawn(request) |> proceed()
+
+      _answered ->
+        {:noreply, state}
+    end
+  end
+
+  def handle_info({:timeout, _timer, :idle}, state) do
+    if state.used? or state.monitors != %{} or state.under_way != %{} or state.streams != %{} do
+      {:noreply, look_later(%{state | used?: false})}
+    else
+      _ = state.call && Transport.cancel(state.call)
+      {:stop, :normal, state}
+    end
+  end
+
+  def handle_info(message, state), do: heard(state, message)
+
+  defp heard(%{call: nil} = state, _message), do: {:noreply, state}
+
+  defp heard(state, message) do
     case Transport.hear(state.call, message) do
       {:ok, call} -> arrived(%{state | call: call})
       :unknown -> {:noreply, state}
     end
   end
 
-  # --- what goes ---
-
-  # Whether it may be behind what there is: where that is not just anything, it is sent at once, and nothing that is answered
-  # before it may take longer.
-  defp next?(_state, %{behind: :any}), do: true
-  defp next?(%{under_way: 0}, _request), do: true
-  defp next?(_state, %{behind: :none}), do: false
-
-  defp next?(state, request) do
-    state.under_way < @under_way and Transport.room?(state.call) and
-      :queue.is_empty(state.waiting) and now() + request.deadline >= state.latest
+  defp watched(request, pid, state) do
+    monitor = Process.monitor(pid)
+    monitors = Map.put(state.monitors, monitor, request.ref)
+    {Map.put(request, :monitor, monitor), %{state | monitors: monitors}}
   end
 
+  # --- the stream ---
+
+  defp opened(%{call: nil} = state) do
+    case open(state) do
+      {:ok, call} -> {:ok, %{state | call: call, answered?: false, refusal: nil}}
+      {:error, status} -> {status, %{state | not_before: now() + @pause}}
+      status -> {status, state}
+    end
+  end
+
+  defp opened(state), do: {:ok, state}
+
+  defp open(%{channel: channel, not_before: at}) do
+    cond do
+      at != nil and at > now() ->
+        Status.new(:unavailable, "the rank has no stream to give", false)
+
+      not Transport.hears?(channel) ->
+        Status.new(:unimplemented, "it has no streams", false)
+
+      true ->
+        with :none <- Local.open(channel), do: Transport.open_stream(channel, @path)
+    end
+  end
+
+  # --- what goes ---
+
   # Sends what can be sent, and takes in what has come.
+  defp proceed(%{call: nil} = state), do: {:noreply, state}
+
   defp proceed(state) do
     if Transport.room?(state.call),
-      do: send_next(state, :queue.out(state.waiting)),
+      do: send_next(state, :queue.peek(state.waiting)),
       else: arrived(state)
   end
 
-  defp send_next(state, {:empty, _none}), do: arrived(state)
+  defp send_next(state, {:value, request}) do
+    with {:ok, state} <- sent(state, request),
+         do: proceed(%{state | waiting: :queue.drop(state.waiting)})
+  end
 
-  defp send_next(%{under_way: @under_way} = state, {{:value, %{ref: ref}}, _waiting})
-       when ref != nil,
-       do: arrived(state)
-
-  defp send_next(state, {{:value, next}, waiting}) do
-    case Transport.send_message(state.call, next.bytes) do
-      {:ok, call} -> proceed(sent(%{state | call: call, waiting: waiting}, next))
-      # It has ended, as what has come tells; this one was not sent.
-      {:closed, call} -> arrived(%{state | call: call})
+  defp send_next(%{pushed: pushed} = state, :empty) when pushed < @share do
+    with {:value, request} <- :queue.peek(state.behind),
+         {:ok, state} <- sent(state, request) do
+      proceed(%{state | behind: :queue.drop(state.behind), pushed: pushed + 1})
+    else
+      :empty -> arrived(state)
+      ended -> ended
     end
   end
 
-  defp sent(state, %{ref: nil}), do: state
+  defp send_next(state, :empty), do: arrived(state)
 
-  defp sent(state, pushed) do
-    at = now() + pushed.deadline
-    latest = if state.under_way == 0, do: at, else: max(at, state.latest)
-    sent = :queue.in(%{pushed | bytes: [], deadline: at}, state.sent)
-    %{state | sent: sent, under_way: state.under_way + 1, latest: latest}
+  defp sent(state, request) do
+    number = state.latest + 1
+
+    case Transport.send_message(state.call, encoded(request, number)) do
+      {:ok, call} -> {:ok, under_way(%{state | call: call}, request, number)}
+      # It has ended, as what has come tells, or will; this one was not sent.
+      {:closed, call} -> arrived(%{state | call: call}, :closed)
+    end
   end
+
+  defp encoded(%{kind: :withdraw, id: id}, _number),
+    do: V1.ExecuteRequest.encode_to_iodata(%V1.ExecuteRequest{kind: {:withdraw, id}})
+
+  defp encoded(request, number) do
+    tag = Map.fetch!(@tags, request.kind)
+    [Encode.always(tag, :bytes, request.bytes), Encode.always(@number_tag, :uint64, number)]
+  end
+
+  defp under_way(state, %{kind: :withdraw}, _number), do: state
+
+  defp under_way(state, request, number) do
+    timer = if request.stream, do: :erlang.start_timer(request.deadline, self(), {:late, number})
+    request = %{request | number: number, timer: timer}
+    %{state | under_way: Map.put(state.under_way, number, request), latest: number}
+  end
+
+  # It overtakes what waits, and is not answered. What has no id cannot be withdrawn.
+  defp withdrawn(state, %{id: ""}), do: state
+
+  defp withdrawn(state, request),
+    do: %{state | waiting: :queue.in_r(%{kind: :withdraw, id: request.id}, state.waiting)}
 
   defp give_up(state, ref) do
-    case Enum.split_with(:queue.to_list(state.waiting), &(&1.ref == ref)) do
-      {[pushed], others} ->
-        state = forget(%{state | waiting: :queue.from_list(others)}, pushed)
-        answer(ref, {:error, Status.new(:cancelled, "it was withdrawn", false)})
-        proceed(state)
+    its? = &(Map.get(&1, :ref) == ref)
 
-      {[], _all} ->
-        case Enum.find(:queue.to_list(state.sent), &(&1.ref == ref)) do
-          nil -> {:noreply, state}
-          pushed -> proceed(%{state | waiting: :queue.in_r(withdrawal(pushed), state.waiting)})
-        end
+    cond do
+      request = Enum.find(Map.values(state.under_way), its?) -> withdrawn(state, request)
+      request = Enum.find(:queue.to_list(state.waiting), its?) -> unsent(state, request)
+      request = Enum.find(:queue.to_list(state.behind), its?) -> unsent(state, request)
+      it = Enum.find(state.alone, &its?.(elem(&1, 1))) -> not_alone(state, it)
+      true -> state
     end
   end
 
-  # It overtakes what waits, and is not answered.
-  defp withdrawal(pushed) do
-    bytes = V1.ExecuteRequest.encode_to_iodata(%V1.ExecuteRequest{kind: {:withdraw, pushed.id}})
-    %{ref: nil, bytes: bytes}
+  defp unsent(state, request) do
+    others = &:queue.delete(request, &1)
+    state = %{state | waiting: others.(state.waiting), behind: others.(state.behind)}
+    finished(state, request, {:error, Status.new(:cancelled, "it was withdrawn", false)})
+  end
+
+  defp not_alone(state, {monitor, request}) do
+    Process.demonitor(monitor, [:flush])
+    :ok = Alone.withdraw(state.channel, request)
+    state = %{state | alone: Map.delete(state.alone, monitor)}
+    finished(state, request, {:error, Status.new(:cancelled, "it was withdrawn", true)})
+  end
+
+  defp ownerless(state, stream) do
+    status = Status.new(:cancelled, "the owner of the stream has ended", true)
+    its = &(&1.stream == stream)
+    {unsent, behind} = Enum.split_with(:queue.to_list(state.behind), its)
+
+    state = %{
+      state
+      | behind: :queue.from_list(behind),
+        streams: Map.delete(state.streams, stream)
+    }
+
+    state = Enum.reduce(unsent, state, &finished(&2, &1, {:error, %{status | sent?: false}}))
+
+    for {_number, %{ref: ref} = request} <- state.under_way, its.(request), reduce: state do
+      state ->
+        send(ref, {ref, {:error, status}})
+        withdrawn(state, request)
+    end
   end
 
   # --- what comes ---
 
-  defp arrived(state) do
+  defp arrived(state, way \\ :open) do
     case Transport.arrived(state.call) do
       {:ok, [], call} ->
-        noreply(%{state | call: call})
+        state = %{state | call: call}
+        # There may be room since.
+        if way == :open and waits?(state) and Transport.room?(call),
+          do: proceed(state),
+          else: {:noreply, state}
 
       {:ok, messages, call} ->
-        messages |> Enum.reduce(%{state | call: call}, &answered/2) |> proceed()
+        messages |> Enum.reduce(%{state | call: call}, &answered/2) |> ended(nil)
 
       {:done, messages, _} ->
-        messages |> Enum.reduce(state, &answered/2) |> ended()
+        status = Status.new(:unavailable, "the rank has ended the stream", false)
+        messages |> Enum.reduce(state, &answered/2) |> ended(status)
 
       {:error, messages, status} ->
-        messages |> Enum.reduce(state, &answered/2) |> over(status)
+        messages |> Enum.reduce(state, &answered/2) |> ended(status)
     end
   end
 
-  # What nobody has asked for is not taken for an answer.
-  defp answered(message, state) do
-    case :queue.out(state.sent) do
-      {{:value, pushed}, sent} ->
-        answer(pushed.ref, {:ok, message})
-        forget(%{state | sent: sent, under_way: state.under_way - 1}, pushed)
+  defp waits?(%{waiting: waiting, behind: behind, pushed: pushed}),
+    do: not :queue.is_empty(waiting) or (pushed < @share and not :queue.is_empty(behind))
 
-      {:empty, _none} ->
+  defp ended(%{refusal: nil} = state, nil), do: proceed(state)
+  defp ended(%{refusal: nil} = state, status), do: {:noreply, over(state, status)}
+
+  defp ended(%{refusal: {number, _message}} = state, status) do
+    _ = status || Transport.cancel(state.call)
+    text = if number == 0, do: "the rank refuses the stream", else: "an answer that is none"
+    {:noreply, over(state, Status.new(:internal, text, number != 0))}
+  end
+
+  defp answered(message, state) do
+    number = number(message)
+
+    case state.under_way do
+      %{^number => request} ->
+        state = %{state | under_way: Map.delete(state.under_way, number), answered?: true}
+        finished(state, request, {:ok, message})
+
+      # What a rank says of no request is that it refuses the stream.
+      _other when number in [0, :unreadable] ->
+        %{state | refusal: {number, message}}
+
+      _nobody ->
         state
     end
   end
 
-  # A rank that ends a stream in order has answered all that it has begun.
-  defp ended(state),
-    do: over(state, Status.new(:unavailable, "the rank has ended the stream", false))
+  defp number(message, found \\ 0)
+  defp number("", found), do: found
 
-  defp late(state) do
-    Transport.cancel(state.call)
-    over(state, Status.new(:deadline_exceeded, "the rank has not answered in time", true))
+  defp number(bytes, found) do
+    case Wire.take_field(bytes, 0) do
+      {@number, 0, number, rest} -> number(rest, number)
+      {_number, _wire_type, _raw, rest} -> number(rest, found)
+    end
+  rescue
+    DecodeError -> :unreadable
   end
+
+  defp finished(state, %{ref: ref} = request, answer) do
+    send(ref, {ref, answer})
+    forgotten(state, request)
+  end
+
+  defp forgotten(state, %{monitor: monitor} = request) do
+    Process.demonitor(monitor, [:flush])
+    state = %{state | monitors: Map.delete(state.monitors, monitor)}
+
+    case request do
+      %{stream: nil, alone: _process} ->
+        state
+
+      %{stream: nil} ->
+        %{state | asked: state.asked - 1}
+
+      %{stream: stream, timer: nil} ->
+        closed(state, stream)
+
+      %{stream: stream, timer: timer} ->
+        _milliseconds = :erlang.cancel_timer(timer)
+        closed(%{state | pushed: state.pushed - 1}, stream)
+    end
+  end
+
+  # Ends a stream into which nothing more may be pushed, when all is answered.
+  defp closed(state, stream) do
+    with %{^stream => [_ | _] = closing} <- state.streams,
+         false <- Enum.any?(state.under_way, fn {_number, it} -> it.stream == stream end),
+         false <- Enum.any?(:queue.to_list(state.behind), &(&1.stream == stream)) do
+      let_go({stream, closing})
+      %{state | streams: Map.delete(state.streams, stream)}
+    else
+      _not_yet -> state
+    end
+  end
+
+  defp let_go({stream, closing}) do
+    Process.demonitor(stream, [:flush])
+    Enum.each(closing, &GenServer.reply(&1, :ok))
+  end
+
+  # --- the end of the stream ---
 
   defp over(state, status) do
-    for %{ref: ref} <- :queue.to_list(state.sent), do: answer(ref, {:error, status})
-    unsent = %{status | sent?: false}
+    sent = Map.values(state.under_way)
+    unsent = :queue.to_list(state.waiting) ++ :queue.to_list(state.behind)
+    not_before = if state.answered?, do: nil, else: now() + @pause
 
-    for %{ref: ref} <- :queue.to_list(state.waiting),
-        ref != nil,
-        do: answer(ref, {:error, unsent})
+    state = %{
+      state
+      | call: nil,
+        not_before: not_before,
+        under_way: %{},
+        waiting: :queue.new(),
+        behind: :queue.new()
+    }
 
-    stop(state)
+    state = Enum.reduce(sent, state, &told(&2, &1, status))
+    state = Enum.reduce(unsent, state, &told(&2, &1, %{status | sent?: false}))
+
+    Enum.each(state.streams, &let_go/1)
+    %{state | streams: %{}}
   end
 
-  defp stop(state) do
-    _ = state.closing not in [nil, :nobody] && GenServer.reply(state.closing, :ok)
-    {:stop, :normal, state}
+  defp told(state, %{kind: :withdraw}, _status), do: state
+
+  defp told(state, %{stream: nil} = request, %{sent?: false}),
+    do: alone(%{state | asked: state.asked - 1}, request)
+
+  defp told(%{refusal: {0, message}} = state, request, _status),
+    do: finished(state, request, {:ok, message})
+
+  defp told(state, request, status), do: finished(state, request, {:error, status})
+
+  # --- what has no stream ---
+
+  defp alone(state, request) do
+    {process, monitor} = Alone.start(state.channel, request)
+    %{state | alone: Map.put(state.alone, monitor, Map.put(request, :alone, process))}
   end
 
-  defp answer(ref, answer), do: send(ref, {ref, answer})
+  # It has answered itself.
+  defp went(state, monitor, request, :normal),
+    do: forgotten(%{state | alone: Map.delete(state.alone, monitor)}, request)
 
-  defp forget(state, %{monitor: monitor}) do
-    Process.demonitor(monitor, [:flush])
-    %{state | pushers: Map.delete(state.pushers, monitor)}
+  defp went(state, monitor, %{ref: ref} = request, why) do
+    send(ref, {ref, {:error, gone(why)}})
+    went(state, monitor, request, :normal)
   end
 
   # --- time ---
 
-  defp look_later(%{idle: :infinity} = state), do: state
-
   defp look_later(state) do
-    _timer = :erlang.start_timer(state.idle, self(), :idle)
+    _timer = :erlang.start_timer(@idle, self(), :idle)
     state
-  end
-
-  # All is answered, and nothing more will be asked: there is nothing to wait for.
-  defp noreply(%{closing: from, under_way: 0} = state) when from != nil do
-    if :queue.is_empty(state.waiting) do
-      Transport.cancel(state.call)
-      stop(state)
-    else
-      {:noreply, state}
-    end
-  end
-
-  # The timer is for the oldest call; one that was set for an earlier one, and is earlier, is looked at when it ends.
-  defp noreply(state) do
-    case {:queue.peek(state.sent), state.timer} do
-      {:empty, _timer} -> {:noreply, state}
-      {{:value, %{deadline: at}}, {_timer, set}} when set <= at -> {:noreply, state}
-      {{:value, %{deadline: at}}, timer} -> {:noreply, %{state | timer: set(timer, at)}}
-    end
-  end
-
-  defp set(before, at) do
-    with {timer, _set} <- before, do: :erlang.cancel_timer(timer)
-    {:erlang.start_timer(at, self(), :late, abs: true), at}
   end
 
   defp now, do: System.monotonic_time(:millisecond)

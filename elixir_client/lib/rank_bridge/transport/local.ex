@@ -28,7 +28,7 @@ defmodule RankBridge.Transport.Local do
     :monitor,
     :reading,
     :writing,
-    received: "",
+    received: %Framing{},
     unwritten: [],
     waiting: 0,
     asked?: false,
@@ -40,7 +40,7 @@ defmodule RankBridge.Transport.Local do
   @typedoc """
   * `monitor` - of the channel, which is `closed?` since
   * `reading`, `writing` - what the operating system will say when it can be gone on with; nil: nothing is to be waited for
-  * `received` - bytes of a message that is not whole
+  * `received` - what has come of a message that is not whole
   * `unwritten`, `waiting` - what is to be written, and how many bytes that is
   * `asked?`, `broken?` - whether anything was written, and whether nothing more can be
   """
@@ -49,7 +49,7 @@ defmodule RankBridge.Transport.Local do
           monitor: reference(),
           reading: reference() | nil,
           writing: reference() | nil,
-          received: binary(),
+          received: Framing.t(),
           unwritten: iodata(),
           waiting: non_neg_integer(),
           asked?: boolean(),
@@ -156,7 +156,7 @@ defmodule RankBridge.Transport.Local do
 
   def arrived(%{reading: nil} = call) do
     case :socket.recv(call.socket, 0, [], :nowait) do
-      {:ok, bytes} -> received(call, Framing.split(call.received <> bytes))
+      {:ok, bytes} -> received(call, Framing.decode(call.received, bytes))
       {:select, {:select_info, _tag, handle}} -> {:ok, [], %{call | reading: handle}}
       {:error, why} -> lost(call, why)
     end
@@ -164,8 +164,8 @@ defmodule RankBridge.Transport.Local do
 
   def arrived(call), do: {:ok, [], call}
 
-  defp received(call, {[], {:more, bytes}}), do: arrived(%{call | received: bytes})
-  defp received(call, {messages, {:more, bytes}}), do: {:ok, messages, %{call | received: bytes}}
+  defp received(call, {[], {:more, framing}}), do: arrived(%{call | received: framing})
+  defp received(call, {messages, {:more, more}}), do: {:ok, messages, %{call | received: more}}
 
   defp received(call, {messages, :over}) do
     cancel(call)

@@ -15,10 +15,8 @@ from rankbridge._plan.groups import Group
 from rankbridge._plan.operations import MemberOptions
 from rankbridge._plan.queue import MadeQueue
 from rankbridge._plan.ref import Ref
-from rankbridge._plan.vllm import Coordinated, CoordinatorCore
+from rankbridge._plan.vllm import Coordinated, CoordinatorCore, Part
 from rankbridge.errors import RankBridgeError
-
-__all__ = ["AsyncGroupCoordinator"]
 
 
 class AsyncGroupCoordinator(CoordinatorCore):
@@ -226,7 +224,21 @@ class AsyncGroupCoordinator(CoordinatorCore):
     async def prepare_communication_buffer_for_model(
         self, model: Sequence[Mapping[str, Any]], *, device: str = ""
     ) -> list[Any]:
-        """Makes buffers on each member, as ``AsyncGang.prepare_communication_buffer_for_model``."""
+        """Makes on each member a buffer for each dtype of a model, as large as its largest parameter of that dtype.
+
+        vLLM takes the module itself, and prepares what its kernels for experts need.
+
+        Args:
+            model: Of each parameter a map of "name", "shape" and "dtype".
+            device: "cpu", "cuda:0". Empty: each rank's own.
+
+        Returns:
+            By rank a map from the dtype's name to a ref, on a tensor of one dimension, all zeros.
+
+        Raises:
+            InvalidArgumentError: A description is not of a parameter. No rank was asked.
+            GangError: A buffer could not be made; those of its group are released again.
+        """
         return await self._gang._carried_out(self._procedures.buffers(model, device))
 
     # --- values --------------------------------------------------------------------------------------------
@@ -346,7 +358,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
         **options: Unpack[MemberOptions],
     ) -> list[AsyncWork[None] | None]:
         """Begins `send`, and gives by rank what to wait for: None for those that do not send."""
-        return await self._begin_send("send", tensor, dst, ranks, options)
+        return await self._begin("send", self._procedures.senders("send", tensor, dst, ranks, options))
 
     async def irecv(
         self,
@@ -358,7 +370,9 @@ class AsyncGroupCoordinator(CoordinatorCore):
         **options: Unpack[MemberOptions],
     ) -> list[AsyncWork[tuple[Ref, int]] | None]:
         """Begins `recv`; what is waited for gives a ref, and the rank in the group that it came from."""
-        return await self._begin_receive("recv", src, ranks, options, expected=(dtype, size))
+        return await self._begin(
+            "recv", self._procedures.receivers("recv", src, ranks, options, expected=(dtype, size))
+        )
 
     async def send_object(
         self,
@@ -393,13 +407,17 @@ class AsyncGroupCoordinator(CoordinatorCore):
         **options: Unpack[MemberOptions],
     ) -> list[AsyncWork[None] | None]:
         """Begins `send_object`, and gives by rank what to wait for: None for those that do not send."""
-        return await self._begin_send("send_object", obj, dst, ranks, options)
+        return await self._begin(
+            "send_object", self._procedures.senders("send_object", obj, dst, ranks, options)
+        )
 
     async def irecv_object(
         self, src: int, *, ranks: Iterable[int] | None = None, **options: Unpack[MemberOptions]
     ) -> list[AsyncWork[tuple[Any, int]] | None]:
         """Begins `recv_object`; what is waited for gives the value, and the rank in the group that it came from."""
-        return await self._begin_receive("recv_object", src, ranks, options)
+        return await self._begin(
+            "recv_object", self._procedures.receivers("recv_object", src, ranks, options)
+        )
 
     async def send_tensor_dict(
         self,
@@ -451,7 +469,9 @@ class AsyncGroupCoordinator(CoordinatorCore):
         **options: Unpack[MemberOptions],
     ) -> list[AsyncWork[None] | None]:
         """Begins `send_tensor_dict`, and gives by rank what to wait for: None for those that do not send."""
-        return await self._begin_send("send_tensor_dict", tensor_dict, dst, ranks, options)
+        return await self._begin(
+            "send_tensor_dict", self._procedures.senders("send_tensor_dict", tensor_dict, dst, ranks, options)
+        )
 
     async def irecv_tensor_dict(
         self,
@@ -463,7 +483,9 @@ class AsyncGroupCoordinator(CoordinatorCore):
         **options: Unpack[MemberOptions],
     ) -> list[AsyncWork[tuple[dict[Any, Any], int]] | None]:
         """Begins `recv_tensor_dict`; what is waited for gives the map, and the rank in the group it came from."""
-        return await self._begin_receive("recv_tensor_dict", src, ranks, options)
+        return await self._begin(
+            "recv_tensor_dict", self._procedures.receivers("recv_tensor_dict", src, ranks, options)
+        )
 
     # --- queues, graphs and the end ------------------------------------------------------------------------
 
@@ -479,13 +501,9 @@ class AsyncGroupCoordinator(CoordinatorCore):
     ) -> list[AsyncQueue | None]:
         """Makes in each group a queue from one member to all others: in all groups, or in none.
 
-        Args:
-            writer_rank: Rank in the group that writes.
-            external_writer_handle: None: there are no writers outside the gang.
-            blocking: Taken and not looked at: a queue that is made is ready.
-            max_chunk_bytes: As of ``AsyncGang.new_queue``.
-            max_chunks: As of ``AsyncGang.new_queue``.
-            **options: See the class.
+        `writer_rank` is the rank in the group that writes. `external_writer_handle` must be None: there are no writers
+        outside the gang. `blocking` changes nothing: a queue that is made is ready. The sizes are those of
+        ``AsyncGang.new_queue``.
 
         Returns:
             By rank the queue of its group.
@@ -506,12 +524,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
     ) -> list[AsyncQueue | None]:
         """Makes in each group a queue from each other member to one reader: in all groups, or in none.
 
-        Args:
-            reader_rank_in_group: Who reads.
-            blocking: Taken and not looked at: a queue that is made is ready.
-            max_chunk_bytes: As of ``AsyncGang.new_queue``.
-            max_chunks: As of ``AsyncGang.new_queue``.
-            **options: See the class.
+        `reader_rank_in_group` reads all of them. The other arguments are as of `create_mq_broadcaster`.
 
         Returns:
             By rank the queue that it writes, None for readers.
@@ -562,55 +575,26 @@ class AsyncGroupCoordinator(CoordinatorCore):
         dst: int | None,
         ranks: Iterable[int] | None,
         options: MemberOptions,
-    ) -> list[None]:
-        callers = self._procedures.senders(operation, given, dst, ranks)
-        return await self._gang._carried_out(
-            self._procedures.sending(operation, given, callers, dict(options))
-        )
+    ) -> list[Any]:
+        parts = self._procedures.senders(operation, given, dst, ranks, options)
+        return await self._gang._carried_out(self._procedures.exchanging(operation, parts))
 
     async def _receive(
         self, operation: str, src: int | None, ranks: Iterable[int] | None, options: MemberOptions, **own: Any
     ) -> list[Any]:
-        callers = self._procedures.receivers(operation, src, ranks)
-        return await self._gang._carried_out(
-            self._procedures.receiving(operation, callers, dict(options), **own)
-        )
+        parts = self._procedures.receivers(operation, src, ranks, options, **own)
+        pairs = await self._gang._carried_out(self._procedures.exchanging(operation, parts))
+        return [None if pair is None else pair[0] for pair in pairs]
 
-    async def _begin_send(
-        self,
-        operation: str,
-        given: Sequence[Any],
-        dst: int | None,
-        ranks: Iterable[int] | None,
-        options: MemberOptions,
-    ) -> list[Any]:
-        begun: list[Any] = [None] * len(self._gang)
-        async with _cancelled_unless_all(begun):
-            for rank, group, place in self._procedures.senders(operation, given, dst, ranks):
-                begun[rank] = await self._gang[rank]._begin(
-                    operation, given[rank], dst_rank_in_group=place, group=group, **options
-                )
+    async def _begin(self, operation: str, parts: Sequence[Part]) -> list[Any]:
+        begun: list[AsyncWork[Any] | None] = [None] * len(self._gang)
+        try:
+            for rank, args, options in parts:
+                begun[rank] = await self._gang[rank]._begin(operation, *args, **options)
+        except BaseException:
+            for work in begun:
+                if work is not None:
+                    with contextlib.suppress(RankBridgeError):
+                        await work.cancel()
+            raise
         return begun
-
-    async def _begin_receive(
-        self, operation: str, src: int | None, ranks: Iterable[int] | None, options: MemberOptions, **own: Any
-    ) -> list[Any]:
-        begun: list[Any] = [None] * len(self._gang)
-        async with _cancelled_unless_all(begun):
-            for rank, group, place in self._procedures.receivers(operation, src, ranks):
-                begun[rank] = await self._gang[rank]._begin(
-                    operation, src_rank_in_group=place, group=group, **own, **options
-                )
-        return begun
-
-
-@contextlib.asynccontextmanager
-async def _cancelled_unless_all(begun: Sequence[AsyncWork[Any] | None]) -> AsyncIterator[None]:
-    try:
-        yield
-    except BaseException:
-        for work in begun:
-            if work is not None:
-                with contextlib.suppress(RankBridgeError):
-                    await work.cancel()
-        raise

@@ -14,16 +14,12 @@ from rankbridge._plan.operations.declare import (
     group_call,
     operation,
     options_of,
-    outcome_of,
 )
 from rankbridge._plan.operations.readers import one_of_each
-from rankbridge._plan.operations.shares import FirstArgument, given_to
 from rankbridge._plan.ref import Ref
 from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import operation_service_pb2 as operation_pb
-
-__all__ = ["Collective", "coalesce", "parts_of", "write_part"]
 
 Collective: TypeAlias = "tuple[str] | tuple[str, Any] | tuple[str, Any, Mapping[str, Any]]"
 """A collective that is one of several: its name, what its method is given (refs or a ref), its options."""
@@ -38,7 +34,6 @@ _KINDS = tuple(
 _OF_ALL = CallOptions.__annotations__.keys() | MemberOptions.__annotations__.keys()
 
 
-@given_to(FirstArgument.CALLS)
 @operation
 def coalesce(
     scope: Scope, collectives: Sequence[Collective], **options: Unpack[CallOptions]
@@ -59,8 +54,7 @@ def coalesce(
     for (name, _, _), call in zip(parts, built, strict=True):
         write_part(request.operations.add(), name, call)
 
-    read_outcome = outcome_of(operation_pb.CoalesceResponse, one_of_each("collective", len(parts)))
-    return group_call(scope, "coalesce", "OperationService/Coalesce", request, read_outcome)
+    return group_call(scope, "coalesce", request, one_of_each("collective", len(parts)))
 
 
 def write_part(operation: operation_pb.Operation, name: str, call: Call[Any]) -> None:

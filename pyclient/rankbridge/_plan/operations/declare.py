@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, ParamSpec, TypedDict, TypeVar
 
 from google.protobuf.message import Message
+from google.protobuf.message_factory import GetMessageClass
 
 from rankbridge._plan.calls import MARGIN, Call
 from rankbridge._plan.failures import error_from_wire
-from rankbridge._plan.status import Group
+from rankbridge._plan.groups import Group
 from rankbridge.errors import InvalidArgumentError, ProtocolError, RankOutOfRangeError
 from rankbridge.v1 import call_pb2
-from rankbridge.v1.operation_service_pb2 import Operation
+from rankbridge.v1.operation_service_pb2 import Operation, OperationResult
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -103,36 +105,62 @@ def path_of(method: str) -> str:
     return f"/rankbridge.v1.{method}"
 
 
+Reading = Callable[[Callable[[Any], T]], Callable[[Any], T]]
+"""Makes the reader of a response, of what converts its value."""
+
+
+@functools.cache
+def rpc_of(request: Any) -> tuple[str, Reading[Any]]:
+    """Gives the path of the RPC that takes a request, by its descriptor, and how its response is read."""
+    for service in request.file.services_by_name.values():
+        for rpc in service.methods:
+            if rpc.input_type.full_name == request.full_name:
+                reading = outcome_of if "outcome" in rpc.output_type.oneofs_by_name else _whole_of
+                response = GetMessageClass(rpc.output_type)
+                return path_of(f"{service.name}/{rpc.name}"), functools.partial(reading, response)
+    # What has no RPC of its own goes as a gang call alone.
+    return path_of("GangService/Call"), functools.partial(outcome_of, OperationResult)
+
+
 def plain_call(
     scope: Scope,
     kind: str,
-    method: str,
     request: Message,
-    read: Callable[[bytes], T],
+    convert: Callable[[Any], T],
     *,
     timeout: float | None = None,
     group: str = "",
 ) -> Call[T]:
-    """Declares a unary call that belongs to no group's order. Its deadline is the timeout itself."""
+    """Declares the unary call of a request that belongs to no group's order. Its deadline is the timeout itself.
+
+    `convert` makes the result of the response's value; of a response without a oneof "outcome", of all of it.
+    """
+    path, reading = rpc_of(request.DESCRIPTOR)
     return Call(
         kind=kind,
-        path=path_of(method),
+        path=path,
         rank=scope.rank,
         group=group,
         deadline=timeout_of(scope, timeout),
         request=request.SerializeToString(),
-        read=read,
+        read=reading(convert),
     )
 
 
-def group_call(scope: Scope, kind: str, method: str, request: Any, read: Callable[[bytes], T]) -> Call[T]:
-    """Declares a unary call whose request carries a `Call`. Its deadline leaves a margin for the rank's verdict."""
+def group_call(scope: Scope, kind: str, request: Any, convert: Callable[[Any], T]) -> Call[T]:
+    """Declares the unary call of a request that carries a `Call`; `convert` is as of `plain_call`."""
+    path, reading = rpc_of(request.DESCRIPTOR)
+    return member_call(scope, kind, path, request, reading(convert))
+
+
+def member_call(scope: Scope, kind: str, path: str, request: Any, read: Callable[[Any], T]) -> Call[T]:
+    """Makes the call of a request that carries a `Call`. Its deadline leaves a margin for the rank's verdict."""
     call: call_pb2.Call = request.call
     operation = Operation(**{kind: request}) if kind in KINDS else None
     return Call(
         kind=kind,
         operation=operation,
-        path=path_of(method),
+        path=path,
         rank=scope.rank,
         group=call.group,
         operation_id=call.operation_id,
@@ -236,3 +264,7 @@ def outcome_of(response: type[Message], convert: Callable[[Any], T]) -> Callable
                 return convert(getattr(message, field))
 
     return read
+
+
+def _whole_of(response: type[Message], convert: Callable[[Any], T]) -> Callable[[bytes], T]:
+    return lambda data: convert(response.FromString(data))

@@ -7,23 +7,19 @@ from typing import Any, Unpack
 
 from rankbridge._plan.calls import Call
 from rankbridge._plan.graph import Graph, graph_from_wire
+from rankbridge._plan.groups import Group
 from rankbridge._plan.operations.declare import (
     CallOptions,
     Scope,
     group_call,
     operation,
     options_of,
-    outcome_of,
     plain_call,
 )
-from rankbridge._plan.operations.shares import FirstArgument, given_to
-from rankbridge._plan.status import Group
 from rankbridge._plan.values import from_value
 from rankbridge.errors import ProtocolError
 from rankbridge.v1 import graph_service_pb2 as pb
 from rankbridge.v1 import value_pb2
-
-__all__ = ["begin_capture", "end_capture", "graph_name", "release_graph", "replay"]
 
 
 @operation
@@ -32,19 +28,16 @@ def begin_capture(scope: Scope, name: str | None = None, *, group: str | Group =
     request = pb.BeginCaptureRequest(
         call=options_of(scope, scope.session_id, group=group), graph=graph_name(name)
     )
-    read = outcome_of(pb.BeginCaptureResponse, _reader(scope, scope.session_id))
-    return group_call(scope, "begin_capture", "GraphService/BeginCapture", request, read)
+    return group_call(scope, "begin_capture", request, _reader(scope, scope.session_id))
 
 
 @operation
 def end_capture(scope: Scope, *, group: str | Group = "world") -> Call[Graph]:
     """Ends a recording, and keeps it."""
     request = pb.EndCaptureRequest(call=options_of(scope, scope.session_id, group=group))
-    read = outcome_of(pb.EndCaptureResponse, _reader(scope, scope.session_id))
-    return group_call(scope, "end_capture", "GraphService/EndCapture", request, read)
+    return group_call(scope, "end_capture", request, _reader(scope, scope.session_id))
 
 
-@given_to(FirstArgument.SAME)
 @operation
 def replay(scope: Scope, graph: str | Graph, **options: Unpack[CallOptions]) -> Call[list[Any]]:
     """Runs a graph again."""
@@ -53,8 +46,7 @@ def replay(scope: Scope, graph: str | Graph, **options: Unpack[CallOptions]) -> 
         session_id = graph.session_id
         options.setdefault("group", graph.group)
     request = pb.ReplayRequest(call=options_of(scope, session_id, **options), graph=_name_of(graph))
-    read = outcome_of(pb.ReplayResponse, _results)
-    return group_call(scope, "replay", "GraphService/Replay", request, read)
+    return group_call(scope, "replay", request, _results)
 
 
 @operation
@@ -62,8 +54,7 @@ def release_graph(scope: Scope, graph: str | Graph) -> Call[Graph]:
     """Forgets a graph."""
     session_id = graph.session_id if isinstance(graph, Graph) else scope.session_id
     request = pb.ReleaseGraphRequest(session_id=session_id, graph=_name_of(graph))
-    read = outcome_of(pb.ReleaseGraphResponse, _reader(scope, session_id))
-    return plain_call(scope, "release_graph", "GraphService/ReleaseGraph", request, read)
+    return plain_call(scope, "release_graph", request, _reader(scope, session_id))
 
 
 def graph_name(name: str | None) -> str:

@@ -22,14 +22,11 @@ from rankbridge._plan.operations.declare import (
     plain_call,
     timeout_of,
 )
-from rankbridge._plan.operations.readers import none_reader
-from rankbridge._plan.operations.shares import FirstArgument, given_to
+from rankbridge._plan.operations.readers import nothing
 from rankbridge._plan.status import OperationStatus, operation_state
 from rankbridge._plan.values import from_value
 from rankbridge.errors import InvalidArgumentError, RankBridgeError
 from rankbridge.v1 import operation_service_pb2 as operation_pb
-
-__all__ = ["await_operation", "cancel", "ping", "poll", "submit", "submitting"]
 
 
 def submitting(operation: str) -> Callable[..., Call[str]]:
@@ -75,11 +72,10 @@ def submit(scope: Scope, operation: str, *args: Any, **options: Any) -> Call[str
     return submitting(operation)(scope, *args, **options)
 
 
-@given_to(FirstArgument.NOTHING)
 def ping(scope: Scope, **options: Unpack[CallOptions]) -> Call[None]:
     """Asks all members whether they are there. Only a gang is asked this: it has no RPC of its own."""
     request = operation_pb.PingRequest(call=options_of(scope, scope.session_id, **options))
-    return group_call(scope, "ping", "GangService/Call", request, none_reader(operation_pb.OperationResult))
+    return group_call(scope, "ping", request, nothing)
 
 
 @operation
@@ -97,8 +93,7 @@ def poll(scope: Scope, operation_id: str) -> Call[OperationStatus]:
         return OperationStatus(rank=scope.rank, state=operation_state(status.state), value=value, error=error)
 
     request = operation_pb.PollRequest(operation_id=operation_id)
-    read_outcome = outcome_of(operation_pb.PollResponse, read)
-    return plain_call(scope, "poll", "OperationService/Poll", request, read_outcome)
+    return plain_call(scope, "poll", request, read)
 
 
 @operation
@@ -122,5 +117,4 @@ def await_operation(scope: Scope, operation_id: str, *, timeout: float | None = 
 def cancel(scope: Scope, operation_id: str) -> Call[bool]:
     """Withdraws an operation that was not admitted yet."""
     request = operation_pb.CancelRequest(operation_id=operation_id)
-    read = outcome_of(operation_pb.CancelResponse, bool)
-    return plain_call(scope, "cancel", "OperationService/Cancel", request, read)
+    return plain_call(scope, "cancel", request, bool)

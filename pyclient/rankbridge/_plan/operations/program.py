@@ -15,21 +15,17 @@ from rankbridge._plan.operations.declare import (
     group_call,
     operation,
     options_of,
-    outcome_of,
 )
 from rankbridge._plan.operations.readers import one_of_each
-from rankbridge._plan.operations.shares import FirstArgument, given_to, shares
+from rankbridge._plan.operations.shares import shares
 from rankbridge._plan.program_steps import RUN_PROGRAM, Loop, Named, Step, Steps
 from rankbridge._plan.ref import Ref
 from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import operation_service_pb2 as operation_pb
 
-__all__ = ["check_step", "checked_program", "parts_of_members", "run_program"]
-
 _ANYWHERE = Scope(rank=0, session_id="", timeout=1.0)
 
 
-@given_to(FirstArgument.PROGRAM)
 @operation
 def run_program(
     scope: Scope, program: Steps, *, keep: Sequence[Named] = (), **options: Unpack[CallOptions]
@@ -52,8 +48,7 @@ def run_program(
     used = {step.given.name for step in program._each() if isinstance(step.given, Named)}
     _write(scope, program._steps, request.steps, used | set(request.results))
 
-    read_outcome = outcome_of(operation_pb.RunProgramResponse, one_of_each("kept name", len(kept)))
-    return group_call(scope, RUN_PROGRAM, "OperationService/RunProgram", request, read_outcome)
+    return group_call(scope, RUN_PROGRAM, request, one_of_each("kept name", len(kept)))
 
 
 def checked_program(program: object) -> Steps:

@@ -13,17 +13,13 @@ from rankbridge._plan.operations.declare import (
     group_call,
     operation,
     options_of,
-    outcome_of,
     plain_call,
 )
-from rankbridge._plan.operations.readers import none_reader, value_reader
-from rankbridge._plan.operations.shares import FirstArgument, given_to
+from rankbridge._plan.operations.readers import nothing
 from rankbridge._plan.queue import NamedQueue, QueueDescription, queue_from_wire
-from rankbridge._plan.values import to_value
+from rankbridge._plan.values import from_value, to_value
 from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import queue_service_pb2 as pb
-
-__all__ = ["dequeue", "enqueue", "new_queue", "queues", "shut_down_queue"]
 
 
 @operation
@@ -46,11 +42,9 @@ def new_queue(
         max_chunk_bytes=_size("max_chunk_bytes", max_chunk_bytes, 64),
         max_chunks=_size("max_chunks", max_chunks, 32),
     )
-    read = outcome_of(pb.NewQueueResponse, queue_from_wire)
-    return group_call(scope, "new_queue", "QueueService/NewQueue", request, read)
+    return group_call(scope, "new_queue", request, queue_from_wire)
 
 
-@given_to(FirstArgument.NEVER)
 @operation
 def enqueue(
     scope: Scope, queue: str | NamedQueue, value: object, **options: Unpack[CallOptions]
@@ -59,16 +53,15 @@ def enqueue(
     name, options = _of(queue, options)
     call = options_of(scope, scope.session_id, **options)
     request = pb.EnqueueRequest(call=call, queue=name, value=to_value(value))
-    return group_call(scope, "enqueue", "QueueService/Enqueue", request, none_reader(pb.EnqueueResponse))
+    return group_call(scope, "enqueue", request, nothing)
 
 
-@given_to(FirstArgument.NEVER)
 @operation
 def dequeue(scope: Scope, queue: str | NamedQueue, **options: Unpack[CallOptions]) -> Call[Any]:
     """Reads the next value."""
     name, options = _of(queue, options)
     request = pb.DequeueRequest(call=options_of(scope, scope.session_id, **options), queue=name)
-    return group_call(scope, "dequeue", "QueueService/Dequeue", request, value_reader(pb.DequeueResponse))
+    return group_call(scope, "dequeue", request, from_value)
 
 
 @operation
@@ -78,18 +71,17 @@ def shut_down_queue(
     """Ends a queue on one rank."""
     name, options = _of(queue, options)
     request = pb.ShutDownQueueRequest(call=options_of(scope, scope.session_id, **options), queue=name)
-    read = outcome_of(pb.ShutDownQueueResponse, queue_from_wire)
-    return group_call(scope, "shut_down_queue", "QueueService/ShutDownQueue", request, read)
+    return group_call(scope, "shut_down_queue", request, queue_from_wire)
 
 
 @operation
 def queues(scope: Scope) -> Call[list[QueueDescription]]:
     """Describes every queue of one rank."""
 
-    def read(data: bytes) -> list[QueueDescription]:
-        return [queue_from_wire(queue) for queue in pb.ListQueuesResponse.FromString(data).queues]
+    def read(listed: pb.ListQueuesResponse) -> list[QueueDescription]:
+        return [queue_from_wire(queue) for queue in listed.queues]
 
-    return plain_call(scope, "queues", "QueueService/ListQueues", pb.ListQueuesRequest(), read)
+    return plain_call(scope, "queues", pb.ListQueuesRequest(), read)
 
 
 def _of(queue: str | NamedQueue, options: CallOptions) -> tuple[str, CallOptions]:

@@ -5,30 +5,23 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rankbridge._plan.calls import MARGIN, Call
+from rankbridge._plan.groups import Group
 from rankbridge._plan.operations.declare import (
     Scope,
     checked_rank,
     milliseconds,
     operation,
-    outcome_of,
     plain_call,
     timeout_of,
 )
-from rankbridge._plan.status import Formed, Group, RankStatus, formed_from_wire, status_from_wire
+from rankbridge._plan.status import Formed, RankStatus, formed_from_wire, status_from_wire
 from rankbridge.v1 import gang_service_pb2, rank_service_pb2
-
-__all__ = ["form", "status"]
 
 
 @operation
 def status(scope: Scope) -> Call[RankStatus]:
     """Describes one rank."""
-
-    def read(data: bytes) -> RankStatus:
-        return status_from_wire(rank_service_pb2.DescribeRankResponse.FromString(data))
-
-    request = rank_service_pb2.DescribeRankRequest()
-    return plain_call(scope, "status", "RankService/DescribeRank", request, read)
+    return plain_call(scope, "status", rank_service_pb2.DescribeRankRequest(), status_from_wire)
 
 
 @operation
@@ -49,5 +42,4 @@ def form(
     request = gang_service_pb2.FormRequest(
         endpoints=endpoints, groups=descriptions, timeout_ms=milliseconds(seconds)
     )
-    read = outcome_of(gang_service_pb2.FormResponse, formed_from_wire)
-    return plain_call(scope, "form", "GangService/Form", request, read, timeout=seconds + MARGIN)
+    return plain_call(scope, "form", request, formed_from_wire, timeout=seconds + MARGIN)

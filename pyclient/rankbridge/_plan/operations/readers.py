@@ -5,38 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from google.protobuf.message import Message
-
-from rankbridge._plan.operations.declare import outcome_of
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.values import from_value
 from rankbridge.errors import ProtocolError
-from rankbridge.v1 import value_pb2
-
-__all__ = [
-    "none_reader",
-    "one_of_each",
-    "ref_or_none",
-    "ref_reader",
-    "refs_or_none",
-    "value_reader",
-    "value_with_source",
-]
-
-
-def ref_reader(response: type[Message]) -> Callable[[bytes], Ref]:
-    """Makes the reader of a response that gives a ref."""
-    return outcome_of(response, _ref)
-
-
-def none_reader(response: type[Message]) -> Callable[[bytes], None]:
-    """Makes the reader of a response that gives none."""
-    return outcome_of(response, _nothing)
-
-
-def value_reader(response: type[Message]) -> Callable[[bytes], Any]:
-    """Makes the reader of a response that gives any value."""
-    return outcome_of(response, from_value)
+from rankbridge.v1 import options_pb2, value_pb2
 
 
 def one_of_each(what: str, count: int) -> Callable[[value_pb2.Value], list[Any]]:
@@ -58,7 +30,7 @@ def one_of_each(what: str, count: int) -> Callable[[value_pb2.Value], list[Any]]
     return read
 
 
-def ref_or_none(value: value_pb2.Value) -> Ref | None:
+def _ref_or_none(value: value_pb2.Value) -> Ref | None:
     """Reads what a collective gives that gives one member a tensor and the others none.
 
     Raises:
@@ -67,7 +39,7 @@ def ref_or_none(value: value_pb2.Value) -> Ref | None:
     return None if value.WhichOneof("kind") == "none" else _ref(value)
 
 
-def refs_or_none(value: value_pb2.Value) -> Ref | list[Ref] | None:
+def _refs_or_none(value: value_pb2.Value) -> Ref | list[Ref] | None:
     """Reads what a gather gives in any layout.
 
     Raises:
@@ -75,10 +47,10 @@ def refs_or_none(value: value_pb2.Value) -> Ref | list[Ref] | None:
     """
     if value.WhichOneof("kind") == "list":
         return [_ref(item) for item in value.list.items]
-    return ref_or_none(value)
+    return _ref_or_none(value)
 
 
-def value_with_source(value: value_pb2.Value) -> tuple[Any, int]:
+def _value_with_source(value: value_pb2.Value) -> tuple[Any, int]:
     """Reads what a receive gives: what came, and the rank in group that it came from.
 
     Raises:
@@ -101,6 +73,28 @@ def _ref(value: value_pb2.Value) -> Ref:
     return result
 
 
-def _nothing(value: value_pb2.Value) -> None:
+def nothing(value: value_pb2.Value) -> None:
+    """Reads what an operation gives that gives none.
+
+    Raises:
+        ProtocolError: It is a value.
+    """
     if value.WhichOneof("kind") != "none":
         raise ProtocolError("the outcome is a value", expected="none", got=str(value.WhichOneof("kind")))
+
+
+READERS: dict[options_pb2.Gives.ValueType, Callable[[value_pb2.Value], Any]] = {
+    options_pb2.GIVES_NONE: nothing,
+    options_pb2.GIVES_REF: _ref,
+    options_pb2.GIVES_REF_OR_NONE: _ref_or_none,
+    options_pb2.GIVES_REFS: _refs_or_none,
+    options_pb2.GIVES_REFS_OR_NONE: _refs_or_none,
+    options_pb2.GIVES_VALUE: from_value,
+    options_pb2.GIVES_VALUES: from_value,
+    options_pb2.GIVES_VALUES_OR_NONE: from_value,
+    options_pb2.GIVES_DICT: from_value,
+    options_pb2.GIVES_REF_AND_SOURCE: _value_with_source,
+    options_pb2.GIVES_VALUE_AND_SOURCE: _value_with_source,
+    options_pb2.GIVES_DICT_AND_SOURCE: _value_with_source,
+}
+"""By what an operation gives."""

@@ -25,20 +25,6 @@ from rankbridge._plan.tensor import Tensor, TensorLike, as_tensor, checked_shape
 from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import ref_service_pb2 as ref_pb
 
-__all__ = [
-    "Form",
-    "RefPage",
-    "close_session",
-    "create",
-    "describe",
-    "get",
-    "list_refs",
-    "open_session",
-    "put",
-    "release",
-    "renew_session",
-]
-
 Form = Literal["numpy", "torch", "tensor"]
 """What a fetched tensor is handed out as."""
 
@@ -66,8 +52,7 @@ def create(
     request = ref_pb.CreateTensorRequest(session_id=scope.session_id, tensor=spec)
     if init is not None:
         fill(request, init)
-    read = outcome_of(ref_pb.CreateTensorResponse, ref_from_wire)
-    return plain_call(scope, "create", "RefService/CreateTensor", request, read)
+    return plain_call(scope, "create", request, ref_from_wire)
 
 
 @operation
@@ -113,8 +98,7 @@ def get(scope: Scope, ref: Ref, *, to: Form = "numpy", timeout: float | None = N
 def describe(scope: Scope, ref: Ref) -> Call[Ref]:
     """Tells dtype, shape and device of one ref."""
     request = ref_pb.DescribeRefRequest(session_id=ref.session_id, ref_id=ref.id)
-    read = outcome_of(ref_pb.DescribeRefResponse, ref_from_wire)
-    return plain_call(scope, "describe", "RefService/DescribeRef", request, read)
+    return plain_call(scope, "describe", request, ref_from_wire)
 
 
 @operation
@@ -125,8 +109,7 @@ def list_refs(scope: Scope, *, page_token: str = "") -> Call[RefPage]:
         return RefPage(refs=tuple(map(ref_from_wire, page.refs)), next_page_token=page.next_page_token)
 
     request = ref_pb.ListRefsRequest(session_id=scope.session_id, page_token=page_token)
-    read_outcome = outcome_of(ref_pb.ListRefsResponse, read)
-    return plain_call(scope, "list_refs", "RefService/ListRefs", request, read_outcome)
+    return plain_call(scope, "list_refs", request, read)
 
 
 @operation
@@ -139,16 +122,14 @@ def release(scope: Scope, refs: Ref | Iterable[Ref]) -> Call[int]:
             "refs of several sessions cannot be released together", got=str(sorted(sessions))
         )
     request = ref_pb.ReleaseRefsRequest(session_id=sessions.pop(), ref_ids=[ref.id for ref in refs])
-    read = outcome_of(ref_pb.ReleaseRefsResponse, int)
-    return plain_call(scope, "release", "RefService/ReleaseRefs", request, read)
+    return plain_call(scope, "release", request, int)
 
 
 @operation
 def open_session(scope: Scope, session_id: str, *, lease: float | None = None) -> Call[str]:
     """Begins a session."""
     request = ref_pb.OpenSessionRequest(session_id=session_id, lease_ms=_lease_ms(scope, lease))
-    read = outcome_of(ref_pb.OpenSessionResponse, str)
-    return plain_call(scope, "open_session", "RefService/OpenSession", request, read)
+    return plain_call(scope, "open_session", request, str)
 
 
 @operation
@@ -159,18 +140,14 @@ def renew_session(scope: Scope, session_id: str, *, timeout: float | None = None
         return lease_ms / 1000
 
     request = ref_pb.RenewSessionRequest(session_id=session_id)
-    read_outcome = outcome_of(ref_pb.RenewSessionResponse, read)
-    path = "RefService/RenewSession"
-    return plain_call(scope, "renew_session", path, request, read_outcome, timeout=timeout)
+    return plain_call(scope, "renew_session", request, read, timeout=timeout)
 
 
 @operation
 def close_session(scope: Scope, session_id: str, *, timeout: float | None = None) -> Call[int]:
     """Ends a session and frees its refs."""
     request = ref_pb.CloseSessionRequest(session_id=session_id)
-    read = outcome_of(ref_pb.CloseSessionResponse, int)
-    path = "RefService/CloseSession"
-    return plain_call(scope, "close_session", path, request, read, timeout=timeout)
+    return plain_call(scope, "close_session", request, int, timeout=timeout)
 
 
 def _lease_ms(scope: Scope, lease: float | None) -> int:

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 from rankbridge._plan.calls import Call, Transfer
 from rankbridge._plan.copying import copy
 from rankbridge._plan.dtypes import dtype_from_wire
-from rankbridge._plan.operations.declare import Scope, outcome_of, plain_call
+from rankbridge._plan.operations.declare import Scope, plain_call
 from rankbridge._plan.ref import Ref, ref_from_wire
 from rankbridge._plan.tensor import Tensor
 from rankbridge.errors import ProtocolError
@@ -17,8 +17,6 @@ from rankbridge.v1 import ref_service_pb2 as ref_pb
 from rankbridge.v1 import tensor_pb2
 
 T = TypeVar("T")
-
-__all__ = ["close_memory", "open_memory", "shared_get", "shared_put"]
 
 
 def shared_put(scope: Scope, header: ref_pb.PutTensorHeader, tensor: Tensor) -> Transfer[Ref]:
@@ -34,8 +32,7 @@ def shared_put(scope: Scope, header: ref_pb.PutTensorHeader, tensor: Tensor) -> 
             memory_session_id=session_id,
             memory_id=memory_id,
         )
-        read = outcome_of(ref_pb.PutSharedTensorResponse, _as_it_is)
-        return plain_call(scope, "put", "RefService/PutSharedTensor", request, read)
+        return plain_call(scope, "put", request, _as_it_is)
 
     def answered(put: ref_pb.SharedPut) -> tuple[bool, int]:
         return put.adopted, tensor.nbytes
@@ -56,8 +53,7 @@ def shared_get(scope: Scope, ref: Ref, hand_out: Callable[[Tensor], T]) -> Trans
             memory_session_id=session_id,
             memory_id=memory_id,
         )
-        read = outcome_of(ref_pb.GetSharedTensorResponse, _as_it_is)
-        return plain_call(scope, "get", "RefService/GetSharedTensor", request, read)
+        return plain_call(scope, "get", request, _as_it_is)
 
     def answered(spec: tensor_pb2.TensorSpec) -> tuple[bool, int]:
         if any(size < 0 for size in spec.shape):
@@ -74,17 +70,15 @@ def shared_get(scope: Scope, ref: Ref, hand_out: Callable[[Tensor], T]) -> Trans
 def open_memory(rank: int, session_id: str, nbytes: int, timeout: float) -> Call[ref_pb.SharedMemory]:
     """Opens memory of `nbytes` on a rank, in a session, within `timeout` seconds."""
     request = ref_pb.OpenSharedMemoryRequest(session_id=session_id, bytes=nbytes)
-    read = outcome_of(ref_pb.OpenSharedMemoryResponse, _as_it_is)
     scope = Scope(rank=rank, session_id=session_id, timeout=timeout)
-    return plain_call(scope, "open_shared_memory", "RefService/OpenSharedMemory", request, read)
+    return plain_call(scope, "open_shared_memory", request, _as_it_is)
 
 
 def close_memory(rank: int, session_id: str, memory_ids: Sequence[str], timeout: float) -> Call[int]:
     """Closes memory on a rank within `timeout` seconds; gives how many of the ids it knew."""
     request = ref_pb.CloseSharedMemoryRequest(session_id=session_id, memory_ids=memory_ids)
-    read = outcome_of(ref_pb.CloseSharedMemoryResponse, int)
     scope = Scope(rank=rank, session_id=session_id, timeout=timeout)
-    return plain_call(scope, "close_shared_memory", "RefService/CloseSharedMemory", request, read)
+    return plain_call(scope, "close_shared_memory", request, int)
 
 
 def _as_it_is(value: Any) -> Any:

@@ -14,21 +14,18 @@ from rankbridge._plan.calls import Call, Shape
 from rankbridge._plan.gang_calls import Joined, going_out
 from rankbridge._plan.gang_core import all_values
 from rankbridge._transport.aio.grpc_stream import AsyncGrpcStream
-from rankbridge._transport.aio.local_stream import AsyncLocalStreams
+from rankbridge._transport.aio.local_stream import AsyncLocalStream
 from rankbridge._transport.aio.pending import AsyncPending
-from rankbridge._transport.framing import EXECUTE
+from rankbridge._transport.channels import ChannelsCore
+from rankbridge._transport.local import LocalStreams
 from rankbridge._transport.shared_memory import SharedMemory, Steps
-from rankbridge._transport.streams import RankStream, Streams
-from rankbridge._transport.targets import CHANNEL_OPTIONS
-from rankbridge._transport.tokens import showing
+from rankbridge._transport.streams import RankStream
 from rankbridge.errors import Outcome
 
 T = TypeVar("T")
 
-__all__ = ["AsyncChannels"]
 
-
-class AsyncChannels:
+class AsyncChannels(ChannelsCore):
     """One channel to each rank, and one stream. Made and used in one event loop.
 
     Attributes:
@@ -45,28 +42,9 @@ class AsyncChannels:
         shared: SharedMemory | None = None,
         token: str | None = None,
     ) -> None:
-        """Makes the channels; nothing is connected before the first call.
-
-        Args:
-            targets: gRPC target of each rank.
-            tls: Credentials for TLS. None: no TLS.
-            shared: Memory for large tensors.
-            token: What is shown over TCP.
-        """
-        self.shared = shared
-        self.targets = tuple(targets)
-        self._token = token
-        self._channels = [
-            grpc.aio.insecure_channel(target, CHANNEL_OPTIONS)
-            if tls is None
-            else grpc.aio.secure_channel(target, tls, CHANNEL_OPTIONS)
-            for target in targets
-        ]
-        self._callables: dict[tuple[int, str], Any] = {}
-        self.streams: Streams[RankStream] = Streams(self._stream)
-        # What speaks TLS is asked by gRPC alone.
-        self._local = AsyncLocalStreams(() if tls is not None else self.targets)
-        self.closed = False
+        """Makes the channels; nothing is connected before the first call. As ``ChannelsCore``."""
+        super().__init__(grpc.aio, targets, tls, shared, token)
+        self._local = LocalStreams(self._local_targets, AsyncLocalStream)
 
     async def run(self, call: Call[T]) -> T:
         """Sends a call and waits for its end. Cancelling who waits cancels the call.
@@ -95,7 +73,7 @@ class AsyncChannels:
 
     async def alone(self, call: Call[T]) -> T:
         """Makes a call by its own RPC. Cancelling who waits cancels the call."""
-        send = self._callable(call)
+        send = self.callable(call)
         if self.shared is not None and self.shared.takes(call):
             return await self._in_steps(self.shared.steps(call))
         with self._failures(call):
@@ -109,7 +87,7 @@ class AsyncChannels:
 
     def stream(self, call: Call[T]) -> Any:
         """As ``Channels.stream``."""
-        return self._callable(call)(call.body)
+        return self.callable(call)(call.body)
 
     async def read(self, call: Call[T], stream: Any) -> AsyncIterator[T]:
         """As ``Channels.read``."""
@@ -165,25 +143,8 @@ class AsyncChannels:
         if self.shared is not None:
             self.shared.close()
 
-    def _callable(self, call: Call[T]) -> Any:
-        if self.closed:
-            raise call.refused()
-        key = (call.rank, call.path)
-        found = self._callables.get(key)
-        if found is None:
-            channel = self._channels[call.rank]
-            made = {
-                Shape.UNARY: channel.unary_unary,
-                Shape.UPLOAD: channel.stream_unary,
-                Shape.DOWNLOAD: channel.unary_stream,
-            }[call.shape](call.path)
-            found = self._callables[key] = showing(made, self.targets[call.rank], self._token)
-        return found
-
     def _stream(self, rank: int) -> RankStream:
-        return self._local.open(rank) or AsyncGrpcStream(
-            showing(self._channels[rank].stream_stream(EXECUTE), self.targets[rank], self._token)
-        )
+        return self._local.open(rank) or AsyncGrpcStream(self._executing(rank))
 
     def _begun(self, call: Call[T]) -> AsyncPending[T]:
         pending = AsyncPending(self, call)

@@ -9,8 +9,6 @@ from typing import Any
 from rankbridge._transport.framing import StreamLost, StreamOver
 from rankbridge._transport.streams import Awaiting, RankStream
 
-__all__ = ["AsyncGrpcStream"]
-
 
 class AsyncGrpcStream(RankStream):
     """A ``RankStream`` over grpcio, in one event loop."""

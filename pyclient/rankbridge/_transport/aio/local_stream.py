@@ -5,38 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
-from collections.abc import Sequence
 
 from rankbridge._transport.framing import StreamLost, StreamOver
-from rankbridge._transport.local import LENGTH, dial, framed, length_of
+from rankbridge._transport.local import LENGTH, framed, length_of
 from rankbridge._transport.streams import Awaiting, RankStream
 
-__all__ = ["AsyncLocalStream", "AsyncLocalStreams"]
-
 _CHUNK_BYTES = 64 * 1024
-
-
-class AsyncLocalStreams:
-    """As ``LocalStreams``, in one event loop."""
-
-    def __init__(self, targets: Sequence[str]) -> None:
-        """As ``LocalStreams``."""
-        self._targets = targets
-        self._opened: list[AsyncLocalStream] = []
-
-    def open(self, rank: int) -> AsyncLocalStream | None:
-        """Opens one to a rank. None: that cannot be."""
-        sock = dial(self._targets[rank]) if self._targets else None
-        if sock is None:
-            return None
-        opened = AsyncLocalStream(sock)
-        self._opened = [*(it for it in self._opened if not it.over), opened]
-        return opened
-
-    def close(self) -> None:
-        """Hangs up."""
-        for it in self._opened:
-            it.hang_up()
 
 
 class AsyncLocalStream(RankStream):

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["AsyncPending"]
-
 
 class AsyncPending(PendingCore[T]):
     """A call that was begun and may not have ended: ``Pending`` for asyncio.

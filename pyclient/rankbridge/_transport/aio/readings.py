@@ -13,8 +13,6 @@ from rankbridge._plan.watched import AHEAD, Said
 from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge.errors import RankBridgeError
 
-__all__ = ["AsyncReadings"]
-
 
 class AsyncReadings:
     """The responses of one stream of each rank, in one queue that holds up to ``AHEAD`` of them."""

@@ -9,8 +9,6 @@ from typing import Any
 
 from rankbridge._plan.leases import Schedule
 
-__all__ = ["AsyncRenewing"]
-
 
 class AsyncRenewing:
     """Calls `renew` every `period` seconds in a task of the running event loop, until `end`.

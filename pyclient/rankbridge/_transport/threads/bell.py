@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import threading
 
-__all__ = ["Bell"]
-
 
 class Bell:
     """Rings once. Any number of threads may wait for it, also those that signals interrupt.

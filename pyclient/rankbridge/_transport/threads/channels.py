@@ -11,25 +11,22 @@ import grpc
 from rankbridge._plan.calls import Call, Shape
 from rankbridge._plan.gang_calls import Joined, going_out
 from rankbridge._plan.gang_core import all_values
-from rankbridge._transport.framing import EXECUTE
+from rankbridge._transport.channels import ChannelsCore
+from rankbridge._transport.local import LocalStreams
 from rankbridge._transport.pending import meaning
 from rankbridge._transport.shared_memory import SharedMemory, Steps
-from rankbridge._transport.streams import RankStream, Streams
-from rankbridge._transport.targets import CHANNEL_OPTIONS
+from rankbridge._transport.streams import RankStream
 from rankbridge._transport.threads.grpc_stream import GrpcStream
-from rankbridge._transport.threads.local_stream import LocalStreams
+from rankbridge._transport.threads.local_stream import LocalStream
 from rankbridge._transport.threads.pending import Pending
 from rankbridge._transport.threads.steps import InSteps
 from rankbridge._transport.threads.uninterrupted import Uninterrupted
-from rankbridge._transport.tokens import showing
 from rankbridge.errors import Outcome
 
 T = TypeVar("T")
 
-__all__ = ["Channels"]
 
-
-class Channels:
+class Channels(ChannelsCore):
     """One channel to each rank, and one stream.
 
     Attributes:
@@ -47,25 +44,10 @@ class Channels:
         shared: SharedMemory | None = None,
         token: str | None = None,
     ) -> None:
-        """Makes the channels; nothing is connected before the first call.
-
-        Args:
-            targets: gRPC target of each rank.
-            tls: Credentials for TLS. None: no TLS.
-            shared: Memory for large tensors.
-            token: What is shown over TCP.
-        """
-        self.shared = shared
-        self.targets = tuple(targets)
-        self._token = token
-        self._tls = tls
-        self._channels = [self._made(target) for target in targets]
-        self._callables: dict[tuple[int, str], Any] = {}
-        self.streams: Streams[RankStream] = Streams(self._stream)
-        # What speaks TLS is asked by gRPC alone.
-        self._local = LocalStreams(() if tls is not None else self.targets)
+        """Makes the channels; nothing is connected before the first call. As ``ChannelsCore``."""
+        super().__init__(grpc, targets, tls, shared, token)
+        self._local = LocalStreams(self._local_targets, LocalStream)
         self.uninterrupted = Uninterrupted()
-        self.closed = False
 
     def run(self, call: Call[T]) -> T:
         """Sends a call and waits for its end. What interrupts the waiting cancels the call.
@@ -73,12 +55,10 @@ class Channels:
         Raises:
             RankBridgeError: It failed.
         """
-        if self.closed:
-            raise call.refused()
         steps = self._steps(call)
         if steps is not None:
             return self.uninterrupted.safely(steps.run, steps.cancel)
-        pending = Pending(self, call)
+        pending = self._made_for(call)
         try:
             self._begin([pending])
             return pending.result()
@@ -87,14 +67,12 @@ class Channels:
             raise
 
     def start(self, call: Call[T]) -> Pending[T]:
-        """Sends a call and returns at once.
+        """Sends a call and returns at once. What interrupts that cancels the call.
 
         Raises:
             CallCancelledError: The gang is closed.
         """
-        if self.closed:
-            raise call.refused()
-        pending = Pending(self, call)
+        pending = self._made_for(call)
         try:
             self._begin([pending])
         except BaseException:
@@ -148,9 +126,7 @@ class Channels:
         Raises:
             CallCancelledError: The gang is closed.
         """
-        if self.closed:
-            raise call.refused()
-        pending = Pending(self, call, ordered=True)
+        pending = self._made_for(call, ordered=True)
         with self.failures(call):
             while stream is None or not pending._send_by(stream):
                 stream = self._stream(call.rank)
@@ -174,26 +150,6 @@ class Channels:
         if self.shared is not None:
             self.shared.close()
 
-    def callable(self, call: Call[T]) -> Any:
-        """Gives what grpcio sends a call with.
-
-        Raises:
-            CallCancelledError: The gang is closed.
-        """
-        if self.closed:
-            raise call.refused()
-        key = (call.rank, call.path)
-        found = self._callables.get(key)
-        if found is None:
-            channel = self._channels[call.rank]
-            made = {
-                Shape.UNARY: channel.unary_unary,
-                Shape.UPLOAD: channel.stream_unary,
-                Shape.DOWNLOAD: channel.unary_stream,
-            }[call.shape](call.path)
-            found = self._callables[key] = showing(made, self.targets[call.rank], self._token)
-        return found
-
     @contextlib.contextmanager
     def failures(self, call: Call[T]) -> Iterator[None]:
         """Raises what a call raises in place of what grpcio does."""
@@ -204,6 +160,11 @@ class Channels:
             if told is error:
                 raise
             raise told from error
+
+    def _made_for(self, call: Call[T], *, ordered: bool = False) -> Pending[T]:
+        if self.closed:
+            raise call.refused()
+        return Pending(self, call, ordered=ordered)
 
     def _each(self, calls: Sequence[Call[T]]) -> list[Outcome[T]]:
         pendings = [Pending(self, call) for call in calls]
@@ -218,11 +179,13 @@ class Channels:
     def _begin(self, pendings: Sequence[Pending[Any]]) -> None:
         alone: list[Pending[Any]] = []
         for it in pendings:
+            if it._begin():
+                continue
             steps = self._steps(it._call)
-            if steps is not None:
-                it._carry(steps)
-            elif not it._begin():
+            if steps is None:
                 alone.append(it)
+            else:
+                it._carry(steps)
         if alone:
             self.uninterrupted.safely(lambda: _go_alone(alone))
 
@@ -235,14 +198,7 @@ class Channels:
     def _stream(self, rank: int) -> RankStream:
         # An interruption halfway would leave a connection that nobody knows.
         local = self.uninterrupted.safely(lambda: self._local.open(rank))
-        return local or GrpcStream(
-            showing(self._channels[rank].stream_stream(EXECUTE), self.targets[rank], self._token)
-        )
-
-    def _made(self, target: str) -> grpc.Channel:
-        if self._tls is None:
-            return grpc.insecure_channel(target, CHANNEL_OPTIONS)
-        return grpc.secure_channel(target, self._tls, CHANNEL_OPTIONS)
+        return local or GrpcStream(self._executing(rank))
 
     def _close_channels(self) -> None:
         for channel in self._channels:

@@ -11,8 +11,6 @@ from rankbridge._transport.framing import StreamOver
 from rankbridge._transport.streams import Awaiting, RankStream
 from rankbridge._transport.threads.uninterrupted import begin_thread
 
-__all__ = ["GrpcStream"]
-
 
 class GrpcStream(RankStream):
     """A ``RankStream`` over grpcio. Thread-safe.

@@ -8,53 +8,18 @@ import select
 import socket
 import threading
 from collections import deque
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from rankbridge._transport.framing import StreamLost, StreamOver
-from rankbridge._transport.local import LENGTH, dial, framed, length_of
+from rankbridge._transport.local import LENGTH, framed, length_of
 from rankbridge._transport.streams import Awaiting, RankStream
 from rankbridge._transport.threads.uninterrupted import begin_thread
 
 if TYPE_CHECKING:
     from _typeshed import WriteableBuffer
 
-__all__ = ["LocalStream", "LocalStreams"]
-
 _BUFFER_BYTES = 64 * 1024
 _NOT_WAITING = (socket.MSG_DONTWAIT,)
-
-
-class LocalStreams:
-    """The streams without gRPC that a gang's client has opened. Thread-safe."""
-
-    def __init__(self, targets: Sequence[str]) -> None:
-        """None yet. `targets`: gRPC target of each rank; none of those that are asked by gRPC alone."""
-        self._targets = targets
-        self._lock = threading.Lock()
-        self._opened: list[LocalStream] = []
-        self._closed = False
-
-    def open(self, rank: int) -> LocalStream | None:
-        """Opens one to a rank. None: that cannot be."""
-        sock = dial(self._targets[rank]) if self._targets else None
-        if sock is None:
-            return None
-        opened = LocalStream(sock)
-        with self._lock:
-            self._opened = [*(it for it in self._opened if not it.over), opened]
-            closed = self._closed
-        if closed:
-            opened.hang_up()
-        return opened
-
-    def close(self) -> None:
-        """Hangs up."""
-        with self._lock:
-            self._closed = True
-            opened, self._opened = self._opened, []
-        for it in opened:
-            it.hang_up()
 
 
 class LocalStream(RankStream):

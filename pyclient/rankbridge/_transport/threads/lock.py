@@ -2,6 +2,4 @@
 
 from __future__ import annotations
 
-from threading import Lock
-
-__all__ = ["Lock"]
+from threading import Lock as Lock

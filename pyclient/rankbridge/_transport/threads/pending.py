@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["Pending"]
-
 
 class Pending(PendingCore[T]):
     """A call that was begun and may not have ended.

@@ -14,9 +14,6 @@ from rankbridge._plan.watched import AHEAD, Said
 from rankbridge._transport.threads.channels import Channels
 from rankbridge.errors import RankBridgeError
 
-__all__ = ["Readings"]
-
-
 _JOIN_TIMEOUT_S = 5.0
 
 

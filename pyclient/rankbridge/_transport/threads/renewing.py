@@ -9,8 +9,6 @@ from collections.abc import Callable
 
 from rankbridge._plan.leases import Schedule
 
-__all__ = ["Renewing"]
-
 
 class Renewing:
     """Calls `renew` every `period` seconds in a daemon thread, until `end`.

@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-__all__ = ["InSteps"]
-
 
 class InSteps(Generic[T]):
     """A call that is made as several, one after the other, in the thread that runs it; any thread may cancel it."""

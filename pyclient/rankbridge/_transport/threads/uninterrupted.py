@@ -13,8 +13,6 @@ from rankbridge._transport.threads.bell import Bell
 
 T = TypeVar("T")
 
-__all__ = ["Result", "Uninterrupted", "begin_thread"]
-
 
 def begin_thread(run: Callable[..., object], *args: object) -> None:
     """Begins a thread that nobody waits for, and that ends with the process. Its start cannot be interrupted halfway.

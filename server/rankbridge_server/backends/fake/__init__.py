@@ -1,4 +1,4 @@
-"""A backend within one process: the same answers as Gloo, without sockets."""
+"""A backend within one process, with the results of Gloo and without sockets."""
 
 from .backend import FakeBackend, FakeHub
 

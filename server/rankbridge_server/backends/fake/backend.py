@@ -16,7 +16,7 @@ from .meeting import Meeting
 
 
 class FakeHub:
-    """Holds the meetings of all groups of one gang in this process."""
+    """The meetings of all groups of one gang in this process."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -24,11 +24,11 @@ class FakeHub:
         self._joinings = itertools.count(1)
 
     def next_joining(self) -> int:
-        """A number unlike all others."""
+        """A unique number."""
         return next(self._joinings)
 
     def enter(self, key: bytes, rank_in_group: int, size: int, timeout: float) -> Meeting:
-        """The meeting of a group, once all its members are here. Raises BACKEND_FAILED after `timeout` seconds."""
+        """Waits for all members of a group; returns their meeting. Raises BACKEND_FAILED after `timeout` seconds."""
         with self._changed:
             meeting, present = self._meetings.setdefault(key, (Meeting(size), set()))
             present.add(rank_in_group)
@@ -43,13 +43,13 @@ class FakeHub:
             return meeting
 
     def leave(self, key: bytes) -> None:
-        """Forget a group's meeting, once its members have it."""
+        """Removes a group's meeting."""
         with self._changed:
             self._meetings.pop(key, None)
 
 
 class FakeBackend:
-    """One rank of a gang that lives in this process; all its ranks share the hub."""
+    """One rank of a gang in this process. All its ranks share the hub."""
 
     name = "fake"
     lacks = frozenset[str]()
@@ -59,11 +59,11 @@ class FakeBackend:
         self._hub = hub
 
     def join(self, group: GroupDescription, rank_in_group: int, generation: int) -> Joining:
-        """An address that names the group, the place in it, and this joining."""
+        """Makes an address from the group, the rank in it, and a unique number."""
         return _FakeJoining(self._hub, f"{generation}/{group.name}", rank_in_group, len(group.ranks))
 
     def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
-        """What Gloo does, so that a test that passes here passes there."""
+        """The reductions of Gloo, so that a test that passes here passes there."""
         return reduces(op, dtype)
 
 
@@ -73,11 +73,11 @@ class _FakeJoining:
         self._key = key
         self._rank_in_group = rank_in_group
         self._size = size
-        # A group of the same name may have ended a moment ago, and not be closed yet.
+        # A former group of the same name may not be closed yet.
         self.address = self._place(rank_in_group) + str(hub.next_joining()).encode()
 
     def connect(self, addresses: Sequence[bytes], timeout: float) -> Coordinator:
-        """Wait until all members are here."""
+        """Waits until all members connect."""
         expected = [self._place(rank) for rank in range(self._size)]
         if [address[: address.rfind(b"/") + 1] for address in addresses] != expected:
             raise BridgeError.of(
@@ -92,7 +92,7 @@ class _FakeJoining:
         return FakeCoordinator(meeting, self._rank_in_group, lambda: self._hub.leave(key))
 
     def abandon(self) -> None:
-        """Nothing was opened."""
+        """Does nothing: no resource is open."""
 
     def _place(self, rank_in_group: int) -> bytes:
         return f"fake:{self._key}#{rank_in_group}/".encode()

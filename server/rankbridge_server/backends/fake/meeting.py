@@ -1,4 +1,4 @@
-"""Where the members of a group in one process exchange tensors."""
+"""The exchange of tensors between the members of a group in one process."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import torch
 from ...core.errors import BridgeError, ErrorCode, Phase
 
 
-class Offered(tuple[torch.Tensor | None, ...]):
-    """What the members of one exchange gave, by rank in group; all of them get the same object."""
+class Exchanged(tuple[torch.Tensor | None, ...]):
+    """The members' tensors of one exchange, by rank in group. All members get the same object."""
 
     def __new__(cls, tensors: Iterable[torch.Tensor | None]) -> Self:
-        """Holds the tensors."""
+        """Makes the tuple of the tensors."""
         given = super().__new__(cls, tensors)
         given._making = threading.Lock()
         given._made = None
@@ -26,8 +26,8 @@ class Offered(tuple[torch.Tensor | None, ...]):
     _making: threading.Lock
     _made: torch.Tensor | None
 
-    def once(self, make: Callable[[Sequence[torch.Tensor]], torch.Tensor]) -> torch.Tensor:
-        """What `make` makes of them, which is the same for every member and is made for the first that asks."""
+    def computed_once(self, make: Callable[[Sequence[torch.Tensor]], torch.Tensor]) -> torch.Tensor:
+        """The result of `make` on the tensors, which the first caller makes for all members."""
         with self._making:
             if self._made is None:
                 self._made = make(cast(Sequence[torch.Tensor], self))
@@ -35,25 +35,25 @@ class Offered(tuple[torch.Tensor | None, ...]):
 
 
 class Meeting:
-    """One group. Every collective is one exchange: each member gives something, and gets what all gave."""
+    """The meeting of one group. Every collective is one exchange of tensors between all members."""
 
     def __init__(self, size: int) -> None:
         self._size = size
         self._changed = threading.Condition()
         self._round = 0
-        self._given: dict[int, torch.Tensor | None] = {}
-        self._result = Offered(())
+        self._offer: dict[int, torch.Tensor | None] = {}
+        self._result = Exchanged(())
         self._broken = False
         self._sent: dict[tuple[int, int], deque[torch.Tensor]] = {}
 
-    def exchange(self, rank_in_group: int, given: torch.Tensor | None, timeout: float) -> Offered:
-        """What each member gave, by rank in group. Raises BACKEND_FAILED after `timeout` seconds, for ever after."""
+    def exchange(self, rank_in_group: int, given: torch.Tensor | None, timeout: float) -> Exchanged:
+        """Gives a tensor; returns all members' tensors. A timeout raises BACKEND_FAILED, now and ever after."""
         with self._changed:
             mine = self._round
-            self._given[rank_in_group] = given
-            if len(self._given) == self._size and not self._broken:
-                self._result = Offered(self._given[rank] for rank in range(self._size))
-                self._given = {}
+            self._offer[rank_in_group] = given
+            if len(self._offer) == self._size and not self._broken:
+                self._result = Exchanged(self._offer[rank] for rank in range(self._size))
+                self._offer = {}
                 self._round += 1
                 self._changed.notify_all()
                 return self._result
@@ -66,11 +66,11 @@ class Meeting:
                     break
                 self._changed.wait(left)
             if self._round == mine:
-                raise _failed(f"{len(self._given)} of {self._size} members entered")
+                raise _failed(f"{len(self._offer)} of {self._size} members entered")
             return self._result
 
     def put(self, dst_rank_in_group: int, tag: int, tensor: torch.Tensor) -> None:
-        """Send a tensor. Raises BACKEND_FAILED when the meeting is broken."""
+        """Sends a tensor. Raises BACKEND_FAILED when the meeting is broken."""
         with self._changed:
             if self._broken:
                 raise _failed("the group was closed")
@@ -91,7 +91,7 @@ class Meeting:
             return tensor
 
     def close(self) -> None:
-        """Break it: whoever is inside, or comes, fails."""
+        """Breaks the meeting: every exchange fails, now and ever after."""
         with self._changed:
             self._broken = True
             self._changed.notify_all()

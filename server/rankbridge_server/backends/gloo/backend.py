@@ -38,22 +38,22 @@ class GlooBackend:
         self.tensors = TorchTensors()
         self._hostname = hostname
         self._connect_timeout = connect_timeout
-        # Ranks share their host's cores; torch's own pool would make them fight for them.
+        # Ranks share their host's cores; torch's own thread pool would overload them.
         torch.set_num_threads(1)
 
     def join(self, group: GroupDescription, rank_in_group: int, generation: int) -> Joining:
-        """Open a Gloo device and take its address from a store of this process alone."""
+        """Opens a Gloo device, whose address it reads from a store within this process."""
         return _GlooJoining(
             self._hostname, rank_in_group, len(group.ranks), timedelta(seconds=self._connect_timeout)
         )
 
     def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
-        """Whether Gloo's reductions do `op` on `dtype`."""
+        """Whether Gloo's reductions support `op` on `dtype`."""
         return reduces(op, dtype)
 
 
 class _GlooJoining:
-    """A ProcessGroupGloo whose constructor waits, in a thread of its own, for the others' addresses."""
+    """A ProcessGroupGloo whose constructor waits, on its own thread, for the others' addresses."""
 
     def __init__(self, hostname: str, rank_in_group: int, size: int, timeout: timedelta) -> None:
         self._hostname = hostname
@@ -69,7 +69,7 @@ class _GlooJoining:
             self.address = cleaned(self.address, size)
 
     def connect(self, addresses: Sequence[bytes], timeout: float) -> Coordinator:
-        """Hand the others' addresses to the constructor and wait for it."""
+        """Passes the others' addresses to the constructor and waits for it."""
         if self._port is not None:
             addresses = [cleaned(address, self._size) for address in addresses]
         for rank_in_group, address in enumerate(addresses):

@@ -10,7 +10,7 @@ from typing import TypeVar, cast
 
 import torch
 
-from ...core.coordinator import ReduceOp
+from ...core.coordinator import Coordinator, ReduceOp
 from ...core.errors import BridgeError, ErrorCode, Phase
 from ..pieces import as_bytes, concatenated, divided, side_by_side
 from .raw import (
@@ -49,7 +49,7 @@ Options = TypeVar(
 )
 
 
-class GlooCoordinator:
+class GlooCoordinator(Coordinator):
     """Implements `core.coordinator.Coordinator` on one ProcessGroupGloo.
 
     Tensors move as bytes, so that every dtype works. Tensors without elements never enter Gloo: all members have
@@ -60,12 +60,12 @@ class GlooCoordinator:
         self._group: GlooGroup | None = group
         self._rank_in_group = rank_in_group
         self._size = size
-        # Of barriers: its sum stays 0.
+        # The tensor of barriers: its sum stays 0.
         self._token = [torch.zeros(1)]
         self._reductions: dict[tuple[ReduceOp, torch.dtype, float], AllreduceOptions] = {}
 
     def barrier(self, timeout: float) -> None:
-        """Gloo's all_reduce of one element: half the time of Gloo's own barrier, and as strict."""
+        """Gloo's all_reduce of one element, which takes half the time of Gloo's barrier and is as strict."""
         options = self._reducing(ReduceOp.SUM, torch.float32, timeout)
         self._wait(lambda group: group.allreduce(self._token, options))
 
@@ -98,7 +98,7 @@ class GlooCoordinator:
     def gather(
         self, tensor: object, dst_rank_in_group: int, dim: int, sizes: Sequence[int], timeout: float
     ) -> object | None:
-        """Gloo's gather into one buffer, laid out along `dim` afterwards; of different sizes, its all_to_all."""
+        """Gloo's gather into one buffer, rearranged along `dim`; with different sizes, Gloo's all_to_all."""
         given = cast(torch.Tensor, tensor).contiguous()
         counts = _counts(given, dim, sizes)
         receives = self._rank_in_group == dst_rank_in_group
@@ -117,7 +117,7 @@ class GlooCoordinator:
         return concatenated(pieces, given.shape, dim, sizes) if receives else None
 
     def reduce(self, tensor: object, op: ReduceOp, dst_rank_in_group: int, timeout: float) -> object | None:
-        """Gloo's reduce on a copy: it leaves partial results in the others' tensors."""
+        """Gloo's reduce on a copy, because it leaves partial results in the others' tensors."""
         result = _copy(tensor)
         if result.numel():
             options = _options(ReduceOptions, timeout)
@@ -137,13 +137,13 @@ class GlooCoordinator:
     def reduce_scatter(
         self, tensor: object, op: ReduceOp, dim: int, sizes: Sequence[int], timeout: float
     ) -> object:
-        """A part of Gloo's all_reduce, which is what its own reduce_scatter is as well."""
+        """A part of Gloo's all_reduce, as in Gloo's own reduce_scatter."""
         whole = self.all_reduce(tensor, op, timeout)
-        # A copy, lest the whole is kept for the part.
+        # A copy, which does not keep the whole tensor's memory for one part.
         return _copy(torch.split(whole, list(sizes), dim)[self._rank_in_group])
 
     def all_gather(self, tensor: object, dim: int, sizes: Sequence[int], timeout: float) -> object:
-        """Gloo's all_gather into one buffer, laid out along `dim` afterwards; of different sizes, its broadcasts."""
+        """Gloo's all_gather into one buffer, rearranged along `dim`; with different sizes, Gloo's broadcasts."""
         given = cast(torch.Tensor, tensor).contiguous()
         counts = _counts(given, dim, sizes)
         pieces = torch.empty(sum(counts) // given.itemsize, dtype=given.dtype)
@@ -160,24 +160,20 @@ class GlooCoordinator:
         return concatenated(pieces, given.shape, dim, sizes)
 
     def all_to_all(self, tensor: object, dim: int, sizes: Sequence[Sequence[int]], timeout: float) -> object:
-        """Gloo's all_to_all of contiguous parts into one buffer, laid out along `dim` afterwards."""
+        """Gloo's all_to_all of contiguous parts into one buffer, rearranged along `dim`."""
         given = cast(torch.Tensor, tensor)
         sent = sizes[self._rank_in_group]
         received = [row[self._rank_in_group] for row in sizes]
         counts = _counts(given, dim, received)
         pieces = torch.empty(sum(counts) // given.itemsize, dtype=given.dtype)
-        # A member that sends and gets nothing enters too, unless nobody does.
+        # A member that sends and receives nothing takes part, too, unless all are such members.
         if any(_counts(given, dim, [size for row in sizes for size in row])):
             parts = side_by_side(given, dim, sent)
             self._exchange(parts, as_bytes(pieces), _counts(given, dim, sent), counts, timeout)
         return concatenated(pieces, given.shape, dim, received)
 
-    def scan(self, tensor: object, op: ReduceOp, exclusive: bool, timeout: float) -> object:
-        """Gloo has none."""
-        raise _failed("it has no scan")
-
     def send(self, tensor: object, dst_rank_in_group: int, tag: int, timeout: float) -> None:
-        """Gloo's send: it ends when the receiver has begun to take it."""
+        """Gloo's send, which ends when the receiver has begun to receive."""
         given = cast(torch.Tensor, tensor).contiguous()
         if given.numel():
             self._pass(lambda group: group.send([as_bytes(given)], dst_rank_in_group, tag), timeout)
@@ -189,11 +185,11 @@ class GlooCoordinator:
             self._pass(lambda group: group.recv([as_bytes(into)], src_rank_in_group, tag), timeout)
 
     def close(self) -> None:
-        """Let go of the group. Blocks while an operation is in flight."""
+        """Releases the group. Blocks while an operation is in flight."""
         self._group = None
 
     def _reducing(self, op: ReduceOp, dtype: torch.dtype, timeout: float) -> AllreduceOptions:
-        """Options of an all_reduce, made once: to make them takes as long as to send a small message."""
+        """Options of an all_reduce, cached: making them takes as long as sending a small message."""
         known = self._reductions.get((op, dtype, timeout))
         if known is None:
             known = self._reductions[op, dtype, timeout] = _options(AllreduceOptions, timeout)
@@ -213,7 +209,7 @@ class GlooCoordinator:
         self._wait(lambda group: group.alltoall_base(result, given, received, sent, options))
 
     def _pass(self, start: Callable[[GlooGroup], Work], timeout: float) -> None:
-        """Wait for a send or a receive: these take their timeout when they are waited for."""
+        """Waits for a send or a receive, which take their timeout in `wait`."""
         group = self._group
         if group is None:
             raise _failed("the group was closed")

@@ -9,7 +9,7 @@ from contextlib import contextmanager, suppress
 
 @contextmanager
 def yielding() -> Iterator[None]:
-    """Threads started inside this context do not preempt running ones when they wake (Linux; elsewhere nothing).
+    """Threads that start in this context do not preempt running ones when they wake. Does nothing except on Linux.
 
     Gloo's loop thread spins on a connection's lock while another thread holds it. If it has preempted the holder, it
     spins until its time slice is over, some milliseconds. New threads inherit batch scheduling; this thread leaves it

@@ -10,7 +10,7 @@ from hashlib import blake2b
 
 from .channel import Count
 from .errors import forming_failed
-from .retired import Told
+from .retired import Counts
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +20,21 @@ class Address:
     job: str
     rank: int
     nonce: str
-    told: Told
+    counts: Counts
 
     @classmethod
-    def new(cls, job: str, rank: int, told: Told) -> Address:
+    def new(cls, job: str, rank: int, counts: Counts) -> Address:
         """An address for one attempt at one group."""
-        return cls(job, rank, secrets.token_hex(8), told)
+        return cls(job, rank, secrets.token_hex(8), counts)
 
     def encoded(self) -> bytes:
-        """For the other members."""
-        counts = {key: [it.collectives, it.sent, it.received] for key, it in self.told.items()}
+        """Encodes the address for the other members."""
+        counts = {key: [it.collectives, it.sent, it.received] for key, it in self.counts.items()}
         return json.dumps([self.job, self.rank, self.nonce, counts]).encode()
 
     @classmethod
     def decoded(cls, data: bytes) -> Address:
-        """The other way. Raises BACKEND_FAILED."""
+        """Parses an encoded address. Raises BACKEND_FAILED."""
         try:
             job, rank, nonce, counts = json.loads(data)
             return cls(str(job), int(rank), str(nonce), {key: Count(*it) for key, it in counts.items()})

@@ -1,4 +1,4 @@
-"""Which reductions MPI does, and how torch does the others."""
+"""The reductions of MPI, and torch's for the others."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ _COMBINE: dict[ReduceOp, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] =
 
 @dataclass(frozen=True, slots=True)
 class Native:
-    """A reduction that MPI does."""
+    """A reduction that MPI supports."""
 
     op: MPI.Op
     datatype: MPI.Datatype
 
 
 def native(op: ReduceOp, dtype: torch.dtype) -> Native | None:
-    """MPI's reduction; None where it has none, or one that forgets a NaN."""
+    """MPI's reduction; None if MPI has none, or one that loses a NaN."""
     datatype = _DATATYPES.get(dtype)
     if datatype is None or (dtype.is_floating_point and op in (ReduceOp.MIN, ReduceOp.MAX)):
         return None

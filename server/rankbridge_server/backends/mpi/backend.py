@@ -38,27 +38,27 @@ class MpiBackend:
         self.tensors = TorchTensors()
         self._world = world
         self.retired = Retired()
-        # Ranks share their host's cores; torch's own pool would make them fight for them.
+        # Ranks share their host's cores; torch's own thread pool would overload them.
         torch.set_num_threads(1)
 
     def join(self, group: GroupDescription, rank_in_group: int, generation: int) -> Joining:
-        """Tell which rank of which job this is."""
+        """Makes an address from this rank and its job."""
         sweep()
         return _MpiJoining(self._world, self.retired, rank_in_group)
 
     def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
-        """What Gloo does, so that a program that works on one backend works on the other."""
+        """The reductions of Gloo, so that a program works on both backends."""
         return reduces(op, dtype)
 
 
 class _MpiJoining:
-    """A member that knows of the others only when it connects."""
+    """A member before it connects."""
 
     def __init__(self, world: MpiWorld, retired: Retired, rank_in_group: int) -> None:
         self._world = world
         self._retired = retired
         self._rank_in_group = rank_in_group
-        self.address = Address.new(world.id, world.rank, retired.tell()).encoded()
+        self.address = Address.new(world.id, world.rank, retired.counts()).encoded()
 
     def connect(self, addresses: Sequence[bytes], timeout: float) -> Coordinator:
         """Make the communicator, once all members have come.
@@ -68,7 +68,7 @@ class _MpiJoining:
         deadline = time.monotonic() + timeout
         members = [Address.decoded(address) for address in addresses]
         self._check(members)
-        self._retired.free({member.rank: member.told for member in members})
+        self._retired.free({member.rank: member.counts for member in members})
         ranks = tuple(member.rank for member in members)
         key = key_of(addresses)
         try:
@@ -81,7 +81,7 @@ class _MpiJoining:
         )
 
     def abandon(self) -> None:
-        """Nothing was opened."""
+        """Does nothing: no resource is open."""
 
     def _check(self, members: Sequence[Address]) -> None:
         for rank_in_group, member in enumerate(members):
@@ -118,7 +118,7 @@ class _MpiJoining:
             except Exception as error:
                 made.set_exception(error)
 
-        # If a member is lost right now, this never ends.
+        # Never returns if a member is lost now.
         threading.Thread(target=make, name="mpi-joining", daemon=True).start()
         try:
             return made.result(max(0.0, deadline - time.monotonic()))

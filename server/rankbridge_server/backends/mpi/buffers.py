@@ -1,4 +1,4 @@
-"""torch's memory, as mpi4py takes it."""
+"""torch's memory as buffers for mpi4py."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ _abandoning = threading.Lock()
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """What a member has done on a communicator: collectives, sends and receives."""
+    """A member's numbers of collectives, sends and receives on a communicator."""
 
     collectives: int = 0
     sent: int = 0
@@ -56,7 +56,7 @@ class Channel:
         self._run(start, timeout, Count(received=1), status)
 
     def close(self) -> None:
-        """Fails operations that run, and all later ones."""
+        """Fails the running operations, and all later ones."""
         self._closed = True
 
     def quiet(self) -> Count | None:
@@ -65,7 +65,7 @@ class Channel:
             return self._count if self._closed and not self._inside and not self._broken else None
 
     def free(self) -> None:
-        """Give the communicator back, of a channel that is quiet at all its members."""
+        """Frees the communicator of a channel that is quiet on all members."""
         self._comm.Free()
 
     def _run(
@@ -107,7 +107,7 @@ class Channel:
 
 
 def sweep() -> None:
-    """Let go of the memory of abandoned operations that have ended after all."""
+    """Releases the memory of abandoned operations that have ended."""
     with _abandoning:
         _abandoned[:] = [request for request in _abandoned if not _over(request)]
 

@@ -8,7 +8,7 @@ from typing import cast
 
 import torch
 
-from ...core.coordinator import ReduceOp
+from ...core.coordinator import Coordinator, ReduceOp
 from ..pieces import concatenated, side_by_side
 from .binding import MPI
 from .buffers import memory
@@ -17,7 +17,7 @@ from .errors import data_failed
 from .reducer import Reducer
 
 
-class MpiCoordinator:
+class MpiCoordinator(Coordinator):
     """Implements `core.coordinator.Coordinator` on one communicator, with MPI's nonblocking operations.
 
     Tensors move as bytes, so that every dtype works. Tensors without elements never enter MPI, unless others have
@@ -119,7 +119,7 @@ class MpiCoordinator:
         received = [row[self._rank_in_group] for row in sizes]
         counts = _counts(given, dim, received)
         pieces = torch.empty(sum(counts) // given.itemsize, dtype=given.dtype)
-        # A member that sends and gets nothing enters too, unless nobody does.
+        # A member that sends and receives nothing takes part, too, unless all are such members.
         if any(_counts(given, dim, [size for row in sizes for size in row])):
             going = [side_by_side(given, dim, sent).numpy(), _counts(given, dim, sent), MPI.BYTE]
             coming = [memory(pieces), counts, MPI.BYTE]

@@ -6,14 +6,14 @@ from ...core.errors import BridgeError, ErrorCode, Phase
 
 
 def data_failed(reason: str) -> BridgeError:
-    """An operation began and did not end well: some members may have done it."""
+    """The error of an operation that began and failed: some members may have done it."""
     return BridgeError.of(
         ErrorCode.BACKEND_FAILED, f"MPI failed: {reason}", phase=Phase.DATA, indefinite=True
     )
 
 
 def forming_failed(reason: str, *, expected: str = "", got: str = "") -> BridgeError:
-    """A group was not formed."""
+    """The error of a group that was not formed."""
     return BridgeError.of(
         ErrorCode.BACKEND_FAILED, f"MPI: {reason}", phase=Phase.FORMING, expected=expected, got=got
     )

@@ -1,17 +1,17 @@
-"""Communicators of groups that are over. MPI has some two thousand, and may only have back those that are quiet."""
+"""Communicators of groups that have ended. MPI has some two thousand, and can free only quiet ones."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from .channel import Channel, Count
 
-# So many are told with each address.
-_TOLD = 64
+# Each address carries the counts of at most this many communicators.
+_MAX_COUNTS = 64
 
-Told = Mapping[str, Count]
-"""What one member tells of its retired communicators, by their keys."""
+Counts = Mapping[str, Count]
+"""One member's counts on its retired communicators, by their keys."""
 
 
 class Retired:
@@ -28,23 +28,23 @@ class Retired:
         self._channels: dict[str, Channel] = {}
 
     def add(self, channel: Channel) -> None:
-        """Keep a channel that was closed."""
+        """Adds a closed channel."""
         with self._lock:
             self._channels[channel.key] = channel
 
-    def tell(self) -> Told:
-        """Those that are quiet here. Others come to their turn the next time."""
+    def counts(self) -> Counts:
+        """The counts of channels that are quiet on this rank; different ones each time if there are too many."""
         with self._lock:
             quiet = {key: count for key, it in self._channels.items() if (count := it.quiet()) is not None}
-            told = dict(list(quiet.items())[:_TOLD])
-            for key in told:
+            first = dict(list(quiet.items())[:_MAX_COUNTS])
+            for key in first:
                 self._channels[key] = self._channels.pop(key)
-        return told
+        return first
 
-    def free(self, told: Mapping[int, Told]) -> None:
-        """Free those that are quiet everywhere; `told`: by members of a new group, by their ranks in MPI."""
+    def free(self, counts: Mapping[int, Counts]) -> None:
+        """Frees the channels that are quiet on all members. `counts`: of a new group's members, by rank in MPI."""
         with self._lock:
-            done = [it for it in self._channels.values() if it.quiet() is not None and _is_quiet(it, told)]
+            done = [it for it in self._channels.values() if it.quiet() is not None and _is_quiet(it, counts)]
             for it in done:
                 del self._channels[it.key]
         for it in done:
@@ -54,11 +54,11 @@ class Retired:
         return len(self._channels)
 
 
-def _is_quiet(channel: Channel, told: Mapping[int, Told]) -> bool:
-    counts: Sequence[Count | None] = [told.get(rank, {}).get(channel.key) for rank in channel.ranks]
-    known = [count for count in counts if count is not None]
+def _is_quiet(channel: Channel, counts: Mapping[int, Counts]) -> bool:
+    by_rank = [counts.get(rank, {}).get(channel.key) for rank in channel.ranks]
+    known = [count for count in by_rank if count is not None]
     return (
-        len(known) == len(counts)
+        len(known) == len(by_rank)
         and len({count.collectives for count in known}) == 1
         and sum(count.sent for count in known) == sum(count.received for count in known)
     )

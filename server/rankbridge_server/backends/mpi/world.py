@@ -48,7 +48,7 @@ class MpiWorld:
         return world
 
     def exchange(self, mine: str, timeout: float) -> list[str]:
-        """What every rank of the job gave, by MPI's ranks. Raises BACKEND_FAILED after `timeout` seconds."""
+        """Exchanges data between all ranks; returns it by rank in MPI. Raises BACKEND_FAILED after the timeout."""
         deadline = time.monotonic() + timeout
         given = mine.encode()
         lengths = [0] * self.size
@@ -63,7 +63,7 @@ class MpiWorld:
         return [texts[start : start + count].decode() for start, count in zip(starts, lengths, strict=True)]
 
     def tag(self, number: int) -> int:
-        """A tag that MPI has for a number of 0 or more; numbers that follow each other have different ones."""
+        """A valid MPI tag for a number of 0 or more. Consecutive numbers have different tags."""
         return number % self._tags
 
     def _wait(self, request: Testable, deadline: float) -> None:
@@ -72,7 +72,7 @@ class MpiWorld:
 
 
 def _unlink_shared_memory() -> None:
-    """Take the name of MPICH's shared memory, which all ranks have mapped by now: it would outlive killed ranks."""
+    """Removes the name of MPICH's shared memory, which all ranks have mapped: it would outlive killed ranks."""
     mapped = {
         line.split(maxsplit=5)[5]
         for line in Path("/proc/self/maps").read_text().splitlines()

@@ -26,7 +26,7 @@ class Address:
 
     @classmethod
     def decoded(cls, data: bytes) -> Address:
-        """The other way. Raises BACKEND_FAILED."""
+        """Parses an encoded address. Raises BACKEND_FAILED."""
         try:
             device, ids = json.loads(data)
             return cls(str(device), tuple(bytes.fromhex(it) for it in ids))
@@ -39,7 +39,7 @@ class Address:
 
 
 def check(members: Sequence[Address], communicators: int, environ: Mapping[str, str] = os.environ) -> None:
-    """Refuse members that NCCL would refuse, or wait for. Raises BACKEND_FAILED."""
+    """Raises BACKEND_FAILED for members that NCCL would refuse, or wait for forever."""
     if len(members[0].ids) != communicators:
         raise forming_failed(
             "the address of rank 0 in the group has not the ids of its communicators",

@@ -25,7 +25,7 @@ class NcclBackend:
         self._engine = engine or CudaEngine(local_rank)
         self._patience = patience
         self.tensors = self._engine.tensors
-        # Ranks share their host's cores; torch's own pool would make them fight for them.
+        # Ranks share their host's cores; torch's own thread pool would overload them.
         torch.set_num_threads(1)
 
     @property
@@ -34,9 +34,9 @@ class NcclBackend:
         return self._engine.memory
 
     def join(self, group: GroupDescription, rank_in_group: int, generation: int) -> Joining:
-        """Tell which device this is, and, as rank 0 in the group, make the ids of its communicators."""
+        """Makes an address from the device, and, as rank 0 in the group, from the ids of its communicators."""
         return NcclJoining(self._engine, rank_in_group, len(group.ranks), self._patience)
 
     def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
-        """Whether NCCL's reductions do `op` on `dtype`."""
+        """Whether NCCL's reductions support `op` on `dtype`."""
         return reduces(op, dtype)

@@ -9,10 +9,9 @@ from typing import TypeVar, cast
 
 import torch
 
-from ...core.coordinator import Captured, ReduceOp
+from ...core.coordinator import Captured, Coordinator, ReduceOp
 from ..pieces import as_bytes, concatenated, side_by_side
 from .channel import Channel
-from .errors import data_failed
 from .raw import (
     AllgatherOptions,
     AllreduceOptions,
@@ -36,7 +35,7 @@ Options = TypeVar(
 )
 
 
-class NcclCoordinator:
+class NcclCoordinator(Coordinator):
     """Implements `core.coordinator.Coordinator` on communicators for collectives, and for sends and receives.
 
     And `Capturing`: what it does on the communicator for collectives can be captured.
@@ -134,7 +133,7 @@ class NcclCoordinator:
         with self._collectives.inside():
             if len(set(sizes)) > 1:
                 whole = self._all_reduced(given, op, timeout)
-                # A copy, lest the whole is kept for the part.
+                # A copy, which does not keep the whole tensor's memory for one part.
                 return _copy(torch.split(whole, list(sizes), dim)[self._rank_in_group])
             result = self._empty([*given.shape[:dim], mine, *given.shape[dim + 1 :]], given.dtype)
             if result.numel():
@@ -176,18 +175,14 @@ class NcclCoordinator:
         with self._collectives.inside():
             counts = _counts(given, dim, received)
             pieces = self._empty([sum(counts) // given.itemsize], given.dtype)
-            # A member that sends and gets nothing enters too, unless nobody does.
+            # A member that sends and receives nothing takes part, too, unless all are such members.
             if any(_counts(given, dim, [size for row in sizes for size in row])):
                 parts = side_by_side(given, dim, sent)
                 self._exchange(parts, as_bytes(pieces), _counts(given, dim, sent), counts, timeout)
             return concatenated(pieces, given.shape, dim, received)
 
-    def scan(self, tensor: object, op: ReduceOp, exclusive: bool, timeout: float) -> object:
-        """NCCL has none."""
-        raise data_failed("it has no scan")
-
     def send(self, tensor: object, dst_rank_in_group: int, tag: int, timeout: float) -> None:
-        """NCCL's send. It knows no tags: both ends take what they send each other in one order."""
+        """NCCL's send. NCCL has no tags: both ends send and receive in one order."""
         with self._messages.inside():
             given = cast(torch.Tensor, tensor).contiguous()
             if given.numel():

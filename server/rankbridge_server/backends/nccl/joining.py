@@ -120,7 +120,7 @@ class _First:
     def __init__(self, engine: Engine, size: int) -> None:
         self._store = WritingStore()
         self._communicator = _Communicator(engine, self._store, 0, size)
-        # Whoever waits for the id learns at once that there is none.
+        # The thread that waits for the id must learn at once that there is none.
         self._communicator.made.add_done_callback(self._ended)
         self._communicator.begin()
 
@@ -148,7 +148,7 @@ class _First:
 
 
 class _Other:
-    """What all others do: they connect when they have the id."""
+    """A member other than rank 0 in the group: connects when it has the id."""
 
     def __init__(self, engine: Engine, rank_in_group: int, size: int) -> None:
         self._store = ReadingStore()
@@ -164,6 +164,6 @@ class _Other:
 
 
 def _abort(group: NcclGroup) -> None:
-    # One that cannot be ended in time is left behind; nobody uses it.
+    # A communicator that does not end in time is abandoned.
     with suppress(*ENGINE_ERRORS):
         group.abort()

@@ -45,7 +45,7 @@ class DeviceTensors(TorchTensors):
             return super().reshaped(tensor, shape)
 
     def cut(self, tensor: object, shapes: Sequence[Sequence[int]]) -> Sequence[object]:
-        """Copies: a view would keep the whole for one part."""
+        """Copies, because a view would keep the whole tensor's memory for one part."""
         with self._settled():
             return super().cut(tensor, shapes)
 

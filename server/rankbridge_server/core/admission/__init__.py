@@ -1,1 +1,1 @@
-"""Who may enter the backend, and with whom: the rules of a group's leader, without clocks, threads or sockets."""
+"""The rules by which a group's leader admits operations and matches posts, without clocks, threads or sockets."""

@@ -1,4 +1,4 @@
-"""Who may enter the backend: the leader of a group compares what its members ask for.
+"""Admission to the backend: the leader of a group compares the contracts of its members.
 
 A state machine without clocks, threads or sockets; `links` drives it. Times are seconds of any one clock.
 """
@@ -26,11 +26,11 @@ class Ruling(Enum):
 
 
 class Arrival(NamedTuple):
-    """One member has come for an operation.
+    """A member's arrival at an operation.
 
-    `sequence`: GO verdicts of the group that the member has seen. `operation_id`: empty agrees with any.
-    `contract`: what the member asks for; equal texts agree. `timeout`: seconds it waits for the others.
-    `payload`: what it gives all others with its arrival.
+    `sequence`: number of GO verdicts that the member has seen in the group. `operation_id`: an empty one agrees with
+    any. `contract`: what the member asks for; equal texts agree. `timeout`: seconds that the member waits for the
+    others. `payload`: bytes for all other members.
     """
 
     sequence: int
@@ -45,7 +45,7 @@ class Arrival(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One member as the leader saw it when it ruled; `arrival` is None for one that had not come."""
+    """One member when the leader ruled. `arrival`: the text of its arrival; None: it had not come."""
 
     rank_in_group: int
     arrival: str | None
@@ -53,9 +53,9 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """The leader's answer: `members` when it is not GO, `payloads` by rank in group when it is.
+    """The leader's answer. `payloads`: with GO, by rank in group. `members`: with every other ruling.
 
-    With REFUSED `members` is the one that refused, with the reason, and `refusal` names the code of its error.
+    With REFUSED `members` has only the member that refused, with its reason, and `refusal` names its error code.
     """
 
     ruling: Ruling
@@ -65,11 +65,11 @@ class Verdict:
 
 
 GO = Verdict(Ruling.GO)
-"""The verdict when nobody gave a payload."""
+"""The verdict GO when no member sent a payload."""
 
 
 class Reply(NamedTuple):
-    """A verdict for one member, with the arrival that it answers."""
+    """A verdict for one member, and the arrival that it answers."""
 
     rank_in_group: int
     arrival: Arrival
@@ -77,10 +77,10 @@ class Reply(NamedTuple):
 
 
 class Straggling(NamedTuple):
-    """Members keep others waiting; once all have come, told again.
+    """An admission takes long because of missing members. Noticed again once all have come.
 
-    `arrival`: of the first member. `operation_id`: what any has named. `after`: by rank in group, seconds after the
-    first; None: it has not come. `waited`: seconds since the first has come.
+    `arrival`: of the first member. `operation_id`: of any member that has named one. `after`: by rank in group,
+    seconds after the first arrival; None: missing. `waited`: seconds since the first arrival.
     """
 
     arrival: Arrival
@@ -99,60 +99,60 @@ class Failed(NamedTuple):
 
 
 Notice = Straggling | Failed
-"""What those are told who look at a group from outside."""
+"""What an observer of a group's admissions gets."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Refusal:
-    """A member's last refusal of an operation, and how many times it has refused that."""
+    """A member's last refusal of an operation, and how many times the member has refused it."""
 
     times: int
     verdict: Verdict
 
 
 def _nobody(notice: Notice) -> None:
-    """Nobody looks."""
+    """Ignores a notice."""
 
 
 class Admission:
     """The admissions of one group, as its leader sees them.
 
-    One round at a time: it ends with GO or MISMATCH when all members have come, and with MISMATCH or
-    PEER_MISSING at the earliest timeout of those who have. After a round that failed, members who come late for
-    the same operation id get the verdict that the others had. So do those whose operation a member has refused before
-    they came. A refusal concerns whoever has refused the operation less often, as long as the member has not come
-    itself: whoever has refused it as often calls it anew.
+    There is one round at a time. It ends with GO or MISMATCH when all members have come, and with MISMATCH or
+    PEER_MISSING at the earliest timeout of the members that have. After a failed round, a member that comes late for
+    the same operation id gets the verdict of the others. So does a member that comes for an operation after another
+    has refused it. A refusal holds for members that have refused the operation less often, until the refusing member
+    comes itself: a member that has refused it as often calls it anew.
     """
 
     def __init__(
-        self, size: int, patience: float = math.inf, noticed: Callable[[Notice], None] = _nobody
+        self, size: int, patience: float = math.inf, on_notice: Callable[[Notice], None] = _nobody
     ) -> None:
-        """`noticed` is called when a round fails, when one takes `patience` seconds, and when all come after that."""
+        """`on_notice`: called when a round fails, when one takes `patience` seconds, and when that one is complete."""
         self._size = size
         self._patience = patience
-        self._noticed = noticed
-        # When stragglers are to be told of in this round, and whether they were.
-        self._tardy = math.inf
-        self._told = False
+        self._on_notice = on_notice
+        # When stragglers of this round are to be noticed, and whether they were.
+        self._straggling_due = math.inf
+        self._straggling_noticed = False
         self._arrivals: dict[int, Arrival] = {}
         self._due: dict[int, float] = {}
         self._deadline = math.inf
         self._failed: OrderedDict[str, Verdict] = OrderedDict()
-        # Refusals on which nobody was ruled yet, by operation id and by the place of who refused.
+        # Refusals without a verdict yet, by operation id and by the rank in group that refused.
         self._refused: OrderedDict[str, dict[int, _Refusal]] = OrderedDict()
         # Operation id of the last round that ended with GO.
         self._last_go = ""
 
     @property
     def deadline(self) -> float | None:
-        """When `expire` has something to do; None: never, as things are."""
-        due = self._deadline if self._deadline < self._tardy else self._tardy
+        """When `expire` is due; None: not while nothing changes."""
+        due = self._deadline if self._deadline < self._straggling_due else self._straggling_due
         return None if due == math.inf else due
 
     def arrive(self, rank_in_group: int, arrival: Arrival, now: float) -> list[Reply]:
-        """A member has come; returns the replies that this brings about.
+        """Adds a member's arrival; returns the replies to send.
 
-        Raises ValueError when it is not a member or has come already.
+        Raises ValueError for a rank that is no member, or that has come already.
         """
         if not 0 <= rank_in_group < self._size:
             raise ValueError(f"rank_in_group {rank_in_group} is not in a group of {self._size}")
@@ -165,18 +165,18 @@ class Admission:
             return [Reply(rank_in_group, arrival, failed)]
         self._arrivals[rank_in_group] = arrival
         if len(self._arrivals) == self._size:
-            if self._told:
+            if self._straggling_noticed:
                 self._due[rank_in_group] = now + arrival.timeout
-                self._noticed(self._straggling(now))
+                self._on_notice(self._straggling(now))
             return self._rule()
         if not self._due:
-            self._tardy = now + self._patience
+            self._straggling_due = now + self._patience
         due = self._due[rank_in_group] = now + arrival.timeout
         self._deadline = min(self._deadline, due)
         return []
 
     def withdraw(self, rank_in_group: int, sequence: int, operation_id: str) -> list[Reply]:
-        """A member wants to leave again. Nothing happens when its arrival was ruled on: the verdict is under way."""
+        """Withdraws a member's arrival. Does nothing after the ruling: the verdict is on its way."""
         arrival = self._arrivals.get(rank_in_group)
         if arrival is None or (arrival.sequence, arrival.operation_id) != (sequence, operation_id):
             return []
@@ -185,9 +185,9 @@ class Admission:
         return [Reply(rank_in_group, arrival, Verdict(Ruling.WITHDRAWN))]
 
     def refuse(self, operation_id: str, verdict: Verdict) -> list[Reply]:
-        """An operation is not to be: who has come for it, or comes later, gets `verdict`.
+        """Refuses an operation: members that have come for it, or come later, get `verdict`.
 
-        Nothing happens when it was admitted, as long as that was the last GO: it may have another round.
+        Does nothing when the operation was the last one admitted: it may have another round.
         """
         if not operation_id or operation_id == self._last_go:
             return []
@@ -202,7 +202,7 @@ class Admission:
         return [Reply(rank, arrival, verdict) for rank, arrival in came.items()]
 
     def _count(self, operation_id: str, verdict: Verdict, came: Iterable[int]) -> bool:
-        """Keep a refusal; tells whether it concerns one of those who `came`."""
+        """Stores a refusal; returns whether it holds for a member that `came`."""
         refusals = self._refused.setdefault(operation_id, {})
         place = verdict.members[0].rank_in_group
         times = refusals[place].times + 1 if place in refusals else 1
@@ -210,14 +210,14 @@ class Admission:
         if any(rank not in refusals or refusals[rank].times < times for rank in came):
             return True
         if len(refusals) == self._size and len({it.times for it in refusals.values()}) == 1:
-            # Nobody is left whom it concerns.
+            # The refusal holds for no member any more.
             del self._refused[operation_id]
         while len(self._refused) > REMEMBERED_FAILURES:
             self._refused.popitem(last=False)
         return False
 
     def _refused_to(self, rank_in_group: int, operation_id: str) -> Verdict | None:
-        """The refusal that concerns a member: everyone's verdict from now on."""
+        """The refusal that holds for a member; from now on it is the verdict of all members."""
         refusals = self._refused.get(operation_id, {})
         mine = refusals[rank_in_group].times if rank_in_group in refusals else 0
         for place, it in refusals.items():
@@ -228,20 +228,20 @@ class Admission:
         return None
 
     def expire(self, now: float) -> list[Reply]:
-        """The replies that are due because time has passed."""
+        """Rules on a round whose time has passed; returns the replies to send."""
         if now >= self._deadline:
             return self._rule()
-        if now >= self._tardy:
-            self._tardy, self._told = math.inf, True
-            self._noticed(self._straggling(now))
+        if now >= self._straggling_due:
+            self._straggling_due, self._straggling_noticed = math.inf, True
+            self._on_notice(self._straggling(now))
         return []
 
     def _look_again(self) -> None:
-        """Some have left the round."""
+        """Updates the deadlines after members have left the round."""
         self._deadline = min(self._due.values(), default=math.inf)
-        self._told = self._told and bool(self._due)
-        if not self._told:
-            self._tardy = min(map(self._came, self._due), default=math.inf) + self._patience
+        self._straggling_noticed = self._straggling_noticed and bool(self._due)
+        if not self._straggling_noticed:
+            self._straggling_due = min(map(self._came, self._due), default=math.inf) + self._patience
 
     def _came(self, rank_in_group: int) -> float:
         return self._due[rank_in_group] - self._arrivals[rank_in_group].timeout
@@ -255,7 +255,7 @@ class Admission:
 
     def _rule(self) -> list[Reply]:
         arrivals, self._arrivals, self._due, self._deadline = self._arrivals, {}, {}, math.inf
-        self._tardy, self._told = math.inf, False
+        self._straggling_due, self._straggling_noticed = math.inf, False
         verdict = self._verdict(arrivals)
         ids = [arrival.operation_id for arrival in arrivals.values()]
         if verdict.ruling is Ruling.GO:
@@ -264,7 +264,7 @@ class Admission:
         else:
             self._remember(ids, verdict)
             place = min(arrivals)
-            self._noticed(Failed(place, arrivals[place], _named(arrivals.values()), verdict))
+            self._on_notice(Failed(place, arrivals[place], _named(arrivals.values()), verdict))
         return [Reply(rank, arrival, verdict) for rank, arrival in arrivals.items()]
 
     def _verdict(self, arrivals: dict[int, Arrival]) -> Verdict:
@@ -279,7 +279,7 @@ class Admission:
 
     def _remember(self, operation_ids: Iterable[str], verdict: Verdict) -> None:
         for operation_id in operation_ids:
-            # The first verdict is the one that the others had.
+            # Late members get the first verdict, as the others did.
             if operation_id:
                 self._failed.setdefault(operation_id, verdict)
                 self._refused.pop(operation_id, None)

@@ -1,4 +1,4 @@
-"""Who sends to whom: the leader of a group brings its members' sends and receives together.
+"""Matching: the leader of a group brings its members' sends and receives together.
 
 A state machine without clocks, threads or sockets; `links` drives it. Times are seconds of any one clock.
 """
@@ -14,22 +14,22 @@ from typing import NamedTuple
 from .admission import Ruling
 
 TRANSFERS = 2**31
-"""Numbers of transfers begin again at 0 after so many."""
+"""After this many transfers, their numbers begin again at 0."""
 
 
 class Side(Enum):
-    """Which end of a transfer."""
+    """The end of a transfer."""
 
     SEND = auto()
     RECV = auto()
 
 
 class Post(NamedTuple):
-    """One member wants to send or to receive. `number` names it among the member's own.
+    """A member's request to send or to receive. `number`: unique among the member's own posts.
 
-    `peer`: rank in group of the other; None, for a receive only: any. `kind` and, if said, `spec` must be equal.
-    `timeout`: seconds it waits for the other. `payload`: what a sender gives the receiver. Only posts of one `channel`
-    meet; callers' own are of "".
+    `peer`: rank in group of the other end; None, for a receive only: any. `kind` and `spec` of both ends must be equal;
+    an empty `spec` of a receive takes any. `timeout`: seconds that the member waits for the other end. `payload`: bytes
+    from the sender to the receiver. Only posts of the same `channel` meet; that of callers is "".
     """
 
     number: int
@@ -54,8 +54,8 @@ class Post(NamedTuple):
 class Match:
     """The leader's answer to a post.
 
-    With GO, `transfer` numbers it, the same for both ends, and `payload` is the sender's. `peer`: rank in group of the
-    other end, and `theirs` what it posted; with PEER_MISSING and WITHDRAWN there is none.
+    `transfer`: with GO, a number that both ends share. `payload`: the sender's. `peer`: rank in group of the other end.
+    `theirs`: the text of its post; empty with PEER_MISSING and WITHDRAWN.
     """
 
     ruling: Ruling
@@ -66,7 +66,7 @@ class Match:
 
 
 class Answer(NamedTuple):
-    """A match for one member, by the number of its post."""
+    """A match for one member, and the number of its post."""
 
     rank_in_group: int
     number: int
@@ -81,10 +81,10 @@ class _Waiting:
 
 
 class Matching:
-    """The sends and receives of one group that have not met, in the order in which they came.
+    """The posts of one group that wait for their other end, in the order in which they came.
 
-    Those that fit by source, destination and tag meet, the earliest first. Two that meet and differ in what is sent and
-    expected both fail with MISMATCH; nobody else is touched. Answers are in the order in which both ends must act.
+    Posts that fit by source, destination and tag meet, the earliest first. Two posts that meet and differ in kind or
+    spec both fail with MISMATCH; no other post is touched. Answers are in the order in which both ends must act.
     """
 
     def __init__(self, size: int) -> None:
@@ -94,12 +94,12 @@ class Matching:
 
     @property
     def deadline(self) -> float | None:
-        """When `expire` has something to do; None: never, as things are."""
+        """When `expire` is due; None: not while nothing changes."""
         due = min((it.due for it in self._waiting), default=math.inf)
         return None if due == math.inf else due
 
     def post(self, rank_in_group: int, post: Post, now: float) -> list[Answer]:
-        """A member wants to send or to receive. Raises ValueError when it cannot want that."""
+        """Adds a member's post; returns the answers to send. Raises ValueError for a post that can never match."""
         if not 0 <= rank_in_group < self._size:
             raise ValueError(f"rank_in_group {rank_in_group} is not in a group of {self._size}")
         if post.peer == rank_in_group or (post.peer is None and post.side is Side.SEND):
@@ -113,20 +113,21 @@ class Matching:
         return []
 
     def recall(self, rank_in_group: int, number: int) -> list[Answer]:
-        """A member wants its post back. Nothing happens when it has been answered: that is under way."""
+        """Withdraws a member's post. Does nothing after the match: the answer is on its way."""
         return self._remove(
-            lambda it: (it.rank_in_group, it.post.number) == (rank_in_group, number), Match(Ruling.WITHDRAWN)
+            lambda waiting: (waiting.rank_in_group, waiting.post.number) == (rank_in_group, number),
+            Match(Ruling.WITHDRAWN),
         )
 
     def expire(self, now: float) -> list[Answer]:
-        """The answers that are due because time has passed."""
-        return self._remove(lambda it: it.due <= now, Match(Ruling.PEER_MISSING))
+        """Answers the posts whose time has passed."""
+        return self._remove(lambda waiting: waiting.due <= now, Match(Ruling.PEER_MISSING))
 
     def _remove(self, over: Callable[[_Waiting], bool], match: Match) -> list[Answer]:
-        gone = [it for it in self._waiting if over(it)]
+        gone = [waiting for waiting in self._waiting if over(waiting)]
         if gone:
-            self._waiting = [it for it in self._waiting if not over(it)]
-        return [Answer(it.rank_in_group, it.post.number, match) for it in gone]
+            self._waiting = [waiting for waiting in self._waiting if not over(waiting)]
+        return [Answer(waiting.rank_in_group, waiting.post.number, match) for waiting in gone]
 
     def _rule(self, mine: _Waiting, other: _Waiting) -> list[Answer]:
         send, recv = (mine, other) if mine.post.side is Side.SEND else (other, mine)
@@ -135,17 +136,11 @@ class Matching:
         if agree:
             ruling, number, payload = Ruling.GO, self._transfers, send.post.payload
             self._transfers = (self._transfers + 1) % TRANSFERS
+        to_sender = Match(ruling, number, recv.rank_in_group, str(recv.post))
+        to_receiver = Match(ruling, number, send.rank_in_group, str(send.post), payload)
         return [
-            Answer(
-                send.rank_in_group,
-                send.post.number,
-                Match(ruling, number, recv.rank_in_group, str(recv.post)),
-            ),
-            Answer(
-                recv.rank_in_group,
-                recv.post.number,
-                Match(ruling, number, send.rank_in_group, str(send.post), payload),
-            ),
+            Answer(send.rank_in_group, send.post.number, to_sender),
+            Answer(recv.rank_in_group, recv.post.number, to_receiver),
         ]
 
 

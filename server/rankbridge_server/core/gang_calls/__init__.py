@@ -1,1 +1,1 @@
-"""One call to one rank that drives every member of a group."""
+"""Gang calls: one call to one rank drives every member of a group."""

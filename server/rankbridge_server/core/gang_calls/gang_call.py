@@ -1,4 +1,4 @@
-"""One gang call, as the leader of its group sees it: every member's outcome, as they come."""
+"""One gang call on the leader of its group: it collects every member's outcome."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from ..task import Task
 
 
 class GangCall:
-    """What the members tell, by rank in group. Thread-safe.
+    """The members' results, by rank in group. Thread-safe.
 
-    `number` names it among those of this leader; `parts` are what the members are asked. `own` is the leader's part,
-    once that was begun. `future` gets every member's result, in group order, when all have reported.
+    `number`: unique among this leader's calls. `parts`: the members' operations. `own`: the task of the leader's part,
+    once it has begun. `future`: gets all results, in group order, when all members have reported.
     """
 
     def __init__(self, number: int, operation_id: str, parts: Sequence[bytes]) -> None:
@@ -39,21 +39,21 @@ class GangCall:
         return tuple(self._results)
 
     def begin(self) -> bool:
-        """The members are about to be asked; False when it was given up before."""
+        """Marks the call as begun before the members get their parts. Returns False if it was given up before."""
         with self._lock:
             if self._open is None:
                 self._open = True
             return self._open
 
     def give_up(self) -> bool:
-        """Tells whether no member was asked, and will not be."""
+        """Gives the call up unless it has begun. Returns whether no member has got a part, and none will."""
         with self._lock:
             if self._open is None:
                 self._open = False
             return not self._open
 
-    def tell(self, rank_in_group: int, result: bytes) -> None:
-        """A member's outcome; only its first counts. Raises IndexError when there is no such member."""
+    def set_result(self, rank_in_group: int, result: bytes) -> None:
+        """Stores a member's result; only the first counts. Raises IndexError when there is no such member."""
         with self._lock:
             if self._results[rank_in_group] is not None:
                 return
@@ -63,7 +63,7 @@ class GangCall:
                 return
         self.future.set_result([it or b"" for it in self._results])
 
-    def tell_all(self, result: bytes) -> None:
-        """Sets the outcome of every member that has not reported."""
+    def set_all(self, result: bytes) -> None:
+        """Stores the result of every member that has not reported."""
         for place in range(len(self._results)):
-            self.tell(place, result)
+            self.set_result(place, result)

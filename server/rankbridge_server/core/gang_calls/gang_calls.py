@@ -1,4 +1,4 @@
-"""Gang calls, as one rank sees them: those that it leads, and its parts of others'."""
+"""The gang calls of one rank: those that it leads, and its parts of those that others lead."""
 
 from __future__ import annotations
 
@@ -17,45 +17,45 @@ from ..alarms import Alarms
 from ..errors import BridgeError, ErrorCode, Failure, Place, RankDetail, RankState, invalid
 from ..generation import Generation
 from ..operations.outcome import Outcome
-from ..task import VERDICT_GRACE, Task, cancelled, failure_of
+from ..task import GOES_ON, VERDICT_GRACE, Task, cancelled, failure_of, late
 from .gang_call import GangCall
-from .messages import MAX_PART, MAX_RESULT, Command, Letter, Report, shown
-from .relayed_calls import Asked, RelayedCalls
+from .messages import MAX_PART, MAX_RESULT, Command, GangMessage, Report, shown
+from .relayed_calls import BegunCall, RelayedCalls
 from .route import Route
 
 Results = Future[Sequence[bytes]]
-"""Every member's result, in group order, to come."""
+"""A future for every member's result, in group order."""
 
 
 class Parts(Protocol):
-    """What only the wire's side knows: how parts, their outcomes, and whole calls are written."""
+    """How parts, their outcomes and whole calls are read and written; the service layer implements it."""
 
     def begin(self, part: bytes, first: bool) -> Task:
-        """Submit this rank's part; `first`: on its lane, which does it next.
+        """Submits this rank's part. `first`: the caller is the group's lane, and runs the part next.
 
-        Raises BridgeError when it is refused: nothing has happened then.
+        Raises BridgeError when the part is refused; nothing has happened then.
         """
         ...
 
     def result(self, outcome: Outcome) -> bytes:
-        """What an operation gave, as an outcome."""
+        """The serialized result of an operation that has succeeded."""
         ...
 
     def failure(self, failure: Failure) -> bytes:
-        """A failure as an outcome."""
+        """The serialized result of an operation that has failed."""
         ...
 
     def same(self, one: bytes, other: bytes) -> bool:
-        """Whether two parts under one operation id ask for the same, whatever their timeouts."""
+        """Whether two parts with the same operation id are equal except for their timeouts."""
         ...
 
-    def call(self, request: bytes) -> Asked:
-        """Begin a gang call that another rank was asked for and this one leads."""
+    def call(self, request: bytes) -> BegunCall:
+        """Begins a gang call that another rank has relayed to this leader."""
         ...
 
 
 class GangCalls:
-    """Safe to call from any thread. `parts` is given by whoever serves the rank, before the first generation."""
+    """Safe to call from any thread. `parts`: set by the service layer before the first generation."""
 
     def __init__(self) -> None:
         self.parts: Parts | None = None
@@ -69,10 +69,10 @@ class GangCalls:
     def lead(
         self, route: Route, operation_id: str, timeout: float, parts: Sequence[bytes]
     ) -> tuple[Results, Callable[[], None]]:
-        """Begin a gang call in a group that this rank leads; gives the results to come, and what withdraws it.
+        """Begins a gang call in a group that this rank leads. Returns its future results, and what withdraws it.
 
-        They are there after at most `timeout` seconds, and a second more when members do not tell. Raises BridgeError
-        when no member was asked.
+        The results come within `timeout` seconds, and one more second when members do not report. Raises BridgeError
+        when no member got a part.
         """
         end = time.monotonic() + timeout
         for place, part in enumerate(parts):
@@ -86,114 +86,111 @@ class GangCalls:
         with self._lock:
             known = self._by_id.get(key)
             if known is None:
-                it = GangCall(next(self._numbers), operation_id, parts)
-                self._led[it.number] = self._by_id[key] = it
+                call = GangCall(next(self._numbers), operation_id, parts)
+                self._led[call.number] = self._by_id[key] = call
         if known is not None:
             return self._again(known, parts, end), _nothing
-        it.future.add_done_callback(lambda _: self._forget(route, it))
-        self._begin_here(route, it, end)
-        return it.future, lambda: self._withdraw(route, it)
+        call.future.add_done_callback(lambda _: self._forget(route, call))
+        self._begin_here(route, call, end)
+        return call.future, lambda: self._withdraw(route, call)
 
-    def heard(self, generation: Generation, letter: Letter) -> None:
-        """A letter has come. Called by whoever reads the links."""
-        if isinstance(letter, Command):
-            self._commanded(generation, letter)
-        elif isinstance(letter, Report):
-            it = self._led.get(letter.number)
-            if it is not None:
-                it.tell(letter.rank_in_group, letter.result)
+    def receive(self, generation: Generation, message: GangMessage) -> None:
+        """Acts on a message from another rank. The reader of the links calls it."""
+        if isinstance(message, Command):
+            self._begin_part(generation, message)
+        elif isinstance(message, Report):
+            call = self._led.get(message.number)
+            if call is not None:
+                call.set_result(message.rank_in_group, message.result)
         else:
-            self.relayed.heard(generation, letter)
+            self.relayed.receive(generation, message)
 
-    def _begin_here(self, route: Route, it: GangCall, end: float) -> None:
+    def _begin_here(self, route: Route, call: GangCall, end: float) -> None:
         membership = route.group.membership
         try:
             if membership is None:
                 raise BridgeError.of(ErrorCode.INTERNAL, "the leader is no member of its group")
-            route.generation.await_end(it, lambda error: self._fill(route, it, error.failure))
+            route.generation.await_end(call, lambda error: self._fill(route, call, error.failure))
         except BridgeError:
-            self._forget(route, it)
+            self._forget(route, call)
             raise
-        self._alarms.set(it, end, lambda: self._late(route, it, end))
-        # The lane asks the members in the group's order, and does its own part next.
-        membership.lane.add(lambda: self._begin_all(route, it))
+        self._alarms.set(call, end, lambda: self._late(route, call, end))
+        # The lane sends the parts in the order of the group's operations, and runs its own part next.
+        membership.lane.add(lambda: self._begin_all(route, call))
 
-    def _forget(self, route: Route, it: GangCall) -> None:
-        self._alarms.cancel(it)
-        route.generation.forget_end(it)
+    def _forget(self, route: Route, call: GangCall) -> None:
+        self._alarms.cancel(call)
+        route.generation.forget_end(call)
         with self._lock:
-            self._led.pop(it.number, None)
-            self._by_id.pop((route.group.name, it.operation_id), None)
+            self._led.pop(call.number, None)
+            self._by_id.pop((route.group.name, call.operation_id), None)
 
-    def _begin_all(self, route: Route, it: GangCall) -> None:
-        """On the lane."""
-        if it.done or not it.begin():
+    def _begin_all(self, route: Route, call: GangCall) -> None:
+        """Sends the members their parts, and begins this rank's own. Runs on the lane."""
+        if call.done or not call.begin():
             return
         generation, group = route.generation, route.group.name
-        # Links that are closed end the generation, and the call with it.
+        # Closed links end the generation, and that ends the call.
         with suppress(OSError):
-            generation.links.command(group, it.number, it.parts)
+            generation.links.command(group, call.number, call.parts)
         try:
-            it.own = self._begin(generation, Command(group, it.number, it.parts[0]), 0)
+            call.own = self._begin(generation, Command(group, call.number, call.parts[0]), 0)
         except Exception as error:
-            # A fault of rankbridge: the lane goes on, and whoever waits gets the error.
-            self._fill(route, it, failure_of(error))
+            # A fault of rankbridge: the lane goes on, and the caller gets the error.
+            self._fill(route, call, failure_of(error))
 
-    def _late(self, route: Route, it: GangCall, end: float) -> None:
-        """The time is over, and not all members have reported."""
-        if it.give_up():
-            message = "the timeout passed: it was queued behind others, and no member was asked"
-            self._fill(route, it, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
-        elif not it.done:
-            # Those who came get the leader's ruling.
-            self._alarms.set(it, end + VERDICT_GRACE, lambda: self._too_late(route, it))
-            if it.future.done():
-                self._alarms.cancel(it)
+    def _late(self, route: Route, call: GangCall, end: float) -> None:
+        """Acts on a timeout before all members have reported."""
+        if call.give_up():
+            error = late("the call was queued behind others, and no member got a part")
+            self._fill(route, call, error.failure)
+        elif not call.done:
+            # The members that came get the leader's ruling.
+            self._alarms.set(call, end + VERDICT_GRACE, lambda: self._too_late(route, call))
+            if call.future.done():
+                self._alarms.cancel(call)
 
-    def _too_late(self, route: Route, it: GangCall) -> None:
-        self._withdraw(route, it)
-        message = "the timeout passed: it has not reported its part's outcome"
-        self._fill(route, it, Failure(code=ErrorCode.DEADLINE_EXCEEDED, message=message))
+    def _too_late(self, route: Route, call: GangCall) -> None:
+        self._withdraw(route, call)
+        self._fill(route, call, late("the rank has not reported the outcome of its part").failure)
 
-    def _again(self, it: GangCall, parts: Sequence[bytes], end: float) -> Results:
-        """The same call once more, while the first is under way. That this one's time is over ends only it."""
-        if not all(map(self._parts().same, it.parts, parts)):
+    def _again(self, call: GangCall, parts: Sequence[bytes], end: float) -> Results:
+        """Joins a repeated call to the first, which is under way. The timeout of one does not end the other."""
+        if not all(map(self._parts().same, call.parts, parts)):
             raise invalid(
-                f"operation id {it.operation_id!r} is that of another gang call, which is under way",
+                f"operation id {call.operation_id!r} belongs to another gang call, which is under way",
                 expected="an id of its own",
                 got="another operation",
             )
         shared: Results = Future()
 
-        def late() -> None:
-            message = "the timeout passed: the operation goes on and may yet complete"
-            error = BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, message, indefinite=True)
+        def give_up() -> None:
             with suppress(InvalidStateError):
-                shared.set_exception(error)
+                shared.set_exception(late(GOES_ON))
 
         def share(first: Results) -> None:
             self._alarms.cancel(shared)
             with suppress(InvalidStateError):
                 shared.set_result(first.result())
 
-        self._alarms.set(shared, end, late)
-        it.future.add_done_callback(share)
+        self._alarms.set(shared, end, give_up)
+        call.future.add_done_callback(share)
         return shared
 
     def _begin(self, generation: Generation, command: Command, place: int) -> Task | None:
-        """Begins this rank's part, and reports its outcome to the leader. None: it was refused."""
+        """Begins this rank's part, whose outcome is reported to the leader. Returns None when the part is refused."""
         parts = self._parts()
         try:
             task = parts.begin(command.part, first=not place)
         except BridgeError as error:
             self._refuse(generation, command, place, error.failure)
             return None
-        task.then(partial(self._told, generation, command, place))
+        task.then(partial(self._report_outcome, generation, command, place))
         return task
 
-    def _commanded(self, generation: Generation, command: Command) -> None:
+    def _begin_part(self, generation: Generation, command: Command) -> None:
         group = generation.get(command.group)
-        # A group that has ended here refuses; its links know the place.
+        # A group that has ended here refuses the part; the leader knows the rank from the link.
         place = group.membership.rank_in_group if group and group.membership else -1
         self._begin(generation, command, place)
 
@@ -201,13 +198,13 @@ class GangCalls:
         result = self._fitting(failure)
         self._report(generation, Report.of_refusal(command.group, place, failure, command.number, result))
 
-    def _told(self, generation: Generation, command: Command, place: int, task: Task) -> None:
+    def _report_outcome(self, generation: Generation, command: Command, place: int, task: Task) -> None:
         if task.error is not None:
             result = self._fitting(task.error.failure)
         elif task.agreement:
-            # The leader knows from its own part that all have agreed.
-            if place == 0 and (it := self._led.get(command.number)) is not None:
-                it.tell_all(self._parts().result(task.outcome()))
+            # The leader knows from its own part that all members have agreed.
+            if place == 0 and (call := self._led.get(command.number)) is not None:
+                call.set_all(self._parts().result(task.outcome()))
             return
         else:
             result = self._parts().result(task.outcome())
@@ -220,50 +217,50 @@ class GangCalls:
         if report.rank_in_group == 0:
             if report.refusal:
                 generation.links.report(report)
-            it = self._led.get(report.number)
-            if it is not None:
-                it.tell(0, report.result)
+            call = self._led.get(report.number)
+            if call is not None:
+                call.set_result(0, report.result)
         else:
             generation.links.report(report)
 
-    def _fill(self, route: Route, it: GangCall, failure: Failure) -> None:
-        """Gives members that have not reported a failure: indefinite, unless all are known to have done nothing."""
-        nothing = it.give_up() or self._came_to_nothing(it)
-        for place, result in enumerate(it.results):
+    def _fill(self, route: Route, call: GangCall, failure: Failure) -> None:
+        """Fails the members that have not reported: indefinite, unless it is known that no member did anything."""
+        nothing = call.give_up() or self._came_to_nothing(call)
+        for place, result in enumerate(call.results):
             if result is None:
                 rank = route.group.description.ranks[place]
-                its = replace(failure, indefinite=not nothing, place=self._place(route, it, rank))
+                its = replace(failure, indefinite=not nothing, place=self._place(route, call, rank))
                 if not its.ranks:
                     state = RankDetail(rank=rank, rank_in_group=place, state=RankState.MISSING)
                     its = replace(its, ranks=(state,))
-                it.tell(place, self._fitting(its))
+                call.set_result(place, self._fitting(its))
 
     @staticmethod
-    def _came_to_nothing(it: GangCall) -> bool:
-        """Whether the leader's own part, and with it everyone's, is known not to have been admitted."""
-        if it.own is None:
-            # A part that has an outcome and no task was refused.
-            return it.results[0] is not None
-        error = it.own.error
+    def _came_to_nothing(call: GangCall) -> bool:
+        """Whether it is known that the leader's own part, and so every part, was not admitted."""
+        if call.own is None:
+            # A part with a result but no task was refused.
+            return call.results[0] is not None
+        error = call.own.error
         return error is not None and not error.failure.indefinite
 
-    def _place(self, route: Route, it: GangCall, rank: int) -> Place:
+    def _place(self, route: Route, call: GangCall, rank: int) -> Place:
         return Place(
             rank=rank,
             group=route.group.name,
             operation="call",
-            operation_id=it.operation_id,
+            operation_id=call.operation_id,
             generation=route.generation.number,
         )
 
-    def _withdraw(self, route: Route, it: GangCall) -> None:
-        """Nobody who was not admitted shall be."""
-        if it.done:
+    def _withdraw(self, route: Route, call: GangCall) -> None:
+        """Withdraws the parts that were not admitted."""
+        if call.done:
             return
-        if it.give_up():
-            self._fill(route, it, cancelled("its caller has gone").failure)
+        if call.give_up():
+            self._fill(route, call, cancelled("its caller has gone").failure)
         else:
-            route.generation.links.refuse(route.group.name, it.operation_id, Verdict(Ruling.WITHDRAWN))
+            route.generation.links.refuse(route.group.name, call.operation_id, Verdict(Ruling.WITHDRAWN))
 
     def _fitting(self, failure: Failure) -> bytes:
         result = self._parts().failure(failure)
@@ -280,9 +277,9 @@ class GangCalls:
 
     def _parts(self) -> Parts:
         if self.parts is None:
-            raise BridgeError.of(ErrorCode.INTERNAL, "this rank is not served, and takes no gang calls")
+            raise BridgeError.of(ErrorCode.INTERNAL, "this rank has no service that takes gang calls")
         return self.parts
 
 
 def _nothing() -> None:
-    """Withdraws nothing: the call is another's."""
+    """Withdraws nothing: the call belongs to its first caller."""

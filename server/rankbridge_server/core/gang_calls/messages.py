@@ -1,4 +1,4 @@
-"""What sidecars tell each other of gang calls over their control links."""
+"""The messages of gang calls that sidecars send each other over their control links."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from ..admission.admission import Member, Ruling, Verdict
 from ..errors import Failure
 
 MAX_PART = 64 * 1024
-"""Bytes of a member's part of a gang call. More would keep a link busy that verdicts need."""
+"""Bytes of a member's part of a gang call. A larger part would delay verdicts on the same link."""
 MAX_RESULT = 4096
-"""Bytes of a report's result. What is longer stays on its rank, where it can be awaited."""
+"""Bytes of a report's result. A longer one stays on its rank, where callers can await it."""
 
 
 _MAX_SHOWN = 500
 
 
 def shown(text: str) -> str:
-    """A text as others are shown it; of a very long one, the beginning."""
+    """A text, cut if it is very long."""
     return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"
 
 
 class Command(NamedTuple):
-    """A member's part of a gang call, from the leader of its group. `number`: names the call among the leader's."""
+    """A member's part of a gang call, from the leader of its group. `number`: unique among the leader's calls."""
 
     group: str
     number: int
@@ -31,10 +31,9 @@ class Command(NamedTuple):
 
 
 class Report(NamedTuple):
-    """What became of a member's part. `number` 0: of its call of an operation that is no gang call, and a refusal.
+    """The outcome of a member's part. `number`: of the gang call; 0: the refusal of an operation that is none.
 
-    `refusal`: name of the error code with which it was refused; empty: it came. `result` is empty for one that is too
-    long.
+    `refusal`: name of the error code of a refusal; empty: the member came. `result`: empty when it is too long.
     """
 
     group: str
@@ -49,19 +48,19 @@ class Report(NamedTuple):
     def of_refusal(
         cls, group: str, rank_in_group: int, failure: Failure, number: int = 0, result: bytes = b""
     ) -> Report:
-        """The member will not come, and why."""
+        """A report that the member refuses the operation, and why."""
         operation_id = failure.place.operation_id if failure.place else ""
         reason = shown(str(failure))
         return cls(group, rank_in_group, number, operation_id, result, failure.code.name, reason)
 
     @property
     def verdict(self) -> Verdict:
-        """What a refusal means to the other members."""
+        """The verdict that a refusal brings the other members."""
         return Verdict(Ruling.REFUSED, (Member(self.rank_in_group, self.reason),), refusal=self.refusal)
 
 
-class Errand(Enum):
-    """What a relay brings. Names are those of `rankbridge.link.v1.Errand`."""
+class RelayKind(Enum):
+    """The content of a relay. Names are those of `rankbridge.link.v1.Errand`."""
 
     CALL = auto()
     ANSWER = auto()
@@ -69,16 +68,16 @@ class Errand(Enum):
 
 
 class Relay(NamedTuple):
-    """A gang call, what became of it, or its withdrawal, from `source` to `target`, ranks in the gang.
+    """A gang call, its response, or its withdrawal, from `source` to `target`, ranks in the gang.
 
-    `number`: names the call among those of the rank that was asked.
+    `number`: unique among the calls of the rank that relays them.
     """
 
     source: int
     target: int
     number: int
-    errand: Errand
+    kind: RelayKind
     body: bytes = b""
 
 
-Letter = Command | Report | Relay
+GangMessage = Command | Report | Relay

@@ -1,9 +1,8 @@
-"""Gang calls that one rank is asked for and another leads, as both see them."""
+"""Gang calls that come to one rank and that another leads."""
 
 from __future__ import annotations
 
 import itertools
-import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, InvalidStateError
@@ -15,81 +14,55 @@ from ..alarms import Alarms
 from ..errors import BridgeError, ErrorCode
 from ..generation import Generation
 from ..lane import Courier
-from ..task import VERDICT_GRACE
-from .messages import Errand, Relay
+from ..task import VERDICT_GRACE, late
+from .messages import Relay, RelayKind
 from .route import Route
 
 
-class Asked(Protocol):
-    """A gang call that another rank has asked for, under way."""
+class BegunCall(Protocol):
+    """A gang call that another rank has relayed, under way."""
 
     @property
     def withdraw(self) -> Callable[[], None]:
-        """What withdraws it."""
+        """Withdraws the call."""
         ...
 
     def then(self, callback: Callable[[], None]) -> None:
-        """Calls `callback`, which must be quick, when the response is there."""
+        """Calls `callback`, which must be quick, when the response is ready."""
         ...
 
     def packed(self) -> bytes:
-        """The response, once it is there. Raises nothing."""
+        """The serialized response, once it is ready. Raises nothing."""
         ...
 
 
-class _Caller:
-    """Who made a call that another rank was asked for: it may have gone before the call has begun. Thread-safe."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._gone = False
-        self._withdraw: Callable[[], None] | None = None
-
-    def leave(self, withdraw: Callable[[], None]) -> None:
-        """Say what is to be done when it has gone."""
-        with self._lock:
-            self._withdraw = withdraw
-            gone = self._gone
-        if gone:
-            withdraw()
-
-    def go(self) -> None:
-        """It has gone."""
-        with self._lock:
-            self._gone = True
-            withdraw = self._withdraw
-        if withdraw is not None:
-            withdraw()
-
-
 class RelayedCalls:
-    """What was asked of other ranks, and what they have asked. Safe to call from any thread."""
+    """The calls that this rank has relayed, and those that others have relayed to it. Safe to call from any thread."""
 
-    def __init__(self, begin: Callable[[bytes], Asked], alarms: Alarms) -> None:
-        """`begin` begins a gang call that another rank was asked for."""
+    def __init__(self, begin: Callable[[bytes], BegunCall], alarms: Alarms) -> None:
+        """`begin`: begins a gang call that another rank has relayed."""
         self._begin = begin
         self._alarms = alarms
-        # It begins them in the order in which they came, and answers; who reads the links has no time for either.
+        # Begins calls in the order in which they came, and sends responses: the reader of the links must not block.
         self._courier = Courier("gang-calls")
         self._numbers = itertools.count(1)
-        self._asked: dict[int, Future[bytes]] = {}
-        # Callers of calls that were asked of other ranks, by generation, that rank, and its number.
-        self._callers: dict[tuple[int, int, int], _Caller] = {}
+        self._answers: dict[int, Future[bytes]] = {}
+        # Done when the caller of a call that another rank has relayed has gone: by generation, that rank, its number.
+        self._callers: dict[tuple[int, int, int], Future[None]] = {}
 
     def ask(self, route: Route, body: bytes, timeout: float) -> tuple[Future[bytes], Callable[[], None]]:
-        """Have the group's leader do a gang call; gives its response to come, and what withdraws it.
+        """Relays a gang call to the group's leader. Returns the future response, and a function to withdraw the call.
 
-        The future ends at the latest some seconds after `timeout`. Raises BridgeError when nobody was asked.
+        The future ends at the latest some seconds after `timeout`. Raises BridgeError when nothing was sent.
         """
         generation = route.generation
         number, answer = next(self._numbers), Future[bytes]()
-        relay = Relay(generation.rank, route.leader, number, Errand.CALL, body)
+        relay = Relay(generation.rank, route.leader, number, RelayKind.CALL, body)
         generation.await_end(answer, lambda error: _fail(answer, _indefinite(error)))
-        self._asked[number] = answer
+        self._answers[number] = answer
         answer.add_done_callback(lambda _: self._forget(generation, number, answer))
-        self._alarms.set(
-            answer, time.monotonic() + timeout + 2 * VERDICT_GRACE, lambda: _fail(answer, _late(route))
-        )
+        error = late(f"rank {route.leader} has not reported the call's outcome")
+        self._alarms.set(answer, time.monotonic() + timeout + 2 * VERDICT_GRACE, lambda: _fail(answer, error))
         if answer.done():
             self._alarms.cancel(answer)
         try:
@@ -99,24 +72,25 @@ class RelayedCalls:
             _fail(answer, _indefinite(over))
         return answer, lambda: self._withdraw(generation, relay, answer)
 
-    def heard(self, generation: Generation, relay: Relay) -> None:
-        """A relay for this rank has come. Called by whoever reads the links."""
+    def receive(self, generation: Generation, relay: Relay) -> None:
+        """Acts on a relay for this rank. The reader of the links calls it."""
         key = generation.number, relay.source, relay.number
-        if relay.errand is Errand.CALL:
-            caller = self._callers[key] = _Caller()
+        if relay.kind is RelayKind.CALL:
+            caller = self._callers[key] = Future()
             self._courier.add(lambda: self._begin_here(generation, relay, caller))
-        elif relay.errand is Errand.ANSWER:
-            answer = self._asked.get(relay.number)
+        elif relay.kind is RelayKind.ANSWER:
+            answer = self._answers.get(relay.number)
             if answer is not None:
                 with suppress(InvalidStateError):
                     answer.set_result(relay.body)
         else:
             known = self._callers.get(key)
             if known is not None:
-                known.go()
+                with suppress(InvalidStateError):
+                    known.set_result(None)
 
     def _forget(self, generation: Generation, number: int, answer: Future[bytes]) -> None:
-        del self._asked[number]
+        del self._answers[number]
         self._alarms.cancel(answer)
         generation.forget_end(answer)
 
@@ -124,28 +98,23 @@ class RelayedCalls:
     def _withdraw(generation: Generation, relay: Relay, answer: Future[bytes]) -> None:
         if not answer.done():
             with suppress(OSError):
-                generation.links.relay(relay._replace(errand=Errand.WITHDRAW, body=b""))
+                generation.links.relay(relay._replace(kind=RelayKind.WITHDRAW, body=b""))
 
-    def _begin_here(self, generation: Generation, relay: Relay, caller: _Caller) -> None:
+    def _begin_here(self, generation: Generation, relay: Relay, caller: Future[None]) -> None:
         asked = self._begin(relay.body)
-        caller.leave(asked.withdraw)
+        caller.add_done_callback(lambda _: asked.withdraw())
 
         def answer() -> None:
             self._courier.add(lambda: self._answer(generation, relay, asked))
 
         asked.then(answer)
 
-    def _answer(self, generation: Generation, relay: Relay, asked: Asked) -> None:
+    def _answer(self, generation: Generation, relay: Relay, asked: BegunCall) -> None:
         del self._callers[generation.number, relay.source, relay.number]
-        answer = Relay(relay.target, relay.source, relay.number, Errand.ANSWER, asked.packed())
-        # Who is gone needs no answer.
+        answer = Relay(relay.target, relay.source, relay.number, RelayKind.ANSWER, asked.packed())
+        # A rank that is gone needs no response.
         with suppress(OSError):
             generation.links.relay(answer)
-
-
-def _late(route: Route) -> BridgeError:
-    message = f"the timeout passed: rank {route.leader} has not reported the call's outcome"
-    return BridgeError.of(ErrorCode.DEADLINE_EXCEEDED, message, indefinite=True)
 
 
 def _indefinite(error: BridgeError) -> BridgeError:

@@ -1,4 +1,4 @@
-"""Where a gang call goes."""
+"""The route of a gang call."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from ..groups.group import Group
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """Where a gang call goes: its generation, its group, and whether this rank leads it."""
+    """The generation and group of a gang call, and whether this rank leads the group."""
 
     generation: Generation
     group: Group
 
     @property
     def leader(self) -> int:
-        """Rank in the gang."""
+        """The leader's rank in the gang."""
         return self.group.description.ranks[0]
 
     @property
     def is_here(self) -> bool:
-        """Whether this rank leads."""
+        """Whether this rank leads the group."""
         return self.leader == self.generation.rank

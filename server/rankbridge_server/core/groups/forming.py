@@ -1,4 +1,4 @@
-"""Forming the next generation of a gang, in two phases, from any one sidecar."""
+"""Forming the next generation of a gang, in two phases, from any sidecar."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ Answer = TypeVar("Answer")
 
 
 class Peer(Protocol):
-    """A rank as the forming sidecar reaches it. Every method raises BridgeError, within `timeout` seconds."""
+    """A rank, as the forming sidecar reaches it. Methods take `timeout` seconds at most, and raise BridgeError."""
 
     def describe(self, timeout: float) -> PeerState:
-        """What the rank is before it is formed."""
+        """The state of the rank before forming."""
         ...
 
     def prepare(
@@ -35,13 +35,13 @@ class Peer(Protocol):
         ...
 
     def abort(self, number: int, reason: str, timeout: float) -> None:
-        """End what was prepared or formed."""
+        """Ends the generation that was prepared or formed."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class Formed:
-    """A generation that was formed, and how many seconds it took."""
+    """A formed generation. `took`: seconds."""
 
     generation: int
     world_size: int
@@ -51,11 +51,10 @@ class Formed:
 def form(
     peers: Sequence[Peer], groups: Sequence[GroupDescription], timeout: float, *, forget_groups: bool = False
 ) -> Formed:
-    """Form the next generation of `peers`, which become ranks 0, 1, ... in order.
+    """Forms the next generation of `peers`, which become ranks 0, 1, ... in order.
 
-    Groups of the previous generation are made again, unless `forget_groups`; `groups` come in addition.
-
-    Either all have the new generation or none has: when one fails, all are aborted. `timeout` in seconds for all.
+    Makes the groups of the previous generation again, unless `forget_groups`, and `groups` in addition. Either all
+    ranks have the new generation or none has: when one fails, all are aborted. `timeout`: seconds for everything.
     Raises FORMING_FAILED, with each rank's part.
     """
     start = time.monotonic()
@@ -92,7 +91,7 @@ def _all(
         try:
             answers.append(future.result())
         except Exception as error:
-            # Whatever it is: the other ranks must abort.
+            # Whatever the error is, the other ranks must abort.
             detail = str(error) if isinstance(error, BridgeError) else f"{type(error).__name__}: {error}"
             details.append(RankDetail(rank=rank, rank_in_group=rank, state=RankState.FAILED, detail=detail))
     if details:
@@ -112,7 +111,7 @@ def _abort(
         try:
             peer.abort(number, reason, max(1.0, left()))
         except BridgeError:
-            # It cannot be reached: it has no generation that anyone else has, which is all an abort wants.
+            # A rank that cannot be reached shares no generation with the others, which is the aim of an abort.
             return
 
     _all(pool, peers, "abort", ask)

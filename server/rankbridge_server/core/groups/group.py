@@ -29,7 +29,7 @@ class GroupView:
 
 
 class Membership:
-    """This rank's part in a group: its coordinator, lane, courier, queues, captures. `sequence` counts GO verdicts."""
+    """A rank's state as member of a group: coordinator, lane, courier, queues, captures. `sequence`: GO verdicts."""
 
     def __init__(self, name: str, rank_in_group: int, coordinator: Coordinator) -> None:
         self.rank_in_group = rank_in_group
@@ -42,7 +42,7 @@ class Membership:
         self._posts = itertools.count(1)
 
     def next_post(self) -> int:
-        """A number for a send or a receive, unlike all others of this rank in the group. Thread-safe."""
+        """A number for a post, unique among this rank's posts in the group. Thread-safe."""
         return next(self._posts)
 
 
@@ -59,7 +59,7 @@ class Group:
         return self.description.name
 
     def view(self, backend: str, generation: int) -> GroupView:
-        """Gives the group as controllers see it."""
+        """The group as controllers see it."""
         return GroupView(
             name=self.name,
             ranks=self.description.ranks,
@@ -71,14 +71,12 @@ class Group:
 
 
 def close_groups(groups: Sequence[Group], error: BridgeError, patience: float = 0.0) -> None:
-    """Closes queues and lanes at once; couriers, and then coordinators, when the couriers are done.
-
-    In the background, because a coordinator may block for its timeout.
+    """Closes queues and lanes at once, and then, in the background, couriers and coordinators, which may block.
 
     Args:
-        groups: Groups that nobody can reach any more.
-        error: What the calls get that wait at a queue.
-        patience: Seconds that the couriers have.
+        groups: Groups that no call can reach any more.
+        error: The error of calls that wait at a queue.
+        patience: Seconds for each courier to finish.
     """
     members = [group.membership for group in groups if group.membership is not None]
     for member in members:

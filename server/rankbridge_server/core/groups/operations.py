@@ -1,4 +1,4 @@
-"""The operations that make and end groups."""
+"""The operations that make and destroy groups."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from ..coordinator import Coordinator, GroupDescription, Joining
-from ..errors import BridgeError, ErrorCode, Phase, RankDetail, failed_ranks, invalid
-from ..operations.operation import Entry, Plan, Site
+from ..errors import BridgeError, ErrorCode, Phase, RankDetail, check_rank, failed_ranks, invalid
+from ..operations.operation import Entry, Plan, SimplePlan, Site
 from ..refs.refs import MAX_ID_BYTES
-from .group import WORLD, Group, GroupView, Membership, close_groups
+from .group import WORLD, Group, GroupView, Membership
 
 _TAKEN = b"!"
 _ADDRESS = b"@"
@@ -17,7 +17,7 @@ _ADDRESS = b"@"
 
 @dataclass(frozen=True, slots=True)
 class NewGroup:
-    """Make a group of some ranks of the gang, in group order."""
+    """Makes a group. `ranks`: in the gang, in group order."""
 
     name: str
     ranks: tuple[int, ...]
@@ -25,11 +25,11 @@ class NewGroup:
 
 @dataclass(frozen=True, slots=True)
 class DestroyGroup:
-    """End the group in which it is called."""
+    """Ends the group in which it is called."""
 
 
 def check_description(description: GroupDescription, world_size: int) -> None:
-    """Raise INVALID_ARGUMENT or RANK_OUT_OF_RANGE unless such a group can be formed in the gang."""
+    """Raises INVALID_ARGUMENT or RANK_OUT_OF_RANGE unless the gang can form such a group."""
     name, ranks = description.name, description.ranks
     if not 0 < len(name.encode()) <= MAX_ID_BYTES:
         raise invalid(
@@ -40,19 +40,13 @@ def check_description(description: GroupDescription, world_size: int) -> None:
     if len(set(ranks)) != len(ranks):
         raise invalid(f"group {name!r} names a rank twice", expected="each rank once", got=str(list(ranks)))
     for rank in ranks:
-        if not 0 <= rank < world_size:
-            raise BridgeError.of(
-                ErrorCode.RANK_OUT_OF_RANGE,
-                f"group {name!r} names a rank outside the gang",
-                expected=f"0 to {world_size - 1}",
-                got=str(rank),
-            )
+        check_rank(f"group {name!r} names a rank outside the gang", rank, world_size)
 
 
 def plan_new_group(site: Site, args: NewGroup) -> Plan:
-    """Check that the group can be made here."""
+    """Checks that the group can be made here."""
     description = GroupDescription(args.name, args.ranks)
-    check_description(description, site.world_size)
+    check_description(description, site.generation.world_size)
     if args.name == WORLD:
         raise _taken(args.name)
     outsiders = sorted(set(args.ranks) - set(site.group.description.ranks))
@@ -66,10 +60,17 @@ def plan_new_group(site: Site, args: NewGroup) -> Plan:
 
 
 def plan_destroy_group(site: Site, args: DestroyGroup) -> Plan:
-    """Check that the group can be ended."""
+    """Checks that the group can be destroyed."""
     if site.group.name == WORLD:
         raise invalid("group 'world' ends with its generation", expected="another group", got=repr(WORLD))
-    return _DestroyGroupPlan(site)
+
+    def remove() -> GroupView:
+        view = site.group.view(site.backend.name, site.generation.number)
+        site.generation.remove(site.group.name)
+        return view
+
+    # The agreement of all members is enough.
+    return SimplePlan("", lambda entry: remove)
 
 
 def _taken(name: str, phase: Phase = Phase.UNSPECIFIED, ranks: tuple[RankDetail, ...] = ()) -> BridgeError:
@@ -79,10 +80,10 @@ def _taken(name: str, phase: Phase = Phase.UNSPECIFIED, ranks: tuple[RankDetail,
 
 
 class _NewGroupPlan:
-    """Two rounds: all give their addresses with their arrival and connect, then all say whether they could.
+    """Forms a group in two rounds: members exchange addresses and connect, then all agree that all are connected.
 
-    Who knows that the name is taken says so with its arrival, and all refuse: a rank that is no member of that group
-    need not have heard of its end, and cannot tell by itself.
+    A rank that knows that the name is taken says so in the first round, and all refuse. A rank outside the old group
+    cannot know by itself whether that group still exists.
     """
 
     def __init__(self, site: Site, description: GroupDescription) -> None:
@@ -94,17 +95,19 @@ class _NewGroupPlan:
         self.terms = f"name={description.name} ranks={list(description.ranks)}"
 
     def payload(self) -> bytes:
-        """That the name is taken; or this rank's address, where it will be a member."""
+        """The mark that the name is taken; or this rank's address, if it will be a member."""
         if self._is_taken():
             return _TAKEN
-        if self._site.rank not in self._description.ranks:
+        if self._site.generation.rank not in self._description.ranks:
             return b""
-        rank_in_group = self._description.ranks.index(self._site.rank)
-        self._joining = self._site.backend.join(self._description, rank_in_group, self._site.generation)
+        rank_in_group = self._description.ranks.index(self._site.generation.rank)
+        self._joining = self._site.backend.join(
+            self._description, rank_in_group, self._site.generation.number
+        )
         return _ADDRESS + self._joining.address
 
     def run(self, entry: Entry) -> Callable[[], GroupView]:
-        """Connect, and agree that all are connected. Raises GROUP_EXISTS on every rank when the name is taken."""
+        """Connects, and agrees that all are connected. Raises GROUP_EXISTS on every rank when the name is taken."""
         ranks = self._site.group.description.ranks
         refusals = ["the name is taken" if payload == _TAKEN else "" for payload in entry.payloads]
         if refused := failed_ranks(ranks, refusals):
@@ -121,19 +124,18 @@ class _NewGroupPlan:
         return self._install
 
     def abandon(self) -> None:
-        """Let go of what was not installed."""
         if self._joining is not None:
             self._joining.abandon()
         if self._linked:
-            self._site.groups.unlink(self._description.name)
+            self._site.generation.links.remove_group(self._description.name)
         if self._coordinator is not None:
             self._coordinator.close()
 
     def _is_taken(self) -> bool:
-        known = self._site.groups.get(self._description.name)
+        known = self._site.generation.get(self._description.name)
         if known is None or known.membership is not None:
             return known is not None
-        # One of its members is asked, too, and knows better; unless none is among those who make this group.
+        # A member of the old group knows better, if one of them takes part.
         return set(known.description.ranks).isdisjoint(self._site.group.description.ranks)
 
     def _connect(self, entry: Entry) -> str:
@@ -143,7 +145,7 @@ class _NewGroupPlan:
         makers = self._site.group.description.ranks
         addresses = [entry.payloads[makers.index(rank)].removeprefix(_ADDRESS) for rank in ranks]
         try:
-            self._site.groups.link(name, ranks, entry.timeout)
+            self._site.generation.links.add_group(name, ranks, entry.timeout)
             self._linked = True
             self._coordinator = self._joining.connect(addresses, entry.timeout)
         except (BridgeError, OSError) as error:
@@ -155,38 +157,9 @@ class _NewGroupPlan:
         membership = None
         if self._coordinator is not None:
             name, ranks = self._description.name, self._description.ranks
-            membership = Membership(name, ranks.index(self._site.rank), self._coordinator)
+            membership = Membership(name, ranks.index(self._site.generation.rank), self._coordinator)
         group = Group(self._description, membership)
         self._coordinator = None
-        try:
-            self._site.groups.install(group)
-        except BridgeError as error:
-            close_groups([group], error)
-            raise
+        self._site.generation.install(group)
         self._linked = False
-        return group.view(self._site.backend.name, self._site.generation)
-
-
-class _DestroyGroupPlan:
-    """All members agree, then each forgets the group."""
-
-    terms = ""
-
-    def __init__(self, site: Site) -> None:
-        self._site = site
-
-    def payload(self) -> bytes:
-        """Nothing."""
-        return b""
-
-    def run(self, entry: Entry) -> Callable[[], GroupView]:
-        """Nothing but the agreement is needed."""
-        return self._remove
-
-    def _remove(self) -> GroupView:
-        view = self._site.group.view(self._site.backend.name, self._site.generation)
-        self._site.groups.remove(self._site.group.name)
-        return view
-
-    def abandon(self) -> None:
-        """Nothing was set aside."""
+        return group.view(self._site.backend.name, self._site.generation.number)

@@ -1,4 +1,4 @@
-"""A generation between prepare and commit: addresses are out, nobody is connected yet."""
+"""A generation between prepare and commit: it has addresses, and no connections yet."""
 
 from __future__ import annotations
 
@@ -6,20 +6,20 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from ..coordinator import Backend, Coordinator, GroupDescription, Joining
-from ..errors import BridgeError, ErrorCode, Phase, Place, invalid
+from ..coordinator import Backend, GroupDescription, Joining
+from ..errors import BridgeError, ErrorCode, Phase, Place, check_rank, invalid
 from ..events import EventLog
-from ..gang_calls.messages import Letter
+from ..gang_calls.messages import GangMessage
 from ..generation import Generation
 from ..limits import MAX_GROUPS, MAX_WORLD_SIZE
 from ..links import Ended, LinkMaker, Links
-from .group import WORLD, Group, Membership, close_groups
+from .group import WORLD, Group, Membership
 from .operations import check_description
 
 
 @dataclass(frozen=True, slots=True)
 class RankAddress:
-    """What the others need to connect to one rank: its link address, and the backend's address by group."""
+    """One rank's addresses: of its links, and of the backend by group."""
 
     rank: int
     link: str
@@ -27,24 +27,20 @@ class RankAddress:
 
 
 class Preparation:
-    """One rank's half-formed generation. Use it once: connect, or abandon."""
+    """One rank's half-formed generation. Connect it or abandon it, once."""
 
     def __init__(
         self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription], backend: Backend
     ) -> None:
-        """Raises INVALID_ARGUMENT or RANK_OUT_OF_RANGE when such a gang cannot be."""
+        """Raises INVALID_ARGUMENT or RANK_OUT_OF_RANGE for a gang that is not possible."""
         if world_size > MAX_WORLD_SIZE:
             raise invalid("the gang is too large", expected=f"at most {MAX_WORLD_SIZE}", got=str(world_size))
         if len(groups) > MAX_GROUPS:
             raise invalid("too many groups", expected=f"at most {MAX_GROUPS}", got=str(len(groups)))
-        if not 0 <= rank < world_size:
-            raise BridgeError.of(
-                ErrorCode.RANK_OUT_OF_RANGE,
-                "rank is not in the gang",
-                phase=Phase.FORMING,
-                expected=f"0 to {world_size - 1}",
-                got=str(rank),
-            ).at(Place(rank=rank, generation=number))
+        try:
+            check_rank("rank is not in the gang", rank, world_size)
+        except BridgeError as error:
+            raise error.at(Place(rank=rank, generation=number), Phase.FORMING) from None
         self.number = number
         self.rank = rank
         self.world_size = world_size
@@ -58,7 +54,7 @@ class Preparation:
         self._links: Links | None = None
 
     def begin(self, make_links: LinkMaker) -> RankAddress:
-        """Listen, and make an address for every group of this rank. Raises FORMING_FAILED."""
+        """Listens, and makes an address for every group of this rank. Raises FORMING_FAILED."""
         try:
             self._links = make_links(self.number, self.rank)
             for group in self._groups:
@@ -80,9 +76,9 @@ class Preparation:
         data_timeout: float,
         lost: Callable[[], None],
         events: EventLog,
-        heard: Callable[[Generation, Letter], None],
+        on_message: Callable[[Generation, GangMessage], None],
     ) -> Generation:
-        """Connect to everyone and verify every group. `timeout` in seconds for all of it. Raises FORMING_FAILED."""
+        """Connects all groups and verifies them. `timeout`: seconds for everything. Raises FORMING_FAILED."""
         links, deadline = self._links, time.monotonic() + timeout
         if links is None:
             raise RuntimeError("begin was not called")
@@ -94,15 +90,19 @@ class Preparation:
             self.number, self.rank, self.world_size, self._backend, links, data_timeout, lost, events
         )
         try:
-            links.notice(generation.noticed)
-            links.attend(lambda letter: heard(generation, letter))
-            links.start({a.rank: a.link for a in addresses}, secret, generation.lost)
+            links.start(
+                {address.rank: address.link for address in addresses},
+                secret,
+                generation.lost,
+                lambda message: on_message(generation, message),
+                generation.add_notice,
+            )
             for group in self._groups:
                 membership = None
                 if group.name in self._joining:
                     links.add_group(group.name, group.ranks, max(0.001, deadline - time.monotonic()))
                     membership = self._membership(group, addresses, deadline)
-                _installed(generation, Group(group, membership))
+                generation.install(Group(group, membership))
         except Exception as error:
             ended = Ended(self.rank, False, f"forming failed: {error}")
             generation.end(BridgeError.of(ErrorCode.FORMING_FAILED, ended.reason), ended)
@@ -111,7 +111,7 @@ class Preparation:
         return generation
 
     def abandon(self) -> None:
-        """Let go of everything."""
+        """Releases everything."""
         for joining in self._joining.values():
             joining.abandon()
         self._joining.clear()
@@ -129,7 +129,8 @@ class Preparation:
         joining = self._joining.pop(group.name)
         coordinator = joining.connect(blobs, max(0.001, deadline - time.monotonic()))
         try:
-            _verify(coordinator, max(0.001, deadline - time.monotonic()))
+            # Verifies the new group before any caller uses it.
+            coordinator.barrier(max(0.001, deadline - time.monotonic()))
         except BaseException:
             coordinator.close()
             raise
@@ -141,17 +142,3 @@ class Preparation:
             f"generation {self.number} could not be formed: {str(error) or type(error).__name__}",
             phase=Phase.FORMING,
         ).at(Place(rank=self.rank, generation=self.number))
-
-
-def _installed(generation: Generation, group: Group) -> None:
-    try:
-        generation.install(group)
-    except BridgeError as error:
-        # The generation has ended meanwhile, and does not know the group.
-        close_groups([group], error)
-        raise
-
-
-def _verify(coordinator: Coordinator, timeout: float) -> None:
-    """A new group must carry one collective before anyone relies on it."""
-    coordinator.barrier(timeout)

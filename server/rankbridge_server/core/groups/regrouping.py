@@ -1,4 +1,4 @@
-"""Which groups the next generation makes again."""
+"""The groups that the next generation makes again."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from .group import WORLD
 
 @dataclass(frozen=True, slots=True)
 class PeerState:
-    """A rank before the next forming: the highest generation that it was asked to prepare, and its last one, `formed`.
+    """A rank before forming. `seen`: the highest generation that it was asked to prepare. `formed`: its last one.
 
-    `rank`: its place in that one; None when it was in none. `groups`: those that it knew.
+    `rank`: its rank in that one; None: it was in none. `groups`: the groups that it knew.
     """
 
     seen: int
@@ -23,13 +23,13 @@ class PeerState:
 
 
 def regroup(peers: Sequence[PeerState], wanted: Sequence[GroupDescription]) -> list[GroupDescription]:
-    """The groups to form beside world for `peers`, which become ranks 0, 1, ...: the old ones, and those wanted.
+    """The groups to form beside world for `peers`, which become ranks 0, 1, ...: the old ones, and `wanted`.
 
-    An old group keeps its order. A member that is gone is replaced by the new rank at its place, if that was in no
-    generation before, and left out otherwise; a group without members is not made.
+    An old group keeps its order. A lost member is replaced by the new rank at its place, if that rank was in no
+    generation before, and left out otherwise. A group without members is not made.
 
-    Its members tell of a group, because others need not have heard of its end. Others are believed of a group whose
-    members are all gone, so that one is made again whose every member was replaced.
+    The members of a group decide whether it still exists, because other ranks may not know of its end. Of a group
+    whose members are all lost, the other ranks' word counts, so that it is made again if all were replaced.
     """
     latest = max((peer.formed for peer in peers if peer.rank is not None), default=0)
     members = [peer if peer.rank is not None and peer.formed == latest else None for peer in peers]

@@ -7,9 +7,9 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ..errors import BridgeError, ErrorCode, Phase, RankDetail, RankState, invalid
+from ..errors import BridgeError, ErrorCode, Phase, disagreeing_ranks, invalid
 from ..refs.tensors import TensorSpec
-from .operation import Entry, Plan, Site, TensorPlan
+from .operation import Entry, Plan, Site, tensor_plan
 from .sizes import Sizes, checked_sizes, equal_sizes, sizes_of_whole
 
 _SHOWN = 8
@@ -36,7 +36,7 @@ def plan_all_to_all(site: Site, args: AllToAll) -> Plan:
     dim = spec.dimension(args.dim)
     if not args.input_sizes and not args.output_sizes:
         matrix = (equal_sizes(spec, dim, site.size),) * site.size
-        return TensorPlan(
+        return tensor_plan(
             site,
             f"dtype={spec.dtype} shape={list(spec.shape)} dim={dim}",
             lambda entry: entry.coordinator.all_to_all(cell.tensor, dim, matrix, entry.timeout),
@@ -48,7 +48,7 @@ def plan_all_to_all(site: Site, args: AllToAll) -> Plan:
         sizes = _agreed(site, dim, entry.payloads)
         return entry.coordinator.all_to_all(cell.tensor, dim, sizes, entry.timeout)
 
-    return TensorPlan(
+    return tensor_plan(
         site,
         f"dtype={spec.dtype} shape={spec.shape_without(dim)} dim={dim} sizes=given",
         enter,
@@ -79,49 +79,42 @@ def _checked(site: Site, args: AllToAll, spec: TensorSpec, dim: int) -> tuple[Si
 
 def _agreed(site: Site, dim: int, payloads: Sequence[bytes]) -> list[Sizes]:
     """What each member sends each. Raises the same MISMATCH on every member when one expects something else."""
-    told = [_unpacked(payload, site.size) for payload in payloads]
+    all_sizes = [_unpacked(payload, site.size) for payload in payloads]
     differing = [
         (source, target)
-        for source, (sent, _) in enumerate(told)
-        for target, (_, received) in enumerate(told)
+        for source, (sent, _) in enumerate(all_sizes)
+        for target, (_, received) in enumerate(all_sizes)
         if sent[target] != received[source]
     ]
     if differing:
-        raise _mismatch(site.group.description.ranks, dim, told, differing)
-    return [sent for sent, _ in told]
+        raise _mismatch(site.group.description.ranks, dim, all_sizes, differing)
+    return [sent for sent, _ in all_sizes]
 
 
 def _mismatch(
     ranks: Sequence[int],
     dim: int,
-    told: Sequence[tuple[Sizes, Sizes]],
+    all_sizes: Sequence[tuple[Sizes, Sizes]],
     differing: Sequence[tuple[int, int]],
 ) -> BridgeError:
     shown = differing[:_SHOWN]
     more = [f"and {len(differing) - len(shown)} more"] if len(differing) > len(shown) else []
-    expects = [f"rank {ranks[b]} expects {told[b][1][a]} from rank {ranks[a]}" for a, b in shown]
-    sends = [f"rank {ranks[a]} sends {told[a][0][b]} to rank {ranks[b]}" for a, b in shown]
+    expects = [f"rank {ranks[b]} expects {all_sizes[b][1][a]} from rank {ranks[a]}" for a, b in shown]
+    sends = [f"rank {ranks[a]} sends {all_sizes[a][0][b]} to rank {ranks[b]}" for a, b in shown]
     pairs = [f"ranks {ranks[a]} and {ranks[b]}" for a, b in shown]
     at_odds = {place for pair in differing for place in pair}
     named = {place for pair in shown for place in pair}
-    details = tuple(
-        RankDetail(
-            rank=rank,
-            rank_in_group=place,
-            state=RankState.DISAGREES if place in at_odds else RankState.ARRIVED,
-            detail=f"input_sizes={list(told[place][0])} output_sizes={list(told[place][1])}"
-            if place in named
-            else "",
-        )
-        for place, rank in enumerate(ranks)
-    )
+    details = [
+        f"input_sizes={list(sent)} output_sizes={list(received)}" if place in named else ""
+        for place, (sent, received) in enumerate(all_sizes)
+    ]
     return BridgeError.of(
         ErrorCode.MISMATCH,
         f"input_sizes and output_sizes along dim {dim} do not fit each other: {', '.join(pairs + more)}",
         phase=Phase.ADMISSION,
         expected="; ".join(expects + more),
         got="; ".join(sends + more),
-        ranks=details,
+        ranks=disagreeing_ranks(ranks, at_odds, details),
     )
 
 

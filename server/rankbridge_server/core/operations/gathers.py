@@ -7,8 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from ..errors import BridgeError, ErrorCode, Phase, RankDetail, RankState, invalid
-from ..refs.refs import Cell, Refill, Slot
+from ..errors import BridgeError, ErrorCode, Phase, disagreeing_ranks, invalid
 from ..refs.tensors import MAX_DIMENSIONS, TensorSpec
 from .operation import Entry, Plan, Site
 from .outcome import Outcome
@@ -61,7 +60,7 @@ def plan_gather(site: Site, args: Gather) -> Plan:
         return entry.coordinator.gather(tensor, dst, dim, sizes, entry.timeout)
 
     receives = site.membership.rank_in_group == dst
-    return _plan(site, site.cell(args.ref_id), args, f" dst_rank_in_group={dst}", move, receives=receives)
+    return GatherPlan(site, args, f" dst_rank_in_group={dst}", move, receives=receives)
 
 
 def plan_all_gather(site: Site, args: AllGather) -> Plan:
@@ -70,34 +69,11 @@ def plan_all_gather(site: Site, args: AllGather) -> Plan:
     def move(entry: Entry, tensor: object, dim: int, sizes: Sizes) -> object | None:
         return entry.coordinator.all_gather(tensor, dim, sizes, entry.timeout)
 
-    return _plan(site, site.cell(args.ref_id), args, "", move, receives=True)
+    return GatherPlan(site, args, "", move, receives=True)
 
 
 Move = Callable[[Entry, object, int, Sizes], object | None]
 """Enter the backend with a tensor, to be concatenated along a dim with the others, of these sizes."""
-
-
-def _plan(
-    site: Site, cell: Cell, args: Gather | AllGather, more: str, move: Move, *, receives: bool
-) -> GatherPlan:
-    spec = cell.ref.spec
-    dim = _dim(spec, args)
-    if args.sizes:
-        if args.ragged or args.layout is GatherLayout.STACKED:
-            raise invalid(
-                "sizes are of tensors that are concatenated or listed and not ragged",
-                got=str(list(args.sizes)),
-            )
-        sizes = sizes_around_part("sizes", args.sizes, spec, dim, site.size, site.membership.rank_in_group)
-        terms = f"dtype={spec.dtype} shape={spec.shape_without(dim)} dim={dim} sizes={list(sizes)}"
-        shapes: tuple[Shape, ...] | None = tuple(spec.resized(dim, size).shape for size in sizes)
-    elif args.ragged:
-        terms, shapes = f"dtype={spec.dtype} dim={dim} ragged", None
-    else:
-        terms, shapes = f"dtype={spec.dtype} shape={list(spec.shape)} dim={dim}", (spec.shape,) * site.size
-    if args.layout is not GatherLayout.CONCATENATED:
-        terms += f" layout={args.layout.value}"
-    return GatherPlan(site, cell, args.layout, dim, terms + more, shapes, move, receives=receives)
 
 
 def _dim(spec: TensorSpec, args: Gather | AllGather) -> int:
@@ -113,30 +89,41 @@ def _dim(spec: TensorSpec, args: Gather | AllGather) -> int:
 
 
 class GatherPlan:
-    """Puts tensors together. `shapes` of all members', if known before the arrivals: then room is set aside at once."""
+    """Puts tensors together. Room is set aside at once, unless the members' shapes are unknown before the arrivals.
+
+    `more`: further terms. `receives`: this member gets the result.
+    """
 
     def __init__(
-        self,
-        site: Site,
-        cell: Cell,
-        layout: GatherLayout,
-        dim: int,
-        terms: str,
-        shapes: tuple[Shape, ...] | None,
-        move: Move,
-        *,
-        receives: bool,
+        self, site: Site, args: Gather | AllGather, more: str, move: Move, *, receives: bool
     ) -> None:
-        self.terms = terms
         self._site = site
-        self._cell = cell
-        self._spec = cell.ref.spec
-        self._layout = layout
-        self._dim = dim
-        self._shapes = shapes
+        self._cell = site.cell(args.ref_id)
+        self._spec = spec = self._cell.ref.spec
+        self._layout = args.layout
+        self._dim = dim = _dim(spec, args)
         self._move = move
         self._receives = receives
-        self._slots: list[Slot | Refill] = reserve(site, self._results(shapes)) if shapes is not None else []
+        # None: not known yet.
+        self._shapes: tuple[Shape, ...] | None = (spec.shape,) * site.size
+        terms = f"dtype={spec.dtype} shape={list(spec.shape)} dim={dim}"
+        if args.sizes:
+            if args.ragged or args.layout is GatherLayout.STACKED:
+                raise invalid(
+                    "sizes are of tensors that are concatenated or listed and not ragged",
+                    got=str(list(args.sizes)),
+                )
+            sizes = sizes_around_part(
+                "sizes", args.sizes, spec, dim, site.size, site.membership.rank_in_group
+            )
+            terms = f"dtype={spec.dtype} shape={spec.shape_without(dim)} dim={dim} sizes={list(sizes)}"
+            self._shapes = tuple(spec.resized(dim, size).shape for size in sizes)
+        elif args.ragged:
+            terms, self._shapes = f"dtype={spec.dtype} dim={dim} ragged", None
+        if args.layout is not GatherLayout.CONCATENATED:
+            terms += f" layout={args.layout.value}"
+        self.terms = terms + more
+        self._slots = [] if self._shapes is None else reserve(site, self._results(self._shapes))
 
     def payload(self) -> bytes:
         """This rank's shape, where they may differ."""
@@ -165,7 +152,7 @@ class GatherPlan:
         self._slots = reserve(self._site, self._results(self._shapes))
 
     def abandon(self) -> None:
-        """Give the results' room back, unless it was used."""
+        """Gives the results' room back, unless it was used."""
         give_back(self._slots)
 
     def _results(self, shapes: tuple[Shape, ...]) -> list[TensorSpec]:
@@ -199,18 +186,14 @@ class GatherPlan:
         return refs if self._layout is GatherLayout.LIST else refs[0]
 
     def _learned(self, payloads: Sequence[bytes]) -> tuple[Shape, ...]:
+        """All members' shapes. Raises the same MISMATCH on every member when they do not go together."""
         shapes = tuple(map(_unpacked, payloads))
-        self._check(shapes)
-        return shapes
-
-    def _check(self, shapes: tuple[Shape, ...]) -> None:
-        """Raise the same MISMATCH on every member when the shapes do not go together."""
         if self._layout is GatherLayout.LIST:
-            return
+            return shapes
         bare = [_bare(shape, self._dim, self._layout) for shape in shapes]
         odd = [place for place, shape in enumerate(bare) if shape != bare[0]]
         if not odd:
-            return
+            return shapes
         ranks = self._site.group.description.ranks
         raise BridgeError.of(
             ErrorCode.MISMATCH,
@@ -218,15 +201,7 @@ class GatherPlan:
             phase=Phase.ADMISSION,
             expected=f"shapes that go with rank {ranks[0]}'s {list(shapes[0])}",
             got="; ".join(f"{list(shapes[place])} of rank {ranks[place]}" for place in odd[:8]),
-            ranks=tuple(
-                RankDetail(
-                    rank=rank,
-                    rank_in_group=place,
-                    state=RankState.DISAGREES if place in odd else RankState.ARRIVED,
-                    detail=f"shape={list(shapes[place])}",
-                )
-                for place, rank in enumerate(ranks)
-            ),
+            ranks=disagreeing_ranks(ranks, odd, [f"shape={list(shape)}" for shape in shapes]),
         )
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .operation import Plan, Site, TensorPlan
+from .operation import Plan, Site, tensor_plan
 from .sizes import equal_sizes
 
 
@@ -34,7 +34,7 @@ def plan_broadcast(site: Site, args: Broadcast) -> Plan:
     cell = site.cell(args.ref_id)
     src = site.member("src_rank_in_group", args.src_rank_in_group)
     spec = cell.ref.spec
-    return TensorPlan(
+    return tensor_plan(
         site,
         f"dtype={spec.dtype} shape={list(spec.shape)} src_rank_in_group={src}",
         lambda entry: entry.coordinator.broadcast(cell.tensor, src, entry.timeout),
@@ -51,7 +51,7 @@ def plan_scatter(site: Site, args: Scatter) -> Plan:
     dim = spec.dimension(args.dim)
     if site.membership.rank_in_group == src:
         spec = spec.resized(dim, equal_sizes(spec, dim, site.size)[0])
-    return TensorPlan(
+    return tensor_plan(
         site,
         f"dtype={spec.dtype} part={list(spec.shape)} src_rank_in_group={src} dim={dim}",
         lambda entry: entry.coordinator.scatter(cell.tensor, src, dim, entry.timeout),

@@ -7,25 +7,24 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..errors import invalid
-from ..refs.tensors import Tensors
-from .operation import Entry, Plan, Site
+from .operation import Entry, Plan, SimplePlan, Site
 from .outcome import Outcome, Packed
 from .payloads import as_bytes, as_tensor, bytes_spec, check_total
 
 
 @dataclass(frozen=True, slots=True)
 class BroadcastObject:
-    """Give every member the source's value. `data`: at the source, the value; None elsewhere."""
+    """Give every member the source's value. `value`: at the source; None elsewhere."""
 
-    data: Packed | None
+    value: Packed | None
     src_rank_in_group: int
 
 
 @dataclass(frozen=True, slots=True)
 class ScatterObject:
-    """Give every member its own of the source's values. `data`: at the source, one for each member."""
+    """Give every member its own of the source's values. `values`: at the source, one for each member."""
 
-    data: tuple[Packed, ...] | None
+    values: tuple[Packed, ...] | None
     src_rank_in_group: int
 
 
@@ -33,7 +32,7 @@ class ScatterObject:
 class GatherObject:
     """Give the destination all members' values."""
 
-    data: Packed
+    value: Packed
     dst_rank_in_group: int
 
 
@@ -41,7 +40,7 @@ class GatherObject:
 class AllGatherObject:
     """Give every member all members' values."""
 
-    data: Packed
+    value: Packed
 
 
 def plan_broadcast_object(site: Site, args: BroadcastObject) -> Plan:
@@ -49,17 +48,18 @@ def plan_broadcast_object(site: Site, args: BroadcastObject) -> Plan:
     src = site.member("src_rank_in_group", args.src_rank_in_group)
     given = b""
     if site.membership.rank_in_group == src:
-        if args.data is None:
+        if args.value is None:
             raise invalid("value is missing", expected="at the source a value", got="none")
-        given = args.data.data
+        given = args.value.data
         check_total([len(given)])
 
     def run(entry: Entry) -> Outcome:
         (length,) = _unpacked(entry.payloads[src])
-        tensor = _tensor(site, given) if given else _empty(site, length)
-        return Packed(as_bytes(_tensors(site), entry.coordinator.broadcast(tensor, src, entry.timeout)))
+        tensors = site.backend.tensors
+        tensor = as_tensor(tensors, given) if given else tensors.empty(bytes_spec(length, tensors.device))
+        return Packed(as_bytes(site.backend.tensors, entry.coordinator.broadcast(tensor, src, entry.timeout)))
 
-    return ObjectPlan(f"src_rank_in_group={src}", _packed([len(given)]), run)
+    return object_plan(f"src_rank_in_group={src}", _packed([len(given)]), run)
 
 
 def plan_scatter_object(site: Site, args: ScatterObject) -> Plan:
@@ -67,22 +67,24 @@ def plan_scatter_object(site: Site, args: ScatterObject) -> Plan:
     src = site.member("src_rank_in_group", args.src_rank_in_group)
     given: Sequence[bytes] = [b""] * site.size
     if site.membership.rank_in_group == src:
-        got = "none" if args.data is None else str(len(args.data))
-        if args.data is None or len(args.data) != site.size:
+        got = "none" if args.values is None else str(len(args.values))
+        if args.values is None or len(args.values) != site.size:
             raise invalid(
                 "values do not fit the group", expected=f"at the source {site.size} values", got=got
             )
-        given = [it.data for it in args.data]
+        given = [it.data for it in args.values]
         check_total([len(it) for it in given])
 
     def run(entry: Entry) -> Outcome:
         lengths = _unpacked(entry.payloads[src])
         nothing = [0] * site.size
         sizes = [lengths if rank == src else nothing for rank in range(site.size)]
-        mine = _tensor(site, b"".join(given))
-        return Packed(as_bytes(_tensors(site), entry.coordinator.all_to_all(mine, 0, sizes, entry.timeout)))
+        mine = as_tensor(site.backend.tensors, b"".join(given))
+        return Packed(
+            as_bytes(site.backend.tensors, entry.coordinator.all_to_all(mine, 0, sizes, entry.timeout))
+        )
 
-    return ObjectPlan(f"src_rank_in_group={src}", _packed([len(it) for it in given]), run)
+    return object_plan(f"src_rank_in_group={src}", _packed([len(it) for it in given]), run)
 
 
 def plan_gather_object(site: Site, args: GatherObject) -> Plan:
@@ -91,11 +93,11 @@ def plan_gather_object(site: Site, args: GatherObject) -> Plan:
 
     def run(entry: Entry) -> Outcome:
         lengths = _lengths(entry)
-        mine = _tensor(site, args.data.data)
+        mine = as_tensor(site.backend.tensors, args.value.data)
         whole = entry.coordinator.gather(mine, dst, 0, lengths, entry.timeout)
-        return None if whole is None else _cut(as_bytes(_tensors(site), whole), lengths)
+        return None if whole is None else _cut(as_bytes(site.backend.tensors, whole), lengths)
 
-    return ObjectPlan(f"dst_rank_in_group={dst}", _packed([len(args.data.data)]), run)
+    return object_plan(f"dst_rank_in_group={dst}", _packed([len(args.value.data)]), run)
 
 
 def plan_all_gather_object(site: Site, args: AllGatherObject) -> Plan:
@@ -103,31 +105,21 @@ def plan_all_gather_object(site: Site, args: AllGatherObject) -> Plan:
 
     def run(entry: Entry) -> Outcome:
         lengths = _lengths(entry)
-        whole = entry.coordinator.all_gather(_tensor(site, args.data.data), 0, lengths, entry.timeout)
-        return _cut(as_bytes(_tensors(site), whole), lengths)
+        mine = as_tensor(site.backend.tensors, args.value.data)
+        whole = entry.coordinator.all_gather(mine, 0, lengths, entry.timeout)
+        return _cut(as_bytes(site.backend.tensors, whole), lengths)
 
-    return ObjectPlan("", _packed([len(args.data.data)]), run)
+    return object_plan("", _packed([len(args.value.data)]), run)
 
 
-class ObjectPlan:
+def object_plan(terms: str, payload: bytes, enter: Callable[[Entry], Outcome]) -> Plan:
     """A collective that keeps nothing on the rank: what `enter` gives goes to the caller."""
 
-    def __init__(self, terms: str, payload: bytes, enter: Callable[[Entry], Outcome]) -> None:
-        self.terms = terms
-        self._payload = payload
-        self._enter = enter
-
-    def payload(self) -> bytes:
-        """What was given."""
-        return self._payload
-
-    def run(self, entry: Entry) -> Callable[[], Outcome]:
-        """Run the collective."""
-        outcome = self._enter(entry)
+    def run(entry: Entry) -> Callable[[], Outcome]:
+        outcome = enter(entry)
         return lambda: outcome
 
-    def abandon(self) -> None:
-        """Nothing was set aside."""
+    return SimplePlan(terms, run, payload)
 
 
 def _lengths(entry: Entry) -> list[int]:
@@ -151,16 +143,3 @@ def _packed(lengths: Sequence[int]) -> bytes:
 
 def _unpacked(payload: bytes) -> tuple[int, ...]:
     return struct.unpack(f"<{len(payload) // 8}Q", payload)
-
-
-def _tensors(site: Site) -> Tensors:
-    return site.backend.tensors
-
-
-def _tensor(site: Site, data: bytes) -> object:
-    return as_tensor(site.backend.tensors, data)
-
-
-def _empty(site: Site, length: int) -> object:
-    tensors = site.backend.tensors
-    return tensors.empty(bytes_spec(length, tensors.device))

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from ..admission.matching import Post
 from ..coordinator import Backend, Coordinator
-from ..errors import BridgeError, ErrorCode, invalid
+from ..errors import BridgeError, ErrorCode, check_rank, invalid
 from ..groups.group import Group, Membership
-from ..refs.refs import Cell, Ref, Refill, Slot
+from ..refs.refs import Cell, Ref, Refill, RefStore, Slot
 from ..refs.tensors import TensorSpec
 from ..task import Task
 from .outcome import Outcome
 
 if TYPE_CHECKING:
+    from ..generation import Generation
+    from ..programs.cells import ProgramCells
     from ..programs.graphs import GraphStore
 
 Args = TypeVar("Args")
@@ -58,6 +59,16 @@ class Plan(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
+class Job:
+    """An operation of a group: on its lane, or posted to its leader."""
+
+    group: Group
+    membership: Membership
+    operation: str
+    task: Task
+
+
+@dataclass(frozen=True, slots=True)
 class Meeting:
     """A send and a receive that have found each other, as one of the two members sees it.
 
@@ -72,39 +83,38 @@ class Meeting:
     payload: bytes
 
 
-class Transfer(ABC):
+@dataclass(frozen=True, slots=True)
+class Transfer:
     """One side of a point-to-point operation that passed the checks of its own rank. `post`: whom it is for, and what.
 
-    `run` is called by the courier.
+    The courier calls `run`, which moves the data, in scratch memory; what it returns commits the result, and is quick.
+    `abandon` lets go of what was set aside; called exactly once, also after `run`.
     """
 
     post: Post
-
-    @abstractmethod
-    def run(self, meeting: Meeting) -> Callable[[], Outcome]:
-        """Move the data, in scratch memory; what is returned commits the result, and is quick."""
-
-    @abstractmethod
-    def abandon(self) -> None:
-        """Let go of what was set aside; called exactly once, also after `run`."""
+    run: Callable[[Meeting], Callable[[], Outcome]]
+    abandon: Callable[[], None] = lambda: None
 
 
-class LocalPlan(ABC):
-    """An operation that needs nobody's consent, and passed the checks of its own rank."""
+@dataclass(frozen=True, slots=True)
+class LocalPlan:
+    """An operation that needs nobody's consent, and passed the checks of its own rank.
 
-    @abstractmethod
-    def begin(self, task: Task) -> None:
-        """Hand it to whoever does it, and answers the task. Never waits. Raises BridgeError; then it was not begun."""
+    `begin` hands it to whoever does it, and answers the task. Never waits. Raises BridgeError; then it was not begun.
+    """
+
+    begin: Callable[[Task], None]
 
 
 @dataclass(frozen=True, slots=True)
 class Operation(Generic[Args]):
-    """One operation. `make_plan` checks its arguments, on a backend that has it.
+    """One operation. `args`: the class of its arguments; `make_plan` checks them, on a backend that has it.
 
     `recorded`: graphs have it. `agreement`: whoever has been admitted has done it, and gives none.
     """
 
     name: str
+    args: type[Args]
     make_plan: Callable[[Site, Args], Plan | Transfer | LocalPlan]
     recorded: bool = False
     agreement: bool = False
@@ -124,14 +134,11 @@ class Operation(Generic[Args]):
 class Site:
     """Where an operation is planned: one group of one rank, on behalf of one session."""
 
-    rank: int
-    world_size: int
-    generation: int
+    generation: Generation
     group: Group
     membership: Membership
-    groups: GroupTable
     backend: Backend
-    refs: Refs
+    refs: RefStore | ProgramCells
     session_id: str
     reserve: Callable[[TensorSpec], Slot | Refill]
     """Where a result goes: room for a new ref, or the ref that it had before. Raises RESOURCE_EXHAUSTED."""
@@ -152,96 +159,63 @@ class Site:
 
     def member(self, name: str, rank_in_group: int) -> int:
         """`rank_in_group` if the group has it, else RANK_OUT_OF_RANGE with the argument's name."""
-        if not 0 <= rank_in_group < self.size:
-            raise BridgeError.of(
-                ErrorCode.RANK_OUT_OF_RANGE,
-                f"{name} is not in the group",
-                expected=f"0 to {self.size - 1}",
-                got=str(rank_in_group),
-            )
+        check_rank(f"{name} is not in the group", rank_in_group, self.size)
         return rank_in_group
 
 
-class Refs(Protocol):
-    """The refs of a rank, as an operation finds them."""
+class SimplePlan:
+    """A plan that has everything beforehand. `payload`: what this rank gives all others with its arrival.
 
-    def find(self, session_id: str, ref_id: str) -> Cell:
-        """The cell of a ref. Raises UNKNOWN_REF, RELEASED_REF, WRONG_SESSION or UNKNOWN_SESSION."""
-        ...
-
-
-class GroupTable(Protocol):
-    """The groups of a generation, as operations that make and end groups change them."""
-
-    def get(self, name: str) -> Group | None:
-        """The group of that name, if this rank knows one: of others it may have ended."""
-        ...
-
-    def install(self, group: Group) -> None:
-        """Add a formed group, in the place of one that has ended unheard of here. Its links exist."""
-        ...
-
-    def remove(self, name: str) -> None:
-        """Forget a group and close it in the background."""
-        ...
-
-    def link(self, name: str, ranks: Sequence[int], timeout: float) -> None:
-        """Make the control links of a group that is being formed."""
-        ...
-
-    def exchange(
-        self, group: Group, membership: Membership, operation: str, transfer: Transfer, task: Task
-    ) -> None:
-        """Tell the group's leader of a transfer. Raises the generation's error when it is over.
-
-        When that ends later, the task is not answered.
-        """
-        ...
-
-    def unlink(self, name: str) -> None:
-        """Take the control links of a group away again."""
-        ...
-
-
-class TensorPlan:
-    """A collective on one tensor of this rank, whose result is one tensor or none.
-
-    `enter` calls the coordinator. The result goes to `in_place`'s cell, or to a new ref of the `result` spec;
-    with neither it must be None. `payload`: what this rank gives all others with its arrival.
+    `slots`: where results go; given back at the end unless they were filled. `run` may add more.
     """
 
     def __init__(
         self,
-        site: Site,
         terms: str,
-        enter: Callable[[Entry], object | None],
-        *,
-        result: TensorSpec | None = None,
-        in_place: Cell | None = None,
+        run: Callable[[Entry], Callable[[], Outcome]],
         payload: bytes = b"",
+        slots: Sequence[Slot | Refill] = (),
     ) -> None:
         self.terms = terms
+        self.run = run
         self._payload = payload
-        self._enter = enter
-        self._in_place = in_place
-        self._slot = site.reserve(result) if result else None
+        self._slots = slots
 
     def payload(self) -> bytes:
-        """Nothing, but for those that must compare more than a contract."""
+        """Gives the payload."""
         return self._payload
 
-    def run(self, entry: Entry) -> Callable[[], Outcome]:
-        """Run the collective."""
-        tensor = self._enter(entry)
-        return lambda: self._commit(tensor)
-
-    def _commit(self, tensor: object | None) -> Ref | None:
-        if self._in_place is not None:
-            self._in_place.tensor = tensor
-            return self._in_place.ref
-        return self._slot.fill(tensor) if self._slot is not None else None
-
     def abandon(self) -> None:
-        """Give the result's room back, unless it was used."""
-        if self._slot is not None:
-            self._slot.give_back()
+        """Gives back the room that was not used."""
+        for slot in self._slots:
+            slot.give_back()
+
+
+def tensor_plan(
+    site: Site,
+    terms: str,
+    enter: Callable[[Entry], object | None],
+    *,
+    result: TensorSpec | None = None,
+    in_place: Cell | None = None,
+    payload: bytes = b"",
+) -> Plan:
+    """A collective on one tensor of this rank, whose result is one tensor or none.
+
+    `enter` calls the coordinator. The result goes to `in_place`'s cell, or to a new ref of the `result` spec; with
+    neither it must be None.
+    """
+    slot = site.reserve(result) if result else None
+
+    def run(entry: Entry) -> Callable[[], Outcome]:
+        tensor = enter(entry)
+
+        def commit() -> Ref | None:
+            if in_place is not None:
+                in_place.tensor = tensor
+                return in_place.ref
+            return slot.fill(tensor) if slot is not None else None
+
+        return commit
+
+    return SimplePlan(terms, run, payload, (slot,) if slot is not None else ())

@@ -40,24 +40,24 @@ Outcome = (
 )
 
 
-def weight_of(it: object) -> int:
+def weight_of(value: object) -> int:
     """Bytes of the objects in an outcome, or in an operation's arguments; of a program, of its steps."""
-    if isinstance(it, bytes):
-        return len(it)
-    if isinstance(it, (list, tuple)):
-        return sum(map(weight_of, it))
-    parts = _parts_of(type(it))
+    if isinstance(value, bytes):
+        return len(value)
+    if isinstance(value, (list, tuple)):
+        return sum(map(weight_of, value))
+    parts = _parts_of(type(value))
     if not parts:
         return 0
-    weight: int = getattr(it, "weight", 0)
-    return weight + sum(weight_of(getattr(it, part)) for part in parts if part != "weight")
+    weight: int = getattr(value, "weight", 0)
+    return weight + sum(weight_of(getattr(value, part)) for part in parts if part != "weight")
 
 
 def _parts_of(kind: type) -> tuple[str, ...]:
     """Attributes in which objects are, or that tell their weight."""
     parts = _PARTS.get(kind)
     if parts is None:
-        names = ("weight", "data", "given", "skeleton", "outcome")
+        names = ("weight", "data", "value", "values", "dict", "skeleton", "outcome")
         parts = _PARTS[kind] = tuple(name for name in names if hasattr(kind, name))
     return parts
 

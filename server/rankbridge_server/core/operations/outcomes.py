@@ -118,11 +118,11 @@ class Outcomes:
 
 
 def _without_outcome(task: Task) -> Task:
-    it = Task(task.place, 0.0, task.session_id)
-    it.fail(
+    forgotten = Task(task.place, 0.0, task.session_id)
+    forgotten.fail(
         BridgeError.of(ErrorCode.RESOURCE_EXHAUSTED, "it is done, and its outcome was too large to be kept")
     )
-    return it
+    return forgotten
 
 
 def _shown(request: object) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..dtype import Dtype
-from ..errors import BridgeError, ErrorCode
+from ..errors import exhausted
 from ..refs.tensors import Tensors, TensorSpec
 
 MAX_OBJECT_BYTES = 128 * 1024 * 1024
@@ -30,12 +30,8 @@ class Manifest:
     def pack(self) -> bytes:
         """As it goes with an arrival. Raises RESOURCE_EXHAUSTED when it is too long for that."""
         if len(self.skeleton) > MAX_SKELETON_BYTES:
-            raise BridgeError.of(
-                ErrorCode.RESOURCE_EXHAUSTED,
-                "the tensor dict is too large without its tensors: put large values into tensors",
-                expected=f"at most {MAX_SKELETON_BYTES} bytes",
-                got=f"{len(self.skeleton)} bytes",
-            )
+            message = "the tensor dict is too large without its tensors: put large values into tensors"
+            raise exhausted(message, most=f"{MAX_SKELETON_BYTES} bytes", got=f"{len(self.skeleton)} bytes")
         specs = json.dumps([[spec.dtype.name, list(spec.shape)] for spec in self.specs]).encode()
         return _LENGTH.pack(len(specs)) + specs + self.skeleton
 
@@ -70,9 +66,6 @@ def as_bytes(tensors: Tensors, tensor: object) -> bytes:
 def check_total(sizes: Sequence[int]) -> None:
     """Refuse objects that together are too large for an answer; the same on all who know the sizes."""
     if sum(sizes) > MAX_OBJECT_BYTES:
-        raise BridgeError.of(
-            ErrorCode.RESOURCE_EXHAUSTED,
-            "the objects are too large together: put large values into tensors",
-            expected=f"at most {MAX_OBJECT_BYTES} bytes",
-            got=f"{sum(sizes)} bytes: {list(sizes)}",
-        )
+        message = "the objects are too large together: put large values into tensors"
+        got = f"{sum(sizes)} bytes: {list(sizes)}"
+        raise exhausted(message, most=f"{MAX_OBJECT_BYTES} bytes", got=got)

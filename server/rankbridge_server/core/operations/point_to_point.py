@@ -32,20 +32,20 @@ class Send:
 class Recv:
     """Receive a tensor from one member, or from any.
 
-    `into`: id of the ref that takes it; `expected`: what must come.
+    `ref_id`: of the ref that takes it; `tensor`: what must come.
     """
 
     src_rank_in_group: int | None
     tag: int = 0
-    into: str = ""
-    expected: TensorSpec | None = None
+    ref_id: str | None = None
+    tensor: TensorSpec | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class SendObject:
     """Send a value."""
 
-    data: Packed
+    value: Packed
     dst_rank_in_group: int
     tag: int = 0
 
@@ -62,7 +62,7 @@ class RecvObject:
 class SendTensorDict:
     """Send a map of tensors."""
 
-    given: GivenDict
+    dict: GivenDict
     dst_rank_in_group: int
     tag: int = 0
 
@@ -80,43 +80,43 @@ def plan_send(site: Site, args: Send) -> Transfer:
     cell = site.cell(args.ref_id)
     spec = cell.ref.spec
     manifest = Manifest((spec,))
-    return _Send(
+    return _send(
         _sending(site, args.dst_rank_in_group, args.tag, TENSOR, manifest, str(spec)), lambda: [cell.tensor]
     )
 
 
 def plan_send_object(site: Site, args: SendObject) -> Transfer:
     """The receiver must be another member."""
-    data = args.data.data
+    data = args.value.data
     check_total([len(data)])
     tensors = site.backend.tensors
     manifest = Manifest((bytes_spec(len(data), tensors.device),))
     post = _sending(site, args.dst_rank_in_group, args.tag, OBJECT, manifest)
-    return _Send(post, lambda: [as_tensor(tensors, data)])
+    return _send(post, lambda: [as_tensor(tensors, data)])
 
 
 def plan_send_tensor_dict(site: Site, args: SendTensorDict) -> Transfer:
     """The receiver must be another member."""
-    cells = [site.cell(ref_id) for ref_id in args.given.ref_ids]
-    manifest = Manifest(tuple(cell.ref.spec for cell in cells), args.given.skeleton)
+    cells = [site.cell(ref_id) for ref_id in args.dict.ref_ids]
+    manifest = Manifest(tuple(cell.ref.spec for cell in cells), args.dict.skeleton)
     post = _sending(site, args.dst_rank_in_group, args.tag, TENSOR_DICT, manifest)
-    return _Send(post, lambda: [cell.tensor for cell in cells])
+    return _send(post, lambda: [cell.tensor for cell in cells])
 
 
 def plan_recv(site: Site, args: Recv) -> Transfer:
     """The sender must be another member. Room is set aside at once where it is known for how much."""
-    expected = site.cell(args.into).ref.spec if args.into else args.expected
+    expected = site.cell(args.ref_id).ref.spec if args.ref_id else args.tensor
     post = _receiving(site, args.src_rank_in_group, args.tag, TENSOR, str(expected or ""))
-    if args.into:
-        cell = site.cell(args.into)
+    if args.ref_id:
+        cell = site.cell(args.ref_id)
 
         def take(manifest: Manifest, tensors: Sequence[object], refs: Sequence[Ref]) -> Outcome:
             cell.tensor = tensors[0]
             return cell.ref
 
-        return _Receive(site, post, take, keeps=False)
+        return _receive(site, post, take, keeps=False)
     slots = reserve(site, [expected]) if expected else []
-    return _Receive(site, post, lambda manifest, tensors, refs: refs[0], slots)
+    return _receive(site, post, lambda manifest, tensors, refs: refs[0], slots)
 
 
 def plan_recv_object(site: Site, args: RecvObject) -> Transfer:
@@ -125,12 +125,12 @@ def plan_recv_object(site: Site, args: RecvObject) -> Transfer:
     def read(manifest: Manifest, tensors: Sequence[object], refs: Sequence[Ref]) -> Outcome:
         return Packed(as_bytes(site.backend.tensors, tensors[0]))
 
-    return _Receive(site, _receiving(site, args.src_rank_in_group, args.tag, OBJECT), read, keeps=False)
+    return _receive(site, _receiving(site, args.src_rank_in_group, args.tag, OBJECT), read, keeps=False)
 
 
 def plan_recv_tensor_dict(site: Site, args: RecvTensorDict) -> Transfer:
     """The sender must be another member."""
-    return _Receive(
+    return _receive(
         site,
         _receiving(site, args.src_rank_in_group, args.tag, TENSOR_DICT),
         lambda manifest, tensors, refs: TensorDict(manifest.skeleton, tuple(refs)),
@@ -141,62 +141,48 @@ Take = Callable[[Manifest, Sequence[object], Sequence[Ref]], Outcome]
 """What a receive gives, of what came, and of the refs that were made of it."""
 
 
-class _Send(Transfer):
+def _send(post: Post, give: Callable[[], Sequence[object]]) -> Transfer:
     """Sends tensor after tensor. `give`: the tensors, as they are when the receiver has been found."""
 
-    def __init__(self, post: Post, give: Callable[[], Sequence[object]]) -> None:
-        self.post = post
-        self._give = give
-
-    def run(self, meeting: Meeting) -> Callable[[], Outcome]:
-        """Send."""
-        for tensor in self._give():
+    def run(meeting: Meeting) -> Callable[[], Outcome]:
+        for tensor in give():
             meeting.coordinator.send(tensor, meeting.peer, meeting.number, meeting.timeout)
         return lambda: None
 
-    def abandon(self) -> None:
-        """Nothing was set aside."""
+    return Transfer(post, run)
 
 
-class _Receive(Transfer):
-    """Receives tensor after tensor. `keeps`: makes refs of them; `slots` for those, where they were known before."""
+def _receive(
+    site: Site, post: Post, take: Take, reserved: Sequence[Slot | Refill] = (), *, keeps: bool = True
+) -> Transfer:
+    """Receives tensor after tensor. `keeps`: makes refs of them; `reserved` for those that were known before."""
+    slots = list(reserved)
 
-    def __init__(
-        self, site: Site, post: Post, take: Take, slots: Sequence[Slot | Refill] = (), *, keeps: bool = True
-    ) -> None:
-        self.post = post
-        self._site = site
-        self._take = take
-        self._slots = slots
-        self._keeps = keeps
-
-    def run(self, meeting: Meeting) -> Callable[[], Outcome]:
-        """Receive, also what there is no room for: the sender is sending."""
-        manifest = Manifest.unpack(meeting.payload, self._site.backend.tensors.device)
+    def run(meeting: Meeting) -> Callable[[], Outcome]:
+        manifest = Manifest.unpack(meeting.payload, site.backend.tensors.device)
         no_room: BridgeError | None = None
-        if self._keeps and not self._slots:
+        if keeps and not slots:
             try:
-                self._slots = reserve(self._site, manifest.specs)
+                slots.extend(reserve(site, manifest.specs))
             except BridgeError as error:
                 no_room = error
-        tensors = [self._one(spec, meeting) for spec in manifest.specs]
+        # Received even if there is no room: the sender is sending.
+        tensors = [received(spec, meeting) for spec in manifest.specs]
         if no_room is not None:
             message = f"it came from rank_in_group {meeting.peer} and was dropped: {no_room.failure.message}"
             raise BridgeError(replace(no_room.failure, message=message, indefinite=True))
-        return lambda: self._commit(manifest, tensors, meeting.peer)
+        return lambda: commit(manifest, tensors, meeting.peer)
 
-    def abandon(self) -> None:
-        """Give the room back that was not used."""
-        give_back(self._slots)
-
-    def _one(self, spec: TensorSpec, meeting: Meeting) -> object:
-        tensor = self._site.backend.tensors.empty(spec)
+    def received(spec: TensorSpec, meeting: Meeting) -> object:
+        tensor = site.backend.tensors.empty(spec)
         meeting.coordinator.recv(tensor, meeting.peer, meeting.number, meeting.timeout)
         return tensor
 
-    def _commit(self, manifest: Manifest, tensors: Sequence[object], peer: int) -> Outcome:
-        refs = [slot.fill(tensor) for slot, tensor in zip(self._slots, tensors, strict=False)]
-        return Received(self._take(manifest, tensors, refs), peer)
+    def commit(manifest: Manifest, tensors: Sequence[object], peer: int) -> Outcome:
+        refs = [slot.fill(tensor) for slot, tensor in zip(slots, tensors, strict=False)]
+        return Received(take(manifest, tensors, refs), peer)
+
+    return Transfer(post, run, lambda: give_back(slots))
 
 
 def _sending(site: Site, dst: int, tag: int, kind: str, manifest: Manifest, spec: str = "") -> Post:

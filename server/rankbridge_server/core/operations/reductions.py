@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..coordinator import ReduceOp
 from ..errors import BridgeError, ErrorCode, invalid
 from ..refs.refs import Cell
-from .operation import Plan, Site, TensorPlan
+from .operation import Plan, Site, tensor_plan
 from .sizes import Sizes, equal_sizes, sizes_of_whole
 
 
@@ -57,7 +57,7 @@ def plan_reduce(site: Site, args: Reduce) -> Plan:
     dst = site.member("dst_rank_in_group", args.dst_rank_in_group)
     spec = cell.ref.spec
     receives = site.membership.rank_in_group == dst
-    return TensorPlan(
+    return tensor_plan(
         site,
         f"dtype={spec.dtype} shape={list(spec.shape)} op={args.op} dst_rank_in_group={dst}",
         lambda entry: entry.coordinator.reduce(cell.tensor, args.op, dst, entry.timeout),
@@ -69,7 +69,7 @@ def plan_all_reduce(site: Site, args: AllReduce) -> Plan:
     """Equal dtypes, shapes and ops."""
     cell = _reducible(site, args.ref_id, args.op, "all_reduce")
     spec = cell.ref.spec
-    return TensorPlan(
+    return tensor_plan(
         site,
         f"dtype={spec.dtype} shape={list(spec.shape)} op={args.op}",
         lambda entry: entry.coordinator.all_reduce(cell.tensor, args.op, entry.timeout),
@@ -89,7 +89,7 @@ def plan_reduce_scatter(site: Site, args: ReduceScatter) -> Plan:
         terms += f" sizes={list(sizes)}"
     else:
         sizes = equal_sizes(spec, dim, site.size)
-    return TensorPlan(
+    return tensor_plan(
         site,
         terms,
         lambda entry: entry.coordinator.reduce_scatter(cell.tensor, args.op, dim, sizes, entry.timeout),
@@ -104,7 +104,7 @@ def plan_scan(site: Site, args: Scan) -> Plan:
         raise invalid("a scan cannot be done with this op", expected=expected, got=str(args.op))
     cell = _reducible(site, args.ref_id, args.op, "scan")
     spec = cell.ref.spec
-    return TensorPlan(
+    return tensor_plan(
         site,
         f"dtype={spec.dtype} shape={list(spec.shape)} op={args.op}"
         + (" exclusive" if args.exclusive else ""),

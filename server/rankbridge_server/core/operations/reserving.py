@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ..errors import BridgeError, ErrorCode, Phase, failed_ranks
+from ..errors import BridgeError, ErrorCode, failed_on
 from ..refs.refs import Refill, Slot
 from ..refs.tensors import TensorSpec
 from .operation import Entry, Site
@@ -33,7 +33,9 @@ def reserve_on_all(site: Site, entry: Entry, specs: Sequence[TensorSpec]) -> lis
     try:
         reports = entry.agree("room for what comes", trouble.encode())
         if any(reports):
-            raise _no_room(site.group.description.ranks, reports)
+            troubles = [report.decode() for report in reports]
+            ranks = site.group.description.ranks
+            raise failed_on(ErrorCode.RESOURCE_EXHAUSTED, "no room for what comes", ranks, troubles)
     except BridgeError:
         give_back(slots)
         raise
@@ -44,14 +46,3 @@ def give_back(slots: Sequence[Slot | Refill]) -> None:
     """Free what was not filled."""
     for slot in slots:
         slot.give_back()
-
-
-def _no_room(ranks: Sequence[int], reports: Sequence[bytes]) -> BridgeError:
-    failed = failed_ranks(ranks, [report.decode() for report in reports])
-    return BridgeError.of(
-        ErrorCode.RESOURCE_EXHAUSTED,
-        f"no room for what comes on {len(failed)} of {len(ranks)} ranks; first, rank {failed[0].rank}: "
-        f"{failed[0].detail}",
-        phase=Phase.ADMISSION,
-        ranks=failed,
-    )

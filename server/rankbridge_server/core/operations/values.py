@@ -7,12 +7,14 @@ overflow, floats are combined in float64, in group order, so that every member c
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial, reduce
 
 from ..coordinator import ReduceOp
 from ..errors import BridgeError, ErrorCode, invalid
-from .objects import ObjectPlan
+from .objects import object_plan
 from .operation import Entry, Plan, Site
 from .outcome import Outcome
 
@@ -33,13 +35,13 @@ _KINDS: dict[str, frozenset[ReduceOp]] = {
 class AllReduceValue:
     """Give every member the reduction of all members' numbers."""
 
-    number: Number
+    value: Number
     op: ReduceOp
 
 
 def plan_all_reduce_value(site: Site, args: AllReduceValue) -> Plan:
     """Equal kinds of number, and ops."""
-    kind = type(args.number).__name__
+    kind = type(args.value).__name__
     if args.op not in _KINDS[kind]:
         raise BridgeError.of(
             ErrorCode.UNSUPPORTED_DTYPE,
@@ -48,14 +50,14 @@ def plan_all_reduce_value(site: Site, args: AllReduceValue) -> Plan:
             got=str(args.op),
         )
 
-    if isinstance(args.number, int) and args.number.bit_length() > MAX_BITS:
-        got = f"{args.number.bit_length()} bits"
+    if isinstance(args.value, int) and args.value.bit_length() > MAX_BITS:
+        got = f"{args.value.bit_length()} bits"
         raise invalid("the number is too long", expected=f"at most {MAX_BITS} bits", got=got)
 
     def run(entry: Entry) -> Outcome:
         return _reduced([_read(kind, payload) for payload in entry.payloads], args.op)
 
-    return ObjectPlan(f"{kind} op={args.op}", _written(args.number), run)
+    return object_plan(f"{kind} op={args.op}", _written(args.value), run)
 
 
 def _written(number: Number) -> bytes:
@@ -74,27 +76,10 @@ def _reduced(numbers: Sequence[Number], op: ReduceOp) -> Number:
         return _COMBINE_BOOLS[op](numbers)
     if op is ReduceOp.AVG:
         try:
-            return float(_added(numbers) / len(numbers))
+            return float(_COMBINE[ReduceOp.SUM](numbers) / len(numbers))
         except OverflowError:
             raise invalid("the average is too large for a float", got="ints beyond float64") from None
     return _COMBINE[op](numbers)
-
-
-def _added(numbers: Sequence[Number]) -> Number:
-    total = numbers[0]
-    for number in numbers[1:]:
-        total = total + number
-    return total
-
-
-def _folded(combine: Callable[[int, int], int]) -> Callable[[Sequence[Number]], Number]:
-    def fold(numbers: Sequence[Number]) -> Number:
-        result = int(numbers[0])
-        for number in numbers[1:]:
-            result = combine(result, int(number))
-        return result
-
-    return fold
 
 
 def _extreme(pick: Callable[[Sequence[Number]], Number]) -> Callable[[Sequence[Number]], Number]:
@@ -106,13 +91,13 @@ def _extreme(pick: Callable[[Sequence[Number]], Number]) -> Callable[[Sequence[N
 
 
 _COMBINE: dict[ReduceOp, Callable[[Sequence[Number]], Number]] = {
-    ReduceOp.SUM: _added,
+    ReduceOp.SUM: partial(reduce, operator.add),
     ReduceOp.PRODUCT: math.prod,
     ReduceOp.MIN: _extreme(min),
     ReduceOp.MAX: _extreme(max),
-    ReduceOp.BAND: _folded(lambda a, b: a & b),
-    ReduceOp.BOR: _folded(lambda a, b: a | b),
-    ReduceOp.BXOR: _folded(lambda a, b: a ^ b),
+    ReduceOp.BAND: partial(reduce, operator.and_),
+    ReduceOp.BOR: partial(reduce, operator.or_),
+    ReduceOp.BXOR: partial(reduce, operator.xor),
 }
 
 _COMBINE_BOOLS: dict[ReduceOp, Callable[[Sequence[Number]], Number]] = {

@@ -1,4 +1,4 @@
-"""What a member of a group has captured of its graphs, so that a replay is one launch."""
+"""The captures of a member's graphs: with a capture, a replay is one launch."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from weakref import WeakKeyDictionary
 from ..coordinator import Captured
 
 NOTHING = 0
-"""The number of a graph that was not captured yet."""
+"""The number of a graph that has no capture yet."""
 REFUSED = 2**64 - 1
-"""That of one that cannot be captured in this generation."""
+"""The number of a graph that cannot be captured in this generation."""
 
 Captures = WeakKeyDictionary[object, tuple[int, Captured | None]]
-"""By graph: the capture's number and the capture, as long as the graph. Used on the group's lane only.
+"""Each graph's capture and its number, kept as long as the graph. Only the group's lane uses it.
 
-The number is the same on all members, unlike that of every other capture in the group and generation.
+The number is equal on all members, and unique among the captures in the group and generation.
 """

@@ -1,4 +1,4 @@
-"""Collectives that were run and recorded, to be run again."""
+"""Graphs: collectives that a session has run and recorded, to replay them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from ..errors import BridgeError, ErrorCode, invalid
+from ..errors import BridgeError, ErrorCode, exhausted, invalid
 from ..operations.operation import Operation
 from ..operations.outcome import Outcome
 from ..refs.refs import MAX_ID_BYTES, Ref
@@ -21,7 +21,7 @@ MAX_STEPS = 100_000
 class Graph:
     """Collectives that a session has run in a group on this rank, in order. Equal only to itself.
 
-    Each is bound to the refs that its results were given, and has its number for a name.
+    Each collective is bound to the refs of its results, and its number is its name.
     """
 
     name: str
@@ -30,7 +30,7 @@ class Graph:
 
 
 class GraphStore:
-    """The graphs of one rank, and what is being recorded, by session. Thread-safe."""
+    """The graphs and recordings of one rank, by session. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -39,7 +39,7 @@ class GraphStore:
         self._recordings: dict[tuple[str, str], tuple[str, list[ProgramOperation]]] = {}
 
     def begin(self, session_id: str, group: str, name: str) -> Graph:
-        """Record what the session does in the group from now on. Raises NAME_EXISTS or INVALID_ARGUMENT."""
+        """Records the session's collectives in the group from now on. Raises NAME_EXISTS or INVALID_ARGUMENT."""
         if not 0 < len(name.encode()) <= MAX_ID_BYTES:
             raise invalid("the graph's name is not 1 to 128 bytes", expected="1 to 128 bytes", got=repr(name))
         with self._lock:
@@ -54,7 +54,7 @@ class GraphStore:
         return Graph(name, group, ())
 
     def end(self, session_id: str, group: str) -> Graph:
-        """Keep what was recorded. Raises UNKNOWN_GRAPH, or RESOURCE_EXHAUSTED when it was too much."""
+        """Ends the recording and keeps it. Raises UNKNOWN_GRAPH, or RESOURCE_EXHAUSTED when it is too long."""
         with self._lock:
             recording = self._recordings.pop((session_id, group), None)
             if recording is None:
@@ -62,27 +62,23 @@ class GraphStore:
                 raise BridgeError.of(ErrorCode.UNKNOWN_GRAPH, what)
             name, steps = recording
             if len(steps) > MAX_STEPS:
-                raise BridgeError.of(
-                    ErrorCode.RESOURCE_EXHAUSTED,
-                    f"graph {name!r} is too long, and was not kept",
-                    expected=f"at most {MAX_STEPS} collectives",
-                    got="more",
-                )
+                message = f"graph {name!r} is too long, and was not kept"
+                raise exhausted(message, most=f"{MAX_STEPS} collectives", got="more")
             graph = Graph(name, group, tuple(steps))
             self._graphs[(session_id, name)] = graph
         return graph
 
     def recording(self, session_id: str, group: str) -> bool:
-        """Whether the session records in the group."""
+        """Whether the session is recording in the group."""
         return bool(self._recordings) and (session_id, group) in self._recordings
 
     def record(
         self, session_id: str, group: str, operation: Operation[Any], args: Any, outcome: Outcome
     ) -> None:
-        """A collective of the session has succeeded."""
+        """Adds a collective that has succeeded to the session's recording in the group, if there is one."""
         with self._lock:
             recording = self._recordings.get((session_id, group))
-            # One more says that there were too many.
+            # One collective above the limit marks the recording as too long.
             if recording is None or len(recording[1]) > MAX_STEPS:
                 return
             bound = None if getattr(args, "in_place", False) else tuple(_ref_ids(outcome))
@@ -96,14 +92,14 @@ class GraphStore:
         return graph
 
     def release(self, session_id: str, name: str) -> Graph:
-        """Forget a graph. Raises UNKNOWN_GRAPH."""
+        """Deletes a graph. Raises UNKNOWN_GRAPH."""
         with self._lock:
             graph = self.find(session_id, name)
             del self._graphs[(session_id, name)]
         return graph
 
     def forget(self, session_id: str) -> None:
-        """Forget all that a session had."""
+        """Deletes the graphs and recordings of a session."""
         with self._lock:
             for kept in (self._graphs, self._recordings):
                 for key in [key for key in kept if key[0] == session_id]:

@@ -1,8 +1,8 @@
 """Running several collectives as one operation: admitted at once, committed at once.
 
-Shapes depend on shapes alone, never on elements. So what every step takes is known before any is run, though maybe not
-before the arrivals: what members learn of each other's ragged tensors decides what later steps take. These are planned
-after the admission, and agreed on once more, before the first step is run.
+Shapes depend on shapes alone, never on elements, so the inputs of every step are known before the first step runs. Some
+are known only after the arrivals, because they depend on ragged tensors of other members: their steps are planned after
+the admission, and all members agree once more before the first step runs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from io import BytesIO
 
-from ..errors import BridgeError, ErrorCode, Phase, failed_ranks, invalid
+from ..errors import BridgeError, ErrorCode, Phase, exhausted, failed_on, invalid
 from ..operations.operation import Entry, Plan, Site
 from ..operations.outcome import Outcome
 from .cells import ProgramCells
@@ -21,19 +21,19 @@ from .steps import Action, made
 from .terms import COALESCE, RUN_PROGRAM, terms_of
 
 MAX_PAYLOADS = 4 * 1024 * 1024
-"""Bytes that all members of a written program together tell each other at one admission."""
+"""Bytes of the payloads of all members of a program in one admission."""
 
 _LENGTH = struct.Struct("<I")
 
 
 def plan_run_program(site: Site, args: RunProgram) -> Plan:
-    """What each of its steps agrees on, and in which order; counts and names."""
+    """Members agree on the steps and their order, on counts and on names."""
     check(args)
     return ProgramPlan(site, RUN_PROGRAM, args.steps, args.results)
 
 
 def plan_coalesce(site: Site, args: Coalesce) -> Plan:
-    """What each of its operations agrees on, and in which order."""
+    """Members agree on the operations and their order."""
     if not args.operations:
         raise invalid("nothing to coalesce", expected="one operation or more", got="none")
     steps = [
@@ -44,16 +44,16 @@ def plan_coalesce(site: Site, args: Coalesce) -> Plan:
 
 
 class ProgramPlan:
-    """Plans of all steps, on cells of the program's own. `name`: of the operation.
+    """The plans of all steps, on the program's own cells. `name`: of the operation.
 
-    `results`: names of what is kept. None: what every step gives is kept, and no step sees what another does; each has
-    its number for a name.
+    `results`: names of the results to keep. None: all results are kept, no step sees the result of another, and the
+    steps' numbers are their names.
     """
 
     def __init__(
         self, site: Site, name: str, steps: Sequence[ProgramStep], results: Sequence[str] | None = None
     ) -> None:
-        """Plan what can be planned. Raises what a plan raises, with the step's number; nothing is set aside then."""
+        """Plans the steps whose inputs are known. Raises a plan's error with the step's number."""
         self._site = site
         self._name = name
         self._results = results
@@ -73,47 +73,47 @@ class ProgramPlan:
         self.terms = terms_of([step.terms for step in written], results, site.size)
 
     def payload(self) -> bytes:
-        """The payloads of all that could be planned, if any has one."""
+        """The payloads of all planned steps, if any has one."""
         return self._payload
 
     def run(self, entry: Entry) -> Callable[[], Outcome]:
-        """Run the steps; what is returned makes refs of results, and changes refs in place."""
+        """Runs the steps. The returned function makes refs of the results, and changes refs in place."""
         self._share(entry)
         while not all(action.settled for action in self._planned):
             self._share(replace(entry, payloads=self._plan_more(entry)))
         return self.commit(self.enter(self.cells.inputs()))
 
     def settle(self, entry: Entry) -> None:
-        """Learn what an earlier run of the same steps has learned, and all members agreed on."""
+        """Sets the shapes that an earlier run of the same steps has learned, and all members agreed on."""
         self._share(entry)
         self._settle()
 
     def enter(self, inputs: Sequence[object]) -> Sequence[object]:
-        """Run the steps on `inputs`, those of `cells`; gives the tensors that refs are to get."""
+        """Runs the steps on `inputs`, those of `cells`. Returns the tensors for the changed refs."""
         self.cells.load(inputs)
         self._whole.run()
         return self.cells.changes()
 
     def commit(self, changes: Sequence[object]) -> Callable[[], Outcome]:
-        """Commits what is kept, and `changes` of refs."""
+        """A function that commits the kept results and the `changes` of refs."""
         return lambda: self.cells.commit(self._kept, changes)
 
     def abandon(self) -> None:
-        """Give back the room of what was not kept, and drop all tensors: a lane keeps its last job for a while."""
+        """Frees the slots that were not filled. Drops all tensors, because a lane keeps its last job a while."""
         for action in self._actions:
             action.abandon()
         self.cells.give_back()
         del self._whole, self._actions, self._planned, self.cells
 
     def _plan(self) -> list[Action]:
-        """Plan what can be planned now, and was not."""
+        """Plans the steps that can be planned now and were not before."""
         new = [action for action in self._actions if not action.planned]
         for action in new:
             action.prepare()
         return [action for action in new if action.planned]
 
     def _settle(self) -> None:
-        """Learn what is given by those that were planned last."""
+        """Sets the result shapes of the steps that were planned last."""
         for action in self._planned:
             if not action.settled:
                 action.prepare()
@@ -123,16 +123,14 @@ class ProgramPlan:
         whole = b"".join(_LENGTH.pack(len(it)) + it for it in payloads) if any(payloads) else b""
         most = MAX_PAYLOADS // self._site.size
         if len(whole) > most and self._results is not None:
-            raise BridgeError.of(
-                ErrorCode.RESOURCE_EXHAUSTED,
-                "the members have to tell each other too much of sizes and shapes: make it several programs",
-                expected=f"at most {most} bytes",
-                got=str(len(whole)),
+            message = (
+                "the members have to exchange too many sizes and shapes: divide the program into several"
             )
+            raise exhausted(message, most=f"{most} bytes", got=str(len(whole)))
         return whole
 
     def _share(self, entry: Entry) -> None:
-        """Give those that were planned last their part of what all members gave."""
+        """Gives each step that was planned last its part of the members' payloads."""
         if not any(entry.payloads):
             for action in self._planned:
                 action.entry = entry
@@ -142,7 +140,7 @@ class ProgramPlan:
             action.entry = replace(entry, payloads=payloads)
 
     def _plan_more(self, entry: Entry) -> Sequence[bytes]:
-        """Plan what takes what has become known, agreed with all members; gives what these tell."""
+        """Plans steps whose inputs have become known, and agrees with all members; returns their payloads."""
         trouble: BridgeError | None = None
         try:
             self._settle()
@@ -150,8 +148,8 @@ class ProgramPlan:
             self._payload = self._joined()
         except BridgeError as error:
             trouble = error
-        told = f"{trouble.failure.code.name} {trouble}" if trouble is not None else ""
-        reports = entry.agree(f"{self._name}: what has become known", told.encode())
+        report = f"{trouble.failure.code.name} {trouble}" if trouble is not None else ""
+        reports = entry.agree(f"{self._name}: what has become known", report.encode())
         if any(reports):
             refusal = _refusal(self._site.group.description.ranks, [it.decode() for it in reports])
             if trouble is None:
@@ -165,20 +163,14 @@ class ProgramPlan:
 
 
 def _refusal(ranks: Sequence[int], reports: Sequence[str]) -> BridgeError:
-    """What the others get when some cannot go on."""
+    """The error for members that could go on when others cannot."""
     codes, troubles = zip(*(report.partition(" ")[::2] for report in reports), strict=True)
-    failed = failed_ranks(ranks, troubles)
-    first = failed[0]
-    return BridgeError.of(
-        ErrorCode[codes[first.rank_in_group]],
-        f"{len(failed)} of {len(ranks)} ranks cannot run the program; first, rank {first.rank}: {first.detail}",
-        phase=Phase.ADMISSION,
-        ranks=failed,
-    )
+    first = next(filter(None, codes))
+    return failed_on(ErrorCode[first], "the program cannot run", ranks, troubles)
 
 
 def _parted(whole: bytes, count: int) -> list[bytes]:
-    """The `count` payloads that were joined; all are empty if `whole` is."""
+    """Splits joined payloads into `count`; all are empty if `whole` is."""
     payloads: list[bytes] = []
     rest = BytesIO(whole or bytes(count * _LENGTH.size))
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""Several collectives of one group as one operation: what a caller asks for, and what of it can be checked alone."""
+"""Several collectives of one group as one operation: the request, and the checks that need no refs."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from ..operations.operation import Operation
 from ..refs.refs import MAX_ID_BYTES
 
 MAX_STEPS = 1_000
-"""As they are written, loops and what is in them included."""
+"""Steps as they are written, with loops and the steps in them."""
 MAX_DEPTH = 32
 """Of loops within loops."""
 MAX_OPERATIONS = 1_000_000
-"""As they are run."""
+"""Operations as they are run."""
 
 SIGN = "%"
-"""Where a ref id is asked for, this and a name take what an earlier step has given under that name."""
+"""In place of a ref id, this sign and a name stand for the result of an earlier step with that name."""
 
 _STEP_BYTES = 512
 
 
 @dataclass(frozen=True, slots=True)
 class ProgramOperation:
-    """A collective. `name`: of what it gives, for the steps that follow; empty: it is dropped.
+    """A collective. `name`: of its result, for later steps; empty: the result is dropped.
 
-    `bound`: ids of the refs that get its results, in order; None: they get refs of their own, if any.
+    `bound`: ids of the refs that get its results, in order; None: the results get new refs, if any.
     """
 
     operation: Operation[Any]
@@ -49,33 +49,33 @@ ProgramStep = ProgramOperation | ProgramLoop
 
 @dataclass(frozen=True, slots=True)
 class RunProgram:
-    """Do the steps in order, admitted at once. `results`: names of what is kept."""
+    """Runs the steps in order, with one admission. `results`: names of the results to keep."""
 
     steps: tuple[ProgramStep, ...]
     results: tuple[str, ...] = ()
 
     @property
     def weight(self) -> int:
-        """About how many bytes it takes."""
+        """The approximate size in bytes."""
         return _STEP_BYTES * sum(1 for _ in numbered(self.steps))
 
 
 @dataclass(frozen=True, slots=True)
 class Coalesce:
-    """Do them in this order, admitted at once; none sees what another gives."""
+    """Runs operations in order, with one admission; none sees the result of another."""
 
     operations: tuple[tuple[Operation[Any], Any], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """Run a graph again, as one operation: one admission, and results in the refs that it made when it was recorded."""
+    """Runs a graph again, with one admission. The results go to the refs that were made when it was recorded."""
 
     graph: str
 
 
 def check(program: RunProgram) -> None:
-    """Raise INVALID_ARGUMENT for what can be seen without refs."""
+    """Raises INVALID_ARGUMENT for faults that are visible without refs."""
     if not program.steps:
         raise invalid("the program is empty", expected="one step or more", got="none")
     written = list(numbered(program.steps))

@@ -1,4 +1,4 @@
-"""Running a graph again, in one operation; on a backend that captures collectives, in one launch."""
+"""Replaying a graph: one operation, and one launch on a backend that captures collectives."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NUMBER = struct.Struct("<Q")
 
 
 def plan_replay(site: Site, args: Replay) -> Plan:
-    """What each of the graph's collectives agrees on, and in which order."""
+    """Members agree on the graph's collectives and their order."""
     graph = site.graphs.find(site.session_id, args.graph)
     if graph.group != site.group.name:
         raise invalid("the graph is of another group", expected=repr(graph.group), got=repr(site.group.name))
@@ -32,11 +32,11 @@ def plan_replay(site: Site, args: Replay) -> Plan:
 
 
 class CapturedPlan:
-    """A replay where the coordinator captures.
+    """A replay on a coordinator that captures.
 
-    With its arrival every member sends the number of its graph's capture. If all send the same one, that is launched.
-    Else the collectives are run one after another, and then captured by all: the same number on all members means that
-    they were captured together. A member that could not capture says so the next time, and none tries again.
+    Every member sends the number of its graph's capture with its arrival. If all numbers are equal, the members launch
+    the capture. Otherwise they run the collectives one after another, and capture them together: equal numbers mean
+    that they were captured together. A member that could not capture says so the next time, and no member tries again.
     """
 
     def __init__(self, site: Site, graph: Graph, plan: ProgramPlan, coordinator: Capturing) -> None:
@@ -47,12 +47,12 @@ class CapturedPlan:
         self._coordinator = coordinator
 
     def payload(self) -> bytes:
-        """The capture's number, and what the collectives give."""
+        """The capture's number, and the payload of the collectives."""
         number, _ = self._membership.captures.get(self._graph, (NOTHING, None))
         return _NUMBER.pack(number) + self._plan.payload()
 
     def run(self, entry: Entry) -> Callable[[], Outcome]:
-        """Launch the capture, or run the collectives."""
+        """Launches the capture, or runs the collectives."""
         captures, cells = self._membership.captures, self._plan.cells
         numbers = {_NUMBER.unpack_from(payload)[0] for payload in entry.payloads}
         entry = replace(entry, payloads=[payload[_NUMBER.size :] for payload in entry.payloads])
@@ -60,18 +60,18 @@ class CapturedPlan:
         if captured is not None and numbers == {number}:
             self._plan.settle(entry)
             return self._plan.commit(captured.replay(cells.inputs(), entry.timeout))
-        # The memory of the last capture goes before there is another.
+        # Frees the memory of the last capture before there is another.
         captured = None
         captures[self._graph] = (REFUSED if REFUSED in numbers else NOTHING, None)
         commit = self._plan.run(entry)
         if REFUSED not in numbers:
             captured = self._coordinator.capture(cells.inputs(), self._plan.enter, entry.timeout)
-            # The sequence is the same on all members, unlike before any other operation of the group.
+            # The sequence is equal on all members, and another before every operation of the group.
             number = REFUSED if captured is None else self._membership.sequence
             captures[self._graph] = (number, captured)
         return commit
 
     def abandon(self) -> None:
-        """Free what each collective set aside, and the graph: this may be the last to have it."""
+        """Frees the slots of all collectives, and drops the graph: this may be its last reference."""
         self._plan.abandon()
         del self._graph

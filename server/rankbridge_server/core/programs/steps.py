@@ -15,7 +15,7 @@ from .program import ProgramLoop, ProgramOperation, ProgramStep, numbered
 
 
 class Action:
-    """One collective of a program, which can be run once it has its `entry`."""
+    """One collective of a program. It can run once it has its `entry`."""
 
     __slots__ = ("_cells", "_number", "_plan", "_site", "_step", "entry", "planned", "settled")
     entry: Entry
@@ -31,13 +31,13 @@ class Action:
 
     @property
     def terms(self) -> str:
-        """What all members must agree on, with its number; while it cannot be planned, that it comes later."""
+        """The terms of the collective with its number; "later" while its inputs are unknown."""
         name = f"{self._step.name!r} = " if self._step.name and not self._cells.snapshots else ""
         its = self._plan.terms if self.planned else "later"
         return f"{self._number} {name}{self._step.operation.name} {its}".rstrip()
 
     def prepare(self) -> None:
-        """Make its plan, if what it takes is known; once there is one, learn what it gives from what all members sent.
+        """Plans the collective if its inputs are known. If it is planned, sets its result shapes from the payloads.
 
         Raises what a plan raises, and MISMATCH, with the step's number.
         """
@@ -59,18 +59,18 @@ class Action:
             raise self._named(error) from error
 
     def payload(self) -> bytes:
-        """What this rank gives all others before it runs."""
+        """This rank's payload for all other members."""
         return self._plan.payload()
 
     def run(self) -> None:
-        """Run it once: results go to the program's own cells, and nothing else changes."""
+        """Runs the collective once. Only the program's own cells change."""
         try:
             self._plan.run(self.entry)()
         except BridgeError as error:
             raise self._named(error) from error
 
     def abandon(self) -> None:
-        """Free what its plan has set aside."""
+        """Frees the slots of its plan."""
         if self.planned:
             self._plan.abandon()
 
@@ -89,10 +89,10 @@ class Repetition:
         self._count = count
 
     def run(self) -> None:
-        """Run its body as often as it says."""
+        """Runs its body `count` times."""
         turn = [step.run for step in self.body]
         if len(turn) == 1:
-            # Of loops the most usual, and the one in which a turn is shortest.
+            # The most common loop, and the one with the shortest turns.
             for run in repeat(turn[0], self._count):
                 run()
             return
@@ -104,13 +104,13 @@ class Repetition:
 def made(
     site: Site, cells: ProgramCells, steps: Sequence[ProgramStep]
 ) -> tuple[Repetition, list[Action | Repetition]]:
-    """A program to be run once, and its steps as they are written, none of them planned."""
+    """Makes a program, and the list of its steps as they are written, none of them planned."""
     loops = {"": Repetition("", 1)}
     written: list[Action | Repetition] = []
     for number, step in numbered(steps):
         if isinstance(step, ProgramLoop):
             loops[number] = Repetition(number, step.count)
-        it = loops[number] if isinstance(step, ProgramLoop) else Action(site, cells, number, step)
-        loops[number.rpartition(".")[0]].body.append(it)
-        written.append(it)
+        item = loops[number] if isinstance(step, ProgramLoop) else Action(site, cells, number, step)
+        loops[number.rpartition(".")[0]].body.append(item)
+        written.append(item)
     return loops[""], written

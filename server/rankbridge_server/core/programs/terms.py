@@ -1,7 +1,7 @@
-"""The contract of a program as text: what each of its steps agrees on.
+"""The contract of a program as text: the terms of its steps.
 
-A short one is there in full. Of a long one there is a digest of all, and a number and a short hash of each step, so
-that those who disagree can tell where.
+A short contract has all terms. A long one has a digest of all, and number and short hash of each step, which show where
+programs differ.
 """
 
 from __future__ import annotations
@@ -13,23 +13,23 @@ from hashlib import sha256
 from itertools import zip_longest
 
 RUN_PROGRAM, COALESCE, REPLAY = "run_program", "coalesce", "replay"
-"""Names of the operations that are programs."""
+"""The names of the operations that are programs."""
 MAX_TEXT = 1_000
-"""Characters of a contract that is there in full."""
+"""Characters of a contract with all terms."""
 MAX_HASHES = 4 * 1024 * 1024
-"""Characters of the hashes of all members together: one verdict has the contracts of all of them."""
+"""Characters of the hashes of all members together, because a verdict has all their contracts."""
 
 _MARK = "sha256="
 _ENTRIES = "; "
 _KEPT = "keep"
-# What an arrival says besides its contract.
+# The text of an arrival after its contract.
 _REST = re.compile(r" #\d+( id=.*)?$", re.DOTALL)
 
 
 def terms_of(steps: Sequence[str], results: Sequence[str] | None, members: int) -> str:
     """The terms of a program. `steps`: each with its number before the first space. `members`: of the group.
 
-    `results`: names of what is kept; None: of each step what it gives.
+    `results`: names of the results to keep; None: all.
     """
     entries = [*steps, f"{_KEPT} {list(results)}"] if results is not None else steps
     text = _ENTRIES.join(entries)
@@ -41,7 +41,7 @@ def terms_of(steps: Sequence[str], results: Sequence[str] | None, members: int) 
 
 
 def difference(mine: str, theirs: str) -> str:
-    """Where two arrivals of programs differ first: "step 2.1"; empty if the texts do not show it."""
+    """The first difference of two arrivals of programs: "step 2.1"; empty if the texts do not show it."""
     (name, _, its), (same, _, others) = mine.partition(" "), theirs.partition(" ")
     if name != same or name not in (RUN_PROGRAM, COALESCE, REPLAY):
         return ""
@@ -57,12 +57,12 @@ def difference(mine: str, theirs: str) -> str:
 
 
 def _hashed(entry: str) -> str:
-    """Number and hash of an entry."""
+    """An entry's number and hash."""
     return f"{entry.partition(' ')[0]}#{zlib.crc32(entry.encode()):08x}"
 
 
 def _entries(arrival: str) -> list[str]:
-    """Number and hash of each; none if there is only a digest of all."""
+    """Number and hash of each entry; none if the text has only a digest of all."""
     terms = _REST.sub("", arrival)
     head, _, hashes = terms.partition(": ")
     if _MARK in head:

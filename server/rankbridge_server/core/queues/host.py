@@ -13,8 +13,8 @@ _NETWORK = Path("/proc/self/ns/net")
 def host_id() -> str:
     """An id that two processes share exactly if they can share memory: one kernel, network namespace and user.
 
-    Sockets of the abstract namespace reach as far as that, across containers too. One of its own where that is not
-    known, or where there are no such sockets.
+    Abstract sockets have the same reach, also across containers. The id is unique where that is unknown, or where there
+    are no such sockets.
     """
     try:
         if not hasattr(os, "memfd_create"):
@@ -25,5 +25,5 @@ def host_id() -> str:
 
 
 def alone() -> str:
-    """The id of a process that shares memory with no other."""
+    """A unique id, for a process that shares memory with no other."""
     return uuid.uuid4().hex

@@ -4,48 +4,25 @@ from __future__ import annotations
 
 import math
 import select
-import socket
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Iterable
 
-
-class Bell:
-    """Wakes a thread that polls. Raises OSError when there are no file descriptors left."""
-
-    def __init__(self) -> None:
-        self._out, self._in = socket.socketpair()
-
-    def fileno(self) -> int:
-        """File descriptor, readable when it has been rung."""
-        return self._out.fileno()
-
-    def ring(self) -> None:
-        """Once, until it is heard."""
-        self._in.send(b"x")
-
-    def hear(self) -> None:
-        """It was rung, and may be rung again."""
-        self._out.recv(1)
-
-    def close(self) -> None:
-        """Give the file descriptors back."""
-        self._out.close()
-        self._in.close()
+from ..waker import Waker
 
 
 class Loop(ABC):
-    """Runs the actions it is given, and `look` when a file descriptor is readable or something is due.
+    """A thread that runs actions, and `look` when a file descriptor is readable or something is due.
 
-    The thread itself calls everything but `tell` and `finished`, so that nothing needs a lock.
+    Only `call_soon` and `finished` are called by other threads, so the rest needs no lock.
     """
 
-    def __init__(self, name: str, bell: Bell) -> None:
-        self._bell = bell
+    def __init__(self, name: str, waker: Waker) -> None:
+        self._waker = waker
         self._lock = threading.Lock()
-        self._told: deque[Callable[[], None]] = deque()
+        self._actions: deque[Callable[[], None]] = deque()
         self._woken = False
         self._open = True
         self._going = True
@@ -53,30 +30,30 @@ class Loop(ABC):
 
     @property
     def finished(self) -> bool:
-        """Whether it has ended, with everything that it had."""
+        """Whether the thread has ended and released everything."""
         return not self._open
 
     def start(self) -> None:
-        """Begin."""
+        """Starts the thread."""
         self._thread.start()
 
     def join(self, timeout: float) -> None:
         """Wait until the thread has ended, at most `timeout` seconds."""
         self._thread.join(timeout)
 
-    def tell(self, action: Callable[[], None]) -> bool:
+    def call_soon(self, action: Callable[[], None]) -> bool:
         """Queues an action for the thread; returns False when the thread has ended. Never waits."""
         with self._lock:
             if not self._open:
                 return False
-            self._told.append(action)
+            self._actions.append(action)
             if not self._woken:
                 self._woken = True
-                self._bell.ring()
+                self._waker.wake()
             return True
 
     def finish(self) -> None:
-        """End when this round is over."""
+        """Ends the thread after this round."""
         self._going = False
 
     @abstractmethod
@@ -85,11 +62,11 @@ class Loop(ABC):
 
     @abstractmethod
     def due(self) -> float | None:
-        """When `look` has something to do anyway, by the monotonic clock; None: never, as things are."""
+        """When `look` is due, by the monotonic clock; None: not while nothing changes."""
 
     @abstractmethod
     def look(self) -> None:
-        """Do what can be done. Called in every round."""
+        """Acts on what has changed. Called in every round."""
 
     @abstractmethod
     def fault(self, error: Exception) -> None:
@@ -103,25 +80,25 @@ class Loop(ABC):
         try:
             while self._going:
                 self._wait()
-                # What follows from one action comes before anything is done about it: a call that is gone is not begun.
+                # All actions come before `look`, so that a withdrawn call is not begun.
                 while taken := self._taken():
                     self._act(taken)
                 self.look()
         except Exception as error:
             self.fault(error)
         with self._lock:
-            rest = list(self._told)
-            self._told.clear()
+            rest = list(self._actions)
+            self._actions.clear()
         try:
-            # They find it ended.
+            # They find the loop ended.
             self._act(rest)
         finally:
             self.dispose()
             with self._lock:
                 self._open = False
-                late = list(self._told)
-                self._told.clear()
-                self._bell.close()
+                late = list(self._actions)
+                self._actions.clear()
+                self._waker.close()
             self._act(late)
 
     @staticmethod
@@ -131,19 +108,19 @@ class Loop(ABC):
 
     def _wait(self) -> None:
         poll = select.poll()
-        poll.register(self._bell, select.POLLIN)
+        poll.register(self._waker, select.POLLIN)
         for fd in self.interests():
             poll.register(fd, select.POLLIN)
         due = self.due()
-        # Upwards: what is due at once after a wait of nothing would be looked at again and again.
+        # Rounded up: a wait of 0 ms would return before the due time, again and again.
         patience = None if due is None else max(0, math.ceil((due - time.monotonic()) * 1000))
         poll.poll(patience)
 
     def _taken(self) -> list[Callable[[], None]]:
         with self._lock:
             if self._woken:
-                self._bell.hear()
+                self._waker.clear()
                 self._woken = False
-            taken = list(self._told)
-            self._told.clear()
+            taken = list(self._actions)
+            self._actions.clear()
         return taken

@@ -1,4 +1,4 @@
-"""Memory that processes of one host share. It has no name: the kernel frees it when the last of them closes it."""
+"""Memory that processes of one host share, without a name: the kernel frees it when the last process closes it."""
 
 from __future__ import annotations
 
@@ -12,26 +12,26 @@ _SIZE_SEALS = fcntl.F_SEAL_SHRINK | fcntl.F_SEAL_GROW | fcntl.F_SEAL_SEAL
 
 
 class Ring:
-    """Room for `chunks` values of at most `chunk_bytes` bytes each; value number n lies where n - chunks was.
+    """A ring of `chunks` values of at most `chunk_bytes` bytes each. Value n overwrites value n - chunks.
 
-    The notes on the lines say who may write and read which number; the memory holds only values.
+    The messages on the connections say which values may be written and read; the ring only has the values.
     """
 
     def __init__(self, fd: int, chunk_bytes: int, chunks: int, *, writable: bool) -> None:
-        """Map what `make_ring` made. Raises OSError or ValueError."""
+        """Maps a ring of `make_ring`. Raises OSError or ValueError."""
         self._chunk_bytes = chunk_bytes
         self._chunks = chunks
         protection = mmap.PROT_READ | (mmap.PROT_WRITE if writable else 0)
         self._map = mmap.mmap(fd, chunk_bytes * chunks, mmap.MAP_SHARED, protection)
 
     def write(self, number: int, data: bytes) -> int:
-        """Put a value in its place; returns its checksum."""
+        """Writes a value; returns its checksum."""
         start = self._start(number)
         self._map[start : start + len(data)] = data
         return zlib.crc32(data)
 
     def read(self, number: int, length: int, checksum: int) -> bytes:
-        """A copy of a value. Raises ValueError when it is not what was written."""
+        """Reads a copy of a value. Raises ValueError when the checksum differs."""
         start = self._start(number)
         data = self._map[start : start + length]
         if zlib.crc32(data) != checksum:
@@ -39,7 +39,7 @@ class Ring:
         return data
 
     def close(self) -> None:
-        """Let go of it."""
+        """Unmaps the ring."""
         self._map.close()
 
     def _start(self, number: int) -> int:
@@ -47,11 +47,11 @@ class Ring:
 
 
 def make_ring(chunk_bytes: int, chunks: int) -> int:
-    """Memory for a ring, as a file descriptor. It takes up room as it is written to. Raises OSError."""
+    """Makes memory for a ring; returns its file descriptor. Pages are allocated when written. Raises OSError."""
     fd = os.memfd_create("rankbridge-queue", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
     try:
         os.ftruncate(fd, chunk_bytes * chunks)
-        # Nobody can take memory away from under a reader.
+        # No process can shrink the memory under a reader.
         fcntl.fcntl(fd, fcntl.F_ADD_SEALS, _SIZE_SEALS)
     except OSError:
         os.close(fd)
@@ -59,11 +59,11 @@ def make_ring(chunk_bytes: int, chunks: int) -> int:
     return fd
 
 
-class Parcel:
-    """A value in memory of its own, which nobody can change any more. Each of `holders` lets go of it once."""
+class ValueFile:
+    """A value in a sealed memory file of its own. Each of its `holders` releases it once."""
 
     def __init__(self, data: bytes, holders: int) -> None:
-        """Raises OSError when there is no memory or no file descriptor for it."""
+        """Raises OSError when there is no memory or no file descriptor."""
         self._holders = holders
         self.fd = os.memfd_create("rankbridge-value", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
         try:
@@ -73,29 +73,29 @@ class Parcel:
             os.close(self.fd)
             raise
 
-    def let_go(self) -> None:
-        """One of the holders needs it no more."""
+    def release(self) -> None:
+        """Releases the file for one holder; the last one closes it."""
         self._holders -= 1
         if not self._holders:
             os.close(self.fd)
 
 
-def unpack_parcel(fd: int, length: int) -> bytes:
-    """The value in a parcel. Raises OSError or ValueError."""
+def read_value_file(fd: int, length: int) -> bytes:
+    """Reads a value from its file. Raises OSError or ValueError."""
     pieces: list[bytes] = []
     got = 0
     while got < length:
-        # The position of a parcel that went to several is shared by all of them.
+        # All holders of the file share its position, so it is not used.
         piece = os.pread(fd, length - got, got)
         if not piece:
-            raise ValueError(f"a parcel has {got} bytes instead of {length}")
+            raise ValueError(f"a value's file has {got} bytes instead of {length}")
         pieces.append(piece)
         got += len(piece)
     return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def close_all(fds: Sequence[int]) -> None:
-    """Close file descriptors that came and are not used."""
+    """Closes file descriptors that are not used."""
     for fd in fds:
         os.close(fd)
 

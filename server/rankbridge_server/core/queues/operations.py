@@ -7,15 +7,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import BridgeError, ErrorCode, Phase, Place, failed_ranks, invalid
-from ..operations.operation import Entry, LocalPlan, Plan, Site, Transfer
+from ..operations.operation import Entry, Job, LocalPlan, Plan, Site, Transfer
 from ..operations.outcome import Packed
 from ..operations.payloads import MAX_OBJECT_BYTES, check_total
 from ..refs.refs import MAX_ID_BYTES
 from ..task import Task
-from .loop import Bell
-from .meeting import Neighbours, Shape
+from ..waker import Waker
 from .posts import Posts
-from .reading import FarReadingEnd, NearReadingEnd, ReadingEnd
+from .reading import FarReadingEnd, NearReadingEnd
+from .sharing import SharedMemorySetup
 from .table import Bystander, End, name_exists
 from .view import QueueView
 from .writing import WritingEnd
@@ -28,7 +28,7 @@ MAX_RING_BYTES = 4 * 1024**3
 
 @dataclass(frozen=True, slots=True)
 class NewQueue:
-    """Make a queue. `readers`: ranks in group; none: all but the writer. Sizes of 0: the usual ones."""
+    """Makes a queue. `reader_ranks_in_group`: empty: all but the writer. Sizes of 0: the defaults."""
 
     name: str
     writer_rank_in_group: int
@@ -39,21 +39,21 @@ class NewQueue:
 
 @dataclass(frozen=True, slots=True)
 class Enqueue:
-    """Write a value."""
+    """Writes a value."""
 
     queue: str
-    data: Packed
+    value: Packed
 
 
 @dataclass(frozen=True, slots=True)
 class Dequeue:
-    """Read the next value."""
+    """Reads the next value."""
 
     queue: str
 
 
 def plan_new_queue(site: Site, args: NewQueue) -> Plan:
-    """Equal names, writers, readers and sizes; the name must be free on all."""
+    """Members agree on name, writer, readers and sizes. The name must be free on all members."""
     if not 0 < len(args.name.encode()) <= MAX_ID_BYTES:
         got = f"{len(args.name.encode())} bytes"
         raise invalid("bad queue name", expected=f"1 to {MAX_ID_BYTES} bytes", got=got)
@@ -70,36 +70,27 @@ def plan_enqueue(site: Site, args: Enqueue) -> LocalPlan:
     end = site.membership.queues.find(args.queue)
     if not isinstance(end, WritingEnd):
         raise _not_for(site, end, "writes into", (end.view.writer,))
-    data = args.data.data
+    data = args.value.data
     check_total([len(data)])
-    return _Errand(lambda task: end.enqueue(data, task))
+    return LocalPlan(lambda task: end.enqueue(data, task))
 
 
 def plan_dequeue(site: Site, args: Dequeue) -> LocalPlan:
     """Called on one of the queue's readers."""
     end = site.membership.queues.find(args.queue)
-    if not isinstance(end, ReadingEnd):
+    if not isinstance(end, NearReadingEnd | FarReadingEnd):
         raise _not_for(site, end, "reads from", end.view.readers)
-    return _Errand(end.dequeue)
-
-
-class _Errand(LocalPlan):
-    def __init__(self, begin: Callable[[Task], None]) -> None:
-        self._begin = begin
-
-    def begin(self, task: Task) -> None:
-        """Hand it over."""
-        self._begin(task)
+    return LocalPlan(end.dequeue)
 
 
 class _NewQueuePlan:
-    """All tell which host they are on, find out which readers share memory with the writer, and make their ends."""
+    """Members exchange their hosts, set up shared memory between writer and readers, and make their ends."""
 
     def __init__(self, site: Site, view: QueueView) -> None:
         self._site = site
         self._view = view
-        self._neighbours: Neighbours | None = None
-        self._bell: Bell | None = None
+        self._setup: SharedMemorySetup | None = None
+        self._waker: Waker | None = None
         self._trouble = ""
         self.terms = (
             f"name={view.name} writer_rank_in_group={view.writer} reader_ranks_in_group={list(view.readers)} "
@@ -107,64 +98,66 @@ class _NewQueuePlan:
         )
 
     def payload(self) -> bytes:
-        """This rank's host, and what keeps it from having the queue: one of that name, or no file descriptors."""
+        """This rank's host, and why it cannot have the queue: the name is taken, or it has no file descriptors."""
         try:
-            self._bell = Bell()
+            self._waker = Waker()
         except OSError as error:
             self._trouble = str(error)
         taken = self._view.name in self._site.membership.queues
-        told = {"host": self._site.host_id, "taken": taken, "trouble": self._trouble}
-        return json.dumps(told).encode()
+        members = {"host": self._site.host_id, "taken": taken, "trouble": self._trouble}
+        return json.dumps(members).encode()
 
     def run(self, entry: Entry) -> Callable[[], QueueView]:
-        """Find out who shares memory."""
+        """Sets up shared memory."""
         view = self._view
-        told = [json.loads(payload) for payload in entry.payloads]
-        if any(it["taken"] for it in told):
-            raise self._failed(name_exists(view.name), [it["taken"] and "it has such a queue" for it in told])
-        if any(it["trouble"] for it in told):
+        members = [json.loads(payload) for payload in entry.payloads]
+        if any(it["taken"] for it in members):
+            raise self._failed(
+                name_exists(view.name), [it["taken"] and "it has such a queue" for it in members]
+            )
+        if any(it["trouble"] for it in members):
             error = BridgeError.of(ErrorCode.RESOURCE_EXHAUSTED, "a rank has no room for another queue")
-            raise self._failed(error, [it["trouble"] for it in told])
-        near = tuple(place for place in view.readers if told[place]["host"] == told[view.writer]["host"])
+            raise self._failed(error, [it["trouble"] for it in members])
+        near = tuple(
+            place for place in view.readers if members[place]["host"] == members[view.writer]["host"]
+        )
         me = self._site.membership.rank_in_group
-        shape = Shape(view.name, me, view.writer, near, view.max_chunk_bytes, view.max_chunks)
-        self._neighbours = neighbours = Neighbours(shape)
-        neighbours.meet(entry.agree, entry.timeout)
-        return lambda: self._install(neighbours)
+        self._setup = setup = SharedMemorySetup(view, me, near)
+        setup.meet(entry.agree, entry.timeout)
+        return lambda: self._install(setup)
 
     def abandon(self) -> None:
-        """Let go of what was not installed."""
-        if self._neighbours is not None:
-            self._neighbours.close()
-        if self._bell is not None:
-            self._bell.close()
+        if self._setup is not None:
+            self._setup.close()
+        if self._waker is not None:
+            self._waker.close()
 
-    def _install(self, neighbours: Neighbours) -> QueueView:
-        view = replace(self._view, shared_memory=neighbours.shared)
-        bell = self._bell
-        if bell is None:
+    def _install(self, setup: SharedMemorySetup) -> QueueView:
+        view = replace(self._view, shared_memory=setup.shared)
+        waker = self._waker
+        if waker is None:
             raise RuntimeError("payload was not called")
-        end = self._end(view, bell, neighbours)
+        end = self._end(view, waker, setup)
         self._site.membership.queues.add(end)
         if isinstance(end, WritingEnd | NearReadingEnd):
-            neighbours.take()
-            self._bell = None
+            setup.take()
+            self._waker = None
             end.start()
         return view
 
-    def _end(self, view: QueueView, bell: Bell, neighbours: Neighbours) -> End:
+    def _end(self, view: QueueView, waker: Waker, setup: SharedMemorySetup) -> End:
         site = self._site
         me, ranks = site.membership.rank_in_group, site.group.description.ranks
-        posts = _posts(site, view, neighbours.channel)
+        posts = _posts(site, view, setup.channel)
         if me == view.writer:
             far = [place for place in view.readers if place not in view.shared_memory]
-            return WritingEnd(view, ranks, bell, neighbours.ring, neighbours.lines, far, posts)
+            return WritingEnd(view, ranks, waker, setup.ring, setup.connections, far, posts)
         if me not in view.readers:
             return Bystander(view)
-        if neighbours.ring is None:
+        if setup.ring is None:
             return FarReadingEnd(view, ranks[view.writer], posts)
-        line = neighbours.lines[view.writer]
-        return NearReadingEnd(view, ranks[view.writer], bell, line, neighbours.ring)
+        connection = setup.connections[view.writer]
+        return NearReadingEnd(view, ranks[view.writer], waker, connection, setup.ring)
 
     def _failed(self, error: BridgeError, troubles: Sequence[str]) -> BridgeError:
         details = failed_ranks(self._site.group.description.ranks, troubles)
@@ -172,12 +165,14 @@ class _NewQueuePlan:
 
 
 def _posts(site: Site, view: QueueView, channel: str) -> Posts:
-    group, membership, groups = site.group, site.membership, site.groups
+    group, membership, groups = site.group, site.membership, site.generation
 
     def begin(transfer: Transfer, task: Task) -> None:
-        groups.exchange(group, membership, "queue", transfer, task)
+        groups.exchange(Job(group, membership, "queue", task), transfer)
 
-    place = Place(rank=site.rank, group=group.name, operation="queue", generation=site.generation)
+    place = Place(
+        rank=site.generation.rank, group=group.name, operation="queue", generation=site.generation.number
+    )
     return Posts(view.name, channel, place, site.backend.tensors, begin)
 
 

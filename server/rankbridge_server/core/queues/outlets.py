@@ -1,8 +1,7 @@
-"""The ways from a writer to each of its readers."""
+"""How a writer sends values to each of its readers."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,24 +9,24 @@ from dataclasses import dataclass
 from ..errors import BridgeError, ErrorCode
 from ..operations.operation import Transfer
 from ..task import Task
-from .line import Kind, Line, Note
-from .memory import Parcel
+from .connection import Connection, Message, MessageKind
+from .memory import ValueFile
 from .posts import Posts
 
 WINDOW = 32
-"""Notes that are on a line and not answered; a socket has room for so many."""
+"""Messages on a connection without a receipt; a socket can hold this many."""
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """A value that was written. `note` and `parcel` announce it to readers on this host."""
+class WrittenValue:
+    """A written value. `message` and `value_file` announce it to readers on this host."""
 
     data: bytes
-    note: Note
-    parcel: Parcel | None
+    message: Message
+    value_file: ValueFile | None
 
 
-class Outlet(ABC):
+class _Outlet:
     """The way to one reader. Of the writer's thread. `reader`: its rank in the group."""
 
     def __init__(self, reader: int) -> None:
@@ -35,121 +34,100 @@ class Outlet(ABC):
         self.closed = False
         """The reader has shut the queue down."""
         self.gone = False
-        """Nothing reaches the reader any more."""
-
-    @property
-    @abstractmethod
-    def unread(self) -> int:
-        """Values that it was given and has not read."""
-
-    @abstractmethod
-    def give(self, it: Written) -> None:
-        """Give it a value."""
-
-    @abstractmethod
-    def end(self) -> None:
-        """There are no more values."""
-
-    @abstractmethod
-    def advance(self) -> None:
-        """Do what can be done."""
-
-    @abstractmethod
-    def close(self) -> None:
-        """Let go of everything."""
+        """The reader cannot be reached any more."""
 
 
-class NearOutlet(Outlet):
+class NearOutlet(_Outlet):
     """To a reader on this host: notes on a line."""
 
-    def __init__(self, reader: int, line: Line) -> None:
+    def __init__(self, reader: int, connection: Connection) -> None:
         super().__init__(reader)
-        self._line = line
-        self._backlog: deque[tuple[Note, Parcel | None]] = deque()
+        self._connection = connection
+        self._backlog: deque[tuple[Message, ValueFile | None]] = deque()
         self._given = 0
-        self._sent = 0
+        self._send_ring = 0
         self._read = 0
 
     @property
     def unread(self) -> int:
-        """Counts values whose receipt the reader has not confirmed."""
+        """Counts the values without a receipt from the reader."""
         return self._given - self._read
 
     @property
     def stalled(self) -> bool:
-        """Whether a note found no room that only time can make."""
-        return bool(self._backlog) and self._sent - self._read < WINDOW
+        """Whether a message waits for the socket, which no receipt of the reader announces."""
+        return bool(self._backlog) and self._send_ring - self._read < WINDOW
 
     def fileno(self) -> int:
-        """File descriptor to look at; below zero when it has gone."""
-        return -1 if self.gone else self._line.fileno()
+        """The connection's file descriptor; negative when it is closed."""
+        return -1 if self.gone else self._connection.fileno()
 
-    def give(self, it: Written) -> None:
-        """Send the note, or keep it until there is room."""
+    def give(self, written: WrittenValue) -> None:
+        """Sends the message, or keeps it until the socket can take it."""
         self._given += 1
-        self._put(it.note, it.parcel)
+        self._put(written.message, written.value_file)
 
     def end(self) -> None:
-        """Send the last note."""
-        self._put(Note(Kind.END), None)
+        """Sends the last message."""
+        self._put(Message(MessageKind.END), None)
 
     def advance(self) -> None:
-        """Hear what has been read, and send what there is room for now."""
+        """Receives receipts, and sends what the socket can take now."""
         try:
-            while not self.gone and (came := self._line.receive()) is not None:
-                note, _ = came
-                if note.kind is Kind.READ:
-                    self._read = note.number
-                elif note.kind is Kind.BYE:
+            while not self.gone and (came := self._connection.receive()) is not None:
+                message, _ = came
+                if message.kind is MessageKind.READ:
+                    self._read = message.number
+                elif message.kind is MessageKind.BYE:
                     self.closed = True
             self._flush()
         except EOFError:
             self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Closes the connection."""
         if not self.gone:
             self.gone = True
-            self._line.close()
+            self._connection.close()
             while self._backlog:
-                _let_go(self._backlog.popleft()[1])
+                _release(self._backlog.popleft()[1])
 
-    def _put(self, note: Note, parcel: Parcel | None) -> None:
+    def _put(self, message: Message, value_file: ValueFile | None) -> None:
         if self.gone:
-            _let_go(parcel)
+            _release(value_file)
             return
-        self._backlog.append((note, parcel))
+        self._backlog.append((message, value_file))
         self._flush()
 
     def _flush(self) -> None:
-        while self._backlog and not self.gone and self._sent - self._read < WINDOW:
-            note, parcel = self._backlog[0]
+        while self._backlog and not self.gone and self._send_ring - self._read < WINDOW:
+            message, value_file = self._backlog[0]
             try:
-                if not self._line.send(note, parcel.fd if parcel else None):
+                if not self._connection.send(message, value_file.fd if value_file else None):
                     return
             except ConnectionError:
-                # Its last words are read when the line is looked at.
+                # `advance` receives the reader's last messages.
                 return
             self._backlog.popleft()
-            self._sent += 1
-            _let_go(parcel)
+            self._send_ring += 1
+            _release(value_file)
 
 
-def _let_go(parcel: Parcel | None) -> None:
-    if parcel is not None:
-        parcel.let_go()
+def _release(value_file: ValueFile | None) -> None:
+    if value_file is not None:
+        value_file.release()
 
 
-class FarOutlet(Outlet):
+class FarOutlet(_Outlet):
     """To a reader on another host: each value is posted, and moved when the reader comes for it.
 
-    `tell` queues an action for the writer's thread. Beside the values, one post waits for the reader's farewell.
+    `call_soon`: runs an action on the writer's thread. Beside the values, one post waits for the reader's farewell.
     """
 
-    def __init__(self, reader: int, posts: Posts, tell: Callable[[Callable[[], None]], bool]) -> None:
+    def __init__(self, reader: int, posts: Posts, call_soon: Callable[[Callable[[], None]], bool]) -> None:
         super().__init__(reader)
         self._posts = posts
-        self._tell = tell
+        self._call_soon = call_soon
         # None: the end.
         self._values: deque[bytes | None] = deque()
         self._under_way: Task | None = None
@@ -157,23 +135,23 @@ class FarOutlet(Outlet):
 
     @property
     def unread(self) -> int:
-        """Those that it has not come for."""
+        """Counts the values that the reader has not received."""
         return sum(it is not None for it in self._values)
 
-    def give(self, it: Written) -> None:
-        """Post it when all before have been read."""
+    def give(self, written: WrittenValue) -> None:
+        """Posts the value after all before it have been read."""
         if not self.gone:
-            self._values.append(it.data)
+            self._values.append(written.data)
         self.advance()
 
     def end(self) -> None:
-        """Post that there are no more."""
+        """Posts the end of the queue after all values."""
         if not self.gone:
             self._values.append(None)
         self.advance()
 
     def advance(self) -> None:
-        """Post what is to be posted."""
+        """Posts the next value, and the wait for the reader's farewell."""
         if self.gone:
             return
         if self._farewell is None:
@@ -182,7 +160,7 @@ class FarOutlet(Outlet):
             self._under_way = self._post(self._posts.give(self.reader, self._values[0]), self._read)
 
     def close(self) -> None:
-        """Take back what was posted."""
+        """Withdraws the posts."""
         self.gone = True
         self._values.clear()
         for task in (self._under_way, self._farewell):
@@ -190,14 +168,17 @@ class FarOutlet(Outlet):
                 task.cancel("the queue has ended")
 
     def _post(self, transfer: Transfer, answered: Callable[[Task], None]) -> Task | None:
+        def answered_soon(done: Task) -> None:
+            self._call_soon(lambda: answered(done))
+
         task = self._posts.task()
         try:
             self._posts.begin(transfer, task)
         except BridgeError:
-            # The generation is over, and this queue will be in a moment.
+            # The generation is over, and will end this queue.
             self.gone = True
             return None
-        task.then(lambda it: _ignore(self._tell(lambda: answered(it))))
+        task.then(answered_soon)
         return task
 
     def _read(self, task: Task) -> None:
@@ -217,11 +198,11 @@ class FarOutlet(Outlet):
         error = task.error
         if error is None:
             return True
-        # A post that nobody came for in a day is posted again.
+        # A post that has met no other within its timeout of a day is posted again.
         if error.failure.code is not ErrorCode.PEER_MISSING:
             self.gone = True
         return False
 
 
-def _ignore(_: bool) -> None:
-    """Ignores that the writer's thread has ended."""
+Outlet = NearOutlet | FarOutlet
+"""Gives its reader values, and then their end; `advance` does what can be done."""

@@ -1,4 +1,4 @@
-"""Values on their way between hosts: posts of one queue, which meet nobody else's."""
+"""Values between hosts: the posts of one queue, which only match each other."""
 
 from __future__ import annotations
 
@@ -15,30 +15,30 @@ from ..refs.tensors import Tensors
 from ..task import Task
 
 STANDING_S = 24 * 3600.0
-"""How long a post waits that is posted again when it is over."""
+"""Seconds after which a standing post is posted again."""
 FAREWELL_S = 30.0
-"""How long a reader's farewell waits for a writer that may have ended, too."""
+"""Seconds that a reader's farewell waits for its writer, which may have ended, too."""
 
 _END = b"end"
 
 
 @dataclass(frozen=True, slots=True)
 class Posts:
-    """How the ends of one queue post. `channel`: of this queue and no other, ever. `name`: for people."""
+    """Makes the posts of one queue. `channel`: the queue's globally unique name. `name`: for error texts."""
 
     name: str
     channel: str
     place: Place
     tensors: Tensors
     begin: Callable[[Transfer, Task], None]
-    """Post; raises BridgeError when the generation is over. The task is answered, and nobody else's business."""
+    """Posts a transfer and answers the task. Raises BridgeError when the generation is over."""
 
     def task(self, timeout: float = STANDING_S) -> Task:
-        """A task for a post that no caller waits for."""
+        """A task for a post without a caller."""
         return Task(self.place, timeout, "")
 
     def give(self, reader: int, data: bytes | None) -> Transfer:
-        """The writer gives a value; None: there are no more."""
+        """The writer's post of a value; None: the end of the queue."""
         tensors = self.tensors
 
         def run(meeting: Meeting) -> Callable[[], Outcome]:
@@ -51,7 +51,7 @@ class Posts:
         return self._transfer(Side.SEND, reader, run, payload=payload)
 
     def take(self, writer: int, ended: Callable[[], BridgeError]) -> Transfer:
-        """A reader asks for a value. When there are no more, calls `ended`, which gives the caller's error."""
+        """A reader's post for the next value. At the end of the queue raises the error that `ended` returns."""
         tensors = self.tensors
 
         def run(meeting: Meeting) -> Callable[[], Outcome]:
@@ -66,11 +66,11 @@ class Posts:
         return self._transfer(Side.RECV, writer, run)
 
     def say_farewell(self, writer: int) -> Transfer:
-        """A reader will read no more."""
+        """A reader's post that it reads no more."""
         return self._transfer(Side.SEND, writer, _nothing, farewell=True)
 
     def hear_farewell(self, reader: int) -> Transfer:
-        """The writer wants to know when a reader will read no more."""
+        """The writer's post for a reader's farewell."""
         return self._transfer(Side.RECV, reader, _nothing, farewell=True)
 
     def _transfer(
@@ -85,20 +85,7 @@ class Posts:
         kind = f"the end of queue {self.name!r}" if farewell else f"a value in queue {self.name!r}"
         channel = f"{self.channel}/farewell" if farewell else self.channel
         post = matching.Post(0, side, peer, 0, kind, "", 0.0, payload, channel)
-        return _Transfer(post, run)
-
-
-class _Transfer(Transfer):
-    def __init__(self, post: matching.Post, run: Callable[[Meeting], Callable[[], Outcome]]) -> None:
-        self.post = post
-        self._move = run
-
-    def run(self, meeting: Meeting) -> Callable[[], Outcome]:
-        """Move it."""
-        return self._move(meeting)
-
-    def abandon(self) -> None:
-        """Nothing was set aside."""
+        return Transfer(post, run)
 
 
 def _nothing(_: Meeting) -> Callable[[], Outcome]:
@@ -106,7 +93,7 @@ def _nothing(_: Meeting) -> Callable[[], Outcome]:
 
 
 def writer_shut_down(rank: int) -> BridgeError:
-    """There are no more values. `rank`: of the writer in the gang."""
+    """The error at the end of the queue. `rank`: the writer's, in the gang."""
     return BridgeError.of(
         ErrorCode.ABORTED,
         f"rank {rank}, which writes, has shut the queue down, and all it wrote has been read",

@@ -1,154 +1,81 @@
-"""The ends of a queue at which values are read."""
+"""The reading ends of a queue."""
 
 from __future__ import annotations
 
 import threading
-import time
-from abc import ABC, abstractmethod
 from collections.abc import Iterable
 
-from ..errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
+from ..errors import BridgeError, ErrorCode, RankDetail, RankState
 from ..operations.outcome import Packed
 from ..task import Task
-from .line import STALL_S, Kind, Line, Note
-from .loop import Bell, Loop
-from .memory import Ring, close_all, unpack_parcel
+from ..waker import Waker
+from .connection import Connection, Message, MessageKind
+from .memory import Ring, close_all, read_value_file
 from .posts import FAREWELL_S, Posts, writer_shut_down
 from .view import QueueView
-from .waiting import Waiting, WaitingCall, internal, shut_down_here
+from .waiting import WaitingCall, WaitingLoop, shut_down_here
 
 
-class ReadingEnd(ABC):
-    """Gives each value to one caller, in order. `writer`: its rank in the gang."""
+class NearReadingEnd(WaitingLoop):
+    """On the writer's host: values lie in shared memory. `writer`: its rank in the gang."""
 
-    def __init__(self, view: QueueView, writer: int) -> None:
-        self.view = view
-        self.writer = writer
-
-    @abstractmethod
-    def dequeue(self, task: Task) -> None:
-        """Answer the task with the next value when there is one. Raises BridgeError when the generation is over."""
-
-    @property
-    @abstractmethod
-    def finished(self) -> bool:
-        """Whether nothing of it is left."""
-
-    @abstractmethod
-    def shut_down(self) -> None:
-        """End it on purpose."""
-
-    @abstractmethod
-    def close(self, error: BridgeError) -> None:
-        """End it with its group."""
-
-
-class NearReadingEnd(ReadingEnd):
-    """On the writer's host: values lie in shared memory."""
-
-    def __init__(self, view: QueueView, writer: int, bell: Bell, line: Line, ring: Ring) -> None:
-        super().__init__(view, writer)
-        self._loop = _NearReader(view, writer, bell, line, ring)
-
-    @property
-    def finished(self) -> bool:
-        """Whether its thread has ended."""
-        return self._loop.finished
-
-    def start(self) -> None:
-        """Begin."""
-        self._loop.start()
+    def __init__(
+        self, view: QueueView, writer: int, waker: Waker, connection: Connection, ring: Ring
+    ) -> None:
+        super().__init__(view, waker)
+        self._writer = writer
+        self._connection = connection
+        self._ring = ring
+        # A note that came and that nobody has waited for yet.
+        self._held: tuple[Message, int | None] | None = None
+        self._read = 0
+        self._confirmed = 0
+        self._hears = True
 
     def dequeue(self, task: Task) -> None:
-        """Have the thread look for a value."""
-        self._loop.dequeue(task)
+        """Answers the task with the next value when there is one."""
+        self.wait(WaitingCall(task))
 
     def shut_down(self) -> None:
         """Ends the thread, and informs the writer."""
-        self._loop.shut_down()
 
-    def close(self, error: BridgeError) -> None:
-        """End the thread."""
-        self._loop.close(error)
-
-
-class _NearReader(Loop):
-    def __init__(self, view: QueueView, writer: int, bell: Bell, line: Line, ring: Ring) -> None:
-        super().__init__(f"{view.group}/{view.name}", bell)
-        self._view = view
-        self._writer = writer
-        self._line = line
-        self._ring = ring
-        self._waiting = Waiting()
-        # A note that came and that nobody has waited for yet.
-        self._held: tuple[Note, int | None] | None = None
-        self._read = 0
-        self._told_read = 0
-        self._hears = True
-        self._over: BridgeError | None = None
-
-    def dequeue(self, task: Task) -> None:
-        def add() -> None:
-            if self._over is not None:
-                task.fail(self._over)
-            else:
-                self._waiting.add(WaitingCall(task), lambda: self._leave(task))
-
-        # Set at once, so that whoever gives up from now on learns what was missing.
-        task.enter(Phase.ADMISSION)
-        if not self.tell(add):
-            task.fail(self._over or shut_down_here())
-
-    def shut_down(self) -> None:
         def leave() -> None:
             self._end(shut_down_here())
-            self._say(Note(Kind.BYE))
+            self._say(Message(MessageKind.BYE))
 
-        self.tell(leave)
-
-    def close(self, error: BridgeError) -> None:
-        self.tell(lambda: self._end(error))
+        self.call_soon(leave)
 
     def interests(self) -> Iterable[int]:
         """The line, when somebody waits for what comes on it."""
-        return [self._line.fileno()] if self._hears and self._waiting and self._held is None else []
+        return [self._connection.fileno()] if self._hears and self._calls and self._held is None else []
 
-    def due(self) -> float | None:
-        """When the next call gives up, or the writer needs another receipt."""
-        due = self._waiting.due
-        if self._told_read < self._read and self._hears:
-            soon = time.monotonic() + STALL_S
-            return soon if due is None else min(due, soon)
-        return due
+    def _stalled(self) -> bool:
+        return self._confirmed < self._read and self._hears
 
     def look(self) -> None:
         """Gives out the values that have come, and answers the calls whose time is over."""
-        while self._waiting and (note := self._next()) is not None:
-            if note.kind is Kind.END:
+        while self._calls and (message := self._next()) is not None:
+            if message.kind is MessageKind.END:
                 self._end(writer_shut_down(self._writer))
-            elif (call := self._waiting.next()) is not None:
+            elif (call := self._next_call()) is not None:
                 self._give(call.task)
-        self._waiting.expire(self._missing)
-        if self._told_read < self._read and self._say(Note(Kind.READ, self._read)):
-            self._told_read = self._read
-
-    def fault(self, error: Exception) -> None:
-        """Answer all."""
-        self._end(internal(error))
+        self._expire()
+        if self._confirmed < self._read and self._say(Message(MessageKind.READ, self._read)):
+            self._confirmed = self._read
 
     def dispose(self) -> None:
-        """Hang up."""
+        """Closes the connection."""
         if self._held is not None:
             self._drop(self._held)
-        self._line.close()
+        self._connection.close()
         self._ring.close()
 
-    def _next(self) -> Note | None:
+    def _next(self) -> Message | None:
         if self._held is None and self._hears:
             try:
-                self._held = self._line.receive()
+                self._held = self._connection.receive()
             except EOFError:
-                # The writer's process has ended, or its generation: this rank hears of that by its links.
+                # The writer's process or generation has ended; the links report that to this rank.
                 self._hears = False
         return self._held[0] if self._held else None
 
@@ -158,60 +85,57 @@ class _NearReader(Loop):
         try:
             data = self._data(*held)
         except (OSError, ValueError) as error:
-            # What comes next would not be the next value.
+            # A later value is not the next one.
             lost = BridgeError.of(ErrorCode.ABORTED, f"a value was lost, and the queue with it: {error}")
             task.fail(lost)
             self._end(lost)
-            self._say(Note(Kind.BYE))
+            self._say(Message(MessageKind.BYE))
             return
         finally:
             self._drop(held)
         self._read += 1
         task.commit(lambda: Packed(data))
 
-    def _data(self, note: Note, fd: int | None) -> bytes:
-        if note.number != self._read:
-            raise ValueError(f"value {self._read} was due, and {note.number} came")
-        if note.kind is Kind.VALUE:
-            return self._ring.read(note.number, note.length, note.checksum)
+    def _data(self, message: Message, fd: int | None) -> bytes:
+        if message.number != self._read:
+            raise ValueError(f"value {self._read} was due, and {message.number} came")
+        if message.kind is MessageKind.VALUE:
+            return self._ring.read(message.number, message.length, message.checksum)
         if fd is None:
             raise OSError("too many open files")
-        return unpack_parcel(fd, note.length)
+        return read_value_file(fd, message.length)
 
     @staticmethod
-    def _drop(held: tuple[Note, int | None]) -> None:
+    def _drop(held: tuple[Message, int | None]) -> None:
         close_all([] if held[1] is None else [held[1]])
 
-    def _say(self, note: Note) -> bool:
+    def _say(self, message: Message) -> bool:
         try:
-            return self._line.send(note)
+            return self._connection.send(message)
         except ConnectionError:
-            # Nobody is there to hear it.
+            # The writer has gone.
             return True
 
-    def _leave(self, task: Task) -> None:
-        self.tell(lambda: self._waiting.leave(task))
-
     def _end(self, error: BridgeError) -> None:
-        self._over = self._over or error
-        self._waiting.fail(error)
+        super()._end(error)
         self.finish()
 
     def _missing(self) -> BridgeError:
         return BridgeError.of(
             ErrorCode.PEER_MISSING,
             f"rank {self._writer} wrote nothing in time",
-            expected=f"a value in queue {self._view.name!r}",
+            expected=f"a value in queue {self.view.name!r}",
             got="nothing",
-            ranks=(RankDetail(rank=self._writer, rank_in_group=self._view.writer, state=RankState.MISSING),),
+            ranks=(RankDetail(rank=self._writer, rank_in_group=self.view.writer, state=RankState.MISSING),),
         )
 
 
-class FarReadingEnd(ReadingEnd):
+class FarReadingEnd:
     """On another host than the writer: each call is a post, and the group's leader rules on it. Thread-safe."""
 
     def __init__(self, view: QueueView, writer: int, posts: Posts) -> None:
-        super().__init__(view, writer)
+        self.view = view
+        self._writer = writer
         self._posts = posts
         self._lock = threading.Lock()
         self._tasks: set[Task] = set()
@@ -219,11 +143,11 @@ class FarReadingEnd(ReadingEnd):
 
     @property
     def finished(self) -> bool:
-        """It has nothing of its own."""
+        """Whether the end was shut down or closed."""
         return self._over is not None
 
     def dequeue(self, task: Task) -> None:
-        """Post that a value is wanted."""
+        """Posts a receive for the next value."""
         with self._lock:
             over = self._over
             if over is None:
@@ -240,18 +164,18 @@ class FarReadingEnd(ReadingEnd):
             self._farewell()
 
     def close(self, error: BridgeError) -> None:
-        """Let those go who wait."""
+        """Answers the waiting calls."""
         self._end(error)
 
     def _farewell(self) -> None:
         try:
             self._posts.begin(self._posts.say_farewell(self.view.writer), self._posts.task(FAREWELL_S))
         except BridgeError:
-            # The generation is over, and the writer knows.
+            # The generation is over, also for the writer.
             return
 
     def _ended(self) -> BridgeError:
-        error = writer_shut_down(self.writer)
+        error = writer_shut_down(self._writer)
         self._end(error)
         return error
 

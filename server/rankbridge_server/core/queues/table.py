@@ -20,7 +20,7 @@ class End(Protocol):
 
     @property
     def finished(self) -> bool:
-        """Whether nothing of it is left: no thread, no memory, no socket."""
+        """Whether the end has released everything: thread, memory and sockets."""
         ...
 
     def shut_down(self) -> None:
@@ -41,10 +41,10 @@ class Bystander:
         self.view = view
 
     def shut_down(self) -> None:
-        """Nobody waits here."""
+        """Does nothing: no call waits here."""
 
     def close(self, error: BridgeError) -> None:
-        """Nobody waits here."""
+        """Does nothing: no call waits here."""
 
 
 class QueueTable:
@@ -53,7 +53,7 @@ class QueueTable:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._ends: dict[str, End] = {}
-        # Those that were shut down, and that others still read from.
+        # The ends that were shut down, and from which others still read.
         self._leaving: list[End] = []
         self._closed: BridgeError | None = None
 
@@ -74,7 +74,7 @@ class QueueTable:
         return end
 
     def add(self, end: End) -> None:
-        """Keep a new end. Raises NAME_EXISTS, or why the group has ended; then the end is still its maker's."""
+        """Adds an end. Raises NAME_EXISTS, or the error that has ended the group; the caller then closes the end."""
         with self._lock:
             if self._closed is not None:
                 raise BridgeError(self._closed.failure)
@@ -83,7 +83,7 @@ class QueueTable:
             self._ends[end.view.name] = end
 
     def shut_down(self, name: str) -> QueueView:
-        """Forget an end, and end it on purpose. Raises UNKNOWN_QUEUE."""
+        """Removes an end and shuts it down. Raises UNKNOWN_QUEUE."""
         with self._lock:
             end = self._ends.pop(name, None)
             if end is None:
@@ -94,7 +94,7 @@ class QueueTable:
         return end.view
 
     def close(self, error: BridgeError) -> None:
-        """End all of them with their group."""
+        """Closes all ends, because the group has ended."""
         with self._lock:
             self._closed = error
             ends = [*self._ends.values(), *self._leaving]
@@ -104,7 +104,7 @@ class QueueTable:
 
 
 def name_exists(name: str) -> BridgeError:
-    """There is a queue of that name."""
+    """The error for a name that a queue has already."""
     return BridgeError.of(ErrorCode.NAME_EXISTS, f"there is a queue {name!r} in the group already")
 
 

@@ -1,4 +1,4 @@
-"""A queue, as one rank sees it."""
+"""A queue as one rank sees it."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from dataclasses import dataclass
 class QueueView:
     """A queue as controllers see it. Ranks are ranks in the group.
 
-    `shared_memory`: the readers that are given values in shared memory. `max_chunk_bytes`: room for one value there; a
-    larger one travels on its own. `max_chunks`: values that may be unread by the slowest reader.
+    `shared_memory`: the readers that get values in shared memory. `max_chunk_bytes`: size of one chunk there; a larger
+    value gets a file of its own. `max_chunks`: values that the slowest reader may leave unread.
     """
 
     name: str

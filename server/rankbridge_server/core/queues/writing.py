@@ -1,98 +1,69 @@
-"""The end of a queue at which values are written."""
+"""The writing end of a queue."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from ..errors import BridgeError, ErrorCode, Phase, RankDetail, RankState
+from ..errors import BridgeError, ErrorCode, RankDetail, RankState
 from ..task import Task
-from .line import STALL_S, Kind, Line, Note
-from .loop import Bell, Loop
-from .memory import Parcel, Ring
-from .outlets import FarOutlet, NearOutlet, Outlet, Written
+from ..waker import Waker
+from .connection import Connection, Message, MessageKind
+from .memory import Ring, ValueFile
+from .outlets import FarOutlet, NearOutlet, Outlet, WrittenValue
 from .posts import Posts
 from .view import QueueView
-from .waiting import Waiting, WaitingCall, internal, shut_down_here
+from .waiting import WaitingCall, WaitingLoop, shut_down_here
 
 
-class WritingEnd(Loop):
+class WritingEnd(WaitingLoop):
     """Writes each value for all readers or for none. `ranks`: of the group, in the gang.
 
-    It outlives its shutting down until every reader has read what was written, or is gone.
+    After its shutdown it lives until every reader has read everything, or is gone.
     """
 
     def __init__(
         self,
         view: QueueView,
         ranks: Sequence[int],
-        bell: Bell,
+        waker: Waker,
         ring: Ring | None,
-        near: Mapping[int, Line],
+        near: Mapping[int, Connection],
         far: Sequence[int],
         posts: Posts,
     ) -> None:
-        super().__init__(f"{view.group}/{view.name}", bell)
-        self.view = view
+        super().__init__(view, waker)
         self._ranks = ranks
         self._ring = ring
-        self._near = [NearOutlet(reader, line) for reader, line in near.items()]
-        self._outlets: list[Outlet] = [*self._near, *(FarOutlet(reader, posts, self.tell) for reader in far)]
-        self._waiting = Waiting()
+        self._near = [NearOutlet(reader, connection) for reader, connection in near.items()]
+        self._outlets: list[Outlet] = [
+            *self._near,
+            *(FarOutlet(reader, posts, self.call_soon) for reader in far),
+        ]
         self._written = 0
-        self._over: BridgeError | None = None
 
     def enqueue(self, data: bytes, task: Task) -> None:
-        """Write a value when there is room for it, and answer the task."""
-
-        def add() -> None:
-            if self._over is not None:
-                task.fail(self._over)
-            else:
-                self._waiting.add(WaitingCall(task, data), lambda: self._leave(task))
-
-        # Set at once, so that whoever gives up from now on learns what was missing.
-        task.enter(Phase.ADMISSION)
-        if not self.tell(add):
-            task.fail(self._over or shut_down_here())
+        """Writes a value when there is room for it, and answers the task."""
+        self.wait(WaitingCall(task, data))
 
     def shut_down(self) -> None:
-        """End it on purpose."""
-        self.tell(self._shut_down)
-
-    def close(self, error: BridgeError) -> None:
-        """End it with its group."""
-
-        def close() -> None:
-            self._end(error)
-            self.finish()
-
-        self.tell(close)
+        """Shuts down this end."""
+        self.call_soon(self._shut_down)
 
     def interests(self) -> Iterable[int]:
         """The lines of readers on this host."""
         return [it.fileno() for it in self._near if not it.gone]
 
-    def due(self) -> float | None:
-        """When the next call gives up, or a note is sent again."""
-        due = self._waiting.due
-        if any(it.stalled for it in self._near):
-            soon = time.monotonic() + STALL_S
-            return soon if due is None else min(due, soon)
-        return due
+    def _stalled(self) -> bool:
+        return any(it.stalled for it in self._near)
 
     def look(self) -> None:
         """Reads the readers' notes, writes while there is room, and answers the calls whose time is over."""
         for outlet in self._outlets:
             outlet.advance()
         self._serve()
-        self._waiting.expire(self._missing)
+        self._expire()
         if self._over is not None and all(it.gone or it.closed for it in self._outlets):
             self.finish()
-
-    def fault(self, error: Exception) -> None:
-        """Answer all."""
-        self._end(internal(error))
 
     def dispose(self) -> None:
         """Hang up on all."""
@@ -107,21 +78,14 @@ class WritingEnd(Loop):
             for outlet in self._outlets:
                 outlet.end()
 
-    def _end(self, error: BridgeError) -> None:
-        self._over = self._over or error
-        self._waiting.fail(error)
-
-    def _leave(self, task: Task) -> None:
-        self.tell(lambda: self._waiting.leave(task))
-
     def _serve(self) -> None:
-        while self._waiting:
+        while self._calls:
             if closed := [it for it in self._outlets if it.closed]:
-                self._waiting.fail(self._closed(closed))
+                self._fail_waiting(self._closed(closed))
                 return
             if self._full():
                 return
-            call = self._waiting.next()
+            call = self._next_call()
             if call is None:
                 return
             try:
@@ -138,18 +102,18 @@ class WritingEnd(Loop):
                 call.task.commit(lambda: None)
 
     def _write(self, data: bytes) -> None:
-        number, parcel = self._written, None
-        note = Note(Kind.VALUE, number, len(data))
-        near = [it for it in self._near if not it.gone]
+        number, value_file = self._written, None
+        message = Message(MessageKind.VALUE, number, len(data))
+        near = [written for written in self._near if not written.gone]
         if self._ring is not None and len(data) <= self.view.max_chunk_bytes:
-            note = note._replace(checksum=self._ring.write(number, data))
+            message = message._replace(checksum=self._ring.write(number, data))
         elif near:
             # Raises before any reader was given anything.
-            note, parcel = note._replace(kind=Kind.PARCEL), Parcel(data, len(near))
-        it = Written(data, note, parcel)
+            message, value_file = message._replace(kind=MessageKind.FILE), ValueFile(data, len(near))
+        written = WrittenValue(data, message, value_file)
         for outlet in self._outlets:
             if not outlet.gone:
-                outlet.give(it)
+                outlet.give(written)
         self._written += 1
 
     def _full(self) -> list[Outlet]:

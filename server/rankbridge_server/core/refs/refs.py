@@ -11,13 +11,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 
-from ..errors import BridgeError, ErrorCode, invalid
+from ..errors import BridgeError, ErrorCode, exhausted, invalid
 from ..limits import Limits
 from .tensors import TensorSpec
 
 SHARED_SESSION = ""
 MAX_ID_BYTES = 128
-# So many released ids are not worth a new list.
+# A list with fewer released ids is not worth a new one.
 _FEW = 64
 
 
@@ -33,9 +33,9 @@ class Ref:
 
 @dataclass(slots=True, eq=False)
 class Cell:
-    """Where a ref's tensor is kept. An operation in place puts another tensor of equal spec into it.
+    """The storage of a ref's tensor. An operation in place puts another tensor of the same spec into it.
 
-    A queued operation holds the cell, so that it runs even when its ref is released meanwhile.
+    A queued operation holds the cell, so it runs even if its ref is released meanwhile.
     """
 
     ref: Ref
@@ -43,17 +43,17 @@ class Cell:
 
 
 class Refill(Cell):
-    """A cell that takes the result of a collective itself."""
+    """A cell that takes the result of a collective."""
 
     __slots__ = ()
 
     def fill(self, tensor: object) -> Ref:
-        """Put `tensor` where the last result is, and give the same ref."""
+        """Replaces the last result by `tensor`, and returns the same ref."""
         self.tensor = tensor
         return self.ref
 
     def give_back(self) -> None:
-        """Nothing was set aside."""
+        """Nothing is reserved."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,9 @@ class Usage:
 
 @dataclass(slots=True)
 class _Session:
-    """`refs` and `bytes` count what is set aside as well. `lease` in seconds; 0: none.
+    """`refs`, `bytes`: with what is reserved. `lease`: seconds; 0: none.
 
-    `made`: ids in the order in which they were made, with those of some released refs among them, never many more
-    than there are others.
+    `made`: ref ids in the order in which they were made. It contains some released refs, never many more than others.
     """
 
     id: str
@@ -97,7 +96,7 @@ class _Session:
             self.made = list(self.cells)
 
     def after(self, number: int) -> Iterator[Ref]:
-        """Refs that were made later, oldest first. The first is found without a look at those before it."""
+        """The refs that were made after `number`, oldest first. Finds the first by bisection."""
         start = bisect_right(self.made, number, key=_number)
         for at in range(start, len(self.made)):
             cell = self.cells.get(self.made[at])
@@ -106,7 +105,7 @@ class _Session:
 
 
 class Slot:
-    """Room that was set aside for one tensor. Fill it, or give it back."""
+    """A reservation for one tensor. Fill it, or give it back."""
 
     def __init__(self, store: RefStore, session: _Session, spec: TensorSpec) -> None:
         self._store = store
@@ -115,12 +114,12 @@ class Slot:
         self._open = True
 
     def fill(self, tensor: object) -> Ref:
-        """Keep `tensor` and give its ref. Raises UNKNOWN_SESSION if the session was closed meanwhile."""
+        """Keeps `tensor` and returns its ref. Raises UNKNOWN_SESSION if the session was closed meanwhile."""
         self._open = False
         return self._store._keep(self._session, self._spec, tensor)
 
     def give_back(self) -> None:
-        """Free the room, unless it was filled."""
+        """Frees the reservation, unless it was filled."""
         if self._open:
             self._open = False
             self._store._give_back(self._session, self._spec)
@@ -137,12 +136,12 @@ class RefStore:
         self._made = 0
         self._refs = 0
         self._bytes = 0
-        # In every id, so that a rank that replaces this one never answers for its refs.
+        # Part of every id, so that a replacement of this rank never accepts this one's refs.
         self._nonce = secrets.token_hex(4)
         self.rank = 0
 
     def open_session(self, session_id: str, lease: float = 0.0) -> str:
-        """Open a session, or leave it open; `lease` in seconds, 0 for none. An empty id: one is made up.
+        """Opens a session, or keeps it open. `lease`: seconds; 0: none. For an empty id, makes a new one.
 
         Returns the id.
         """
@@ -157,23 +156,23 @@ class RefStore:
             return session_id
 
     def renew_session(self, session_id: str) -> float:
-        """Keep a session for another lease, as every call that names it does; returns the lease, 0 for none."""
+        """Renews a session's lease, as every call of the session does. Returns the lease in seconds, 0 for none."""
         with self._lock:
             return self._session(session_id).lease
 
     def close_session(self, session_id: str) -> int:
-        """Close a session and free its refs; returns how many they were."""
+        """Closes a session and frees its refs. Returns the number of refs."""
         if session_id == SHARED_SESSION:
             raise invalid(
                 "the shared session cannot be closed", expected="the id of an open session", got="''"
             )
         with self._lock:
             freed = self._close(self._session(session_id))
-        # To give much memory back takes a while, in which nobody is to wait for the lock.
+        # Freeing much memory takes long, so it happens without the lock.
         return len(freed)
 
     def expire(self) -> tuple[list[str], float | None]:
-        """Close sessions whose lease is over; returns them, and when the next lease is over, if one is."""
+        """Closes sessions whose lease has ended. Returns them, and when the next lease ends, if there is one."""
         now = time.monotonic()
         with self._lock:
             over = [it for it in self._sessions.values() if it.due is not None and it.due <= now]
@@ -183,14 +182,14 @@ class RefStore:
         return [session.id for session in over], due
 
     def reserve(self, session_id: str, spec: TensorSpec) -> Slot:
-        """Set room aside for one tensor. Raises UNKNOWN_SESSION or RESOURCE_EXHAUSTED."""
+        """Reserves memory for one tensor. Raises UNKNOWN_SESSION or RESOURCE_EXHAUSTED."""
         limits = self._limits
         with self._lock:
             session = self._session(session_id)
-            _room("refs on this rank", limits.max_refs, self._refs, 1, spec)
-            _room("bytes of tensors on this rank", limits.max_bytes, self._bytes, spec.nbytes, spec)
-            _room("refs in this session", limits.max_session_refs, session.refs, 1, spec)
-            _room(
+            _check_limit("refs on this rank", limits.max_refs, self._refs, 1, spec)
+            _check_limit("bytes of tensors on this rank", limits.max_bytes, self._bytes, spec.nbytes, spec)
+            _check_limit("refs in this session", limits.max_session_refs, session.refs, 1, spec)
+            _check_limit(
                 "bytes of tensors in this session", limits.max_session_bytes, session.bytes, spec.nbytes, spec
             )
             self._count(session, 1, spec.nbytes)
@@ -198,7 +197,7 @@ class RefStore:
 
     @contextmanager
     def reserved(self, session_id: str, spec: TensorSpec) -> Iterator[Slot]:
-        """A slot that is given back unless it was filled."""
+        """A slot that is given back at the end unless it was filled."""
         slot = self.reserve(session_id, spec)
         try:
             yield slot
@@ -211,7 +210,7 @@ class RefStore:
             return self._find(session_id, ref_id)
 
     def release(self, session_id: str, ref_ids: Iterable[str]) -> int:
-        """Free refs, all or none; returns how many they were. Raises as `find` does."""
+        """Frees refs, all or none. Returns the number of refs. Raises as `find` does."""
         with self._lock:
             session = self._session(session_id)
             cells = {ref_id: self._find(session_id, ref_id) for ref_id in ref_ids}
@@ -256,7 +255,7 @@ class RefStore:
     def _close(self, session: _Session) -> dict[str, Cell]:
         for ref_id in session.cells:
             del self._owners[ref_id]
-        # Room that is set aside goes with its session: whoever holds a slot finds the session closed.
+        # Reservations end with their session: the holder of a slot finds the session closed.
         self._count(session, -session.refs, -session.bytes)
         cells, session.cells, session.made = session.cells, {}, []
         session.open = False
@@ -303,15 +302,11 @@ class RefStore:
 
 
 def _number(ref_id: str) -> int:
-    """How many refs its rank had made with it."""
+    """The number in a ref's id, which counts the refs of its rank."""
     return int(ref_id.rsplit(".", 1)[1])
 
 
-def _room(what: str, limit: int, held: int, more: int, spec: TensorSpec) -> None:
+def _check_limit(what: str, limit: int, held: int, more: int, spec: TensorSpec) -> None:
     if limit and held + more > limit:
-        raise BridgeError.of(
-            ErrorCode.RESOURCE_EXHAUSTED,
-            f"no room for {spec}: too many {what}",
-            expected=f"at most {limit} {what}",
-            got=f"{held} held and {more} more",
-        )
+        got = f"{held} held and {more} more"
+        raise exhausted(f"no room for {spec}: too many {what}", most=f"{limit} {what}", got=got)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 
-# Of so many bytes on, a second thread is worth its while; one alone does not use all that memory can give.
+# From this size on, a second thread pays: one thread alone does not use the memory's whole bandwidth.
 _LARGE = 8 << 20
 _PIECE = 2 << 20
 _ALONE = len(os.sched_getaffinity(0)) < 2
@@ -16,7 +16,7 @@ _helper = ThreadPoolExecutor(1, thread_name_prefix="copying")
 
 
 def copy(target: memoryview, source: memoryview) -> None:
-    """Copy all of `source` to the beginning of `target`, both flat bytes, `target` at least as long."""
+    """Copies `source` to the beginning of `target`. Both are flat bytes, and `target` is at least as long."""
     nbytes = len(source)
     if not nbytes:
         return
@@ -25,7 +25,7 @@ def copy(target: memoryview, source: memoryview) -> None:
         return
     to, of = _address(target), _address(source)
     if nbytes < _LARGE or _ALONE:
-        # A foreign call: unlike an assignment to a slice it does not keep the other threads waiting.
+        # A foreign call releases the interpreter lock; an assignment to a slice does not.
         ctypes.memmove(to, of, nbytes)
         return
 
@@ -36,7 +36,7 @@ def copy(target: memoryview, source: memoryview) -> None:
 
 
 def _shared(piece: Callable[[int], None], nbytes: int) -> None:
-    """Do all pieces, with the helper if it comes to it before they are done."""
+    """Copies all pieces, together with the helper thread if that starts in time."""
     starts = iter(range(0, nbytes, _PIECE))
     helping = _helper.submit(_each, piece, starts)
     _each(piece, starts)

@@ -1,4 +1,4 @@
-"""Files in memory, in a directory that is gone when its process is."""
+"""Files in memory, in a directory that goes with its process."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ ROOT = Path("/dev/shm")
 NONCE_BYTES = 16
 _PREFIX = "rankbridge-tensors-"
 _LOCK = "lock"
-# A directory without a lock is one that its process has just made, or did not live to lock.
+# The process of a directory without a lock has just made it, or has died before it could lock it.
 _FRESH_S = 60.0
 _POPULATE = getattr(mmap, "MAP_POPULATE", 0)
 
 
 @dataclass(frozen=True, slots=True)
 class SharedFile:
-    """A file that is mapped here. `nbytes`, whole pages, is what `map` shows; the nonce lies behind it."""
+    """A mapped file. `nbytes`: size of `map`, in whole pages; the nonce lies behind them."""
 
     path: Path
     nbytes: int
@@ -31,12 +31,12 @@ class SharedFile:
     map: mmap.mmap
 
     def remove(self) -> None:
-        """Take its name; the memory is freed when nobody has it mapped or open."""
+        """Removes the file's name. The memory is freed when no process has it mapped or open."""
         self.path.unlink(missing_ok=True)
 
 
 class SharedDirectory:
-    """Files of one rank, in a directory under `root` that is made with the first. Safe to call from any thread."""
+    """The files of one rank, in a directory under `root` that is made with the first. Safe to call from any thread."""
 
     def __init__(self, root: Path = ROOT) -> None:
         self.root = root
@@ -46,16 +46,16 @@ class SharedDirectory:
         self._closed = False
 
     def make(self, nbytes: int) -> SharedFile:
-        """A file with room for `nbytes` bytes, which are set aside now. Raises OSError."""
-        room = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
+        """Makes a file of `nbytes` bytes or more, with allocated memory. Raises OSError."""
+        size = -(-nbytes // mmap.PAGESIZE) * mmap.PAGESIZE
         nonce = secrets.token_bytes(NONCE_BYTES)
         path = self._directory() / secrets.token_hex(16)
         fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
         try:
-            # Written to beyond what there is, mapped memory would kill the process.
-            os.posix_fallocate(fd, 0, room + NONCE_BYTES)
-            os.pwrite(fd, nonce, room)
-            return SharedFile(path, room, nonce, mmap.mmap(fd, room, mmap.MAP_SHARED | _POPULATE))
+            # Allocates the memory: a write to mapped memory that cannot be allocated kills the process.
+            os.posix_fallocate(fd, 0, size + NONCE_BYTES)
+            os.pwrite(fd, nonce, size)
+            return SharedFile(path, size, nonce, mmap.mmap(fd, size, mmap.MAP_SHARED | _POPULATE))
         except (OSError, ValueError):
             path.unlink(missing_ok=True)
             raise
@@ -63,7 +63,7 @@ class SharedDirectory:
             os.close(fd)
 
     def close(self) -> None:
-        """Remove the directory and whatever is in it; no more files are made."""
+        """Removes the directory and its files. No more files are made."""
         with self._making:
             self._closed = True
             if self._path is not None:
@@ -87,14 +87,14 @@ class SharedDirectory:
 
 
 def sweep(root: Path = ROOT) -> None:
-    """Remove what processes of this user that were killed have left behind."""
+    """Removes the directories of killed processes of this user."""
     for path in root.glob(f"{_PREFIX}*"):
         try:
             if path.lstat().st_uid != os.geteuid():
                 continue
             _sweep(path)
         except OSError:
-            # Gone meanwhile, or its process lives: somebody holds the lock.
+            # It is gone meanwhile, or its process lives and holds the lock.
             continue
 
 
@@ -113,7 +113,7 @@ def _sweep(path: Path) -> None:
 
 
 def _locked(path: Path) -> int | None:
-    """The lock of a directory that was just made; None: somebody took it for one that was left behind."""
+    """Locks a new directory. Returns None if a sweep took it for that of a killed process."""
     try:
         lock = os.open(path / _LOCK, os.O_CREAT | os.O_RDWR, 0o600)
     except FileNotFoundError:

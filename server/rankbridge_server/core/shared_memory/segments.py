@@ -1,4 +1,4 @@
-"""Segments: pieces of shared memory, who holds each, and how much they are."""
+"""Segments: pieces of shared memory, their holders and sizes."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from enum import Enum, auto
 
-from ..errors import BridgeError, ErrorCode, invalid
+from ..errors import BridgeError, ErrorCode, exhausted, invalid
 from .directory import SharedDirectory, SharedFile
 
 MAX_SEGMENTS = 256
-"""Of one rank: each takes a file descriptor."""
+"""Segments of one rank; each takes a file descriptor."""
 
 MAX_ADOPTED = 4
-"""Segments of a session that are memory of tensors at a time. More would be new ones each time, which takes longer than
-copying out of one that has been used before."""
+"""Segments of a session that may be memory of tensors at a time. With more, puts would need new segments, which takes
+longer than copying out of a used one."""
 
 
 class Holder(Enum):
-    """Whose a segment is: the caller's, a call's, a tensor's, or the rank's, to be given to a caller again."""
+    """The holder of a segment: the caller, a call, a tensor, or the rank, which reuses it."""
 
     CALLER = auto()
     CALL = auto()
@@ -33,7 +33,7 @@ class Holder(Enum):
 
 @dataclass(slots=True, eq=False)
 class Segment:
-    """Shared memory of one session. `lent`: how often it has become a tensor's."""
+    """Shared memory of one session. `lent`: how often it has become memory of a tensor."""
 
     id: str
     session_id: str
@@ -44,7 +44,7 @@ class Segment:
 
     @property
     def nbytes(self) -> int:
-        """Room for elements."""
+        """Size in bytes."""
         return self.file.nbytes
 
 
@@ -60,11 +60,11 @@ class Use:
 
     @property
     def memory(self) -> memoryview:
-        """As many bytes as the call said."""
+        """The bytes that the call has asked for."""
         return memoryview(self._segment.file.map)[: self._nbytes]
 
     def lend(self) -> memoryview:
-        """The same, for a tensor: once the call has `kept` it, it is the tensor's for as long as the view lives."""
+        """The same bytes, for a tensor: after `keep` the tensor holds the segment as long as the view lives."""
         segment = self._segment
         segment.lent += 1
         memory = (ctypes.c_uint8 * self._nbytes).from_buffer(segment.file.map)
@@ -72,12 +72,12 @@ class Use:
         return memoryview(memory).cast("B")
 
     def keep(self) -> None:
-        """A tensor has it from now on, and the caller no more."""
+        """Passes the segment from the caller to a tensor."""
         self.kept = True
 
 
 class _Loan:
-    """Ends when nothing shows the memory any more. That may be found out anywhere, so it is only noted."""
+    """Ends with the last view of the memory. That may happen on any thread, so `__del__` only notes it."""
 
     def __init__(self, segment: Segment, returned: deque[_Loan]) -> None:
         self.segment = segment
@@ -91,8 +91,8 @@ class _Loan:
 class Segments:
     """All segments of one rank. Safe to call from any thread.
 
-    `max_bytes`: room for elements in all of them; 0: none are made. `renew` is called with the session of every call,
-    and raises UNKNOWN_SESSION.
+    `max_bytes`: size of all segments together; 0: no segments. `renew`: called with the session of every call; raises
+    UNKNOWN_SESSION.
     """
 
     def __init__(self, max_bytes: int, renew: Callable[[str], object], directory: SharedDirectory) -> None:
@@ -109,13 +109,13 @@ class Segments:
 
     @property
     def nbytes(self) -> int:
-        """Room for elements in all segments, those included that were given up and are still a tensor's or a call's."""
+        """Size of all segments, with closed ones that a tensor or a call still holds."""
         with self._lock:
-            self._take_back()
+            self._collect_loans()
             return self._bytes
 
     def open(self, session_id: str, nbytes: int) -> Segment:
-        """A segment for the caller.
+        """Opens a segment for the caller.
 
         Raises UNSUPPORTED_OPERATION, INVALID_ARGUMENT, UNKNOWN_SESSION or RESOURCE_EXHAUSTED.
         """
@@ -127,12 +127,12 @@ class Segments:
             raise invalid("shared memory of no size", expected="1 byte or more", got=str(nbytes))
         self._renew(session_id)
         with self._lock:
-            self._take_back()
-            segment = self._again(session_id, nbytes)
+            self._collect_loans()
+            segment = self._find_idle(session_id, nbytes)
             if segment is not None:
                 segment.holder = Holder.CALLER
                 return segment
-            self._make_room(nbytes)
+            self._evict(nbytes)
             self._bytes += nbytes
             self._count += 1
         try:
@@ -158,10 +158,10 @@ class Segments:
         return segment
 
     def close(self, session_id: str, ids: Iterable[str]) -> int:
-        """Give segments up, all or none; returns how many there still were. Raises UNKNOWN_SESSION or WRONG_SESSION."""
+        """Closes segments, all or none. Returns how many were open. Raises UNKNOWN_SESSION or WRONG_SESSION."""
         self._renew(session_id)
         with self._lock:
-            self._take_back()
+            self._collect_loans()
             named = {it: self._segments[it] for it in ids if it in self._segments}
             for segment in named.values():
                 self._check_owner(segment, session_id)
@@ -172,14 +172,14 @@ class Segments:
 
     @contextmanager
     def using(self, session_id: str, segment_id: str, nbytes: int) -> Iterator[Use]:
-        """A segment, for a call that needs `nbytes` bytes of it.
+        """Passes a segment to a call that needs `nbytes` bytes of it.
 
         Raises UNKNOWN_SESSION, WRONG_SESSION, UNKNOWN_SHARED_MEMORY, or INVALID_ARGUMENT: it is too small, or another
         call has it.
         """
         self._renew(session_id)
         with self._lock:
-            self._take_back()
+            self._collect_loans()
             segment = self._find(session_id, segment_id, nbytes)
             segment.holder = Holder.CALL
             adopted = sum(
@@ -195,21 +195,21 @@ class Segments:
                     self._forget_bytes(segment)
 
     def forget(self, session_id: str) -> None:
-        """Give up all segments of a session."""
+        """Closes all segments of a session."""
         with self._lock:
-            self._take_back()
+            self._collect_loans()
             for segment in [it for it in self._segments.values() if it.session_id == session_id]:
                 self._drop(segment)
 
     def close_all(self) -> None:
-        """Give up everything, because the rank stops."""
+        """Closes all segments, because the rank stops."""
         with self._lock:
             self._max_bytes = 0
             self._segments.clear()
         self._directory.close()
 
-    def _again(self, session_id: str, nbytes: int) -> Segment | None:
-        """The smallest segment of the session that is the rank's and fits."""
+    def _find_idle(self, session_id: str, nbytes: int) -> Segment | None:
+        """The smallest idle segment of the session that fits."""
         fit = (
             it
             for it in self._segments.values()
@@ -217,7 +217,7 @@ class Segments:
         )
         return min(fit, key=lambda it: it.nbytes, default=None)
 
-    def _make_room(self, nbytes: int) -> None:
+    def _evict(self, nbytes: int) -> None:
         for segment in [it for it in self._segments.values() if it.holder is Holder.RANK]:
             if self._bytes + nbytes <= self._max_bytes and self._count < MAX_SEGMENTS:
                 return
@@ -254,24 +254,24 @@ class Segments:
                 got=f"session {session_id!r}",
             )
 
-    def _take_back(self) -> None:
+    def _collect_loans(self) -> None:
         for _ in range(len(self._returned)):
             loan = self._returned.popleft()
             segment = loan.segment
             if loan.number != segment.lent:
                 continue
             if segment.holder is Holder.CALL:
-                # Whether the call kept it is not decided yet.
+                # The call may still keep it.
                 self._returned.append(loan)
             elif segment.holder is Holder.TENSOR:
                 segment.holder = Holder.RANK
                 if segment.open:
-                    self._keep_few(segment.session_id)
+                    self._trim_idle(segment.session_id)
                 else:
                     self._forget_bytes(segment)
 
-    def _keep_few(self, session_id: str) -> None:
-        """So many as tensors of the session may have had at a time."""
+    def _trim_idle(self, session_id: str) -> None:
+        """Drops the oldest idle segments of the session, above the number that its tensors may hold."""
         idle = [
             it for it in self._segments.values() if it.holder is Holder.RANK and it.session_id == session_id
         ]
@@ -291,9 +291,5 @@ class Segments:
 
 
 def _exhausted(what: str, limit: int, held: int, more: int) -> BridgeError:
-    return BridgeError.of(
-        ErrorCode.RESOURCE_EXHAUSTED,
-        f"too many {what} on this rank",
-        expected=f"at most {limit} {what}",
-        got=f"{held} held and {more} more",
-    )
+    got = f"{held} held and {more} more"
+    return exhausted(f"too many {what} on this rank", most=f"{limit} {what}", got=got)

@@ -10,8 +10,8 @@ from rankbridge.v1 import operation_service_pb2 as pb
 
 from ...core.errors import invalid
 from ...core.operations import table as core
-from ...core.programs.program import number_of
-from .collectives import COLLECTIVES
+from ...core.programs.program import ProgramLoop, ProgramOperation, ProgramStep, number_of
+from .derived import COLLECTIVES, derived
 from .wire_operation import WireOperation
 
 
@@ -25,17 +25,17 @@ def _program(request: pb.RunProgramRequest) -> core.RunProgram:
     return core.RunProgram(_steps(request.steps, ""), tuple(request.results))
 
 
-def _steps(steps: Sequence[pb.ProgramStep], within: str) -> tuple[core.ProgramStep, ...]:
+def _steps(steps: Sequence[pb.ProgramStep], within: str) -> tuple[ProgramStep, ...]:
     return tuple(_step(number_of(place, within), step) for place, step in enumerate(steps))
 
 
-def _step(number: str, step: pb.ProgramStep) -> core.ProgramStep:
+def _step(number: str, step: pb.ProgramStep) -> ProgramStep:
     match step.WhichOneof("kind"):
         case "operation":
             operation, args = _part(f"step {number}", step.operation.operation)
-            return core.ProgramOperation(operation, args, step.operation.name)
+            return ProgramOperation(operation, args, step.operation.name)
         case "loop":
-            return core.ProgramLoop(step.loop.count, _steps(step.loop.steps, number))
+            return ProgramLoop(step.loop.count, _steps(step.loop.steps, number))
         case _:
             raise invalid(f"step {number} is empty", expected="an operation or a loop", got="none")
 
@@ -57,6 +57,4 @@ def _part(where: str, operation: pb.Operation) -> tuple[core.Operation[Any], Any
 
 COALESCE: WireOperation[pb.CoalesceRequest, core.Coalesce] = WireOperation(core.COALESCE, _coalesce)
 RUN_PROGRAM: WireOperation[pb.RunProgramRequest, core.RunProgram] = WireOperation(core.RUN_PROGRAM, _program)
-REPLAY: WireOperation[graph_service_pb2.ReplayRequest, core.Replay] = WireOperation(
-    core.REPLAY, lambda request: core.Replay(request.graph)
-)
+REPLAY = derived(core.REPLAY, graph_service_pb2.ReplayRequest)

@@ -34,7 +34,7 @@ def method(response: type[Any], operation: WireOperation[Any, Any]) -> Any:
 
     def call(self: _Servicer, request: Any, context: grpc.ServicerContext) -> Any:
         pending = PendingPart(self._rank, operation, request)
-        pending.attend(context)
+        pending.withdraw_with(context)
         return answered(
             self._rank,
             pending.name,

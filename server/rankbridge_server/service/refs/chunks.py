@@ -1,4 +1,4 @@
-"""Messages of tensor streams, encoded and decoded by hand: a chunk is most of its message, and not copied twice.
+"""Messages of tensor streams, encoded and decoded by hand to save a copy of each chunk.
 
 `PutTensorRequest` and `GetTensorResponse` both carry a chunk as field 2, of type bytes.
 """
@@ -25,12 +25,12 @@ def encoded_chunks(data: memoryview) -> Iterator[bytes]:
 
 
 def serialize_get(message: Message | bytes) -> bytes:
-    """A message of a get: encoded already if it is a chunk."""
+    """Serializes a message of a get; a chunk is encoded already."""
     return message if isinstance(message, bytes) else message.SerializeToString()
 
 
 def parse_put(data: bytes) -> pb.PutTensorRequest | memoryview:
-    """A message of a put: the chunk's bytes in place, or the parsed message if it is anything else.
+    """Parses a message of a put: a chunk becomes a view of its bytes, anything else a message.
 
     Raises google.protobuf.message.DecodeError.
     """
@@ -51,7 +51,7 @@ def _varint(value: int) -> bytes:
 
 
 def _after_length(data: bytes) -> int:
-    """Where the chunk begins that fills the rest of `data`; 0 if the length says anything else."""
+    """The start of a chunk that fills the rest of `data`; 0 if the chunk's length is another."""
     length = 0
     for at in range(1, min(len(data), _MAX_LENGTH_BYTES + 1)):
         length |= (data[at] & 0x7F) << (7 * (at - 1))

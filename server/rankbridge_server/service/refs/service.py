@@ -10,10 +10,10 @@ import grpc
 from rankbridge.v1 import ref_service_pb2 as pb
 from rankbridge.v1 import ref_service_pb2_grpc as stub
 
-from ...core.errors import invalid
+from ...core.errors import BridgeError, invalid
 from ...core.rank import Rank
 from ...core.refs.refs import Ref
-from ..answering import answered
+from ..answering import answers, packed_error
 from ..wire import wire
 from .chunks import encoded_chunks, parse_put, serialize_get
 from .shared_memory import SharedMemoryServicer
@@ -24,114 +24,75 @@ MAX_PAGE = 1000
 class RefServicer(SharedMemoryServicer):
     """Refs and sessions of one rank."""
 
+    @answers(pb.OpenSessionResponse, "open_session")
     def OpenSession(
         self, request: pb.OpenSessionRequest, context: grpc.ServicerContext
     ) -> pb.OpenSessionResponse:
-        """Begin a session."""
-        return answered(
-            self._rank,
-            "open_session",
-            lambda: pb.OpenSessionResponse(
-                session_id=self._rank.open_session(request.session_id, request.lease_ms / 1000)
-            ),
-            lambda error: pb.OpenSessionResponse(error=error),
+        """Opens a session."""
+        return pb.OpenSessionResponse(
+            session_id=self._rank.open_session(request.session_id, request.lease_ms / 1000)
         )
 
+    @answers(pb.CloseSessionResponse, "close_session")
     def CloseSession(
         self, request: pb.CloseSessionRequest, context: grpc.ServicerContext
     ) -> pb.CloseSessionResponse:
-        """End a session."""
-        return answered(
-            self._rank,
-            "close_session",
-            lambda: pb.CloseSessionResponse(released=self._rank.close_session(request.session_id)),
-            lambda error: pb.CloseSessionResponse(error=error),
-        )
+        """Closes a session."""
+        return pb.CloseSessionResponse(released=self._rank.close_session(request.session_id))
 
+    @answers(pb.RenewSessionResponse, "renew_session")
     def RenewSession(
         self, request: pb.RenewSessionRequest, context: grpc.ServicerContext
     ) -> pb.RenewSessionResponse:
-        """Keep a session alive."""
-        return answered(
-            self._rank,
-            "renew_session",
-            lambda: pb.RenewSessionResponse(
-                lease_ms=round(self._refs.renew_session(request.session_id) * 1000)
-            ),
-            lambda error: pb.RenewSessionResponse(error=error),
-        )
+        """Renews a session's lease."""
+        return pb.RenewSessionResponse(lease_ms=round(self._refs.renew_session(request.session_id) * 1000))
 
+    @answers(pb.CreateTensorResponse, "create")
     def CreateTensor(
         self, request: pb.CreateTensorRequest, context: grpc.ServicerContext
     ) -> pb.CreateTensorResponse:
-        """Make a tensor from a description."""
-        return answered(
-            self._rank,
-            "create",
-            lambda: pb.CreateTensorResponse(ref=wire.pack_ref(self._create(request))),
-            lambda error: pb.CreateTensorResponse(error=error),
-        )
+        """Creates a tensor from a description."""
+        return pb.CreateTensorResponse(ref=wire.pack_ref(self._create(request)))
 
+    @answers(pb.PutTensorResponse, "put")
     def PutTensor(
         self, request_iterator: Iterator[pb.PutTensorRequest | memoryview], context: grpc.ServicerContext
     ) -> pb.PutTensorResponse:
-        """Receive a tensor."""
-        return answered(
-            self._rank,
-            "put",
-            lambda: pb.PutTensorResponse(ref=wire.pack_ref(self._put(request_iterator))),
-            lambda error: pb.PutTensorResponse(error=error),
-        )
+        """Receives a tensor."""
+        return pb.PutTensorResponse(ref=wire.pack_ref(self._put(request_iterator)))
 
     def GetTensor(  # type: ignore[override]
         self, request: pb.GetTensorRequest, context: grpc.ServicerContext
     ) -> Iterator[pb.GetTensorResponse | bytes]:
-        """Send a tensor; chunks are encoded already."""
-        refused: list[pb.GetTensorResponse] = []
-        cell = answered(
-            self._rank,
-            "get",
-            lambda: self._refs.find(request.session_id, request.ref_id),
-            lambda error: refused.append(pb.GetTensorResponse(error=error)),
-        )
-        if cell is None:
-            yield from refused
+        """Sends a tensor; chunks are encoded already."""
+        try:
+            cell = self._refs.find(request.session_id, request.ref_id)
+        except BridgeError as error:
+            yield pb.GetTensorResponse(error=packed_error(self._rank, "get", error))
             return
         yield pb.GetTensorResponse(tensor=wire.pack_tensor_spec(cell.ref.spec))
         yield from encoded_chunks(self._tensors.read(cell.tensor))
 
+    @answers(pb.DescribeRefResponse, "describe")
     def DescribeRef(
         self, request: pb.DescribeRefRequest, context: grpc.ServicerContext
     ) -> pb.DescribeRefResponse:
-        """Tell what a ref is."""
-        return answered(
-            self._rank,
-            "describe",
-            lambda: pb.DescribeRefResponse(
-                ref=wire.pack_ref(self._refs.find(request.session_id, request.ref_id).ref)
-            ),
-            lambda error: pb.DescribeRefResponse(error=error),
+        """Describes a ref."""
+        return pb.DescribeRefResponse(
+            ref=wire.pack_ref(self._refs.find(request.session_id, request.ref_id).ref)
         )
 
+    @answers(pb.ListRefsResponse, "list")
     def ListRefs(self, request: pb.ListRefsRequest, context: grpc.ServicerContext) -> pb.ListRefsResponse:
-        """Tell of a session's refs."""
-        return answered(
-            self._rank,
-            "list",
-            lambda: pb.ListRefsResponse(page=self._page(request)),
-            lambda error: pb.ListRefsResponse(error=error),
-        )
+        """Lists a session's refs."""
+        return pb.ListRefsResponse(page=self._page(request))
 
+    @answers(pb.ReleaseRefsResponse, "release")
     def ReleaseRefs(
         self, request: pb.ReleaseRefsRequest, context: grpc.ServicerContext
     ) -> pb.ReleaseRefsResponse:
-        """Free refs."""
-        return answered(
-            self._rank,
-            "release",
-            lambda: pb.ReleaseRefsResponse(released=self._refs.release(request.session_id, request.ref_ids)),
-            lambda error: pb.ReleaseRefsResponse(error=error),
-        )
+        """Releases refs."""
+        return pb.ReleaseRefsResponse(released=self._refs.release(request.session_id, request.ref_ids))
 
     def _create(self, request: pb.CreateTensorRequest) -> Ref:
         spec = wire.tensor_spec(request.tensor, self._tensors.device)

@@ -11,7 +11,7 @@ from ...core.rank import Rank
 from ...core.refs.tensors import TensorSpec
 from ...core.shared_memory.copying import copy
 from ...core.shared_memory.segments import Use
-from ..answering import answered
+from ..answering import answers
 from ..wire import wire
 
 
@@ -24,58 +24,44 @@ class SharedMemoryServicer(stub.RefServiceServicer):
         self._tensors = rank.backend.tensors
         self._segments = rank.segments
 
+    @answers(pb.OpenSharedMemoryResponse, "open_shared_memory")
     def OpenSharedMemory(
         self, request: pb.OpenSharedMemoryRequest, context: grpc.ServicerContext
     ) -> pb.OpenSharedMemoryResponse:
-        """Make a segment."""
-        return answered(
-            self._rank,
-            "open_shared_memory",
-            lambda: pb.OpenSharedMemoryResponse(memory=self._open(request, context)),
-            lambda error: pb.OpenSharedMemoryResponse(error=error),
-        )
+        """Opens a segment."""
+        return pb.OpenSharedMemoryResponse(memory=self._open(request, context))
 
+    @answers(pb.CloseSharedMemoryResponse, "close_shared_memory")
     def CloseSharedMemory(
         self, request: pb.CloseSharedMemoryRequest, context: grpc.ServicerContext
     ) -> pb.CloseSharedMemoryResponse:
-        """Give segments up."""
-        return answered(
-            self._rank,
-            "close_shared_memory",
-            lambda: pb.CloseSharedMemoryResponse(
-                closed=self._segments.close(request.session_id, request.memory_ids)
-            ),
-            lambda error: pb.CloseSharedMemoryResponse(error=error),
+        """Closes segments."""
+        return pb.CloseSharedMemoryResponse(
+            closed=self._segments.close(request.session_id, request.memory_ids)
         )
 
+    @answers(pb.PutSharedTensorResponse, "put")
     def PutSharedTensor(
         self, request: pb.PutSharedTensorRequest, context: grpc.ServicerContext
     ) -> pb.PutSharedTensorResponse:
-        """Make a tensor of what lies in a segment."""
-        return answered(
-            self._rank,
-            "put",
-            lambda: pb.PutSharedTensorResponse(put=self._put_shared(request)),
-            lambda error: pb.PutSharedTensorResponse(error=error),
-        )
+        """Makes a tensor from the bytes in a segment."""
+        return pb.PutSharedTensorResponse(put=self._put_shared(request))
 
+    @answers(pb.GetSharedTensorResponse, "get")
     def GetSharedTensor(
         self, request: pb.GetSharedTensorRequest, context: grpc.ServicerContext
     ) -> pb.GetSharedTensorResponse:
-        """Write a tensor's elements into a segment."""
-        return answered(
-            self._rank,
-            "get",
-            lambda: pb.GetSharedTensorResponse(tensor=wire.pack_tensor_spec(self._get_shared(request))),
-            lambda error: pb.GetSharedTensorResponse(error=error),
-        )
+        """Writes a tensor's elements into a segment."""
+        return pb.GetSharedTensorResponse(tensor=wire.pack_tensor_spec(self._get_shared(request)))
 
     def _open(self, request: pb.OpenSharedMemoryRequest, context: grpc.ServicerContext) -> pb.SharedMemory:
-        it = self._segments.open(request.session_id, request.bytes)
+        segment = self._segments.open(request.session_id, request.bytes)
         if not context.is_active():
-            # Nobody will hear of it.
-            self._segments.close(request.session_id, [it.id])
-        return pb.SharedMemory(id=it.id, path=str(it.file.path), bytes=it.nbytes, nonce=it.file.nonce)
+            # The caller has gone and will not close it.
+            self._segments.close(request.session_id, [segment.id])
+        return pb.SharedMemory(
+            id=segment.id, path=str(segment.file.path), bytes=segment.nbytes, nonce=segment.file.nonce
+        )
 
     def _put_shared(self, request: pb.PutSharedTensorRequest) -> pb.SharedPut:
         spec = wire.tensor_spec(request.tensor, self._tensors.device)

@@ -1,4 +1,4 @@
-"""The streams of gang calls and parts that a rank has, and those that come by gRPC."""
+"""The streams of a rank, and how those over gRPC are answered."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import grpc
 
 from rankbridge.v1 import gang_service_pb2 as pb
 
-from ...core.errors import BridgeError, ErrorCode
+from ...core.errors import exhausted
 from ...core.rank import Rank
 from .stream import Answer, Stream, refusal
 
@@ -29,11 +29,11 @@ class Streams:
         self._ended = False
 
     def __len__(self) -> int:
-        """How many there are now."""
+        """The number of open streams."""
         return len(self._open)
 
     def begin(self, ready: Callable[[Answer | None], None]) -> Stream | pb.ExecuteResponse:
-        """A new stream, which is to be given to `discard` when it is over; or why there is none, as its only answer."""
+        """Begins a stream, to be passed to `discard` at its end; or returns the only response of a refused one."""
         stream = Stream(self._rank, ready)
         with self._lock:
             free = len(self._open) < MAX_STREAMS
@@ -44,21 +44,20 @@ class Streams:
             if ended:
                 stream.end()
             return stream
-        error = BridgeError.of(
-            ErrorCode.RESOURCE_EXHAUSTED,
+        error = exhausted(
             "too many streams of gang calls on this rank",
-            expected=f"at most {MAX_STREAMS}",
+            most=str(MAX_STREAMS),
             got=str(MAX_STREAMS + 1),
         )
         return refusal(self._rank, error)
 
     def discard(self, stream: Stream) -> None:
-        """It is over."""
+        """Removes a stream that has ended."""
         with self._lock:
             self._open.discard(stream)
 
     def end(self) -> None:
-        """The rank stops: every stream ends when it has answered what it has begun, and none begins."""
+        """Ends every stream after the answers of what it has begun, because the rank stops. No new one begins."""
         with self._lock:
             self._ended = True
             streams = list(self._open)
@@ -68,9 +67,9 @@ class Streams:
     def answer(
         self, requests: Iterable[pb.ExecuteRequest], context: grpc.ServicerContext
     ) -> Iterator[pb.ExecuteResponse]:
-        """Do what is asked by gRPC, and answer, from this thread, until the caller has ended or gone or the rank stops.
+        """Serves a stream over gRPC, on this thread, until the caller ends it or has gone, or the rank stops.
 
-        Whatever was begun is answered before a stream ends: what is not, was not begun.
+        A stream ends after the answers of everything it has begun: a request without an answer was not begun.
         """
         ready: SimpleQueue[Answer | None] = SimpleQueue()
         stream = self.begin(ready.put)

@@ -27,31 +27,31 @@ if TYPE_CHECKING:
 MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 _LENGTH = 4
 END = bytes(_LENGTH)
-"""What a rank says last, a message of no bytes: what it has not answered by then was not begun."""
+"""The rank's last message, which is empty: a request without an answer by then was not begun."""
 _BUFFER_BYTES = 64 * 1024
-# How often one looks whether a caller has gone, while there is no room for its next call.
+# How often a stream checks whether its caller has gone, while it cannot take the next request.
 _LOOK_S = 0.1
 
 
 class LocalStream:
-    """One connection. A thread reads it (`serve`); whoever finishes a call answers.
+    """One connection. A thread reads it (`serve`); the thread that finishes a call sends the answer.
 
-    `over`: all is answered that will be.
+    `over`: set when the last answer was sent.
     """
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._outbox = Outbox(sock)
         self._stream: Stream | None = None
-        # Both directions have ended, by the caller's doing or by this side's.
+        # Readable once both directions have ended, shut by the caller or by this side.
         self._hang_up = select.poll()
         self._hang_up.register(sock, 0)
         self.over = threading.Event()
 
     def serve(self, streams: Streams) -> None:
-        """Do what is asked, until the caller has gone or was cut off, or all is answered after the end of requests.
+        """Serves requests until the caller has gone, the stream is cut, or all is answered after the last request.
 
-        A caller ends its requests by shutting down its side of the connection; closing it is hanging up.
+        A caller ends its requests by shutting down its side of the connection. If it closes the connection, it is gone.
         """
         stream = streams.begin(self._ready)
         if isinstance(stream, pb.ExecuteResponse):
@@ -67,7 +67,7 @@ class LocalStream:
         self._outbox.close()
 
     def cut(self) -> None:
-        """End the connection."""
+        """Ends the connection."""
         self._outbox.shut()
 
     def _requests(self, stream: Stream) -> Iterator[pb.ExecuteRequest]:
@@ -87,14 +87,14 @@ class LocalStream:
             yield request
 
     def _may_read(self, stream: Stream) -> bool:
-        """Waits for room; False: the caller has gone meanwhile."""
-        while not stream.has_room(_LOOK_S):
+        """Waits until the stream can take a request. Returns False when the caller has gone meanwhile."""
+        while not stream.wait_for_capacity(_LOOK_S):
             if self._hang_up.poll(0):
                 return False
         return True
 
     def _ready(self, answer: Answer | None) -> None:
-        """Answers; called for one after the other."""
+        """Sends an answer. Called for one answer after the other."""
         if answer is None:
             self._outbox.put(END, self._end)
         elif self._stream is not None:
@@ -110,13 +110,13 @@ class LocalStream:
 
 
 class _Nonsense(Exception):
-    """What came is no request."""
+    """The caller sent something that is no request."""
 
 
 class _Polled(io.RawIOBase):
-    """Reads a socket for which it waits by polling.
+    """Reads a socket after polling it.
 
-    Who sleeps in `recv` on a unix socket is woken whenever the other side reads; who polls is not.
+    A thread in `recv` on a unix socket wakes whenever the other side reads; a thread that polls does not.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -133,4 +133,4 @@ class _Polled(io.RawIOBase):
 
 
 def _nothing() -> None:
-    """Nobody waits for it."""
+    """No callback after the write."""

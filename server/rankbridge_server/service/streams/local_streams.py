@@ -1,4 +1,4 @@
-"""Where controllers on this host have their streams without gRPC: a unix socket beside gRPC's own."""
+"""The listener for streams without gRPC, for controllers on this host: a unix socket beside gRPC's own."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from .executing import Streams
 from .local_stream import LocalStream
 
 SUFFIX = ".stream"
-"""What follows the path of gRPC's socket."""
-# What a failure to accept may be about: file descriptors that others give back.
+"""The suffix to the path of gRPC's socket."""
+# Accepting may fail for want of file descriptors; others close theirs meanwhile.
 _PAUSE_S = 0.1
 
 
 class LocalStreams:
-    """Listens at a path, to which a stale socket gives way. Raises OSError when it cannot."""
+    """Listens at a path, and replaces a stale socket there. Raises OSError."""
 
     def __init__(self, streams: Streams, path: str) -> None:
         self._streams = streams
@@ -36,17 +36,17 @@ class LocalStreams:
             raise
 
     def start(self) -> None:
-        """Begin to accept."""
+        """Begins to accept."""
         threading.Thread(target=self._accept, name="local-streams", daemon=True).start()
 
     def stop(self, grace: float) -> None:
-        """Accept nothing more. Streams that have not come to their end in `grace` seconds are cut off."""
+        """Accepts nothing more. Cuts the streams that have not ended within `grace` seconds."""
         end = time.monotonic() + grace
         with self._lock:
             self._stopped = True
             streams = list(self._open)
         self._path.unlink(missing_ok=True)
-        # Wakes who accepts.
+        # Wakes the accepting thread.
         with suppress(OSError):
             self._listener.shutdown(socket.SHUT_RDWR)
         for stream in streams:

@@ -1,4 +1,4 @@
-"""What is to be written to a socket: at once where nobody has to wait for it, else by a thread."""
+"""Writing to a socket without waiting: at once as far as the socket takes it, the rest on a thread."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _BUFFER_BYTES = 64 * 1024
 
 
 class Outbox:
-    """Writes what it is given, in order, and gives the socket back when it is closed. Thread-safe."""
+    """Writes data in order, and closes the socket at the end. Thread-safe."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._sock = sock
         self._lock = threading.Lock()
         self._waiting: deque[tuple[memoryview, Callable[[], None]]] = deque()
-        # Whether a thread is at it, and all else waits for its turn.
+        # Whether a thread is writing; all other data waits for its turn then.
         self._writing = False
         self._closed = False
 
     def put(self, data: bytes, written: Callable[[], None]) -> None:
-        """Write this after all that was put before; never waits. `written` is called when that is done, or in vain."""
+        """Writes data after all that was put before; never waits. Calls `written` after success and failure alike."""
         with self._lock:
             rest = memoryview(data)
             if not self._writing:
@@ -37,16 +37,16 @@ class Outbox:
         written()
 
     def shut(self) -> None:
-        """End the connection in both directions: who reads it, writes it or is at its other end sees that."""
+        """Shuts the connection in both directions, which ends every read and write, also at the other end."""
         with self._lock, suppress(OSError):
             self._sock.shutdown(socket.SHUT_RDWR)
 
     def close(self) -> None:
-        """Give the socket back. What was not written is not any more, and what has come is thrown away."""
+        """Closes the socket. Drops the data that was not written, and the data that has come."""
         self.shut()
         with self._lock:
             self._closed = True
-            # A socket that is closed with something unread is a broken connection to the other side.
+            # A socket that is closed with unread data breaks the connection for the other side.
             with suppress(OSError):
                 while self._sock.recv(_BUFFER_BYTES, socket.MSG_DONTWAIT):
                     continue
@@ -54,7 +54,7 @@ class Outbox:
                 self._sock.close()
 
     def _written(self, data: bytes) -> int:
-        """How much could be; with the lock held. To one who has gone, all of it: who reads is told of that."""
+        """The number of bytes written; all, if the caller has gone: the reader sees that. The lock is held."""
         if self._closed:
             return len(data)
         try:

@@ -1,6 +1,6 @@
-"""One stream of gang calls and parts: the next is begun while one is under way.
+"""One stream of gang calls and parts. Requests run concurrently.
 
-Each request that has a number is answered as soon as it is done; those that have none, in the order in which they came.
+A request with a number is answered as soon as it is done; requests without one are answered in their order.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from ..gang_calls import PendingGangCall
 from ..pending import Pending, PendingPart
 
 MAX_UNDER_WAY = 256
-"""Calls and parts of one stream. What follows is read when one of them was answered."""
+"""Requests of one stream that may be under way. The next is read when one of them was answered."""
 
 Answer = Callable[[], pb.ExecuteResponse]
 """Makes the response of a request that is done. Raises nothing."""
@@ -29,67 +29,67 @@ Answer = Callable[[], pb.ExecuteResponse]
 class Stream:
     """The requests that are under way, in the order in which they came. Thread-safe.
 
-    Calls `ready` with the answer of each request, one at a time, and with None when there are no more; it must be
-    quick. Whoever gives an answer calls `answered`.
+    Calls `ready`, which must be quick, with the answer of each request, one at a time, and with None after the last.
+    The thread that has sent an answer calls `answered`.
     """
 
     def __init__(self, rank: Rank, ready: Callable[[Answer | None], None]) -> None:
         self._rank = rank
         self._ready = ready
         self._lock = threading.Lock()
-        # By their numbers; those that have none, below 0.
+        # By number; requests without a number get one below 0.
         self._under_way: dict[int, Pending] = {}
         self._unnumbered = itertools.count(-1, -1)
-        # Of those, what has no number: the first is answered first.
+        # The requests without a number, in their order.
         self._in_turn: deque[int] = deque()
-        self._room = threading.Semaphore(MAX_UNDER_WAY)
+        self._capacity = threading.Semaphore(MAX_UNDER_WAY)
         self._beginning = False
         self._ended = False
         self._over = False
         self._left = False
 
     def read(self, requests: Iterable[pb.ExecuteRequest]) -> None:
-        """Begin what comes, until nothing more does. Raises what `requests` raises."""
+        """Begins each request that comes, until the last. Raises what `requests` raises."""
         try:
             for request in requests:
                 if request.WhichOneof("kind") == "withdraw":
-                    self._withdraw(request.withdraw)
+                    self._withdraw(request.withdraw, request.number)
                     continue
-                self._room.acquire()
+                self._capacity.acquire()
                 if not self._may_begin():
                     break
                 self._begin(request)
         finally:
             self.end()
 
-    def has_room(self, timeout: float) -> bool:
-        """Whether another call may come, within so many seconds. For whoever reads."""
-        if not self._room.acquire(timeout=timeout):
+    def wait_for_capacity(self, timeout: float) -> bool:
+        """Waits at most `timeout` seconds until the stream can take a request; returns whether it can."""
+        if not self._capacity.acquire(timeout=timeout):
             return False
-        self._room.release()
+        self._capacity.release()
         return True
 
     def answered(self) -> None:
-        """An answer has been given: another call may come."""
-        self._room.release()
+        """Notes that an answer was sent: the stream can take another request."""
+        self._capacity.release()
 
     def end(self) -> None:
-        """Begin nothing more."""
+        """Begins no more requests."""
         with self._lock:
             self._ended = True
             self._end_if_over()
 
     def leave(self) -> None:
-        """The caller has gone, or the stream is over."""
+        """Withdraws what is under way, because the caller has gone or the stream is over."""
         with self._lock:
             self._left = True
             under_way = list(self._under_way.values())
         self.end()
-        # The last first: none is begun because one before it is not any more.
+        # The last first, so that no request begins because an earlier one was withdrawn.
         for pending in reversed(under_way):
             pending.withdraw()
-        # Who reads may be waiting for room that nobody makes any more.
-        self._room.release()
+        # The reader may be waiting for capacity.
+        self._capacity.release()
 
     def _may_begin(self) -> bool:
         with self._lock:
@@ -104,12 +104,12 @@ class Stream:
                 self._ready(partial(_taken, self._rank, number))
                 self._end_if_over()
                 return
-        # Without the lock: whoever finishes another request takes it.
+        # Without the lock, which the threads that finish other requests take.
         pending: Pending
         if request.HasField("part"):
             pending = PendingPart.of(self._rank, request.part)
         else:
-            # A request that says nothing is refused as a call without operations.
+            # An empty request is refused as a gang call without operations.
             pending = PendingGangCall(self._rank, request.call)
         with self._lock:
             self._under_way[number] = pending
@@ -121,12 +121,13 @@ class Stream:
         if left:
             pending.withdraw()
 
-    def _withdraw(self, operation_id: str) -> None:
-        # A part may have none.
-        if not operation_id:
-            return
+    def _withdraw(self, operation_id: str, number: int) -> None:
+        """What has that number; without one, what has that operation id, which a part may have none of."""
         with self._lock:
-            found = [it for it in self._under_way.values() if it.operation_id == operation_id]
+            if number:
+                found = [self._under_way[number]] if number in self._under_way else []
+            else:
+                found = [it for it in self._under_way.values() if operation_id == it.operation_id != ""]
         for pending in found:
             pending.withdraw()
 
@@ -150,7 +151,7 @@ class Stream:
 
 
 def refusal(rank: Rank, error: BridgeError, number: int = 0) -> pb.ExecuteResponse:
-    """The response to what a stream refuses itself."""
+    """The response to a request that the stream itself refuses."""
     return pb.ExecuteResponse(error=packed_error(rank, "execute", error), number=number)
 
 
@@ -164,6 +165,6 @@ def _taken(rank: Rank, number: int) -> pb.ExecuteResponse:
 
 
 def _response(pending: Pending, number: int) -> pb.ExecuteResponse:
-    response = pending.executed()
+    response = pending.stream_response()
     response.number = number
     return response

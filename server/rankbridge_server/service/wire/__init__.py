@@ -1,1 +1,1 @@
-"""Between the core's types and protobuf's."""
+"""Conversions between the core's types and protobuf's."""

@@ -1,4 +1,4 @@
-"""Between what operations give and take by value and `rankbridge.v1.Value`."""
+"""Conversions between values of operations and `rankbridge.v1.Value`."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def packed_items(name: str, value: value_pb2.Value) -> tuple[Packed, ...]:
 
 
 def number(value: value_pb2.Value) -> Number:
-    """A bool, an int or a float."""
+    """Unpacks a bool, an int or a float."""
     match value.WhichOneof("kind"):
         case "bool":
             return value.bool
@@ -66,7 +66,7 @@ def given_dict(value: value_pb2.Value) -> GivenDict:
 
 
 def pack_value(outcome: Outcome) -> value_pb2.Value:
-    """What an operation gave."""
+    """Packs the outcome of an operation."""
     match outcome:
         case None:
             return value_pb2.Value(none=value_pb2.NoneValue())
@@ -118,9 +118,9 @@ def check(value: value_pb2.Value, depth: int = 0) -> None:
                 )
 
 
-def _check_map(it: value_pb2.MapValue, depth: int) -> None:
+def _check_map(message: value_pb2.MapValue, depth: int) -> None:
     keys: set[bytes] = set()
-    for entry in it.entries:
+    for entry in message.entries:
         check(entry.key, depth)
         check(entry.value, depth)
         key = entry.key.SerializeToString(deterministic=True)
@@ -129,17 +129,17 @@ def _check_map(it: value_pb2.MapValue, depth: int) -> None:
         keys.add(key)
 
 
-def _int(it: int) -> value_pb2.Value:
-    if it in INT64:
-        return value_pb2.Value(int=it)
+def _int(number_: int) -> value_pb2.Value:
+    if number_ in INT64:
+        return value_pb2.Value(int=number_)
     # One bit more than its magnitude has, for its sign.
-    length = it.bit_length() // 8 + 1
-    return value_pb2.Value(big_int=it.to_bytes(length, "little", signed=True))
+    length = number_.bit_length() // 8 + 1
+    return value_pb2.Value(big_int=number_.to_bytes(length, "little", signed=True))
 
 
-def _filled(it: TensorDict) -> value_pb2.Value:
-    value = value_pb2.Value.FromString(it.skeleton)
-    for place, ref in zip(_refs(value), it.refs, strict=True):
+def _filled(tensors: TensorDict) -> value_pb2.Value:
+    value = value_pb2.Value.FromString(tensors.skeleton)
+    for place, ref in zip(_refs(value), tensors.refs, strict=True):
         place.CopyFrom(wire.pack_ref(ref))
     return value
 

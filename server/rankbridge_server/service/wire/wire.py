@@ -1,4 +1,4 @@
-"""Between the core's types and protobuf's, errors included."""
+"""Conversions between the core's types and protobuf's, errors included."""
 
 from __future__ import annotations
 
@@ -25,7 +25,6 @@ from ...core.errors import ErrorCode, Failure, Phase, Place, RankDetail, RankSta
 from ...core.groups.group import GroupView
 from ...core.groups.preparation import RankAddress
 from ...core.groups.regrouping import PeerState
-from ...core.operations.gathers import GatherLayout
 from ...core.queues.view import QueueView
 from ...core.refs.refs import Ref
 from ...core.refs.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
@@ -52,29 +51,6 @@ def call(message: call_pb2.Call, default_timeout: float, *, first: bool = False)
     )
 
 
-def reduce_op(value: collective_service_pb2.ReduceOp.ValueType) -> ReduceOp:
-    """A reduce op; unspecified is sum."""
-    if value == collective_service_pb2.REDUCE_OP_UNSPECIFIED:
-        return ReduceOp.SUM
-    try:
-        return ReduceOp[collective_service_pb2.ReduceOp.Name(value).removeprefix("REDUCE_OP_")]
-    except ValueError:
-        known = ", ".join(str(op) for op in ReduceOp)
-        raise invalid("unknown reduce op", expected=known, got=f"number {value}") from None
-
-
-def gather_layout(value: collective_service_pb2.GatherLayout.ValueType) -> GatherLayout:
-    """How gathered tensors are put together; unspecified is concatenated."""
-    if value == collective_service_pb2.GATHER_LAYOUT_UNSPECIFIED:
-        return GatherLayout.CONCATENATED
-    try:
-        name = collective_service_pb2.GatherLayout.Name(value)
-    except ValueError:
-        known = ", ".join(layout.value for layout in GatherLayout)
-        raise invalid("unknown layout", expected=known, got=f"number {value}") from None
-    return GatherLayout[name.removeprefix("GATHER_LAYOUT_")]
-
-
 def dtype(value: dtype_pb2.Dtype.ValueType) -> Dtype:
     """A dtype. Raises INVALID_ARGUMENT for one that is missing or not known."""
     try:
@@ -92,27 +68,27 @@ def tensor_spec(message: tensor_pb2.TensorSpec, device: str) -> TensorSpec:
     return spec
 
 
-def pack_dtype(it: Dtype) -> dtype_pb2.Dtype.ValueType:
-    """A dtype for the wire."""
-    return dtype_pb2.Dtype.Value(f"DTYPE_{it.name}")
+def pack_dtype(value: Dtype) -> dtype_pb2.Dtype.ValueType:
+    """Packs a dtype."""
+    return dtype_pb2.Dtype.Value(f"DTYPE_{value.name}")
 
 
 def pack_tensor_spec(spec: TensorSpec) -> tensor_pb2.TensorSpec:
-    """A spec for the wire."""
+    """Packs a spec."""
     return tensor_pb2.TensorSpec(dtype=pack_dtype(spec.dtype), shape=spec.shape, device=spec.device)
 
 
 def init(message: ref_service_pb2.CreateTensorRequest) -> Init:
-    """What the elements of a new tensor are."""
+    """How the elements of a new tensor are made."""
     match message.WhichOneof("init"):
         case "full":
             return Full(_element(message.full))
         case "arange":
             return Arange(message.arange.start, message.arange.step or 1.0)
         case "uniform":
-            it = message.uniform
-            high = 1.0 if it.low == it.high == 0 else it.high
-            return Uniform(it.seed, it.low, high)
+            uniform = message.uniform
+            high = 1.0 if uniform.low == uniform.high == 0 else uniform.high
+            return Uniform(uniform.seed, uniform.low, high)
         case "normal":
             std = message.normal.std if message.normal.HasField("std") else 1.0
             return Normal(message.normal.seed, message.normal.mean, std)
@@ -133,12 +109,12 @@ def _element(message: ref_service_pb2.Full) -> bool | int | float:
 
 
 def pack_ref(ref: Ref) -> ref_pb2.Ref:
-    """A ref for the wire."""
+    """Packs a ref."""
     return ref_pb2.Ref(id=ref.id, rank=ref.rank, session_id=ref.session_id, tensor=pack_tensor_spec(ref.spec))
 
 
 def pack_group(group: GroupView) -> group_service_pb2.Group:
-    """A group for the wire."""
+    """Packs a group."""
     return group_service_pb2.Group(
         name=group.name,
         ranks=group.ranks,
@@ -149,31 +125,31 @@ def pack_group(group: GroupView) -> group_service_pb2.Group:
     )
 
 
-def pack_queue(it: QueueView) -> queue_service_pb2.Queue:
-    """A queue for the wire."""
+def pack_queue(queue: QueueView) -> queue_service_pb2.Queue:
+    """Packs a queue."""
     return queue_service_pb2.Queue(
-        name=it.name,
-        group=it.group,
-        writer_rank_in_group=it.writer,
-        reader_ranks_in_group=it.readers,
-        shared_memory_ranks_in_group=it.shared_memory,
-        max_chunk_bytes=it.max_chunk_bytes,
-        max_chunks=it.max_chunks,
+        name=queue.name,
+        group=queue.group,
+        writer_rank_in_group=queue.writer,
+        reader_ranks_in_group=queue.readers,
+        shared_memory_ranks_in_group=queue.shared_memory,
+        max_chunk_bytes=queue.max_chunk_bytes,
+        max_chunks=queue.max_chunks,
     )
 
 
 def groups(messages: Sequence[rank_service_pb2.GroupDescription]) -> list[GroupDescription]:
-    """Groups that are to be formed."""
+    """Unpacks groups that are to be formed."""
     return [GroupDescription(message.name, tuple(message.ranks)) for message in messages]
 
 
 def pack_groups(descriptions: Sequence[GroupDescription]) -> list[rank_service_pb2.GroupDescription]:
-    """Groups that are to be formed, for the wire."""
+    """Packs groups that are to be formed."""
     return [rank_service_pb2.GroupDescription(name=it.name, ranks=it.ranks) for it in descriptions]
 
 
 def peer_state(message: rank_service_pb2.DescribeRankResponse) -> PeerState:
-    """What a rank is before it is formed."""
+    """The state of a rank before forming."""
     state = message.generation_state
     was_formed = state in (rank_service_pb2.GENERATION_STATE_FORMED, rank_service_pb2.GENERATION_STATE_OVER)
     return PeerState(
@@ -185,12 +161,12 @@ def peer_state(message: rank_service_pb2.DescribeRankResponse) -> PeerState:
 
 
 def address(message: rank_service_pb2.RankAddress) -> RankAddress:
-    """How to connect to a rank."""
+    """Unpacks the addresses of a rank."""
     return RankAddress(message.rank, message.link, {it.group: it.address for it in message.groups})
 
 
 def pack_address(it: RankAddress) -> rank_service_pb2.RankAddress:
-    """How to connect to a rank, for the wire."""
+    """Packs the addresses of a rank."""
     return rank_service_pb2.RankAddress(
         rank=it.rank,
         link=it.link,
@@ -199,7 +175,7 @@ def pack_address(it: RankAddress) -> rank_service_pb2.RankAddress:
 
 
 def pack_abilities(operations: Iterable[str], backend: Backend) -> rank_service_pb2.Abilities:
-    """What a backend can do, for the wire. `operations`: those that are served."""
+    """Packs what a backend supports. `operations`: the names of all operations of the service."""
     dtypes = backend.tensors.dtypes
     reductions = {op: [pack_dtype(it) for it in dtypes if backend.reduces(op, it)] for op in ReduceOp}
     return rank_service_pb2.Abilities(
@@ -216,7 +192,7 @@ def pack_abilities(operations: Iterable[str], backend: Backend) -> rank_service_
 
 
 def pack_error(failure: Failure) -> error_pb2.Error:
-    """A failure for the wire."""
+    """Packs a failure."""
     place = failure.place or Place()
     return error_pb2.Error(
         code=error_pb2.ErrorCode.Value(f"ERROR_CODE_{failure.code.name}"),
@@ -243,7 +219,7 @@ def pack_error(failure: Failure) -> error_pb2.Error:
 
 
 def failure(message: error_pb2.Error) -> Failure:
-    """A failure that another sidecar reported. What a newer one says in words unknown here is INTERNAL, or FAILED."""
+    """Unpacks another sidecar's failure. An unknown code of a newer version becomes INTERNAL, a state FAILED."""
     code = _named(ErrorCode, error_pb2.ErrorCode, "ERROR_CODE_", message.code, ErrorCode.INTERNAL)
     known = message.code == error_pb2.ErrorCode.Value(f"ERROR_CODE_{code.name}")
     return Failure(

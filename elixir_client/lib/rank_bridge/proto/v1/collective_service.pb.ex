@@ -400,7 +400,8 @@ defmodule RankBridge.Proto.V1.BroadcastResponse do
   ## Fields
 
     * `value` - A ref on the result.
-    * `error` - What failed.
+    * `error` - What failed. RANK_OUT_OF_RANGE: there is no such source; MISMATCH: the members' dtypes, shapes or sources
+      differ.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -500,7 +501,9 @@ defmodule RankBridge.Proto.V1.GatherRequest do
       the new dimension, 0 if absent. Of a list, nothing is laid out along it.
     * `sizes` - Size of every member's tensor along `dim`, by rank in group, each 0 or more; this rank's own is its tensor's. The
       same on all members. Empty: all tensors are alike.
-    * `layout` - How the tensors are put together. Unspecified: concatenated.
+    * `layout` - How the tensors are put together: `concatenated` (one tensor, the members' side by side along `dim`), `stacked` (one
+      with one dimension more, at place `dim`, along which they follow one another) or `list` (one for each member).
+      Unspecified: `concatenated`.
     * `ragged` - True: shapes may differ, as far as the layout allows, and the members tell each other theirs; `sizes` must be empty.
   """
 
@@ -629,7 +632,9 @@ defmodule RankBridge.Proto.V1.GatherResponse do
   ## Fields
 
     * `value` - At the destination a ref on the result, or of a list a list of refs by rank in group; elsewhere none.
-    * `error` - What failed.
+    * `error` - What failed. INVALID_ARGUMENT: the tensors have no such dimension, or a member's is not of its size;
+      RANK_OUT_OF_RANGE: there is no such destination; MISMATCH: the members' dtypes, shapes, dims, sizes, layouts or
+      destinations differ.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -724,7 +729,8 @@ defmodule RankBridge.Proto.V1.AllReduceRequest do
 
     * `call` - Group, identity, timeout.
     * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members.
-    * `op` - How elements are combined. Unspecified: sum.
+    * `op` - How elements are combined: `sum` (of bool: or), `product` (of bool: and), `min`, `max`, `avg` (no integers), or of
+      the bits of integers and bools `band`, `bor`, `bxor`. Unspecified: `sum`.
     * `in_place` - True: the result takes the place of the input, under the same ref. False: it gets a new ref.
   """
 
@@ -824,7 +830,8 @@ defmodule RankBridge.Proto.V1.AllReduceResponse do
   ## Fields
 
     * `value` - A ref on the result.
-    * `error` - What failed.
+    * `error` - What failed. UNSUPPORTED_DTYPE: the backend has no such reduction; MISMATCH: the members' dtypes, shapes or ops
+      differ.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -923,7 +930,9 @@ defmodule RankBridge.Proto.V1.AllGatherRequest do
       the new dimension, 0 if absent. Of a list, nothing is laid out along it.
     * `sizes` - Size of every member's tensor along `dim`, by rank in group, each 0 or more; this rank's own is its tensor's. The
       same on all members. Empty: all tensors are alike.
-    * `layout` - How the tensors are put together. Unspecified: concatenated.
+    * `layout` - How the tensors are put together: `concatenated` (one tensor, the members' side by side along `dim`), `stacked` (one
+      with one dimension more, at place `dim`, along which they follow one another) or `list` (one for each member).
+      Unspecified: `concatenated`.
     * `ragged` - True: shapes may differ, as far as the layout allows, and the members tell each other theirs; `sizes` must be empty.
   """
 
@@ -1044,7 +1053,8 @@ defmodule RankBridge.Proto.V1.AllGatherResponse do
   ## Fields
 
     * `value` - A ref on the result, or of a list a list of refs by rank in group.
-    * `error` - What failed.
+    * `error` - What failed. INVALID_ARGUMENT: the tensors have no such dimension, or a member's is not of its size; MISMATCH:
+      the members' dtypes, shapes, dims, sizes or layouts differ.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1139,7 +1149,8 @@ defmodule RankBridge.Proto.V1.ReduceRequest do
 
     * `call` - Group, identity, timeout.
     * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members.
-    * `op` - How elements are combined. Unspecified: sum.
+    * `op` - How elements are combined: `sum` (of bool: or), `product` (of bool: and), `min`, `max`, `avg` (no integers), or of
+      the bits of integers and bools `band`, `bor`, `bxor`. Unspecified: `sum`.
     * `dst_rank_in_group` - Rank in the group that receives, 0 to the group's size - 1.
   """
 
@@ -1239,7 +1250,8 @@ defmodule RankBridge.Proto.V1.ReduceResponse do
   ## Fields
 
     * `value` - At the destination a ref on the result, elsewhere none.
-    * `error` - What failed.
+    * `error` - What failed. UNSUPPORTED_DTYPE: the backend has no such reduction; RANK_OUT_OF_RANGE: there is no such
+      destination; MISMATCH: the members' dtypes, shapes, ops or destinations differ.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1334,7 +1346,7 @@ defmodule RankBridge.Proto.V1.ScatterRequest do
 
     * `call` - Group, identity, timeout.
     * `ref_id` - Id of this rank's tensor. At the source: the whole, whose size along `dim` is a multiple of the group's size.
-      Elsewhere: a tensor of the part's dtype and shape, which says what is expected.
+      Elsewhere: a tensor of the part's dtype and shape, which says what is expected. They stay as they are.
     * `src_rank_in_group` - Rank in the group whose tensor is divided, 0 to the group's size - 1.
     * `dim` - Dimension along which to divide; negative counts from the last. 0: the first.
   """
@@ -1435,7 +1447,9 @@ defmodule RankBridge.Proto.V1.ScatterResponse do
   ## Fields
 
     * `value` - A ref on this rank's part.
-    * `error` - What failed.
+    * `error` - What failed. INVALID_ARGUMENT: the source's tensor cannot be divided equally along `dim`; RANK_OUT_OF_RANGE:
+      there is no such source; MISMATCH: a member expects a part of another dtype or shape, or the dims or sources
+      differ.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1530,7 +1544,8 @@ defmodule RankBridge.Proto.V1.ReduceScatterRequest do
 
     * `call` - Group, identity, timeout.
     * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members, one dimension or more.
-    * `op` - How elements are combined. Unspecified: sum.
+    * `op` - How elements are combined: `sum` (of bool: or), `product` (of bool: and), `min`, `max`, `avg` (no integers), or of
+      the bits of integers and bools `band`, `bor`, `bxor`. Unspecified: `sum`.
     * `dim` - Dimension along which to divide; negative counts from the last. Absent: -1, the last.
     * `sizes` - Size of every member's part along `dim`, by rank in group, each 0 or more; their sum is the tensor's size along
       `dim`. The same on all members. Empty: equal parts.
@@ -1645,7 +1660,9 @@ defmodule RankBridge.Proto.V1.ReduceScatterResponse do
   ## Fields
 
     * `value` - A ref on this rank's part.
-    * `error` - What failed.
+    * `error` - What failed. INVALID_ARGUMENT: the tensors cannot be divided equally along `dim`, or not into `sizes`;
+      UNSUPPORTED_DTYPE: the backend has no such reduction; MISMATCH: the members' dtypes, shapes, ops, dims or sizes
+      differ.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1741,10 +1758,10 @@ defmodule RankBridge.Proto.V1.AllToAllRequest do
     * `call` - Group, identity, timeout.
     * `ref_id` - Id of this rank's tensor, one dimension or more; equal dtype on all members, and equal shape but for the sizes.
     * `dim` - Dimension along which to divide and to concatenate; negative counts from the last. 0: the first.
-    * `input_sizes` - Size along `dim` of what this rank sends to each member, by rank in group, each 0 or more; their sum is the
-      tensor's size along `dim`. Empty, as `output_sizes` must be then: equal parts, of tensors that are all alike.
+    * `input_sizes` - Size along `dim` of what this rank sends to each member, by rank in group, each 0 or more; they add up to
+      the tensor's. Empty: equal parts, of tensors that are all alike.
     * `output_sizes` - Size along `dim` of what this rank gets from each member, by rank in group, each 0 or more: what that member's
-      `input_sizes` say of this rank. Else the call fails with MISMATCH on every member, and no data has moved.
+      `input_sizes` say of this rank. Empty if `input_sizes` is.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1861,7 +1878,9 @@ defmodule RankBridge.Proto.V1.AllToAllResponse do
   ## Fields
 
     * `value` - A ref on what this rank got.
-    * `error` - What failed.
+    * `error` - What failed. INVALID_ARGUMENT: a member's tensor cannot be divided so; MISMATCH: the members' dtypes, shapes or
+      dims differ, or one expects another size than the other sends: every member gets both sides, and nothing has
+      moved.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1956,7 +1975,7 @@ defmodule RankBridge.Proto.V1.ScanRequest do
 
     * `call` - Group, identity, timeout.
     * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members.
-    * `op` - How elements are combined; avg is refused. Unspecified: sum.
+    * `op` - How elements are combined: all but `avg` of those that AllReduce has. Unspecified: `sum`.
     * `exclusive` - True: of members 0 to m - 1, for member 0 zeros; of sums only. False: of members 0 to m.
   """
 
@@ -2056,7 +2075,9 @@ defmodule RankBridge.Proto.V1.ScanResponse do
   ## Fields
 
     * `value` - A ref on the result.
-    * `error` - What failed; UNSUPPORTED_OPERATION on a backend without it.
+    * `error` - What failed. UNSUPPORTED_OPERATION: the backend has no scan; UNSUPPORTED_DTYPE: it has no such scan;
+      INVALID_ARGUMENT: an average, or an exclusive scan of anything but sums; MISMATCH: the members' dtypes, shapes
+      or ops differ.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -2172,7 +2193,7 @@ defmodule RankBridge.Proto.V1.CollectiveService do
   end
 
   @doc """
-  Returns when every member has called. Gives none.
+  Returns when every member has called.
   """
   @spec barrier() :: Rpc.t()
   def barrier do
@@ -2200,7 +2221,9 @@ defmodule RankBridge.Proto.V1.CollectiveService do
   end
 
   @doc """
-  Gives the destination the members' tensors, concatenated in group order; the others none.
+  Gives the destination the members' tensors, put together in group order; the others none.
+
+  With `ragged` and `dim` 0 this is torchgfn's `gather_distributed_data`.
   """
   @spec gather() :: Rpc.t()
   def gather do
@@ -2228,7 +2251,10 @@ defmodule RankBridge.Proto.V1.CollectiveService do
   end
 
   @doc """
-  Gives every member the members' tensors, concatenated in group order.
+  Gives every member all members' tensors, put together in group order.
+
+  As vLLM's `all_gather`, and with `sizes` its `all_gatherv`, but along every dimension: vLLM knows the first alone.
+  As a list and `ragged` this is OLMo-core's `all_gather` of tensors of unequal shapes.
   """
   @spec all_gather() :: Rpc.t()
   def all_gather do
@@ -2243,6 +2269,8 @@ defmodule RankBridge.Proto.V1.CollectiveService do
 
   @doc """
   Gives the destination the element-wise reduction of all members' tensors; the others none.
+
+  As `torch.distributed.reduce`, but no input changes.
   """
   @spec reduce() :: Rpc.t()
   def reduce do
@@ -2256,7 +2284,10 @@ defmodule RankBridge.Proto.V1.CollectiveService do
   end
 
   @doc """
-  Gives every member its part of the source's tensor, which is divided equally in group order.
+  Gives every member its part of the source's tensor, divided equally in group order.
+
+  The parts are those of `torch.chunk`, as `torch.distributed.scatter` gives them: of [8, 3] and four members, [2, 3]
+  along dimension 0.
   """
   @spec scatter() :: Rpc.t()
   def scatter do
@@ -2271,6 +2302,9 @@ defmodule RankBridge.Proto.V1.CollectiveService do
 
   @doc """
   Gives every member its part of the element-wise reduction of all members' tensors, divided in group order.
+
+  As vLLM's `reduce_scatter`, and with `sizes` its `reduce_scatterv`: of [4, 8] on each of four members, [4, 2] along
+  the last dimension. From the third dimension on vLLM divides in the wrong order; this does not.
   """
   @spec reduce_scatter() :: Rpc.t()
   def reduce_scatter do
@@ -2284,7 +2318,10 @@ defmodule RankBridge.Proto.V1.CollectiveService do
   end
 
   @doc """
-  Divides every member's tensor, and gives every member its parts of all of them, concatenated in group order.
+  Gives every member its parts of all members' tensors, concatenated in group order.
+
+  As `torch.distributed.all_to_all_single`, but along any dimension: what each member gets is what it is sent first by
+  the first member, then by the second, and so on.
   """
   @spec all_to_all() :: Rpc.t()
   def all_to_all do
@@ -2298,7 +2335,9 @@ defmodule RankBridge.Proto.V1.CollectiveService do
   end
 
   @doc """
-  Gives member m the element-wise reduction of the tensors of members 0 to m. Not every backend has it.
+  Gives member m the element-wise reduction of the tensors of members 0 to m.
+
+  As MPI's `Scan`, and exclusive its `Exscan`. Not every backend has it.
   """
   @spec scan() :: Rpc.t()
   def scan do

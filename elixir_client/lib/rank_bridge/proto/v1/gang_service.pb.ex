@@ -648,7 +648,8 @@ defmodule RankBridge.Proto.V1.ExecuteRequest do
 
     * `call` - Does a collective on every member of a group. Is answered.
     * `withdraw` - Operation id of what was sent by this stream and is to be withdrawn from every member that it was not admitted on,
-      as hanging up withdraws a single call. Is not answered; what is withdrawn is.
+      as hanging up withdraws a single call. With a `number`, what is withdrawn is the request of that number, and the
+      id may be empty. Is not answered; what is withdrawn is.
     * `part` - Does the asked rank's own part of an operation, as that operation's RPC does: the other members are asked by their
       own ranks. With a `call` of its own. Is answered.
     * `number` - Names this request on its stream, so that its answer need not wait for those before it: the answer has the same

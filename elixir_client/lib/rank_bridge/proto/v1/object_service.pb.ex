@@ -743,7 +743,8 @@ defmodule RankBridge.Proto.V1.AllReduceValueRequest do
 
     * `call` - Group, identity, timeout.
     * `value` - This member's number: a bool, an int of at most 65,536 bits or a float; the same kind on all members.
-    * `op` - How they are combined. Unspecified: sum. Bools have no avg (their sum is or, product is and), floats no bitwise op.
+    * `op` - How they are combined, as AllReduce does. Unspecified: `sum`. Bools have no `avg`, floats no bitwise op; the average of
+      ints is a float.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -834,7 +835,8 @@ defmodule RankBridge.Proto.V1.AllReduceValueResponse do
   ## Fields
 
     * `value` - A number of the same kind, but of ints' avg, a float: of floats computed in float64, of ints exactly.
-    * `error` - What failed.
+    * `error` - What failed. UNSUPPORTED_DTYPE: numbers of this kind have no such op; MISMATCH: they are not of one kind, or the
+      ops differ.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1135,6 +1137,8 @@ defmodule RankBridge.Proto.V1.ObjectService do
 
   @doc """
   Gives every member the source's value.
+
+  As vLLM's `broadcast_object`.
   """
   @spec broadcast_object() :: Rpc.t()
   def broadcast_object do
@@ -1149,6 +1153,8 @@ defmodule RankBridge.Proto.V1.ObjectService do
 
   @doc """
   Gives every member its own of the source's values.
+
+  As `torch.distributed.scatter_object_list`.
   """
   @spec scatter_object() :: Rpc.t()
   def scatter_object do
@@ -1163,6 +1169,8 @@ defmodule RankBridge.Proto.V1.ObjectService do
 
   @doc """
   Gives the destination a list of all members' values, in group order; the others none.
+
+  As `torch.distributed.gather_object`.
   """
   @spec gather_object() :: Rpc.t()
   def gather_object do
@@ -1177,6 +1185,8 @@ defmodule RankBridge.Proto.V1.ObjectService do
 
   @doc """
   Gives every member a list of all members' values, in group order.
+
+  As `torch.distributed.all_gather_object`.
   """
   @spec all_gather_object() :: Rpc.t()
   def all_gather_object do
@@ -1191,6 +1201,9 @@ defmodule RankBridge.Proto.V1.ObjectService do
 
   @doc """
   Gives every member the reduction of all members' numbers.
+
+  As OLMo-core's `all_reduce_value`, but nothing goes through float32: ints are added exactly and stay ints, floats
+  stay float64.
   """
   @spec all_reduce_value() :: Rpc.t()
   def all_reduce_value do
@@ -1205,6 +1218,9 @@ defmodule RankBridge.Proto.V1.ObjectService do
 
   @doc """
   Gives every member the source's map, with a tensor of its own for each of the source's.
+
+  As vLLM's `broadcast_tensor_dict`, but refs in maps in the map are sent, strided tensors arrive as they were, and so
+  do empty ones.
   """
   @spec broadcast_tensor_dict() :: Rpc.t()
   def broadcast_tensor_dict do

@@ -9,7 +9,7 @@ defmodule RankBridge.Proto.V1.SendRequest do
     * `call` - Group, identity, timeout.
     * `ref_id` - Id of this rank's tensor.
     * `dst_rank_in_group` - Rank in the group that receives, 0 to the group's size - 1, not this one.
-    * `tag` - Tells messages between the same two apart.
+    * `tag` - Tells messages between the same two apart, 0 to 2**32 - 1.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -203,7 +203,7 @@ defmodule RankBridge.Proto.V1.RecvRequest do
 
     * `call` - Group, identity, timeout.
     * `src_rank_in_group` - Rank in the group that sends, 0 to the group's size - 1, not this one. Absent: any.
-    * `tag` - Tag of the message.
+    * `tag` - Tag of the message, 0 to 2**32 - 1.
     * `ref_id` - Id of a tensor of this rank with the dtype and shape that must come; it takes what comes, under the same ref.
     * `tensor` - dtype and shape that must come.
   """
@@ -321,7 +321,7 @@ defmodule RankBridge.Proto.V1.RecvResponse do
 
   ## Fields
 
-    * `value` - A tuple: a ref on what came, and the rank in group that it came from.
+    * `value` - A tuple: a ref on what came (the one expected, if a ref was), and the rank in group that it came from.
     * `error` - What failed.
   """
 
@@ -418,7 +418,7 @@ defmodule RankBridge.Proto.V1.SendObjectRequest do
     * `call` - Group, identity, timeout.
     * `value` - What is sent.
     * `dst_rank_in_group` - Rank in the group that receives, 0 to the group's size - 1, not this one.
-    * `tag` - Tells messages between the same two apart.
+    * `tag` - Tells messages between the same two apart, 0 to 2**32 - 1.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -612,7 +612,7 @@ defmodule RankBridge.Proto.V1.RecvObjectRequest do
 
     * `call` - Group, identity, timeout.
     * `src_rank_in_group` - Rank in the group that sends, 0 to the group's size - 1, not this one. Absent: any.
-    * `tag` - Tag of the message.
+    * `tag` - Tag of the message, 0 to 2**32 - 1.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -799,7 +799,7 @@ defmodule RankBridge.Proto.V1.SendTensorDictRequest do
     * `call` - Group, identity, timeout.
     * `dict` - A map of values, maps in it included, whose refs are tensors on this rank.
     * `dst_rank_in_group` - Rank in the group that receives, 0 to the group's size - 1, not this one.
-    * `tag` - Tells messages between the same two apart.
+    * `tag` - Tells messages between the same two apart, 0 to 2**32 - 1.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -993,7 +993,7 @@ defmodule RankBridge.Proto.V1.RecvTensorDictRequest do
 
     * `call` - Group, identity, timeout.
     * `src_rank_in_group` - Rank in the group that sends, 0 to the group's size - 1, not this one. Absent: any.
-    * `tag` - Tag of the message.
+    * `tag` - Tag of the message, 0 to 2**32 - 1.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1201,7 +1201,7 @@ defmodule RankBridge.Proto.V1.PointToPointService do
   end
 
   @doc """
-  Sends a tensor.
+  Sends a tensor to one member, and returns when it has left this rank.
   """
   @spec send() :: Rpc.t()
   def send do
@@ -1215,7 +1215,7 @@ defmodule RankBridge.Proto.V1.PointToPointService do
   end
 
   @doc """
-  Receives a tensor.
+  Receives a tensor from one member, or from any.
   """
   @spec recv() :: Rpc.t()
   def recv do
@@ -1229,7 +1229,7 @@ defmodule RankBridge.Proto.V1.PointToPointService do
   end
 
   @doc """
-  Sends a value.
+  Sends a value to one member. A ref in it travels as the handle that it is.
   """
   @spec send_object() :: Rpc.t()
   def send_object do
@@ -1243,7 +1243,7 @@ defmodule RankBridge.Proto.V1.PointToPointService do
   end
 
   @doc """
-  Receives a value.
+  Receives a value from one member, or from any.
   """
   @spec recv_object() :: Rpc.t()
   def recv_object do
@@ -1257,7 +1257,7 @@ defmodule RankBridge.Proto.V1.PointToPointService do
   end
 
   @doc """
-  Sends a map of tensors.
+  Sends a map of tensors to one member.
   """
   @spec send_tensor_dict() :: Rpc.t()
   def send_tensor_dict do
@@ -1271,7 +1271,7 @@ defmodule RankBridge.Proto.V1.PointToPointService do
   end
 
   @doc """
-  Receives a map of tensors.
+  Receives a map of tensors from one member, or from any.
   """
   @spec recv_tensor_dict() :: Rpc.t()
   def recv_tensor_dict do

@@ -1,106 +1,104 @@
-"""One sidecar's part in the admissions of one group, and what its leader and its followers share."""
+"""One sidecar's links in one group: the common part of leaders and followers."""
 
 from __future__ import annotations
 
-import socket
+import math
+import select
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from rankbridge.link.v1 import link_pb2 as pb
 
 from ..core.admission.admission import Arrival, Notice, Verdict
 from ..core.admission.matching import Match, Post
-from ..core.gang_calls.messages import Letter, Relay, Report
+from ..core.gang_calls.messages import GangMessage, Relay, Report
 from ..core.links import Ended
+from ..core.waker import Waker
 from . import wire
 from .link import Link
 from .readers import Readers, Turn
 
 
-class Switch(Protocol):
-    """Whose parties these are."""
+class Owner(Protocol):
+    """What a group's links need from the links of their generation."""
 
-    def look(self, due: float | None) -> None:
-        """Have the links thread look again, if it would not before `due`; None: at once."""
+    def wake_before(self, due: float | None) -> None:
+        """Wakes the links thread no later than `due`; None: at once."""
         ...
 
     def forget(self, link: Link) -> None:
-        """This link has ended."""
+        """Drops a link that has ended."""
         ...
 
-    def over(self, ended: Ended) -> None:
-        """The generation is over."""
+    def generation_ended(self, ended: Ended) -> None:
+        """Reports that the generation is over."""
         ...
 
-    def heard(self, letter: Letter) -> None:
-        """A letter has come."""
+    def deliver(self, message: GangMessage) -> None:
+        """Delivers a message of a gang call."""
         ...
 
-    def noticed(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
-        """What is told of the admissions of a group that this rank leads."""
+    def deliver_notice(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
+        """Delivers a notice of admissions in a group that this rank leads."""
         ...
 
     @property
     def rank(self) -> int:
-        """Rank in the gang."""
+        """This sidecar's rank in the gang."""
         ...
 
 
-class Party(ABC):
-    """Links that one thread at a time reads, and a lane that waits: for a verdict, or, at rest, for work."""
+class GroupLinks(ABC):
+    """Links that one thread at a time reads, and a lane that waits for a verdict or, idle, for work."""
 
-    def __init__(self, group: str, switch: Switch, readers: Readers) -> None:
+    def __init__(self, group: str, owner: Owner, readers: Readers) -> None:
         self.group = group
-        self.lock = threading.RLock()
-        self.turn = Turn()
-        self._switch = switch
+        self._owner = owner
         self._readers = readers
-        # Held by the lane while it waits, so that nobody gives back sockets that it reads.
+        # The lane holds it while it waits, so that no thread closes the sockets that it reads.
         self._waiting = threading.Lock()
         self._links: list[Link] = []
         self._alive: dict[int, Link] = {}
+        self.turn = Turn(self._alive.keys)
+        self.lock = self.turn.lock
         self._expected: Arrival | None = None
         self._verdict: Verdict | None = None
         self._closed = ""
         self._parted = False
         self._posts: dict[int, Callable[[Match | None], None]] = {}
-        self._resting = False
-        # Letters in the order in which they came. Whoever reads gives them on, one thread at a time, and without the
-        # lock: who holds what an operation needs may be waiting for that.
-        self._letters: deque[Letter] = deque()
-        self._hearing = threading.RLock()
-        self._wake_out, self._wake_in = socket.socketpair()
-        # When it is full, there is word enough for the lane.
-        self._wake_in.setblocking(False)
+        self._is_idle = False
+        # Messages in the order in which they came. The reader delivers them, one thread at a time and without the lock:
+        # a thread that holds a lock which an operation needs may be waiting for this one.
+        self._inbox: deque[GangMessage] = deque()
+        self._delivering = threading.RLock()
+        self._waker = Waker()
+        self._poll = select.poll()
+        self._poll.register(self._waker, select.POLLIN)
 
     @property
     def links(self) -> list[Link]:
-        """Those that have not ended."""
+        """The links that have not ended."""
         return list(self._alive.values())
 
-    def filenos(self) -> Iterable[int]:
-        """The file descriptors of links that have not ended."""
-        return self._alive
-
     def attach(self, link: Link) -> None:
-        """Use a link that has said hello."""
+        """Adds a link that has said hello."""
         with self.lock:
             self._links.append(link)
             self._alive[link.fileno()] = link
+            self._poll.register(link, select.POLLIN)
 
     def admit(self, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
-        """Say that this rank has come, call `arrived`, and wait for the verdict, at most `patience` seconds."""
+        """Sends this rank's arrival, calls `arrived`, and waits for the verdict. See `core.links.Links`."""
         end = time.monotonic() + patience
         try:
             with self._waiting:
                 try:
                     with self.lock:
-                        self._readers.take(self)
+                        self._readers.take(self.turn)
                         self._expect(arrival)
                         self._announce(arrival)
                     arrived()
@@ -118,31 +116,31 @@ class Party(ABC):
                 self._give_back()
 
     def wait(self, has_work: Callable[[], bool]) -> bool:
-        """Read the links until there is work for the lane; False: they are closed. See `core.links.Rest`."""
+        """Reads the links until the lane has work. Returns False when they are closed. See `core.links.IdleWait`."""
         with self._waiting:
             with self.lock:
-                self._readers.take(self)
-                self._resting = True
+                self._readers.take(self.turn)
+                self._is_idle = True
             while not self._closed and not has_work():
-                self._rest()
-            self._resting = False
+                self._idle()
+            self._is_idle = False
             with self.lock:
                 if self._closed:
                     self.turn.lane = 0
                 else:
-                    # What the lane does now may take its time.
+                    # The lane's work may take long.
                     self._leave_links()
         if self._parted:
             self._give_back()
         return not self._closed
 
-    def rouse(self) -> None:
-        """There is work for the lane."""
-        if self._resting and self.turn.lane != threading.get_ident():
-            self._wake()
+    def wake_lane(self) -> None:
+        """Wakes the idle lane, because it has work."""
+        if self._is_idle and self.turn.lane != threading.get_ident():
+            self._waker.wake()
 
     def post(self, post: Post, answered: Callable[[Match | None], None]) -> None:
-        """Tell the leader of a send or a receive; `answered` gets its word, None when the group or all ends before."""
+        """Posts a send or a receive to the leader. See `core.links.Links`."""
         with self.lock:
             if self._closed:
                 raise ConnectionError(self._closed)
@@ -150,85 +148,84 @@ class Party(ABC):
             try:
                 self._announce_post(post)
             except OSError:
-                # Who is told so is not answered as well.
+                # The exception tells the caller; `answered` must not be called, too.
                 self._posts.pop(post.number, None)
                 raise
 
     def receive(self, link: Link) -> None:
-        """Read a link and act on what has come, unless another thread reads it.
+        """Reads a link and acts on its frames, unless another thread reads it.
 
-        Its end is the generation's, unless it said goodbye.
+        The end of a link without a goodbye ends the generation.
         """
         self._read(link)
-        self._hear()
+        self._deliver_all()
 
     def expire(self) -> float | None:
-        """Do what is due; returns when something is due again, if it is."""
+        """Acts on what is due. Returns when something is due next, if anything is."""
         return None
 
     def due(self) -> float | None:
-        """When `expire` has something to do."""
+        """When `expire` is due."""
         return None
 
     @abstractmethod
     def withdraw(self, arrival: Arrival) -> None:
-        """Ask that this rank may leave again."""
+        """Withdraws this rank's arrival."""
 
     @abstractmethod
     def report(self, report: Report) -> None:
-        """Tell the leader what became of this rank's part of a gang call."""
+        """Reports the outcome of this rank's part of a gang call to the leader."""
 
     def command(self, number: int, parts: Sequence[bytes]) -> None:
-        """Send the others their parts of a gang call."""
-        raise ConnectionError(f"rank {self._switch.rank} does not lead group {self.group!r}")
+        """Sends the other members their parts of a gang call. Raises ConnectionError on a follower."""
+        raise ConnectionError(f"rank {self._owner.rank} does not lead group {self.group!r}")
 
     def refuse(self, operation_id: str, verdict: Verdict) -> None:
-        """Rule that an operation is not to be."""
-        raise ConnectionError(f"rank {self._switch.rank} does not lead group {self.group!r}")
+        """Refuses an operation for all members. Raises ConnectionError on a follower."""
+        raise ConnectionError(f"rank {self._owner.rank} does not lead group {self.group!r}")
 
     @abstractmethod
     def relay(self, relay: Relay) -> None:
-        """Pass a relay on, towards its target. Raises OSError when the link is closed."""
+        """Passes a relay on to its target. Raises OSError when the link is closed."""
 
     @abstractmethod
     def recall(self, number: int) -> None:
-        """Ask for a post back."""
+        """Withdraws a post."""
 
     def close(self, reason: str) -> None:
-        """Wake the lane: there will be no verdict. Sockets are only shut, because it may be reading them."""
+        """Ends the links, and wakes the lane. Only shuts the sockets, because the lane may be reading them."""
         self._closed = reason
         for link in self.links:
             link.shut()
         self._drop_posts()
-        self._rouse()
+        self._wake_lane()
 
     def part(self) -> None:
-        """The group has ended: say goodbye on every link. Each is given back when the other side has parted too."""
+        """Says goodbye on every link, because the group has ended. Links close when the other side has parted, too."""
         with self.lock:
             self._closed, self._parted = "its group has ended", True
             for link in self.links:
                 link.part()
                 if self.turn.lane:
-                    # Wakes the lane, which then is the one to see the link's end.
+                    # Wakes the lane, which then acts on the link's end.
                     link.shut()
         self._drop_posts()
-        self._rouse()
+        self._wake_lane()
         self._give_back()
 
     def dispose(self) -> None:
-        """Give all sockets back, once the lane is out."""
+        """Closes all sockets, once the lane does not use them."""
         with self._waiting:
             for link in self._links:
                 link.close()
-            self._wake_out.close()
-            self._wake_in.close()
+            self._waker.close()
 
     def _leave_links(self) -> None:
-        """The lane does something else; the lock is held."""
-        if self._readers.give_back(self):
-            self._switch.look(None)
+        """Hands the links over to the links thread. The caller holds the lock."""
+        if self._readers.give_back(self.turn):
+            self._owner.wake_before(None)
         elif (due := self.due()) is not None:
-            self._switch.look(due)
+            self._owner.wake_before(due)
 
     def _read(self, link: Link) -> None:
         try:
@@ -244,35 +241,41 @@ class Party(ABC):
 
     @abstractmethod
     def _announce(self, arrival: Arrival) -> None:
-        """Tell the leader that this rank has come; the lock is held."""
+        """Sends this rank's arrival to the leader. The caller holds the lock."""
 
     @abstractmethod
     def _announce_post(self, post: Post) -> None:
-        """Tell the leader of a post; the lock is held."""
+        """Sends a post to the leader. The caller holds the lock."""
 
     @abstractmethod
     def _wait(self, end: float) -> None:
-        """Wait until something has come, and act on it. Raises TimeoutError at `end`."""
+        """Waits until a frame has come, and acts on it. Raises TimeoutError at `end`."""
 
     @abstractmethod
-    def _rest(self) -> None:
-        """Wait until something has come, and act on it, or until `_wake`."""
+    def _idle(self) -> None:
+        """Waits until a frame has come, and acts on it, or until `_wake`."""
 
-    def _rouse(self) -> None:
-        """Let the lane look again; it may not be there."""
-        self._wake()
+    def _look(self, timeout: float) -> bool:
+        """Waits `timeout` seconds for frames or `_wake`, and acts on them. Returns whether any have come."""
+        events = self._poll.poll(None if timeout == math.inf else max(0.0, timeout) * 1000)
+        for fileno, _ in events:
+            link = self._alive.get(fileno)
+            if link is not None:
+                self.receive(link)
+            elif fileno == self._waker.fileno():
+                self._waker.clear()
+        return bool(events)
 
-    def _wake(self) -> None:
-        # Disposed of: there is no lane to wake.
-        with suppress(OSError):
-            self._wake_in.send(b"x")
+    def _wake_lane(self) -> None:
+        """Wakes the lane if it waits for its links."""
+        self._waker.wake()
 
-    def _hear(self) -> None:
-        """Give on the letters that have come. The lock is not held."""
-        while self._letters:
-            with self._hearing:
-                if self._letters:
-                    self._switch.heard(self._letters.popleft())
+    def _deliver_all(self) -> None:
+        """Delivers the messages that have come. The caller does not hold the lock."""
+        while self._inbox:
+            with self._delivering:
+                if self._inbox:
+                    self._owner.deliver(self._inbox.popleft())
 
     def _take(self, link: Link, body: bytes) -> None:
         self._handle(link, wire.parse(body))
@@ -280,7 +283,7 @@ class Party(ABC):
     def _handle(self, link: Link, frame: pb.Frame) -> None:
         kind = frame.WhichOneof("kind")
         if kind == "abort":
-            self._switch.over(wire.ended_of(frame.abort))
+            self._owner.generation_ended(wire.ended_of(frame.abort))
         elif kind == "goodbye":
             link.leaving = True
         elif kind == "relay":
@@ -289,7 +292,7 @@ class Party(ABC):
             raise ValueError(f"a frame of kind {kind} at the wrong time")
 
     def _relayed(self, relay: Relay) -> None:
-        self._letters.append(relay)
+        self._inbox.append(relay)
 
     def _settle(self, sequence: int, operation_id: str, verdict: Verdict) -> bool:
         expected = self._expected
@@ -299,13 +302,13 @@ class Party(ABC):
         return True
 
     def _matched(self, number: int, match: Match) -> None:
-        """The lock is held, so that matches are acted on in the order in which they come."""
+        """Passes on a match. The caller holds the lock, so that matches keep their order."""
         answered = self._posts.pop(number, None)
         if answered is not None:
             answered(match)
 
     def _drop_posts(self) -> None:
-        # Without the lock: whoever closes may be holding another party's.
+        # Without the lock: the closing thread may hold that of another group's links.
         posts, self._posts = self._posts, {}
         for answered in posts.values():
             answered(None)
@@ -314,16 +317,17 @@ class Party(ABC):
         with self.lock:
             if self._alive.pop(link.fileno(), None) is None:
                 return
-        self._switch.forget(link)
+            self._poll.unregister(link)
+        self._owner.forget(link)
         if link.leaving or self._closed:
             self._closed = self._closed or "its group has ended"
-            self._rouse()
+            self._wake_lane()
             self._give_back()
         else:
-            self._switch.over(Ended(link.rank or 0, True, reason))
+            self._owner.generation_ended(Ended(link.rank or 0, True, reason))
 
     def _broken(self, link: Link, error: OSError) -> None:
-        # What the other side said before it hung up tells more than that it did. Who reads this link sees its end.
+        # The last frames of the other side say more than the broken link. The reader of the link sees its end.
         if self.turn.is_mine():
             self._read(link)
             self._lost(link, str(error))

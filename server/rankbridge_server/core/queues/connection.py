@@ -15,26 +15,26 @@ from typing import NamedTuple
 from .memory import close_all
 
 STALL_S = 0.05
-"""After how many seconds a note is sent again that found no room."""
+"""Seconds after which a message is sent again that the socket could not take."""
 
 _FORMAT = struct.Struct("=BxxxIQQ")
 _PEER = struct.Struct("=iII")
 _SECRET_BYTES = 32
 _HELLO = struct.Struct(f"={_SECRET_BYTES}sI")
 _BACKLOG = 1024
-# The last: too many file descriptors are under way.
+# ETOOMANYREFS: too many file descriptors are in flight.
 _FULL = {errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM, errno.ETOOMANYREFS}
 
 
-class Kind(IntEnum):
-    """What a note says."""
+class MessageKind(IntEnum):
+    """The kinds of messages."""
 
     RING = 1
-    """Writer: here is the ring. With its file descriptor."""
+    """Writer: the ring, with its file descriptor."""
     VALUE = 2
-    """Writer: value `number` lies in the ring, with this length and checksum."""
-    PARCEL = 3
-    """Writer: value `number` is in memory of its own. With its file descriptor."""
+    """Writer: value `number` is in the ring, with this length and checksum."""
+    FILE = 3
+    """Writer: value `number` is in a file of its own, with its file descriptor."""
     END = 4
     """Writer: there are no more."""
     READ = 5
@@ -43,19 +43,19 @@ class Kind(IntEnum):
     """Reader: no more will be read."""
 
 
-class Note(NamedTuple):
+class Message(NamedTuple):
     """One message. `length` in bytes."""
 
-    kind: Kind
+    kind: MessageKind
     number: int = 0
     length: int = 0
     checksum: int = 0
 
 
-class Line:
-    """One side of a connection that carries notes, in order, and file descriptors with them. Of one thread.
+class Connection:
+    """One side of a connection that carries messages with file descriptors, in order. One thread uses it.
 
-    The kernel orders memory: who has received a note sees everything written before it was sent.
+    The kernel orders memory: the receiver of a message sees everything that was written before it was sent.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -63,12 +63,12 @@ class Line:
         self._sock = sock
 
     def fileno(self) -> int:
-        """File descriptor, readable when there is a note or the other side has gone."""
+        """File descriptor, readable when there is a message or the other side has gone."""
         return self._sock.fileno()
 
-    def send(self, note: Note, fd: int | None = None) -> bool:
-        """Send a note; False when there is no room just now. Raises ConnectionError when the other side has gone."""
-        data = _FORMAT.pack(note.kind, note.checksum, note.number, note.length)
+    def send(self, message: Message, fd: int | None = None) -> bool:
+        """Sends a message. Returns False if the socket is full. Raises ConnectionError when the other side has gone."""
+        data = _FORMAT.pack(message.kind, message.checksum, message.number, message.length)
         try:
             socket.send_fds(self._sock, [data], [] if fd is None else [fd])
         except OSError as error:
@@ -77,10 +77,10 @@ class Line:
             raise
         return True
 
-    def receive(self) -> tuple[Note, int | None] | None:
-        """The next note and what came with it; None when there is none just now.
+    def receive(self) -> tuple[Message, int | None] | None:
+        """The next message and its file descriptor. Returns None when there is no message now.
 
-        Raises EOFError when the other side has gone and has said nothing more, ValueError when what came is no note.
+        Raises EOFError after the last message of the other side, ValueError for data that is no message.
         """
         try:
             data, fds = self._receive()
@@ -90,26 +90,26 @@ class Line:
             raise EOFError("the other end has gone")
         try:
             kind, checksum, number, length = _FORMAT.unpack(data)
-            return Note(Kind(kind), number, length, checksum), fds[0] if fds else None
+            return Message(MessageKind(kind), number, length, checksum), fds[0] if fds else None
         except (struct.error, ValueError) as error:
             close_all(fds)
-            raise ValueError(f"not a note: {error}") from error
+            raise ValueError(f"not a message: {error}") from error
 
     def wait(self, timeout: float) -> bool:
-        """Wait until there is something to receive, at most `timeout` seconds; False when there is not."""
+        """Waits at most `timeout` seconds for something to receive. Returns whether there is."""
         poll = select.poll()
         poll.register(self._sock, select.POLLIN)
         return bool(poll.poll(max(0.0, timeout) * 1000))
 
     def close(self) -> None:
-        """Hang up. What was sent can still be received."""
+        """Closes the connection. The other side can still receive what was sent."""
         self._sock.close()
 
     def _receive(self) -> tuple[bytes, list[int]]:
         try:
             return self._receive_once()
         except ConnectionError:
-            # The other side has gone, and had not read everything. What it said before is still there.
+            # The other side has gone with unread data. Its last messages can still be received.
             return self._receive_once()
 
     def _receive_once(self) -> tuple[bytes, list[int]]:
@@ -117,8 +117,8 @@ class Line:
         return data, fds
 
 
-class Door:
-    """Accepts a writer's readers, at an unguessable abstract name and with a secret. Raises OSError."""
+class Listener:
+    """Accepts the readers of a writer at a random abstract name, with a secret. Raises OSError."""
 
     def __init__(self) -> None:
         self._sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -132,22 +132,22 @@ class Door:
             self.close()
             raise
 
-    def admit(self, places: Collection[int]) -> dict[int, Line]:
-        """Gives the lines of those readers that have connected, by rank in group. Rejects all others."""
-        lines: dict[int, Line] = {}
+    def admit(self, places: Collection[int]) -> dict[int, Connection]:
+        """The connections of the readers `places` that have connected, by rank in group. Rejects all others."""
+        connections: dict[int, Connection] = {}
         while True:
             try:
                 sock, _ = self._sock.accept()
             except OSError:
-                return lines
+                return connections
             place = self._place(sock)
-            if place is None or place not in places or place in lines:
+            if place is None or place not in places or place in connections:
                 sock.close()
             else:
-                lines[place] = Line(sock)
+                connections[place] = Connection(sock)
 
     def close(self) -> None:
-        """Accepts nobody any more."""
+        """Accepts no more connections."""
         self._sock.close()
 
     def _place(self, sock: socket.socket) -> int | None:
@@ -162,19 +162,19 @@ class Door:
         return int(place) if secrets.compare_digest(secret, self.secret) else None
 
 
-def knock(address: str, secret: bytes, place: int, timeout: float) -> Line:
-    """Connects to a writer's door as the reader of that rank in group. `timeout` in seconds. Raises OSError."""
+def connect(address: str, secret: bytes, place: int, timeout: float) -> Connection:
+    """Connects to a writer's listener as the reader `place`, a rank in group. `timeout`: seconds. Raises OSError."""
     sock = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
     try:
         sock.settimeout(timeout)
         sock.connect("\0" + address)
         if not _is_mine(sock):
-            raise PermissionError("the door is another user's")
+            raise PermissionError("the listener belongs to another user")
         sock.send(_HELLO.pack(secret, place))
     except OSError:
         sock.close()
         raise
-    return Line(sock)
+    return Connection(sock)
 
 
 def _is_mine(sock: socket.socket) -> bool:

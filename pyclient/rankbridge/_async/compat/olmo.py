@@ -1,0 +1,104 @@
+"""OLMo-core's utilities over a gang, for asyncio."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any, Unpack
+
+from rankbridge._async.gang import AsyncGang
+from rankbridge._async.rank import AsyncRank
+from rankbridge._plan import rounds
+from rankbridge._plan.compositions import checked_flag
+from rankbridge._plan.group_procedures import being_formed
+from rankbridge._plan.groups import Group
+from rankbridge._plan.operations import CallOptions
+from rankbridge._plan.rounds import Round
+from rankbridge.errors import GangError
+
+
+async def is_distributed(gang: AsyncGang) -> bool:
+    """Asks whether collectives can be called.
+
+    Returns:
+        True: a generation is formed, on every rank. False: none is, it is over, or a rank does not answer.
+    """
+    return await gang._carried_out(being_formed(gang))
+
+
+async def synchronize_value(
+    gang: AsyncGang, value: object, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
+) -> list[Any]:
+    """Gives every member the source's value: see ``AsyncGang.broadcast_object``.
+
+    Unlike OLMo-core's, a float does not become a float32 on the way.
+
+    Args:
+        gang: The gang.
+        value: The source's: a number, a tensor by value, or anything else that can be a value.
+        src_rank_in_group: Rank in the group of the source.
+        **options: ``CallOptions``.
+    """
+    return await gang.broadcast_object(value, src_rank_in_group=src_rank_in_group, **options)
+
+
+async def synchronize_flag(
+    gang: AsyncGang, flag: bool, *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
+) -> list[bool]:
+    """Gives every member the source's flag.
+
+    Args:
+        gang: The gang.
+        flag: The source's.
+        src_rank_in_group: Rank in the group of the source; OLMo-core counts in the gang.
+        **options: ``CallOptions``.
+
+    Raises:
+        InvalidArgumentError: It is no bool. No rank was asked.
+    """
+    given = checked_flag(flag)
+    return await gang.broadcast_object(given, src_rank_in_group=src_rank_in_group, **options)
+
+
+def do_n_at_a_time(
+    gang: AsyncGang, n: int | None = None, *, group: str | Group = "world", timeout: float | None = None
+) -> AsyncIterator[Round[AsyncRank]]:
+    """Lets the members of a group take turns, a few at a time.
+
+    Gives one round after the other. Each ends with a barrier of the group when the next one is asked for::
+
+        async for turns in do_n_at_a_time(gang, 2):
+            for turn in turns:
+                with turn as rank:
+                    await rank.put(...)
+
+    What fails inside ``with turn`` leaves the other turns as they are, and is raised after the last round. An
+    exception anywhere else ends the rounds; no rank waits for any other then.
+
+    Args:
+        gang: The gang.
+        n: How many ranks have their turn at once, at most. None: one on each host.
+        group: Whose members.
+        timeout: Longest time of each barrier, in seconds. None: the gang's default.
+
+    Raises:
+        InvalidArgumentError: `n` is less than one, at once. No rank was asked.
+        GangError: At the first round: a rank could not be asked. After a round: the barrier failed.
+            After the last: some turns failed, with errors of this package.
+        Exception: After the last round: what failed in a turn, if it was anything else.
+    """
+    return _rounds(gang, rounds.checked_number(n), group, timeout)
+
+
+async def _rounds(
+    gang: AsyncGang, n: int | None, group: str | Group, timeout: float | None
+) -> AsyncIterator[Round[AsyncRank]]:
+    planned = await gang._carried_out(rounds.taking_turns(gang, n, group, gang.__getitem__))
+    for each in planned:
+        yield each
+        try:
+            await gang.barrier(group=group, timeout=timeout)
+        except GangError as error:
+            rounds.note(error, planned)
+            raise
+    if (failure := rounds.failure(planned)) is not None:
+        raise failure

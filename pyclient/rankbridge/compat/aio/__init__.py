@@ -1,0 +1,1 @@
+"""Names of other systems, over a gang, for asyncio: a module for each."""

@@ -1,0 +1,5 @@
+"""OLMo-core's utilities over a gang, for asyncio."""
+
+from rankbridge._async.compat.olmo import do_n_at_a_time, is_distributed, synchronize_flag, synchronize_value
+
+__all__ = ["do_n_at_a_time", "is_distributed", "synchronize_flag", "synchronize_value"]

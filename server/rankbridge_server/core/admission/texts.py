@@ -1,0 +1,93 @@
+"""The texts of MISMATCH and PEER_MISSING for people: a headline, then a line for each side with the ranks that took it.
+
+MISMATCH in all_reduce #1 (x1) on world
+  ranks 0-2: float32[3] sum
+  rank 3:    float32[3] max
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
+
+# A gang may have a thousand ranks, and a program a thousand steps; the error's `ranks` has all of them.
+MOST_SHOWN = 8
+MOST_CHARACTERS = 200
+
+_ARRIVAL = re.compile(r"(?P<contract>.*?) #(?P<sequence>\d+)(?: id=(?P<id>.*))?", re.DOTALL)
+_TENSOR = re.compile(r"\bdtype=(\w+) (?:shape|part)=(\[[^\]]*\])")
+_OP = re.compile(r"\bop=(\w+)")
+
+
+class _Call(NamedTuple):
+    """What a member asked for, from the text of its arrival."""
+
+    operation: str
+    terms: str
+    number: str
+    operation_id: str
+
+    @classmethod
+    def parse(cls, arrival: str) -> _Call:
+        found = _ARRIVAL.fullmatch(arrival)
+        contract = found["contract"] if found else arrival
+        number, operation_id = (f"#{found['sequence']}", found["id"] or "") if found else ("", "")
+        operation, _, terms = contract.partition(" ")
+        terms = _OP.sub(r"\1", _TENSOR.sub(r"\1\2", terms))
+        return cls(operation, terms, number, f"({operation_id})" if operation_id else "")
+
+
+def disagreement_text(code: str, group: str, arrivals: Mapping[int, str | None], summary: str = "") -> str:
+    """The text of an error about a group's members. `arrivals`: by rank in the gang; None: the rank has not come."""
+    calls = {rank: _Call.parse(arrival) for rank, arrival in arrivals.items() if arrival is not None}
+    common = {
+        field: _only(getattr(call, field) for call in calls.values())
+        for field in ("operation", "number", "operation_id")
+    }
+
+    def side(call: _Call) -> str:
+        # What the headline says of all members is not repeated.
+        own = {field: "" if common[field] else getattr(call, field) for field in common}
+        parts = (own["operation"], call.terms, own["number"], own["operation_id"])
+        return " ".join(filter(None, parts)) or call.operation
+
+    sides: dict[str, list[int]] = {}
+    for rank in arrivals:
+        sides.setdefault(side(calls[rank]) if rank in calls else "has not come", []).append(rank)
+    where = " ".join(filter(None, common.values()))
+    headline = f"{code} in {where} on {group}" if where else f"{code} on {group}"
+    return with_sides(f"{headline}: {summary}" if summary else headline, sides)
+
+
+def with_sides(headline: str, sides: Mapping[str, Sequence[int]]) -> str:
+    """A headline, and a line for each side: what was asked for, and the ranks in the gang that asked for it."""
+    labels = [f"{rank_intervals(ranks)}:" for ranks in sides.values()][:MOST_SHOWN]
+    width = max(map(len, labels), default=0)
+    lines = [f"{label:<{width}} {_cut(side)}" for label, side in zip(labels, sides, strict=False)]
+    if len(sides) > MOST_SHOWN:
+        lines.append(f"and {len(sides) - MOST_SHOWN} more sides")
+    return "\n  ".join([headline, *lines])
+
+
+def rank_intervals(ranks: Sequence[int]) -> str:
+    """Names ranks, consecutive ones as an interval: "ranks 0-2, 5"."""
+    runs: list[tuple[int, int]] = []
+    for rank in sorted(ranks):
+        if runs and rank == runs[-1][1] + 1:
+            runs[-1] = (runs[-1][0], rank)
+        else:
+            runs.append((rank, rank))
+    shown = ", ".join(str(first) if first == last else f"{first}-{last}" for first, last in runs[:MOST_SHOWN])
+    rest = sum(last - first + 1 for first, last in runs[MOST_SHOWN:])
+    return f"rank{'s' if len(ranks) != 1 else ''} {shown or 'none'}" + (f" and {rest} more" if rest else "")
+
+
+def _only(values: Iterable[str]) -> str:
+    """The one value among those that are not empty; empty if they differ."""
+    named = set(filter(None, values))
+    return named.pop() if len(named) == 1 else ""
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_CHARACTERS else f"{text[:MOST_CHARACTERS]}..."
