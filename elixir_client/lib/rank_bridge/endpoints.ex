@@ -3,7 +3,8 @@ defmodule RankBridge.Endpoints do
   Where the ranks of a gang are: for each rank, in rank order, one gRPC target or several that lead to it.
 
   A file of endpoints is what `rankbridge up --endpoints-file` writes:
-  `{"ranks": [{"rank": 0, "endpoints": ["unix:/run/0.sock", "127.0.0.1:50051"]}, ...]}`.
+  `{"ranks": [{"rank": 0, "endpoints": ["unix:/run/0.sock", "127.0.0.1:50051"]}, ...]}`, and in `"tokens"` what shows the
+  ranks that the gang is the caller's.
   """
 
   alias RankBridge.{Error, JSON}
@@ -12,16 +13,41 @@ defmodule RankBridge.Endpoints do
 
   @doc "The targets of each rank in a file. The error says what is wrong with it."
   @spec read(Path.t()) :: {:ok, [[String.t()]]} | {:error, Error.t()}
-  def read(path) do
+  def read(path), do: with({:ok, targets, _token} <- read_with_token(path), do: {:ok, targets})
+
+  @doc "The same, and the file's token, or nil."
+  @spec read_with_token(Path.t()) :: {:ok, [[String.t()]], String.t() | nil} | {:error, Error.t()}
+  def read_with_token(path) do
     with {:ok, text} <- read_file(path),
-         {:ok, %{"ranks" => ranks}} when is_list(ranks) <- JSON.decode(text),
+         {:ok, %{"ranks" => ranks} = content} when is_list(ranks) <- JSON.decode(text),
          true <- Enum.all?(ranks, &is_map/1),
          sorted = Enum.sort_by(ranks, & &1["rank"]),
          true <- Enum.map(sorted, & &1["rank"]) == Enum.to_list(0..(length(ranks) - 1)//1) do
-      check(Enum.map(sorted, & &1["endpoints"]))
+      with {:ok, lists} <- check(Enum.map(sorted, & &1["endpoints"])),
+           do: {:ok, lists, token(content["tokens"])}
     else
       {:error, error} -> {:error, error}
       _other -> refuse("#{path} is no file of endpoints")
+    end
+  end
+
+  @doc "The token that allows most, of a map by role. Nil: there is none."
+  @spec token(map() | nil) :: String.t() | nil
+  def token(%{} = tokens), do: tokens["own"] || tokens["drive"] || tokens["observe"]
+  def token(_none), do: nil
+
+  @doc "The token in the file that `RANKBRIDGE_TOKEN_FILE` names: alone, or as `rankbridge tokens` writes it."
+  @spec token_in_environment() :: {:ok, String.t() | nil} | {:error, Error.t()}
+  def token_in_environment do
+    with path when is_binary(path) <- System.get_env("RANKBRIDGE_TOKEN_FILE"),
+         {:ok, text} <- read_file(path) do
+      case JSON.decode(text) do
+        {:ok, %{} = tokens} -> {:ok, token(tokens)}
+        _other -> {:ok, String.trim(text)}
+      end
+    else
+      nil -> {:ok, nil}
+      {:error, error} -> {:error, error}
     end
   end
 

@@ -12,12 +12,12 @@ defmodule RankBridge.Gang.Agent do
 
   use GenServer, restart: :temporary, shutdown: 15_000
 
-  alias RankBridge.{Error, JSON}
+  alias RankBridge.{Endpoints, Error, JSON}
   alias RankBridge.Gang.Settings
 
   @typedoc "`how` an end came about is for people: \"was killed by SIGKILL\"."
   @type report ::
-          {:ready, endpoints :: [[String.t()]]}
+          {:ready, endpoints :: [[String.t()]], token :: String.t() | nil}
           | {:exited, rank :: non_neg_integer(), pid :: pos_integer(), how :: String.t()}
           | {:replaced, rank :: non_neg_integer(), pid :: pos_integer()}
 
@@ -101,7 +101,8 @@ defmodule RankBridge.Gang.Agent do
   def handle_info(_other, state), do: {:noreply, state}
 
   defp heard("ready", report, state) do
-    tell(state, {:ready, for(rank <- report["ranks"], do: rank["endpoints"])})
+    endpoints = for rank <- report["ranks"], do: rank["endpoints"]
+    tell(state, {:ready, endpoints, Endpoints.token(report["tokens"])})
   end
 
   defp heard("exited", report, state),

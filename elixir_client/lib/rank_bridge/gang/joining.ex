@@ -42,13 +42,17 @@ defmodule RankBridge.Gang.Joining do
   defp connect(view, endpoints, settings) do
     targets = Enum.map(endpoints, &Endpoints.choose(&1, settings.tls != nil))
 
-    connect_opts = [
-      transport: settings.transport,
-      tls: settings.tls,
-      owner: view.gang,
-      backoff: @backoff,
-      connect_timeout: settings.timeout
-    ]
+    # A transport that is not ours need not know of tokens.
+    shown = if settings.token, do: [token: settings.token], else: []
+
+    connect_opts =
+      [
+        transport: settings.transport,
+        tls: settings.tls,
+        owner: view.gang,
+        backoff: @backoff,
+        connect_timeout: settings.timeout
+      ] ++ shown
 
     connected = AtOnce.map(targets, &Transport.connect(&1, connect_opts))
 

@@ -106,8 +106,10 @@ defmodule RankBridge.Gang.Server do
 
   def handle_info(_other, state), do: {:noreply, state}
 
-  defp reported({:ready, endpoints}, %{phase: :starting} = state) do
+  defp reported({:ready, endpoints, token}, %{phase: :starting} = state) do
     %{view: view, settings: settings} = state
+    settings = %{settings | token: settings.token || token}
+    state = %{state | settings: settings}
     {:noreply, work(state, fn -> Joining.join(view, endpoints, settings) end)}
   end
 

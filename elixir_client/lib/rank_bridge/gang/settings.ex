@@ -21,6 +21,7 @@ defmodule RankBridge.Gang.Settings do
     timeout: 30_000,
     calls: :gang,
     tls: nil,
+    token: nil,
     transport: RankBridge.Transport.HTTP2,
     on_rank_lost: nil,
     max_restarts: 3,
@@ -53,6 +54,7 @@ defmodule RankBridge.Gang.Settings do
           timeout: pos_integer(),
           calls: :ranks | :gang,
           tls: keyword() | nil,
+          token: String.t() | nil,
           transport: module(),
           on_rank_lost: policy(),
           restarts: Restarts.t(),
@@ -107,15 +109,25 @@ defmodule RankBridge.Gang.Settings do
 
   defp endpoints(%{size: nil, endpoints_file: nil} = opts) do
     with {:ok, endpoints} <- Endpoints.check(opts.endpoints),
-         do: {:ok, opts |> Map.put(:endpoints, endpoints) |> Map.delete(:endpoints_file)}
+         {:ok, token} <- token(opts, nil),
+         do: {:ok, located(opts, endpoints, token)}
   end
 
   defp endpoints(%{size: nil} = opts) do
-    with {:ok, endpoints} <- Endpoints.read(opts.endpoints_file),
-         do: {:ok, opts |> Map.put(:endpoints, endpoints) |> Map.delete(:endpoints_file)}
+    with {:ok, endpoints, own} <- Endpoints.read_with_token(opts.endpoints_file),
+         {:ok, token} <- token(opts, own),
+         do: {:ok, located(opts, endpoints, token)}
   end
 
   defp endpoints(opts), do: {:ok, Map.delete(opts, :endpoints_file)}
+
+  defp located(opts, endpoints, token),
+    do: opts |> Map.merge(%{endpoints: endpoints, token: token}) |> Map.delete(:endpoints_file)
+
+  # The one that was given, else the gang's own, else that of the file in the environment.
+  defp token(%{token: nil}, nil), do: Endpoints.token_in_environment()
+  defp token(%{token: nil}, own), do: {:ok, own}
+  defp token(%{token: token}, _own), do: {:ok, token}
 
   defp with_defaults(opts) do
     backend = opts.backend || :gloo
@@ -148,6 +160,7 @@ defmodule RankBridge.Gang.Settings do
       {:groups, is_list(opts.groups) and Enum.all?(opts.groups, &group?/1),
        "a list of {name, ranks}"},
       {:tls, opts.tls == nil or Keyword.keyword?(opts.tls), "options of :ssl"},
+      {:token, opts.token == nil or is_binary(opts.token), "a text"},
       {:transport, is_atom(opts.transport) and opts.transport != nil, "a module"},
       {:lease, is_integer(opts.lease) and opts.lease in 0..@longest, "milliseconds, or nil"},
       {:timeout, positive?(opts.timeout), "milliseconds"},

@@ -49,6 +49,7 @@ defmodule RankBridge.Transport.HTTP2 do
 
   @connect_options [
     tls: nil,
+    token: nil,
     connect_timeout: 5_000,
     lazy: false,
     owner: nil,
@@ -77,7 +78,7 @@ defmodule RankBridge.Transport.HTTP2 do
     with {:ok, target} <- parse(target),
          {:ok, pid, table} <- Channel.start(target, opts),
          :ok <- ready(pid, opts) do
-      {head, tail} = header_blocks(opts[:authority] || target.authority, opts[:tls])
+      {head, tail} = header_blocks(opts[:authority] || target.authority, opts[:tls], opts[:token])
 
       {:ok,
        %__MODULE__{
@@ -107,7 +108,7 @@ defmodule RankBridge.Transport.HTTP2 do
     end
   end
 
-  defp header_blocks(authority, tls) do
+  defp header_blocks(authority, tls, token) do
     scheme = if tls, do: "https", else: "http"
 
     head = [{":method", "POST"}, {":scheme", scheme}, {":authority", authority}]
@@ -117,6 +118,7 @@ defmodule RankBridge.Transport.HTTP2 do
       {"content-type", "application/grpc"},
       {"user-agent", "grpc-elixir-rankbridge/0.1.0"},
       {"grpc-accept-encoding", "identity,gzip"}
+      | if(token, do: [{"authorization", "Bearer " <> token}], else: [])
     ]
 
     {HPACK.encode(head, huffman: true), HPACK.encode(tail, huffman: true)}
