@@ -217,7 +217,7 @@ defmodule RankBridge.Stream.Server do
 
   def handle_info({:withdraw, ref}, state), do: state |> give_up(ref) |> proceed()
 
-  # Who waits is told that it may have been done.
+  # Who waits learns that it may have been done.
   def handle_info({:DOWN, gang, :process, _pid, _why}, %{gang: gang} = state) do
     _ = state.call && Transport.cancel(state.call)
     for {_monitor, request} <- state.alone, do: Alone.withdraw(state.channel, request)
@@ -523,22 +523,22 @@ defmodule RankBridge.Stream.Server do
         behind: :queue.new()
     }
 
-    state = Enum.reduce(sent, state, &told(&2, &1, status))
-    state = Enum.reduce(unsent, state, &told(&2, &1, %{status | sent?: false}))
+    state = Enum.reduce(sent, state, &failed(&2, &1, status))
+    state = Enum.reduce(unsent, state, &failed(&2, &1, %{status | sent?: false}))
 
     Enum.each(state.streams, &let_go/1)
     %{state | streams: %{}}
   end
 
-  defp told(state, %{kind: :withdraw}, _status), do: state
+  defp failed(state, %{kind: :withdraw}, _status), do: state
 
-  defp told(state, %{stream: nil} = request, %{sent?: false}),
+  defp failed(state, %{stream: nil} = request, %{sent?: false}),
     do: alone(%{state | asked: state.asked - 1}, request)
 
-  defp told(%{refusal: {0, message}} = state, request, _status),
+  defp failed(%{refusal: {0, message}} = state, request, _status),
     do: finished(state, request, {:ok, message})
 
-  defp told(state, request, status), do: finished(state, request, {:error, status})
+  defp failed(state, request, status), do: finished(state, request, {:error, status})
 
   # --- what has no stream ---
 
