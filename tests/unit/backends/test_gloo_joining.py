@@ -59,9 +59,9 @@ def test_an_address_tells_nothing_of_the_process_that_made_it() -> None:
     joining = GlooBackend().join(PAIR, 0, 1)
     # All but the host's name, the family, port and IP address, and how long everything is.
     host = socket.gethostname().encode()
-    told = bytearray(joining.address)
-    assert told[8 : 8 + len(host)] == host
-    padding = told[16 + len(host) + 8 : 16 + len(host) + 128]
+    shown = bytearray(joining.address)
+    assert shown[8 : 8 + len(host)] == host
+    padding = shown[16 + len(host) + 8 : 16 + len(host) + 128]
     assert padding == bytes(len(padding))
     joining.abandon()
 
