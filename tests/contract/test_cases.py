@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 from tests.contract import cases, generate, values
+from tests.contract.skeleton import arguments_of, request_of, skeleton
 from tests.support.gangs import RunningGang
 
 import rankbridge
@@ -64,15 +66,24 @@ def test_case_names_are_unique() -> None:
 
 @pytest.mark.parametrize("kind", sorted(set(Operation.DESCRIPTOR.fields_by_name) - ELSEWHERE))
 def test_every_operation_of_the_proto_has_cases_with_each_of_its_arguments(kind: str) -> None:
-    request = Operation.DESCRIPTOR.fields_by_name[kind].message_type
-    assert request is not None
+    request = request_of(kind)
     found = [case for case in CASES if kind in (case["operation"], case.get("receive"))]
-    assert found, f"no case calls {kind}"
-    if request.file is collective_service_pb2.DESCRIPTOR or request.file is object_service_pb2.DESCRIPTOR:
-        # Cases have what is brought in fields of their own: tensors, or values.
-        brought = {it.name for it in request.fields if it.name == "ref_id" or it.message_type is not None}
+    assert found, f"no case calls {kind}; tests/contract/families could have\n{skeleton(kind)}"
+    if request.file in (collective_service_pb2.DESCRIPTOR, object_service_pb2.DESCRIPTOR):
         shown = {name for case in found for it in (case["arguments"], *by_rank(case)) for name in it}
-        assert shown >= set(request.fields_by_name) - brought
+        assert shown >= set(arguments_of(request))
+
+
+@pytest.mark.parametrize("kind", ["all_reduce", "scan", "gather", "all_gather_object"])
+def test_the_skeleton_of_a_case_is_source_with_every_argument(kind: str) -> None:
+    call = ast.parse(skeleton(kind), mode="exec").body[0]
+    assert isinstance(call, ast.Expr)
+    assert isinstance(call.value, ast.Yield)
+    assert isinstance(call.value.value, ast.Call)
+    written = {it.arg: it.value for it in call.value.value.keywords}
+    arguments = ast.literal_eval(written["arguments"])
+    assert set(arguments) == set(arguments_of(request_of(kind)))
+    assert arguments.get("op", "sum") == "sum"
 
 
 def by_rank(case: cases.Json) -> list[cases.Json]:
