@@ -334,8 +334,10 @@ defmodule RankBridge.Stream.Server do
     end
   end
 
-  defp encoded(%{kind: :withdraw, id: id}, _number),
-    do: V1.ExecuteRequest.encode_to_iodata(%V1.ExecuteRequest{kind: {:withdraw, id}})
+  defp encoded(%{kind: :withdraw, number: withdrawn}, _number) do
+    request = %V1.ExecuteRequest{kind: {:withdraw, ""}, number: withdrawn}
+    V1.ExecuteRequest.encode_to_iodata(request)
+  end
 
   defp encoded(request, number) do
     tag = Map.fetch!(@tags, request.kind)
@@ -350,11 +352,9 @@ defmodule RankBridge.Stream.Server do
     %{state | under_way: Map.put(state.under_way, number, request), latest: number}
   end
 
-  # It overtakes what waits, and is not answered. What has no id cannot be withdrawn.
-  defp withdrawn(state, %{id: ""}), do: state
-
-  defp withdrawn(state, request),
-    do: %{state | waiting: :queue.in_r(%{kind: :withdraw, id: request.id}, state.waiting)}
+  # A withdrawal overtakes what waits, and is not answered.
+  defp withdrawn(state, %{number: number}),
+    do: %{state | waiting: :queue.in_r(%{kind: :withdraw, number: number}, state.waiting)}
 
   defp give_up(state, ref) do
     its? = &(Map.get(&1, :ref) == ref)
