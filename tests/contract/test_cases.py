@@ -11,6 +11,7 @@ import pytest
 from tests.contract import cases, generate, values
 from tests.contract.skeleton import arguments_of, request_of, skeleton
 from tests.support.gangs import RunningGang
+from tests.support.sampling import some
 
 import rankbridge
 from rankbridge import Gang, GangError, Named, Pending, Program, RankBridgeError, Ref
@@ -31,10 +32,27 @@ ELSEWHERE = {"replay", "enqueue", "dequeue", "ping"}
 # A gang call reaches the same lanes as calls of each rank: all cases so on the fake backend, one of each kind on Gloo.
 SAMPLE = list({kind_of(case): case for case in reversed(CASES)}.values())
 
+# All on one gang, and on each other those of each kind and some more.
+WAYS = [("fake4", "ranks"), ("fake4", "gang"), ("gloo4", "ranks"), ("mpi4", "ranks")]
+DRAWN = 200
+
+
+def drawn() -> list[cases.Json]:
+    """Cases for one gang, in their order."""
+    names = {case["case"] for case in [*SAMPLE, *some(CASES, DRAWN)]}
+    return [case for case in CASES if case["case"] in names]
+
+
+CASES_OF_WAYS = [
+    pytest.param(way, case, id=f"{'-'.join(way)}-{case['case']}")
+    for way in WAYS
+    for case in (CASES if way == WAYS[0] else drawn())
+]
+
 
 @pytest.fixture(
     scope="module",
-    params=[("fake4", "ranks"), ("fake4", "gang"), ("gloo4", "ranks"), ("mpi4", "ranks")],
+    params=WAYS,
     ids="-".join,
 )
 def gang(request: pytest.FixtureRequest) -> Iterator[Gang]:
@@ -110,7 +128,7 @@ def test_ranks_tell_the_reductions_that_the_cases_show(gang: Gang) -> None:
     assert called - set(abilities.collectives) == refused
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+@pytest.mark.parametrize(("gang", "case"), CASES_OF_WAYS, indirect=["gang"])
 def test_case(gang: Gang, case: cases.Json) -> None:
     check_case(gang, case)
     # A call that failed leaves the group as healthy as it was.
