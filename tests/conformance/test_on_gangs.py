@@ -10,8 +10,8 @@ from tests.conformance.clients.python import PythonClient
 from tests.conformance.gangs import Gangs
 from tests.conformance.recorded import Case, cases
 from tests.conformance.runner import replay
-from tests.conformance.sampling import some
 from tests.conformance.test_recorded_cases import SUITES
+from tests.support.sampling import some
 
 TABLE = tables.read()
 LARGEST = 4

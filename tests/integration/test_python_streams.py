@@ -236,17 +236,18 @@ def test_a_deadline_that_passes_while_a_rank_is_stopped(patient: Gang) -> None:
 
 
 def test_a_block_that_fails_withdraws_what_was_not_admitted(patient: Gang) -> None:
-    refs, begun = ones(patient), list[rankbridge.Streamed]()
+    refs, begun, waiting = ones(patient), list[rankbridge.Streamed](), threading.Event()
 
     def work() -> None:
         with patient.stream() as stream:
             begun.extend(stream.submit("all_reduce", refs, timeout=PATIENCE_S) for _ in range(3))
             until(lambda: pending(patient, 0) == 1 and pending(patient, 1) == 1)
+            waiting.set()
             raise ZeroDivisionError
 
     with stopped(patient, 2) as go_on, ThreadPoolExecutor(1) as threads:
         working = threads.submit(work)
-        until(lambda: len(begun) == 3 and pending(patient, 1) == 1)
+        assert waiting.wait(PATIENCE_S)
         until(lambda: not pending(patient, 0) and not pending(patient, 1))
         # It tells what became of its part, which is withdrawn, too.
         go_on()

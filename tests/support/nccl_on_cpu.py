@@ -70,7 +70,9 @@ def _shut_all_connections() -> None:
 class CpuWork:
     """Must be waited for with a timeout; when the group was aborted, it looks as if it had ended."""
 
-    def __init__(self, works: Sequence[c10d.Work], group: NcclOnCpu, after: Callable[[], object]) -> None:
+    def __init__(
+        self, works: Sequence[c10d.Work | None], group: NcclOnCpu, after: Callable[[], object]
+    ) -> None:
         self._group = group
         self._after = after
         self._done: Future[None] = Future()
@@ -106,10 +108,10 @@ class CpuWork:
         well = self._done.done() and self._done.exception() is None
         return well or self._group.aborted.is_set()
 
-    def _run(self, works: Sequence[c10d.Work]) -> None:
+    def _run(self, works: Sequence[c10d.Work | None]) -> None:
         # Gloo's own sends and receives end only when they are waited for.
         try:
-            for work in works:
+            for work in filter(None, works):
                 work.wait()
             self._after()
             self._done.set_result(None)
@@ -117,7 +119,7 @@ class CpuWork:
             self._done.set_exception(error)
 
 
-Start = Callable[[GlooGroup], c10d.Work]
+Start = Callable[[GlooGroup], c10d.Work | None]
 
 
 class NcclOnCpu:

@@ -161,7 +161,7 @@ defmodule RankBridge.Stream do
   defp read(pushed, answer) do
     %{plan: plan, rank: rank, view: view} = pushed
     outcomes = Execution.understand(answer, :call, rank, plan.call)
-    Plan.told(view, plan, GangCall.results(view, outcomes, pushed.ranks, plan.call))
+    Plan.result(view, plan, GangCall.results(view, outcomes, pushed.ranks, plan.call))
   end
 
   @doc """

@@ -113,12 +113,19 @@ defmodule RankBridge.Operations.ExecutionTest do
 
   test "a rank's error is its own" do
     calling = begin(ToldRanks.view())
-    told = %V1.Error{code: :ERROR_CODE_RELEASED_REF, message: "told", rank: 1, indefinite: true}
+
+    refusal = %V1.Error{
+      code: :ERROR_CODE_RELEASED_REF,
+      message: "told",
+      rank: 1,
+      indefinite: true
+    }
+
     say(0, result(integer(0)))
-    say(1, result({:error, told}))
+    say(1, result({:error, refusal}))
     say(2, result(nil))
     assert [{0, {:ok, _}}, {1, {:error, error}}, {2, {:error, silent}}] = Task.await(calling)
-    assert error == Error.from_proto(told)
+    assert error == Error.from_proto(refusal)
     assert {silent.reason, silent.indefinite, silent.rank} == {:protocol, true, 2}
   end
 
@@ -217,7 +224,7 @@ defmodule RankBridge.Operations.ExecutionTest do
     refute_alone()
   end
 
-  test "a rank that does not answer in time is told as by a call of its own, and its part is withdrawn" do
+  test "a rank that does not answer in time fails as a call of its own does, and its part is withdrawn" do
     results = ToldRanks.view() |> begin(call(deadline: 30)) |> Task.await()
 
     for {{rank, {:error, error}}, place} <- assert(Enum.with_index(results)) do

@@ -69,16 +69,16 @@ def going_out(
     parts = calls.parts if isinstance(calls, SideBySide) else [calls]
     wholes = [joined(part) for part in parts]
     together = zip(parts, wholes, strict=True)
-    told = iter(
+    answers = iter(
         (yield [call for part, whole in together for call in (part if whole is None else (whole.call,))])
     )
     outcomes: list[Outcome[T] | None] = []
     kept: list[Call[T]] = []
     for part, whole in zip(parts, wholes, strict=True):
         if whole is None:
-            outcomes.extend(itertools.islice(told, len(part)))
+            outcomes.extend(itertools.islice(answers, len(part)))
         else:
-            members = whole.members(next(told))
+            members = whole.members(next(answers))
             outcomes.extend(members)
             kept.extend(whole.kept(members))
     fetched = iter((yield kept) if kept else ())

@@ -284,8 +284,8 @@ def refused_submit(outcomes: Sequence[Outcome[str]], withdrawn: Sequence[Outcome
 def merge_groups(listed: Sequence[list[Group]]) -> list[Group]:
     """Makes one list of what every rank tells of the groups that it belongs to: each group once, by name."""
     # Who is no member need not have heard of a group's end.
-    told = [group for groups in listed for group in groups if group.rank_in_group is not None]
-    return [of_gang(group) for _, group in sorted({group.name: group for group in told}.items())]
+    own = [group for groups in listed for group in groups if group.rank_in_group is not None]
+    return [of_gang(group) for _, group in sorted({group.name: group for group in own}.items())]
 
 
 def of_gang(group: Group) -> Group:

@@ -49,11 +49,11 @@ def hosting(gang: GangCore[Any]) -> Procedure[tuple[str, ...]]:
 def being_formed(gang: GangCore[Any]) -> Procedure[bool]:
     """Asks every rank whether it is in a generation, and all of them in the same."""
     outcomes: list[Outcome[RankStatus]] = yield _statuses(gang)
-    told = [outcome.value for outcome in outcomes if outcome.value is not None]
+    reported = [outcome.value for outcome in outcomes if outcome.value is not None]
     return (
-        len(told) == len(gang)
-        and all(status.generation_state == "formed" for status in told)
-        and len({status.generation for status in told}) == 1
+        len(reported) == len(gang)
+        and all(status.generation_state == "formed" for status in reported)
+        and len({status.generation for status in reported}) == 1
     )
 
 
@@ -61,10 +61,10 @@ def describing(gang: GangCore[Any], name: str) -> Procedure[Group]:
     """Asks every rank, and describes one group with what those that answer tell."""
     name = name or "world"
     outcomes: list[Outcome[RankStatus]] = yield _statuses(gang)
-    told = [outcome.value for outcome in outcomes if outcome.value is not None]
-    if not told:
+    reported = [outcome.value for outcome in outcomes if outcome.value is not None]
+    if not reported:
         raise gang_error(outcomes)
-    known = _known(told)
+    known = _known(reported)
     if name not in known:
         raise UnknownGroupError(
             f"no rank that answers is a member of a group {name!r}",
@@ -234,8 +234,8 @@ def _statuses(gang: GangCore[Any]) -> list[Call[Any]]:
 
 def _known(statuses: Iterable[RankStatus]) -> dict[str, Group]:
     """Gives every group as its own members tell of it, by name: who is no member need not have heard of its end."""
-    told = [group for status in statuses for group in status.groups if group.rank_in_group is not None]
-    newest = sorted(told, key=lambda group: group.generation)
+    reported = [group for status in statuses for group in status.groups if group.rank_in_group is not None]
+    newest = sorted(reported, key=lambda group: group.generation)
     return {group.name: of_gang(group) for group in newest}
 
 

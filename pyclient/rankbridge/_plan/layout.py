@@ -206,19 +206,19 @@ class Layout:
         """What goes from host to host that could stay on one: buffers' trainers, then agent groups."""
         if not self.hosts:
             return ()
-        told: list[str] = []
+        warnings: list[str] = []
         for buffer in self.buffers:
             far = [rank for rank in self.trainers_of(buffer) if self.hosts[rank] != self.hosts[buffer]]
             if far:
-                told.append(
+                warnings.append(
                     f"buffer {buffer} on host {self.hosts[buffer]!r} serves ranks {listed(far)} of other hosts; "
                     "none would, with equally many buffers on each host"
                 )
         for number, group in enumerate(self.agent_groups):
             spanned = list(dict.fromkeys(self.hosts[rank] for rank in group))
             if len(spanned) > 1:
-                told.append(f"agent group {number} spans hosts {', '.join(map(repr, spanned))}")
-        return tuple(told)
+                warnings.append(f"agent group {number} spans hosts {', '.join(map(repr, spanned))}")
+        return tuple(warnings)
 
     @property
     def train_group(self) -> Group:

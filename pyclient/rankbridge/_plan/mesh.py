@@ -77,10 +77,10 @@ class Mesh:
         laid = tuple(range(ranks)) if isinstance(ranks, int) else tuple(ranks)
         sizes = _sizes(name, dict(axes), laid)
         flat = tuple((axis, tuple(over)) for axis, over in (flattened or {}).items())
-        told = tuple(places)
+        given_places = tuple(places)
         _check_names(name, tuple(axes), flat, local=local)
-        if (told or local) and len(told) != len(laid):
-            raise _refusal(name, "one place for each rank", str(len(laid)), str(len(told)))
+        if (given_places or local) and len(given_places) != len(laid):
+            raise _refusal(name, "one place for each rank", str(len(laid)), str(len(given_places)))
         return cls(
             name=name,
             axes=tuple(axes),
@@ -88,7 +88,7 @@ class Mesh:
             ranks=laid,
             flattened=flat,
             local=local,
-            places=told,
+            places=given_places,
         )
 
     def __len__(self) -> int:

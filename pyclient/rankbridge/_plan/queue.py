@@ -49,22 +49,22 @@ class MadeQueue:
     """A queue, and where its group's members are.
 
     Attributes:
-        told: What the ranks tell of it.
+        description: What the ranks say of it.
         ranks: Ranks of the group's members, in group order.
     """
 
-    told: QueueDescription
+    description: QueueDescription
     ranks: tuple[int, ...]
 
     @property
     def writer(self) -> int:
         """Rank in the gang of the writer."""
-        return self.ranks[self.told.writer_rank_in_group]
+        return self.ranks[self.description.writer_rank_in_group]
 
     @property
     def readers(self) -> tuple[int, ...]:
         """Ranks in the gang of the readers."""
-        return tuple(self.ranks[place] for place in self.told.reader_ranks_in_group)
+        return tuple(self.ranks[place] for place in self.description.reader_ranks_in_group)
 
 
 class QueueCore:
@@ -76,24 +76,24 @@ class QueueCore:
 
     def __repr__(self) -> str:
         """Gives name, group and who writes and reads."""
-        told = self._made.told
-        ends = f"writer {told.writer_rank_in_group}, readers {list(told.reader_ranks_in_group)}"
-        return f"{type(self).__name__}({told.name!r}, group {told.group!r}, {ends})"
+        description = self._made.description
+        ends = f"writer {description.writer_rank_in_group}, readers {list(description.reader_ranks_in_group)}"
+        return f"{type(self).__name__}({description.name!r}, group {description.group!r}, {ends})"
 
     @property
     def description(self) -> QueueDescription:
-        """All that the ranks told of it when it was made."""
-        return self._made.told
+        """All that the ranks said of it when it was made."""
+        return self._made.description
 
     @property
     def name(self) -> str:
         """Its name, unique in its group."""
-        return self._made.told.name
+        return self._made.description.name
 
     @property
     def group(self) -> str:
         """Name of its group."""
-        return self._made.told.group
+        return self._made.description.group
 
     @property
     def ranks(self) -> tuple[int, ...]:
@@ -103,12 +103,12 @@ class QueueCore:
     @property
     def writer_rank_in_group(self) -> int:
         """Who writes."""
-        return self._made.told.writer_rank_in_group
+        return self._made.description.writer_rank_in_group
 
     @property
     def reader_ranks_in_group(self) -> tuple[int, ...]:
         """Who reads, in ascending order."""
-        return self._made.told.reader_ranks_in_group
+        return self._made.description.reader_ranks_in_group
 
 
 def queue_from_wire(queue: queue_service_pb2.Queue) -> QueueDescription:

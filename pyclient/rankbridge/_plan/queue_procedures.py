@@ -37,13 +37,13 @@ def making(gang: GangCore[Any], name: str, options: dict[str, Any]) -> Procedure
     try:
         outcomes: list[Outcome[QueueDescription]] = yield list(calls)
         half = [it.rank for it in outcomes if it.error is None or it.error.indefinite]
-        told = all_values(outcomes)
+        made = all_values(outcomes)
     except GeneratorExit:
         raise
     except BaseException:
         yield list(_ends(gang, half, name, group, min(gang.timeout, CLOSE_TIMEOUT)))
         raise
-    return MadeQueue(told[0], tuple(members))
+    return MadeQueue(made[0], tuple(members))
 
 
 def making_for_one_reader(
@@ -78,7 +78,9 @@ def all_or_none(gang: GangCore[Any], procedures: Iterable[Procedure[T]]) -> Proc
         for each in made:
             for queue in each if isinstance(each, list) else [each]:
                 if queue is not None:
-                    yield list(_ends(gang, queue.ranks, queue.told.name, queue.told.group, timeout))
+                    yield list(
+                        _ends(gang, queue.ranks, queue.description.name, queue.description.group, timeout)
+                    )
         raise
     return made
 
@@ -104,11 +106,11 @@ def broadcasting(
     gang: GangCore[Any], queue: MadeQueue, value: object, options: dict[str, Any]
 ) -> Procedure[list[Any]]:
     """Writes a value, and reads one on every reader."""
-    (written,) = yield [ops.enqueue(gang._scope(queue.writer), queue.told, value, **options)]
+    (written,) = yield [ops.enqueue(gang._scope(queue.writer), queue.description, value, **options)]
     if written.error is not None:
         raise written.error
     outcomes: list[Outcome[Any]] = yield [
-        ops.dequeue(gang._scope(rank), queue.told, **options) for rank in queue.readers
+        ops.dequeue(gang._scope(rank), queue.description, **options) for rank in queue.readers
     ]
     return all_values(outcomes)
 
@@ -121,31 +123,33 @@ def dequeuing(
     Raises:
         InvalidArgumentError: None is named, and there are several, or none.
     """
-    readers = queue.told.reader_ranks_in_group
+    readers = queue.description.reader_ranks_in_group
     if rank_in_group is None and len(readers) != 1:
         raise InvalidArgumentError(
-            f"which reader of queue {queue.told.name!r} is meant?",
-            group=queue.told.group,
+            f"which reader of queue {queue.description.name!r} is meant?",
+            group=queue.description.group,
             operation="dequeue",
             expected=f"rank_in_group, one of {list(readers)}",
             got="None",
         )
     place = readers[0] if rank_in_group is None else rank_in_group
-    return ops.dequeue(_scope_at(gang, queue, place, "dequeue"), queue.told, **options)
+    return ops.dequeue(_scope_at(gang, queue, place, "dequeue"), queue.description, **options)
 
 
 def shutting_down(
     gang: GangCore[Any], queue: MadeQueue, rank_in_group: int | None, timeout: float | None
 ) -> Procedure[None]:
     """Ends a queue on one member, or on all that still have it."""
-    told = queue.told
+    description = queue.description
     if rank_in_group is not None:
         scope = _scope_at(gang, queue, rank_in_group, "shut_down")
-        (outcome,) = yield [ops.shut_down_queue(scope, told, timeout=timeout)]
+        (outcome,) = yield [ops.shut_down_queue(scope, description, timeout=timeout)]
         if outcome.error is not None:
             raise outcome.error
         return
-    outcomes: list[Outcome[Any]] = yield list(_ends(gang, queue.ranks, told.name, told.group, timeout))
+    outcomes: list[Outcome[Any]] = yield list(
+        _ends(gang, queue.ranks, description.name, description.group, timeout)
+    )
     errors: list[RankBridgeError] = [it.error for it in outcomes if it.error is not None]
     if not all(isinstance(error, UnknownQueueError) for error in errors):
         raise gang_error(outcomes)
@@ -158,5 +162,5 @@ def _ends(
 
 
 def _scope_at(gang: GangCore[Any], queue: MadeQueue, place: int, operation: str) -> ops.Scope:
-    check_place(operation, "rank_in_group", place, len(queue.ranks), queue.told.group)
+    check_place(operation, "rank_in_group", place, len(queue.ranks), queue.description.group)
     return gang._scope(queue.ranks[place])

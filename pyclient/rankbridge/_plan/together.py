@@ -34,7 +34,7 @@ def together(procedures: Sequence[Procedure[T]]) -> Procedure[list[T]]:
 def _side_by_side(procedures: Sequence[Procedure[T]]) -> Procedure[list[T]]:
     results: dict[int, T] = {}
     failures: dict[int, RankBridgeError] = {}
-    told: dict[int, list[Outcome[Any]]] = {}
+    outcomes_by_place: dict[int, list[Outcome[Any]]] = {}
     waiting: dict[int, Sequence[Call[Any]]] = {}
     for place, procedure in enumerate(procedures):
         try:
@@ -45,15 +45,18 @@ def _side_by_side(procedures: Sequence[Procedure[T]]) -> Procedure[list[T]]:
         outcomes = iter((yield SideBySide(waiting.values())))
         asked, waiting = waiting, {}
         for place, calls in asked.items():
-            told[place] = [next(outcomes) for _ in calls]
+            outcomes_by_place[place] = [next(outcomes) for _ in calls]
             try:
-                waiting[place] = procedures[place].send(told[place])
+                waiting[place] = procedures[place].send(outcomes_by_place[place])
             except StopIteration as end:
                 results[place] = end.value
             except RankBridgeError as error:
                 failures[place] = error
     if failures:
-        raise _of_all(list(failures.values()), [it for place in sorted(told) for it in told[place]])
+        raise _of_all(
+            list(failures.values()),
+            [it for place in sorted(outcomes_by_place) for it in outcomes_by_place[place]],
+        )
     return [results[place] for place in range(len(procedures))]
 
 

@@ -47,7 +47,7 @@ class Coordinated:
         self._gang = gang
         self.groups = tuple(groups)
         checked_groups(gang, [group.ranks for group in self.groups])
-        self._queues = {queue.told.group: queue for queue in queues}
+        self._queues = {queue.description.group: queue for queue in queues}
         self._group_of = {rank: group for group in self.groups for rank in group.ranks}
 
     def member(self, rank: int) -> Member:
@@ -499,7 +499,7 @@ def check_own(operation: str, **given: object) -> None:
 
 
 def checked_groups(gang: GangCore[Any], groups: Sequence[Sequence[int]]) -> None:
-    """Checks that ranks can be told by group.
+    """Checks that ranks can be given by group.
 
     Raises:
         RankOutOfRangeError: One is not in the gang.
@@ -523,14 +523,14 @@ def _through(
     """Broadcasts a value through a queue, past what an earlier broadcast that failed has left there."""
     token: str = with_id(options)["operation_id"]
     own = {**options, "operation_id": token}
-    (written,) = yield [ops.enqueue(gang._scope(queue.writer), queue.told, (token, value), **own)]
+    (written,) = yield [ops.enqueue(gang._scope(queue.writer), queue.description, (token, value), **own)]
     if written.error is not None:
         raise written.error
     got: dict[int, Any] = {queue.writer: value}
     waiting = list(queue.readers)
     for number in itertools.count():
         outcomes: list[Outcome[Any]] = yield [
-            ops.dequeue(gang._scope(rank), queue.told, **{**own, "operation_id": f"{token}/{number}"})
+            ops.dequeue(gang._scope(rank), queue.description, **{**own, "operation_id": f"{token}/{number}"})
             for rank in waiting
         ]
         for rank, read in zip(waiting, all_values(outcomes), strict=True):

@@ -76,9 +76,9 @@ def starts_at(
     return dict.fromkeys(ranks, Position(after) if isinstance(after, int) else after)
 
 
-def _start(asked: Position | None, told: Watching) -> Position:
-    # As the rank reads it: what it cannot have told begins with all that it has.
+def _start(asked: Position | None, watching: Watching) -> Position:
+    # As the rank reads it: a position that it cannot have reported begins with all that it has.
     if asked is None:
-        return Position(told.last, told.log)
-    known = asked.log in (0, told.log) and asked.number <= told.last
-    return Position(asked.number if known else 0, told.log)
+        return Position(watching.last, watching.log)
+    known = asked.log in (0, watching.log) and asked.number <= watching.last
+    return Position(asked.number if known else 0, watching.log)

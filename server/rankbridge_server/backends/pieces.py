@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import cast
 
 import torch
 
@@ -16,6 +17,17 @@ def as_bytes(tensor: torch.Tensor) -> torch.Tensor:
 def divided(tensor: torch.Tensor, dim: int, sizes: Sequence[int]) -> list[torch.Tensor]:
     """Contiguous parts of a tensor, of `sizes` along `dim`. They share its memory where possible."""
     return [part.contiguous() for part in torch.split(tensor, list(sizes), dim)]
+
+
+def copied(tensor: object) -> torch.Tensor:
+    """A contiguous copy of a tensor."""
+    return cast(torch.Tensor, tensor).clone(memory_format=torch.contiguous_format)
+
+
+def byte_counts(tensor: torch.Tensor, dim: int, sizes: Sequence[int]) -> list[int]:
+    """Bytes of tensors like `tensor`, but of `sizes` along `dim`."""
+    others = math.prod(tensor.shape[:dim]) * math.prod(tensor.shape[dim + 1 :])
+    return [size * others * tensor.itemsize for size in sizes]
 
 
 def side_by_side(tensor: torch.Tensor, dim: int, sizes: Sequence[int]) -> torch.Tensor:

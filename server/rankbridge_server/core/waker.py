@@ -25,7 +25,7 @@ class Waker:
 
     def clear(self) -> None:
         """Called by the thread that was woken."""
-        self._out.recv(4096)
+        self._out.recv(64)
 
     def close(self) -> None:
         """Gives the file descriptors back."""

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any, Protocol, TypeVar
 
+from google.protobuf.message import Message
+
 from rankbridge.v1 import error_pb2
 
 from ..core.errors import BridgeError, Place
@@ -13,7 +15,7 @@ from ..core.rank import Rank
 from ..core.task import failure_of
 from .wire import wire
 
-Response = TypeVar("Response")
+Response = TypeVar("Response", bound=Message)
 Request = TypeVar("Request")
 
 
@@ -25,23 +27,35 @@ Servicer = TypeVar("Servicer", bound=_Servicer)
 
 
 def answers(
-    response: Callable[..., Response], operation: str
-) -> Callable[[Callable[[Servicer, Request, Any], Response]], Callable[[Servicer, Request, Any], Response]]:
-    """Makes an RPC of a method: an exception becomes the `error` of a `response`. `operation`: its name in errors."""
+    response: type[Response], operation: str
+) -> Callable[[Callable[[Servicer, Request], object]], Callable[[Servicer, Request, Any], Response]]:
+    """Makes an RPC of a method, which returns the value of the `response` or raises its error.
+
+    `operation`: the name of the RPC in errors.
+    """
+    value = value_field(response)
 
     def decorate(
-        method: Callable[[Servicer, Request, Any], Response],
+        method: Callable[[Servicer, Request], object],
     ) -> Callable[[Servicer, Request, Any], Response]:
         @wraps(method)
         def call(self: Servicer, request: Request, context: Any) -> Response:
-            try:
-                return method(self, request, context)
-            except Exception as error:
-                return response(error=packed_error(self._rank, operation, error))
+            return answered(
+                self._rank,
+                operation,
+                lambda: response(**{value: method(self, request)}),
+                lambda error: response(error=error),
+            )
 
         return call
 
     return decorate
+
+
+def value_field(response: type[Message]) -> str:
+    """The field of a response that has a value or an error."""
+    (name,) = (it.name for it in response.DESCRIPTOR.oneofs_by_name["outcome"].fields if it.name != "error")
+    return name
 
 
 def answered(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import grpc
-
-from rankbridge.v1 import call_pb2
 from rankbridge.v1 import graph_service_pb2 as pb
 from rankbridge.v1 import graph_service_pb2_grpc as stub
 
@@ -25,35 +22,22 @@ class GraphServicer(stub.GraphServiceServicer):
         self._rank = rank
 
     @answers(pb.BeginCaptureResponse, "begin_capture")
-    def BeginCapture(
-        self, request: pb.BeginCaptureRequest, context: grpc.ServicerContext
-    ) -> pb.BeginCaptureResponse:
+    def BeginCapture(self, request: pb.BeginCaptureRequest) -> pb.Graph:
         """Begins a recording."""
-        return pb.BeginCaptureResponse(graph=_packed(self._begin(request)))
-
-    @answers(pb.EndCaptureResponse, "end_capture")
-    def EndCapture(
-        self, request: pb.EndCaptureRequest, context: grpc.ServicerContext
-    ) -> pb.EndCaptureResponse:
-        """Ends a recording."""
-        return pb.EndCaptureResponse(graph=_packed(self._end(request.call)))
-
-    @answers(pb.ReleaseGraphResponse, "release_graph")
-    def ReleaseGraph(
-        self, request: pb.ReleaseGraphRequest, context: grpc.ServicerContext
-    ) -> pb.ReleaseGraphResponse:
-        """Deletes a graph."""
-        return pb.ReleaseGraphResponse(
-            graph=_packed(self._rank.graphs.release(request.session_id, request.graph))
-        )
-
-    def _begin(self, request: pb.BeginCaptureRequest) -> Graph:
         group = self._rank.group(request.call.group).name
         self._rank.refs.renew_session(request.call.session_id)
-        return self._rank.graphs.begin(request.call.session_id, group, request.graph)
+        return _packed(self._rank.graphs.begin(request.call.session_id, group, request.graph))
 
-    def _end(self, call: call_pb2.Call) -> Graph:
-        return self._rank.graphs.end(call.session_id, call.group or WORLD)
+    @answers(pb.EndCaptureResponse, "end_capture")
+    def EndCapture(self, request: pb.EndCaptureRequest) -> pb.Graph:
+        """Ends a recording."""
+        call = request.call
+        return _packed(self._rank.graphs.end(call.session_id, call.group or WORLD))
+
+    @answers(pb.ReleaseGraphResponse, "release_graph")
+    def ReleaseGraph(self, request: pb.ReleaseGraphRequest) -> pb.Graph:
+        """Deletes a graph."""
+        return _packed(self._rank.graphs.release(request.session_id, request.graph))
 
 
 def _packed(graph: Graph) -> pb.Graph:

@@ -24,11 +24,9 @@ class GroupServicer(stub.GroupServiceServicer):
         self._rank = rank
 
     @answers(pb.DescribeGroupResponse, "describe_group")
-    def DescribeGroup(
-        self, request: pb.DescribeGroupRequest, context: grpc.ServicerContext
-    ) -> pb.DescribeGroupResponse:
+    def DescribeGroup(self, request: pb.DescribeGroupRequest) -> pb.Group:
         """Describes one group."""
-        return pb.DescribeGroupResponse(group=wire.pack_group(self._rank.group(request.name)))
+        return wire.pack_group(self._rank.group(request.name))
 
     def ListGroups(
         self, request: pb.ListGroupsRequest, context: grpc.ServicerContext

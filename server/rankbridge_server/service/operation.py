@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import grpc
-
 from rankbridge.v1 import operation_service_pb2 as pb
 from rankbridge.v1 import operation_service_pb2_grpc as stub
+from rankbridge.v1 import value_pb2
 
 from ..core.errors import BridgeError, Phase, invalid
 from ..core.rank import Rank
@@ -33,35 +32,33 @@ class OperationServicer(stub.OperationServiceServicer):
         self._rank = rank
 
     @answers(pb.SubmitResponse, "submit")
-    def Submit(self, request: pb.SubmitRequest, context: grpc.ServicerContext) -> pb.SubmitResponse:
+    def Submit(self, request: pb.SubmitRequest) -> str:
         """Begins an operation."""
-        return pb.SubmitResponse(operation_id=self._submit(request.operation))
-
-    @answers(pb.PollResponse, "poll")
-    def Poll(self, request: pb.PollRequest, context: grpc.ServicerContext) -> pb.PollResponse:
-        """Describes the state of an operation."""
-        return pb.PollResponse(status=_status(self._rank.find(request.operation_id)))
-
-    @answers(pb.AwaitResponse, "await")
-    def Await(self, request: pb.AwaitRequest, context: grpc.ServicerContext) -> pb.AwaitResponse:
-        """Waits for an outcome."""
-        timeout = request.timeout_ms / 1000 or self._rank.default_timeout
-        return pb.AwaitResponse(
-            value=values.pack_value(self._rank.find(request.operation_id).outcome(timeout))
-        )
-
-    @answers(pb.CancelResponse, "cancel")
-    def Cancel(self, request: pb.CancelRequest, context: grpc.ServicerContext) -> pb.CancelResponse:
-        """Withdraws an operation."""
-        return pb.CancelResponse(cancelled=_cancel(self._rank.find(request.operation_id)))
-
-    def _submit(self, operation: pb.Operation) -> str:
+        operation = request.operation
         kind = operation.WhichOneof("kind")
         if kind and not getattr(operation, kind).call.operation_id:
             raise invalid("a submitted operation needs an id", expected="call.operation_id", got="''")
         pending = PendingPart.of(self._rank, operation)
         pending.check()
         return pending.operation_id
+
+    @answers(pb.PollResponse, "poll")
+    def Poll(self, request: pb.PollRequest) -> pb.OperationStatus:
+        """Describes the state of an operation."""
+        return _status(self._rank.find(request.operation_id))
+
+    @answers(pb.AwaitResponse, "await")
+    def Await(self, request: pb.AwaitRequest) -> value_pb2.Value:
+        """Waits for an outcome."""
+        timeout = request.timeout_ms / 1000 or self._rank.default_timeout
+        return values.pack_value(self._rank.find(request.operation_id).outcome(timeout))
+
+    @answers(pb.CancelResponse, "cancel")
+    def Cancel(self, request: pb.CancelRequest) -> bool:
+        """Withdraws an operation."""
+        task = self._rank.find(request.operation_id)
+        task.cancel("the controller asked for it")
+        return task.cancelled()
 
 
 def _status(task: Task) -> pb.OperationStatus:
@@ -72,8 +69,3 @@ def _status(task: Task) -> pb.OperationStatus:
     except BridgeError as error:
         result = pb.OperationResult(error=wire.pack_error(error.failure))
     return pb.OperationStatus(state=pb.OPERATION_STATE_DONE, result=result)
-
-
-def _cancel(task: Task) -> bool:
-    task.cancel("the controller asked for it")
-    return task.cancelled()

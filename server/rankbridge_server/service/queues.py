@@ -25,14 +25,10 @@ class QueueServicer(stub.QueueServiceServicer):
         self._rank = rank
 
     @answers(pb.ShutDownQueueResponse, "shut_down_queue")
-    def ShutDownQueue(
-        self, request: pb.ShutDownQueueRequest, context: grpc.ServicerContext
-    ) -> pb.ShutDownQueueResponse:
+    def ShutDownQueue(self, request: pb.ShutDownQueueRequest) -> pb.Queue:
         """Shuts down a queue on this rank."""
         call = request.call
-        return pb.ShutDownQueueResponse(
-            queue=wire.pack_queue(self._rank.shut_down_queue(call.group, request.queue, call.generation))
-        )
+        return wire.pack_queue(self._rank.shut_down_queue(call.group, request.queue, call.generation))
 
     def ListQueues(
         self, request: pb.ListQueuesRequest, context: grpc.ServicerContext

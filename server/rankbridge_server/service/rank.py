@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 from collections.abc import Iterator, Sequence
+from dataclasses import asdict
 from importlib.metadata import version
 
 import grpc
@@ -47,10 +48,7 @@ class RankServicer(stub.RankServiceServicer):
             generation_state=pb.GenerationState.Value(f"GENERATION_STATE_{description.state.name}"),
             generation_error=wire.pack_error(description.error.failure) if description.error else None,
             groups=[wire.pack_group(group) for group in description.groups],
-            sessions=[
-                pb.SessionUsage(session_id=usage.session_id, refs=usage.refs, bytes=usage.bytes)
-                for usage in self._rank.refs.usage()
-            ],
+            sessions=[pb.SessionUsage(**asdict(usage)) for usage in self._rank.refs.usage()],
             pending_operations=description.pending,
             endpoints=self._endpoints,
             version=self._version,
@@ -62,42 +60,29 @@ class RankServicer(stub.RankServiceServicer):
         )
 
     @answers(pb.PrepareGenerationResponse, "prepare")
-    def PrepareGeneration(
-        self, request: pb.PrepareGenerationRequest, context: grpc.ServicerContext
-    ) -> pb.PrepareGenerationResponse:
+    def PrepareGeneration(self, request: pb.PrepareGenerationRequest) -> pb.RankAddress:
         """First phase of forming."""
-        return pb.PrepareGenerationResponse(
-            address=wire.pack_address(
-                self._rank.prepare(
-                    request.generation, request.rank, request.world_size, wire.groups(request.groups)
-                )
+        return wire.pack_address(
+            self._rank.prepare(
+                request.generation, request.rank, request.world_size, wire.groups(request.groups)
             )
         )
 
     @answers(pb.CommitGenerationResponse, "commit")
-    def CommitGeneration(
-        self, request: pb.CommitGenerationRequest, context: grpc.ServicerContext
-    ) -> pb.CommitGenerationResponse:
+    def CommitGeneration(self, request: pb.CommitGenerationRequest) -> int:
         """Second phase of forming."""
-        return self._commit(request)
+        timeout = (request.timeout_ms or DEFAULT_FORMING_TIMEOUT_MS) / 1000
+        addresses = [wire.address(it) for it in request.addresses]
+        self._rank.commit(request.generation, addresses, request.secret, timeout)
+        return request.generation
 
     @answers(pb.AbortGenerationResponse, "abort")
-    def AbortGeneration(
-        self, request: pb.AbortGenerationRequest, context: grpc.ServicerContext
-    ) -> pb.AbortGenerationResponse:
+    def AbortGeneration(self, request: pb.AbortGenerationRequest) -> bool:
         """Ends a generation."""
-        return pb.AbortGenerationResponse(
-            aborted=self._rank.abort(request.generation, request.reason or "the controller asked for it")
-        )
+        return self._rank.abort(request.generation, request.reason or "the controller asked for it")
 
     def WatchEvents(
         self, request: pb.WatchEventsRequest, context: grpc.ServicerContext
     ) -> Iterator[pb.WatchEventsResponse]:
         """Streams the rank's events."""
         return events.watch(self._rank, request, context)
-
-    def _commit(self, request: pb.CommitGenerationRequest) -> pb.CommitGenerationResponse:
-        timeout = (request.timeout_ms or DEFAULT_FORMING_TIMEOUT_MS) / 1000
-        addresses = [wire.address(it) for it in request.addresses]
-        self._rank.commit(request.generation, addresses, request.secret, timeout)
-        return pb.CommitGenerationResponse(generation=request.generation)

@@ -77,10 +77,10 @@ class Script:
         threading.Thread(target=self._read, args=(requests, asked), daemon=True).start()
         while number := asked.get(timeout=WAIT):
             answer = self._answer_while(context)
-            told = answer(context) if answer else None
-            if told is None:
+            given = answer(context) if answer else None
+            if given is None:
                 return
-            yield executed(told, number)
+            yield executed(given, number)
 
     def _answer_while(self, context: Any) -> Callable[[grpc.ServicerContext], Any] | None:
         while context.is_active():

@@ -17,7 +17,7 @@ from rankbridge.v1 import call_pb2, error_pb2, gang_service_pb2_grpc
 from rankbridge.v1 import collective_service_pb2 as collectives
 from rankbridge.v1 import gang_service_pb2 as pb
 from rankbridge.v1 import operation_service_pb2 as operations
-from rankbridge_server.core.operations.table import BARRIER, Barrier
+from rankbridge_server.core.operations.agreements import Barrier, barrier
 from rankbridge_server.service.server import Server
 from rankbridge_server.service.streams.local_streams import SUFFIX
 
@@ -206,7 +206,7 @@ def sequences(stage: Stage) -> list[int]:
 
 
 def is_healthy(stage: Stage) -> bool:
-    return stage.gang.run(BARRIER, [Barrier()] * SIZE) == [None] * SIZE
+    return stage.gang.run(barrier, [Barrier()] * SIZE) == [None] * SIZE
 
 
 def pending(stage: Stage, rank: int) -> int:

@@ -36,5 +36,5 @@ def test_options_are_served_by_reflection(stage: Stage) -> None:
     service = pool.FindServiceByName("rankbridge.v1.CollectiveService")
     request = service.methods_by_name["Scan"].input_type
     options = MessageOptions.FromString(request.GetOptions().SerializeToString())
-    told = options.Extensions[options_pb2.operation]
-    assert (told.systems, told.gang_call) == ("MPI `Scan`, `Exscan`", True)
+    declared = options.Extensions[options_pb2.operation]
+    assert (declared.systems, declared.gang_call) == ("MPI `Scan`, `Exscan`", True)

@@ -110,12 +110,12 @@ defmodule RankBridge.Operations.Plan do
   @doc "Sends it, and waits for what it gives."
   @spec perform(View.t(), t()) :: result(term())
   def perform(view, plan) do
-    told(view, plan, each(view, plan))
+    result(view, plan, each(view, plan))
   end
 
   @doc "What it gives, of the results of its ranks."
-  @spec told(View.t(), t(), [{non_neg_integer(), Calls.result()}]) :: result(term())
-  def told(view, plan, results) do
+  @spec result(View.t(), t(), [{non_neg_integer(), Calls.result()}]) :: result(term())
+  def result(view, plan, results) do
     results
     |> Enum.map(&value(&1, plan.call))
     |> then(&Given.gathered(plan.gives, &1, true))

@@ -217,7 +217,7 @@ defmodule RankBridge.Stream.Server do
 
   def handle_info({:withdraw, ref}, state), do: state |> give_up(ref) |> proceed()
 
-  # Who waits is told that it may have been done.
+  # Who waits learns that it may have been done.
   def handle_info({:DOWN, gang, :process, _pid, _why}, %{gang: gang} = state) do
     _ = state.call && Transport.cancel(state.call)
     for {_monitor, request} <- state.alone, do: Alone.withdraw(state.channel, request)
@@ -334,8 +334,10 @@ defmodule RankBridge.Stream.Server do
     end
   end
 
-  defp encoded(%{kind: :withdraw, id: id}, _number),
-    do: V1.ExecuteRequest.encode_to_iodata(%V1.ExecuteRequest{kind: {:withdraw, id}})
+  defp encoded(%{kind: :withdraw, number: withdrawn}, _number) do
+    request = %V1.ExecuteRequest{kind: {:withdraw, ""}, number: withdrawn}
+    V1.ExecuteRequest.encode_to_iodata(request)
+  end
 
   defp encoded(request, number) do
     tag = Map.fetch!(@tags, request.kind)
@@ -350,11 +352,9 @@ defmodule RankBridge.Stream.Server do
     %{state | under_way: Map.put(state.under_way, number, request), latest: number}
   end
 
-  # It overtakes what waits, and is not answered. What has no id cannot be withdrawn.
-  defp withdrawn(state, %{id: ""}), do: state
-
-  defp withdrawn(state, request),
-    do: %{state | waiting: :queue.in_r(%{kind: :withdraw, id: request.id}, state.waiting)}
+  # A withdrawal overtakes what waits, and is not answered.
+  defp withdrawn(state, %{number: number}),
+    do: %{state | waiting: :queue.in_r(%{kind: :withdraw, number: number}, state.waiting)}
 
   defp give_up(state, ref) do
     its? = &(Map.get(&1, :ref) == ref)
@@ -523,22 +523,22 @@ defmodule RankBridge.Stream.Server do
         behind: :queue.new()
     }
 
-    state = Enum.reduce(sent, state, &told(&2, &1, status))
-    state = Enum.reduce(unsent, state, &told(&2, &1, %{status | sent?: false}))
+    state = Enum.reduce(sent, state, &failed(&2, &1, status))
+    state = Enum.reduce(unsent, state, &failed(&2, &1, %{status | sent?: false}))
 
     Enum.each(state.streams, &let_go/1)
     %{state | streams: %{}}
   end
 
-  defp told(state, %{kind: :withdraw}, _status), do: state
+  defp failed(state, %{kind: :withdraw}, _status), do: state
 
-  defp told(state, %{stream: nil} = request, %{sent?: false}),
+  defp failed(state, %{stream: nil} = request, %{sent?: false}),
     do: alone(%{state | asked: state.asked - 1}, request)
 
-  defp told(%{refusal: {0, message}} = state, request, _status),
+  defp failed(%{refusal: {0, message}} = state, request, _status),
     do: finished(state, request, {:ok, message})
 
-  defp told(state, request, status), do: finished(state, request, {:error, status})
+  defp failed(state, request, status), do: finished(state, request, {:error, status})
 
   # --- what has no stream ---
 

@@ -99,9 +99,9 @@ class AsyncChannels(ChannelsCore):
         """Sends calls, all at once, or as one gang call, and waits for every one's end."""
         rounds = going_out(calls)
         try:
-            told = await self._each(next(rounds))
+            answered = await self._each(next(rounds))
             while True:
-                told = await self._each(rounds.send(told))
+                answered = await self._each(rounds.send(answered))
         except StopIteration as end:
             outcomes: list[Outcome[T]] = end.value
             return outcomes

@@ -103,9 +103,9 @@ class Channels(ChannelsCore):
         """Sends calls, all at once, or as one gang call, and waits for every one's end."""
         rounds = going_out(calls)
         try:
-            told = self._each(next(rounds))
+            answered = self._each(next(rounds))
             while True:
-                told = self._each(rounds.send(told))
+                answered = self._each(rounds.send(answered))
         except StopIteration as end:
             outcomes: list[Outcome[T]] = end.value
             return outcomes
@@ -156,10 +156,10 @@ class Channels(ChannelsCore):
         try:
             yield
         except BaseException as error:
-            told = meaning(self, call, error)
-            if told is error:
+            meant = meaning(self, call, error)
+            if meant is error:
                 raise
-            raise told from error
+            raise meant from error
 
     def _made_for(self, call: Call[T], *, ordered: bool = False) -> Pending[T]:
         if self.closed:

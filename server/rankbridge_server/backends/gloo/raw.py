@@ -6,84 +6,27 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Protocol, cast
 
-import torch
 from torch._C import _distributed_c10d as c10d
-from torch._C._distributed_c10d import (
-    AllgatherOptions,
-    AllreduceOptions,
-    AllToAllOptions,
-    BroadcastOptions,
-    GatherOptions,
-    ReduceOp,
-    ReduceOptions,
-    ScatterOptions,
-    Work,
-)
+from torch._C._distributed_c10d import AllgatherOptions, AllreduceOptions, GatherOptions, ScatterOptions, Work
 
+from ..process_group import ProcessGroup, Tensors
 from .yielding import yielding
 
-__all__ = [
-    "AllToAllOptions",
-    "AllgatherOptions",
-    "AllreduceOptions",
-    "BroadcastOptions",
-    "GatherOptions",
-    "GlooGroup",
-    "ReduceOp",
-    "ReduceOptions",
-    "ScatterOptions",
-    "Store",
-    "Work",
-    "make_group",
-    "make_store",
-]
-
-Tensors = Sequence[torch.Tensor]
+__all__ = ["AllgatherOptions", "AllreduceOptions", "GatherOptions", "ScatterOptions", "Work"]
 
 
-class GlooGroup(Protocol):
+class GlooGroup(ProcessGroup, Protocol):
     """The collectives of a ProcessGroupGloo."""
 
-    def allreduce(self, tensors: Tensors, opts: AllreduceOptions) -> Work:
-        """Reduce in place."""
-        ...
-
-    def reduce(self, tensors: Tensors, opts: ReduceOptions) -> Work:
-        """Reduce at the root, in place; elsewhere the tensors are left with anything."""
-        ...
-
-    def broadcast(self, tensors: Tensors, opts: BroadcastOptions) -> Work:
-        """Broadcast in place."""
-        ...
-
-    def scatter(self, outputs: Tensors, inputs: Sequence[Tensors], opts: ScatterOptions) -> Work:
+    def scatter(self, outputs: Tensors, inputs: Sequence[Tensors], opts: ScatterOptions, /) -> Work:
         """Scatter `inputs`, empty except at the root, into `outputs`."""
         ...
 
-    def gather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: GatherOptions) -> Work:
+    def gather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: GatherOptions, /) -> Work:
         """Gather into `outputs`, empty except at the root."""
         ...
 
-    def alltoall_base(
-        self,
-        output: torch.Tensor,
-        input: torch.Tensor,
-        output_split_sizes: Sequence[int],
-        input_split_sizes: Sequence[int],
-        opts: AllToAllOptions,
-    ) -> Work:
-        """Send each member its part of `input`; sizes along dimension 0, empty for equal ones."""
-        ...
-
-    def send(self, tensors: Tensors, dst: int, tag: int) -> Work:
-        """Send one tensor to a member that receives it with the same tag."""
-        ...
-
-    def recv(self, tensors: Tensors, src: int, tag: int) -> Work:
-        """Receive into one tensor."""
-        ...
-
-    def allgather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: AllgatherOptions) -> Work:
+    def allgather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: AllgatherOptions, /) -> Work:
         """Gather into `outputs` everywhere."""
         ...
 

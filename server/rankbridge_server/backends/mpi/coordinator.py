@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import cast
 
 import torch
 
-from ...core.coordinator import Coordinator, ReduceOp
-from ..pieces import concatenated, side_by_side
+from ...core.coordinator import ReduceOp
+from ..bytes_coordinator import BytesCoordinator
 from .binding import MPI
 from .buffers import memory
 from .channel import Channel
@@ -17,12 +16,11 @@ from .errors import data_failed
 from .reducer import Reducer
 
 
-class MpiCoordinator(Coordinator):
+class MpiCoordinator(BytesCoordinator):
     """Implements `core.coordinator.Coordinator` on one communicator, with MPI's nonblocking operations.
 
-    Tensors move as bytes, so that every dtype works. Tensors without elements never enter MPI, unless others have
-    some: all members have agreed on the sizes. Collectives, and sends and receives, may run at the same time: MPI keeps
-    them apart. `retire` gets the channel when the group is closed.
+    Collectives, and sends and receives, may run at the same time: MPI keeps them apart. `retire` gets the channel when
+    the group is closed.
     """
 
     def __init__(
@@ -32,9 +30,8 @@ class MpiCoordinator(Coordinator):
         tag_of: Callable[[int], int],
         retire: Callable[[Channel], None],
     ) -> None:
+        super().__init__(rank_in_group, len(channel.ranks))
         self._channel = channel
-        self._rank_in_group = rank_in_group
-        self._size = len(channel.ranks)
         self._tag_of = tag_of
         self._retire = retire
         self._reducer = Reducer(channel, rank_in_group)
@@ -42,47 +39,6 @@ class MpiCoordinator(Coordinator):
     def barrier(self, timeout: float) -> None:
         """MPI_Ibarrier."""
         self._channel.collective(lambda comm: comm.Ibarrier(), timeout)
-
-    def broadcast(self, tensor: object, src_rank_in_group: int, timeout: float) -> object:
-        """MPI_Ibcast, in a new tensor."""
-        given = cast(torch.Tensor, tensor)
-        if self._rank_in_group == src_rank_in_group:
-            result = given.clone(memory_format=torch.contiguous_format)
-        else:
-            result = torch.empty_like(given, memory_format=torch.contiguous_format)
-        if result.numel():
-            data = [memory(result), MPI.BYTE]
-            self._channel.collective(lambda comm: comm.Ibcast(data, root=src_rank_in_group), timeout)
-        return result
-
-    def scatter(self, tensor: object, src_rank_in_group: int, dim: int, timeout: float) -> object:
-        """MPI_Iscatter of parts side by side."""
-        given = cast(torch.Tensor, tensor)
-        shape, parts = given.shape, None
-        if self._rank_in_group == src_rank_in_group:
-            size = given.shape[dim] // self._size
-            parts = side_by_side(given, dim, [size] * self._size)
-            shape = torch.Size([*shape[:dim], size, *shape[dim + 1 :]])
-        result = torch.empty(shape, dtype=given.dtype)
-        if result.numel():
-            sent = None if parts is None else [parts.numpy(), result.nbytes, MPI.BYTE]
-            received = [memory(result), MPI.BYTE]
-            self._channel.collective(lambda comm: comm.Iscatter(sent, received, src_rank_in_group), timeout)
-        return result
-
-    def gather(
-        self, tensor: object, dst_rank_in_group: int, dim: int, sizes: Sequence[int], timeout: float
-    ) -> object | None:
-        """MPI_Igatherv into one buffer, laid out along `dim` afterwards."""
-        given = cast(torch.Tensor, tensor).contiguous()
-        counts = _counts(given, dim, sizes)
-        receives = self._rank_in_group == dst_rank_in_group
-        pieces = torch.empty(sum(counts) // given.itemsize if receives else 0, dtype=given.dtype)
-        if any(counts):
-            sent = [memory(given), MPI.BYTE]
-            received = [memory(pieces), counts, MPI.BYTE] if receives else None
-            self._channel.collective(lambda comm: comm.Igatherv(sent, received, dst_rank_in_group), timeout)
-        return concatenated(pieces, given.shape, dim, sizes) if receives else None
 
     def reduce(self, tensor: object, op: ReduceOp, dst_rank_in_group: int, timeout: float) -> object | None:
         """MPI_Ireduce, or torch's reduction of what was exchanged."""
@@ -101,30 +57,6 @@ class MpiCoordinator(Coordinator):
     def scan(self, tensor: object, op: ReduceOp, exclusive: bool, timeout: float) -> object:
         """MPI_Iscan or MPI_Iexscan, or torch's reductions of what was exchanged."""
         return self._reducer.scan(cast(torch.Tensor, tensor), op, exclusive, timeout)
-
-    def all_gather(self, tensor: object, dim: int, sizes: Sequence[int], timeout: float) -> object:
-        """MPI_Iallgatherv into one buffer, laid out along `dim` afterwards."""
-        given = cast(torch.Tensor, tensor).contiguous()
-        counts = _counts(given, dim, sizes)
-        pieces = torch.empty(sum(counts) // given.itemsize, dtype=given.dtype)
-        if any(counts):
-            sent, received = [memory(given), MPI.BYTE], [memory(pieces), counts, MPI.BYTE]
-            self._channel.collective(lambda comm: comm.Iallgatherv(sent, received), timeout)
-        return concatenated(pieces, given.shape, dim, sizes)
-
-    def all_to_all(self, tensor: object, dim: int, sizes: Sequence[Sequence[int]], timeout: float) -> object:
-        """MPI_Ialltoallv of parts side by side into one buffer, laid out along `dim` afterwards."""
-        given = cast(torch.Tensor, tensor)
-        sent = sizes[self._rank_in_group]
-        received = [row[self._rank_in_group] for row in sizes]
-        counts = _counts(given, dim, received)
-        pieces = torch.empty(sum(counts) // given.itemsize, dtype=given.dtype)
-        # A member that sends and receives nothing takes part, too, unless all are such members.
-        if any(_counts(given, dim, [size for row in sizes for size in row])):
-            going = [side_by_side(given, dim, sent).numpy(), _counts(given, dim, sent), MPI.BYTE]
-            coming = [memory(pieces), counts, MPI.BYTE]
-            self._channel.collective(lambda comm: comm.Ialltoallv(going, coming), timeout)
-        return concatenated(pieces, given.shape, dim, received)
 
     def send(self, tensor: object, dst_rank_in_group: int, tag: int, timeout: float) -> None:
         """MPI_Isend. A small tensor may be on its way when this returns."""
@@ -153,8 +85,43 @@ class MpiCoordinator(Coordinator):
         self._channel.close()
         self._retire(self._channel)
 
+    def _broadcast(self, data: torch.Tensor, src_rank_in_group: int, timeout: float) -> None:
+        self._channel.collective(
+            lambda comm: comm.Ibcast([data.numpy(), MPI.BYTE], root=src_rank_in_group), timeout
+        )
 
-def _counts(given: torch.Tensor, dim: int, sizes: Sequence[int]) -> list[int]:
-    """Bytes of tensors like `given` but for their sizes along `dim`."""
-    others = math.prod(given.shape[:dim]) * math.prod(given.shape[dim + 1 :])
-    return [size * others * given.itemsize for size in sizes]
+    def _scatter(
+        self, parts: torch.Tensor, part: torch.Tensor, src_rank_in_group: int, timeout: float
+    ) -> None:
+        sent = [parts.numpy(), part.nbytes, MPI.BYTE] if parts.nbytes else None
+        received = [part.numpy(), MPI.BYTE]
+        self._channel.collective(lambda comm: comm.Iscatter(sent, received, src_rank_in_group), timeout)
+
+    def _gather(
+        self,
+        part: torch.Tensor,
+        parts: torch.Tensor,
+        counts: Sequence[int],
+        dst_rank_in_group: int,
+        timeout: float,
+    ) -> None:
+        sent = [part.numpy(), MPI.BYTE]
+        received = [parts.numpy(), counts, MPI.BYTE] if parts.nbytes else None
+        self._channel.collective(lambda comm: comm.Igatherv(sent, received, dst_rank_in_group), timeout)
+
+    def _all_gather(
+        self, part: torch.Tensor, parts: torch.Tensor, counts: Sequence[int], timeout: float
+    ) -> None:
+        sent, received = [part.numpy(), MPI.BYTE], [parts.numpy(), counts, MPI.BYTE]
+        self._channel.collective(lambda comm: comm.Iallgatherv(sent, received), timeout)
+
+    def _exchange(
+        self,
+        given: torch.Tensor,
+        result: torch.Tensor,
+        sent: Sequence[int],
+        received: Sequence[int],
+        timeout: float,
+    ) -> None:
+        going, coming = [given.numpy(), sent, MPI.BYTE], [result.numpy(), received, MPI.BYTE]
+        self._channel.collective(lambda comm: comm.Ialltoallv(going, coming), timeout)

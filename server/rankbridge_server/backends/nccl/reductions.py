@@ -6,21 +6,15 @@ import torch
 
 from ...core.coordinator import ReduceOp
 from ...core.dtype import Dtype
+from ..process_group import OPS, TorchReduceOp
 from ..reductions import reduces as reduces_on_gloo
-from .raw import ReduceOp as TorchReduceOp
 
-_OPS = {
-    ReduceOp.SUM: TorchReduceOp.SUM,
-    ReduceOp.PRODUCT: TorchReduceOp.PRODUCT,
-    ReduceOp.MIN: TorchReduceOp.MIN,
-    ReduceOp.MAX: TorchReduceOp.MAX,
-    ReduceOp.AVG: TorchReduceOp.AVG,
-}
+_BITWISE = (ReduceOp.BAND, ReduceOp.BOR, ReduceOp.BXOR)
 
 
 def reduces(op: ReduceOp, dtype: Dtype) -> bool:
     """What Gloo does, so that a program that works on one backend works on the other, but for the bitwise ones."""
-    return op in _OPS and reduces_on_gloo(op, dtype)
+    return op not in _BITWISE and reduces_on_gloo(op, dtype)
 
 
 def numbers(tensor: torch.Tensor, op: ReduceOp) -> tuple[torch.Tensor, TorchReduceOp]:
@@ -28,8 +22,8 @@ def numbers(tensor: torch.Tensor, op: ReduceOp) -> tuple[torch.Tensor, TorchRedu
     flat = tensor.reshape(-1)
     if tensor.dtype is torch.bool:
         # As bytes, sums would be more than 1.
-        return flat.view(torch.uint8), TorchReduceOp(_OPS[ReduceOp.MAX if op is ReduceOp.SUM else op])
+        return flat.view(torch.uint8), OPS[ReduceOp.MAX if op is ReduceOp.SUM else op]
     if tensor.is_complex():
         # Sums and averages are those of the two halves; there are no others.
-        return torch.view_as_real(flat).reshape(-1), TorchReduceOp(_OPS[op])
-    return flat, TorchReduceOp(_OPS[op])
+        return torch.view_as_real(flat).reshape(-1), OPS[op]
+    return flat, OPS[op]

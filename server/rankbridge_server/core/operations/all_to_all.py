@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ..errors import BridgeError, ErrorCode, Phase, disagreeing_ranks, invalid
 from ..refs.tensors import TensorSpec
-from .operation import Entry, Plan, Site, tensor_plan
+from .operation import Entry, Plan, Site, operation, tensor_plan
 from .sizes import Sizes, checked_sizes, equal_sizes, sizes_of_whole
 
 _SHOWN = 8
@@ -29,7 +29,8 @@ class AllToAll:
     output_sizes: Sizes = ()
 
 
-def plan_all_to_all(site: Site, args: AllToAll) -> Plan:
+@operation(recorded=True)
+def all_to_all(site: Site, args: AllToAll) -> Plan:
     """Equal dtypes, shapes but for the sizes, and dims; and of any two members, what one sends the other expects."""
     cell = site.cell(args.ref_id)
     spec = cell.ref.spec

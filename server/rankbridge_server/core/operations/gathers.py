@@ -9,7 +9,7 @@ from enum import Enum
 
 from ..errors import BridgeError, ErrorCode, Phase, disagreeing_ranks, invalid
 from ..refs.tensors import MAX_DIMENSIONS, TensorSpec
-from .operation import Entry, Plan, Site
+from .operation import Entry, Plan, Site, operation
 from .outcome import Outcome
 from .reserving import give_back, reserve, reserve_on_all
 from .sizes import Sizes, sizes_around_part
@@ -52,7 +52,8 @@ class AllGather:
     ragged: bool = False
 
 
-def plan_gather(site: Site, args: Gather) -> Plan:
+@operation(recorded=True)
+def gather(site: Site, args: Gather) -> Plan:
     """Members agree on dtypes, dims, sizes, layouts, destinations, and on shapes but for what they exchange."""
     dst = site.member("dst_rank_in_group", args.dst_rank_in_group)
 
@@ -63,7 +64,8 @@ def plan_gather(site: Site, args: Gather) -> Plan:
     return GatherPlan(site, args, f" dst_rank_in_group={dst}", move, receives=receives)
 
 
-def plan_all_gather(site: Site, args: AllGather) -> Plan:
+@operation(recorded=True)
+def all_gather(site: Site, args: AllGather) -> Plan:
     """Members agree on dtypes, dims, sizes, layouts, and on shapes but for what they exchange."""
 
     def move(entry: Entry, tensor: object, dim: int, sizes: Sizes) -> object | None:

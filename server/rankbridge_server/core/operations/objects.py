@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..errors import invalid
-from .operation import Entry, Plan, SimplePlan, Site
+from .operation import Entry, Plan, SimplePlan, Site, operation
 from .outcome import Outcome, Packed
 from .payloads import as_bytes, as_tensor, bytes_spec, check_total
 
@@ -43,7 +43,8 @@ class AllGatherObject:
     value: Packed
 
 
-def plan_broadcast_object(site: Site, args: BroadcastObject) -> Plan:
+@operation()
+def broadcast_object(site: Site, args: BroadcastObject) -> Plan:
     """Members agree on the source, which sends all its length."""
     src = site.member("src_rank_in_group", args.src_rank_in_group)
     given = b""
@@ -62,7 +63,8 @@ def plan_broadcast_object(site: Site, args: BroadcastObject) -> Plan:
     return object_plan(f"src_rank_in_group={src}", _packed([len(given)]), run)
 
 
-def plan_scatter_object(site: Site, args: ScatterObject) -> Plan:
+@operation()
+def scatter_object(site: Site, args: ScatterObject) -> Plan:
     """Members agree on the source, which sends all its lengths."""
     src = site.member("src_rank_in_group", args.src_rank_in_group)
     given: Sequence[bytes] = [b""] * site.size
@@ -87,7 +89,8 @@ def plan_scatter_object(site: Site, args: ScatterObject) -> Plan:
     return object_plan(f"src_rank_in_group={src}", _packed([len(it) for it in given]), run)
 
 
-def plan_gather_object(site: Site, args: GatherObject) -> Plan:
+@operation()
+def gather_object(site: Site, args: GatherObject) -> Plan:
     """Members agree on the destination; each sends all its length."""
     dst = site.member("dst_rank_in_group", args.dst_rank_in_group)
 
@@ -100,7 +103,8 @@ def plan_gather_object(site: Site, args: GatherObject) -> Plan:
     return object_plan(f"dst_rank_in_group={dst}", _packed([len(args.value.data)]), run)
 
 
-def plan_all_gather_object(site: Site, args: AllGatherObject) -> Plan:
+@operation()
+def all_gather_object(site: Site, args: AllGatherObject) -> Plan:
     """Members have nothing to agree on; each sends all its length."""
 
     def run(entry: Entry) -> Outcome:

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import ModuleType
-from typing import Any, Protocol
+from typing import Any
 
 import grpc
 
 from ...core.rank import Rank
-from ..answering import answered
+from ..answering import answered, value_field
 from ..pending import PendingPart
 from .wire_operation import WireOperation
-
-
-class _Servicer(Protocol):
-    _rank: Rank
 
 
 def servicer(
@@ -29,16 +25,15 @@ def servicer(
 
 def method(response: type[Any], operation: WireOperation[Any, Any]) -> Any:
     """The method of one operation, for a servicer that keeps its rank as `_rank`."""
-    # A response has one field beside its error.
-    (given,) = (it.name for it in response.DESCRIPTOR.oneofs_by_name["outcome"].fields if it.name != "error")
+    value = value_field(response)
 
-    def call(self: _Servicer, request: Any, context: grpc.ServicerContext) -> Any:
+    def call(self: Any, request: Any, context: grpc.ServicerContext) -> Any:
         pending = PendingPart(self._rank, operation, request)
         pending.withdraw_with(context)
         return answered(
             self._rank,
             pending.name,
-            lambda: response(**{given: operation.pack(pending.outcome())}),
+            lambda: response(**{value: operation.pack(pending.outcome())}),
             lambda error: response(error=error),
         )
 

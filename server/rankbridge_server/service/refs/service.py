@@ -7,12 +7,12 @@ from typing import Any, cast
 
 import grpc
 
+from rankbridge.v1 import ref_pb2
 from rankbridge.v1 import ref_service_pb2 as pb
 from rankbridge.v1 import ref_service_pb2_grpc as stub
 
 from ...core.errors import BridgeError, invalid
 from ...core.rank import Rank
-from ...core.refs.refs import Ref
 from ..answering import answers, packed_error
 from ..wire import wire
 from .chunks import encoded_chunks, parse_put, serialize_get
@@ -25,41 +25,49 @@ class RefServicer(SharedMemoryServicer):
     """Refs and sessions of one rank."""
 
     @answers(pb.OpenSessionResponse, "open_session")
-    def OpenSession(
-        self, request: pb.OpenSessionRequest, context: grpc.ServicerContext
-    ) -> pb.OpenSessionResponse:
+    def OpenSession(self, request: pb.OpenSessionRequest) -> str:
         """Opens a session."""
-        return pb.OpenSessionResponse(
-            session_id=self._rank.open_session(request.session_id, request.lease_ms / 1000)
-        )
+        return self._rank.open_session(request.session_id, request.lease_ms / 1000)
 
     @answers(pb.CloseSessionResponse, "close_session")
-    def CloseSession(
-        self, request: pb.CloseSessionRequest, context: grpc.ServicerContext
-    ) -> pb.CloseSessionResponse:
+    def CloseSession(self, request: pb.CloseSessionRequest) -> int:
         """Closes a session."""
-        return pb.CloseSessionResponse(released=self._rank.close_session(request.session_id))
+        return self._rank.close_session(request.session_id)
 
     @answers(pb.RenewSessionResponse, "renew_session")
-    def RenewSession(
-        self, request: pb.RenewSessionRequest, context: grpc.ServicerContext
-    ) -> pb.RenewSessionResponse:
+    def RenewSession(self, request: pb.RenewSessionRequest) -> int:
         """Renews a session's lease."""
-        return pb.RenewSessionResponse(lease_ms=round(self._refs.renew_session(request.session_id) * 1000))
+        return round(self._refs.renew_session(request.session_id) * 1000)
 
     @answers(pb.CreateTensorResponse, "create")
-    def CreateTensor(
-        self, request: pb.CreateTensorRequest, context: grpc.ServicerContext
-    ) -> pb.CreateTensorResponse:
+    def CreateTensor(self, request: pb.CreateTensorRequest) -> ref_pb2.Ref:
         """Creates a tensor from a description."""
-        return pb.CreateTensorResponse(ref=wire.pack_ref(self._create(request)))
+        spec = wire.tensor_spec(request.tensor, self._tensors.device)
+        with self._refs.reserved(request.session_id, spec) as slot:
+            return wire.pack_ref(slot.fill(self._tensors.create(spec, wire.init(request))))
 
     @answers(pb.PutTensorResponse, "put")
-    def PutTensor(
-        self, request_iterator: Iterator[pb.PutTensorRequest | memoryview], context: grpc.ServicerContext
-    ) -> pb.PutTensorResponse:
+    def PutTensor(self, request_iterator: Iterator[pb.PutTensorRequest | memoryview]) -> ref_pb2.Ref:
         """Receives a tensor."""
-        return pb.PutTensorResponse(ref=wire.pack_ref(self._put(request_iterator)))
+        first = next(request_iterator, None)
+        if not isinstance(first, pb.PutTensorRequest) or first.WhichOneof("part") != "header":
+            raise invalid(
+                "a put begins with its header", expected="header", got="chunk" if first else "nothing"
+            )
+        spec = wire.tensor_spec(first.header.tensor, self._tensors.device)
+        with self._refs.reserved(first.header.session_id, spec) as slot:
+            tensor = self._tensors.empty(spec)
+            memory, at = self._tensors.write(tensor), 0
+            for part in request_iterator:
+                chunk = _chunk(part)
+                if at + len(chunk) > spec.nbytes:
+                    raise _wrong_length(spec.nbytes, f"{at + len(chunk)} bytes or more")
+                memory[at : at + len(chunk)] = chunk
+                at += len(chunk)
+            if at != spec.nbytes:
+                raise _wrong_length(spec.nbytes, f"{at} bytes")
+            self._tensors.written(tensor)
+            return wire.pack_ref(slot.fill(tensor))
 
     def GetTensor(  # type: ignore[override]
         self, request: pb.GetTensorRequest, context: grpc.ServicerContext
@@ -74,53 +82,13 @@ class RefServicer(SharedMemoryServicer):
         yield from encoded_chunks(self._tensors.read(cell.tensor))
 
     @answers(pb.DescribeRefResponse, "describe")
-    def DescribeRef(
-        self, request: pb.DescribeRefRequest, context: grpc.ServicerContext
-    ) -> pb.DescribeRefResponse:
+    def DescribeRef(self, request: pb.DescribeRefRequest) -> ref_pb2.Ref:
         """Describes a ref."""
-        return pb.DescribeRefResponse(
-            ref=wire.pack_ref(self._refs.find(request.session_id, request.ref_id).ref)
-        )
+        return wire.pack_ref(self._refs.find(request.session_id, request.ref_id).ref)
 
     @answers(pb.ListRefsResponse, "list")
-    def ListRefs(self, request: pb.ListRefsRequest, context: grpc.ServicerContext) -> pb.ListRefsResponse:
+    def ListRefs(self, request: pb.ListRefsRequest) -> pb.RefPage:
         """Lists a session's refs."""
-        return pb.ListRefsResponse(page=self._page(request))
-
-    @answers(pb.ReleaseRefsResponse, "release")
-    def ReleaseRefs(
-        self, request: pb.ReleaseRefsRequest, context: grpc.ServicerContext
-    ) -> pb.ReleaseRefsResponse:
-        """Releases refs."""
-        return pb.ReleaseRefsResponse(released=self._refs.release(request.session_id, request.ref_ids))
-
-    def _create(self, request: pb.CreateTensorRequest) -> Ref:
-        spec = wire.tensor_spec(request.tensor, self._tensors.device)
-        with self._refs.reserved(request.session_id, spec) as slot:
-            return slot.fill(self._tensors.create(spec, wire.init(request)))
-
-    def _put(self, parts: Iterator[pb.PutTensorRequest | memoryview]) -> Ref:
-        first = next(parts, None)
-        if not isinstance(first, pb.PutTensorRequest) or first.WhichOneof("part") != "header":
-            raise invalid(
-                "a put begins with its header", expected="header", got="chunk" if first else "nothing"
-            )
-        spec = wire.tensor_spec(first.header.tensor, self._tensors.device)
-        with self._refs.reserved(first.header.session_id, spec) as slot:
-            tensor = self._tensors.empty(spec)
-            memory, at = self._tensors.write(tensor), 0
-            for part in parts:
-                chunk = _chunk(part)
-                if at + len(chunk) > spec.nbytes:
-                    raise _wrong_length(spec.nbytes, f"{at + len(chunk)} bytes or more")
-                memory[at : at + len(chunk)] = chunk
-                at += len(chunk)
-            if at != spec.nbytes:
-                raise _wrong_length(spec.nbytes, f"{at} bytes")
-            self._tensors.written(tensor)
-            return slot.fill(tensor)
-
-    def _page(self, request: pb.ListRefsRequest) -> pb.RefPage:
         if request.page_size > MAX_PAGE:
             raise invalid(
                 "page_size is too large", expected=f"at most {MAX_PAGE}", got=str(request.page_size)
@@ -129,6 +97,11 @@ class RefServicer(SharedMemoryServicer):
         refs = self._refs.page(request.session_id, request.page_token, size + 1)
         more = refs[size - 1].id if len(refs) > size else ""
         return pb.RefPage(refs=[wire.pack_ref(ref) for ref in refs[:size]], next_page_token=more)
+
+    @answers(pb.ReleaseRefsResponse, "release")
+    def ReleaseRefs(self, request: pb.ReleaseRefsRequest) -> int:
+        """Releases refs."""
+        return self._refs.release(request.session_id, request.ref_ids)
 
 
 def add_to_server(rank: Rank, server: grpc.Server) -> None:

@@ -6,12 +6,13 @@ import grpc
 
 from rankbridge.v1 import ref_service_pb2 as pb
 from rankbridge.v1 import ref_service_pb2_grpc as stub
+from rankbridge.v1 import tensor_pb2
 
 from ...core.rank import Rank
 from ...core.refs.tensors import TensorSpec
 from ...core.shared_memory.copying import copy
 from ...core.shared_memory.segments import Use
-from ..answering import answers
+from ..answering import answered, answers
 from ..wire import wire
 
 
@@ -24,46 +25,25 @@ class SharedMemoryServicer(stub.RefServiceServicer):
         self._tensors = rank.backend.tensors
         self._segments = rank.segments
 
-    @answers(pb.OpenSharedMemoryResponse, "open_shared_memory")
     def OpenSharedMemory(
         self, request: pb.OpenSharedMemoryRequest, context: grpc.ServicerContext
     ) -> pb.OpenSharedMemoryResponse:
         """Opens a segment."""
-        return pb.OpenSharedMemoryResponse(memory=self._open(request, context))
+        return answered(
+            self._rank,
+            "open_shared_memory",
+            lambda: pb.OpenSharedMemoryResponse(memory=self._open(request, context)),
+            lambda error: pb.OpenSharedMemoryResponse(error=error),
+        )
 
     @answers(pb.CloseSharedMemoryResponse, "close_shared_memory")
-    def CloseSharedMemory(
-        self, request: pb.CloseSharedMemoryRequest, context: grpc.ServicerContext
-    ) -> pb.CloseSharedMemoryResponse:
+    def CloseSharedMemory(self, request: pb.CloseSharedMemoryRequest) -> int:
         """Closes segments."""
-        return pb.CloseSharedMemoryResponse(
-            closed=self._segments.close(request.session_id, request.memory_ids)
-        )
+        return self._segments.close(request.session_id, request.memory_ids)
 
     @answers(pb.PutSharedTensorResponse, "put")
-    def PutSharedTensor(
-        self, request: pb.PutSharedTensorRequest, context: grpc.ServicerContext
-    ) -> pb.PutSharedTensorResponse:
+    def PutSharedTensor(self, request: pb.PutSharedTensorRequest) -> pb.SharedPut:
         """Makes a tensor from the bytes in a segment."""
-        return pb.PutSharedTensorResponse(put=self._put_shared(request))
-
-    @answers(pb.GetSharedTensorResponse, "get")
-    def GetSharedTensor(
-        self, request: pb.GetSharedTensorRequest, context: grpc.ServicerContext
-    ) -> pb.GetSharedTensorResponse:
-        """Writes a tensor's elements into a segment."""
-        return pb.GetSharedTensorResponse(tensor=wire.pack_tensor_spec(self._get_shared(request)))
-
-    def _open(self, request: pb.OpenSharedMemoryRequest, context: grpc.ServicerContext) -> pb.SharedMemory:
-        segment = self._segments.open(request.session_id, request.bytes)
-        if not context.is_active():
-            # The caller has gone and will not close it.
-            self._segments.close(request.session_id, [segment.id])
-        return pb.SharedMemory(
-            id=segment.id, path=str(segment.file.path), bytes=segment.nbytes, nonce=segment.file.nonce
-        )
-
-    def _put_shared(self, request: pb.PutSharedTensorRequest) -> pb.SharedPut:
         spec = wire.tensor_spec(request.tensor, self._tensors.device)
         with (
             self._refs.reserved(request.session_id, spec) as slot,
@@ -80,14 +60,25 @@ class SharedMemoryServicer(stub.RefServiceServicer):
                 use.keep()
             return pb.SharedPut(ref=wire.pack_ref(ref), adopted=adopted)
 
-    def _adopted(self, spec: TensorSpec, use: Use) -> object | None:
-        if not use.may_lend or not spec.nbytes:
-            return None
-        return self._tensors.adopted(spec, use.lend())
-
-    def _get_shared(self, request: pb.GetSharedTensorRequest) -> TensorSpec:
+    @answers(pb.GetSharedTensorResponse, "get")
+    def GetSharedTensor(self, request: pb.GetSharedTensorRequest) -> tensor_pb2.TensorSpec:
+        """Writes a tensor's elements into a segment."""
         cell = self._refs.find(request.session_id, request.ref_id)
         spec = cell.ref.spec
         with self._segments.using(request.memory_session_id, request.memory_id, spec.nbytes) as use:
             copy(use.memory, self._tensors.read(cell.tensor))
-        return spec
+        return wire.pack_tensor_spec(spec)
+
+    def _open(self, request: pb.OpenSharedMemoryRequest, context: grpc.ServicerContext) -> pb.SharedMemory:
+        segment = self._segments.open(request.session_id, request.bytes)
+        if not context.is_active():
+            # The caller has gone and will not close it.
+            self._segments.close(request.session_id, [segment.id])
+        return pb.SharedMemory(
+            id=segment.id, path=str(segment.file.path), bytes=segment.nbytes, nonce=segment.file.nonce
+        )
+
+    def _adopted(self, spec: TensorSpec, use: Use) -> object | None:
+        if not use.may_lend or not spec.nbytes:
+            return None
+        return self._tensors.adopted(spec, use.lend())

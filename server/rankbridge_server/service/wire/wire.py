@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from enum import Enum
 from typing import Any, TypeVar
 
@@ -115,14 +116,7 @@ def pack_ref(ref: Ref) -> ref_pb2.Ref:
 
 def pack_group(group: GroupView) -> group_service_pb2.Group:
     """Packs a group."""
-    return group_service_pb2.Group(
-        name=group.name,
-        ranks=group.ranks,
-        rank_in_group=group.rank_in_group,
-        backend=group.backend,
-        generation=group.generation,
-        sequence=group.sequence,
-    )
+    return group_service_pb2.Group(**asdict(group))
 
 
 def pack_queue(queue: QueueView) -> queue_service_pb2.Queue:
@@ -199,11 +193,7 @@ def pack_error(failure: Failure) -> error_pb2.Error:
         message=str(failure),
         indefinite=failure.indefinite,
         phase=error_pb2.Phase.Value(f"PHASE_{failure.phase.name}"),
-        rank=place.rank,
-        group=place.group,
-        operation=place.operation,
-        operation_id=place.operation_id,
-        generation=place.generation,
+        **asdict(place),
         expected=failure.expected,
         got=failure.got,
         ranks=[

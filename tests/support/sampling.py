@@ -1,4 +1,4 @@
-"""Which of the recorded cases the test suite replays: so many as it has time for, others with each commit."""
+"""Which cases of a large matrix the test suite runs: as many as it has time for, others with each commit."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import TypeVar
 
 T = TypeVar("T")
+
+whole = False
+"""Whether all cases are run, as `pytest --whole` asks."""
 
 
 @cache
@@ -23,6 +26,8 @@ def seed() -> str:
 
 
 def some(of: Sequence[T], count: int) -> list[T]:
-    """Draws so many, or gives all if they are no more, in their order."""
+    """Draws `count` of them and returns these in their order. Returns all if there are no more, or `whole` is set."""
+    if whole:
+        return list(of)
     drawn = random.Random(seed()).sample(range(len(of)), min(count, len(of)))
     return [of[place] for place in sorted(drawn)]
