@@ -155,7 +155,7 @@ def test_the_same_commands_form_a_gang_without_containers(said: Json, tmp_path: 
         done = subprocess.run(
             ["mix", "run", program, endpoints],
             cwd=ROOT / "elixir_client",
-            env={**os.environ, "MIX_ENV": "prod"},
+            env={**environ, "MIX_ENV": "prod"},
             capture_output=True,
             text=True,
             timeout=300,
