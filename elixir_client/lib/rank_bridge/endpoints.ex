@@ -7,7 +7,7 @@ defmodule RankBridge.Endpoints do
   ranks that the gang is the caller's.
   """
 
-  alias RankBridge.{Error, JSON}
+  alias RankBridge.{Error, JSON, Token}
 
   @type targets :: String.t() | [String.t()]
 
@@ -16,7 +16,7 @@ defmodule RankBridge.Endpoints do
   def read(path), do: with({:ok, targets, _token} <- read_with_token(path), do: {:ok, targets})
 
   @doc "The same, and the file's token, or nil."
-  @spec read_with_token(Path.t()) :: {:ok, [[String.t()]], String.t() | nil} | {:error, Error.t()}
+  @spec read_with_token(Path.t()) :: {:ok, [[String.t()]], Token.t() | nil} | {:error, Error.t()}
   def read_with_token(path) do
     with {:ok, text} <- read_file(path),
          {:ok, %{"ranks" => ranks} = content} when is_list(ranks) <- JSON.decode(text),
@@ -24,30 +24,10 @@ defmodule RankBridge.Endpoints do
          sorted = Enum.sort_by(ranks, & &1["rank"]),
          true <- Enum.map(sorted, & &1["rank"]) == Enum.to_list(0..(length(ranks) - 1)//1) do
       with {:ok, lists} <- check(Enum.map(sorted, & &1["endpoints"])),
-           do: {:ok, lists, token(content["tokens"])}
+           do: {:ok, lists, Token.of_roles(content["tokens"])}
     else
       {:error, error} -> {:error, error}
       _other -> refuse("#{path} is no file of endpoints")
-    end
-  end
-
-  @doc "The token that allows most, of a map by role. Nil: there is none."
-  @spec token(map() | nil) :: String.t() | nil
-  def token(%{} = tokens), do: tokens["own"] || tokens["drive"] || tokens["observe"]
-  def token(_none), do: nil
-
-  @doc "The token in the file that `RANKBRIDGE_TOKEN_FILE` names: alone, or as `rankbridge tokens` writes it."
-  @spec token_in_environment() :: {:ok, String.t() | nil} | {:error, Error.t()}
-  def token_in_environment do
-    with path when is_binary(path) <- System.get_env("RANKBRIDGE_TOKEN_FILE"),
-         {:ok, text} <- read_file(path) do
-      case JSON.decode(text) do
-        {:ok, %{} = tokens} -> {:ok, token(tokens)}
-        _other -> {:ok, String.trim(text)}
-      end
-    else
-      nil -> {:ok, nil}
-      {:error, error} -> {:error, error}
     end
   end
 

@@ -71,8 +71,9 @@ defmodule RankBridge.Gang do
     * `:max_restarts`, `:max_seconds` - as above; 3 in 5 seconds
     * `:handle_rank_lost` - a function of two arguments, or `{module, function, arguments}`
     * `:recovery_timeout` - for making the gang whole, in milliseconds; 60,000. After it, the gang ends
-    * `:token` - what shows ranks at TCP endpoints that this program may call them (default: that of the endpoints file, or
-      of the file that `RANKBRIDGE_TOKEN_FILE` names)
+    * `:token` - what shows ranks at TCP endpoints that this program may call them: a text, or a function that gives it,
+      which no report of a supervisor prints. Default: that of the endpoints file, or of the file that
+      `RANKBRIDGE_TOKEN_FILE` names
     * `:tls` - options of `:ssl` for connections with TLS, see `RankBridge.Transport`
     * `:transport` - module that implements `RankBridge.Transport`
 
@@ -81,7 +82,7 @@ defmodule RankBridge.Gang do
   not start, the gang ends with the reason `{:shutdown, error}`.
   """
 
-  alias RankBridge.{Endpoints, Error}
+  alias RankBridge.{Endpoints, Error, Token}
   alias RankBridge.Gang.{Lost, Server, Settings, Subscribers, View}
 
   @typedoc "Name or pid of a gang."
@@ -110,7 +111,7 @@ defmodule RankBridge.Gang do
           | {:recovery_timeout, pos_integer()}
           | {:handle_rank_lost, Lost.callback()}
           | {:tls, keyword() | nil}
-          | {:token, String.t() | nil}
+          | {:token, String.t() | Token.t() | nil}
           | {:transport, module()}
 
   @doc "A child of a supervisor: known by the gang's name."

@@ -29,7 +29,7 @@ defmodule RankBridge.Transport do
   * `:write_cap` - bytes of one call, and of one connection, that may wait to be written; default 2 MiB
   * `:max_receive_message_bytes` - largest message, also after decompression; default 256 MiB
   * `:max_frame_size`, `:max_header_list` - largest frame and header list that the server may send, in bytes
-  * `:token` - what every request shows, as `authorization: Bearer TOKEN`; default none
+  * `:token` - a text, or a function that gives it: every request shows it, as `authorization: Bearer TOKEN`; default none
   * `:authority` - what requests name as `:authority`; default from the target
 
   ## Options of calls

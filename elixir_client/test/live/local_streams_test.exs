@@ -71,13 +71,7 @@ defmodule RankBridge.LocalStreamsTest do
   end
 
   test "ranks that are reached by TCP are called by gRPC", %{ranks: ranks, socket: socket} do
-    {:ok, %{"ranks" => told}} = ranks.file |> File.read!() |> RankBridge.JSON.decode()
-
-    targets =
-      for %{"endpoints" => targets} <- told,
-          do: Enum.reject(targets, &String.starts_with?(&1, "unix:"))
-
-    gang = start_supervised!({Gang, endpoints: targets}, id: :tcp)
+    gang = start_supervised!({Gang, LiveRanks.by_tcp(ranks)}, id: :tcp)
     assert RankBridge.barrier!(gang) == nil
     assert connections(socket) == 0
   end

@@ -19,15 +19,8 @@ defmodule RankBridge.LivePartsTest do
     %{ranks: ranks}
   end
 
-  defp targets(ranks) do
-    {:ok, %{"ranks" => told}} = ranks.file |> File.read!() |> RankBridge.JSON.decode()
-
-    for %{"endpoints" => targets} <- told,
-        do: Enum.reject(targets, &String.starts_with?(&1, "unix:"))
-  end
-
   defp opts(:local, ranks), do: [endpoints_file: ranks.file]
-  defp opts(:grpc, ranks), do: [endpoints: targets(ranks)]
+  defp opts(:grpc, ranks), do: LiveRanks.by_tcp(ranks)
 
   defmodule Alone do
     @moduledoc "A rank's channel without streams."

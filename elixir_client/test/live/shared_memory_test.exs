@@ -97,13 +97,8 @@ defmodule RankBridge.SharedMemoryTest do
   end
 
   test "without it, and over TCP, tensors are streamed", %{ranks: ranks} do
-    {:ok, %{"ranks" => told}} =
-      ranks["fake"].file |> Elixir.File.read!() |> RankBridge.JSON.decode()
-
-    tcp = for %{"endpoints" => [_unix, tcp]} <- told, do: tcp
-
     off = gang(ranks["fake"], shared_memory: false)
-    far = start_supervised!({Gang, endpoints: tcp}, id: make_ref())
+    far = start_supervised!({Gang, LiveRanks.by_tcp(ranks["fake"])}, id: make_ref())
     unowned = gang(ranks["fake"], session: false)
     tensor = uint8(large())
 

@@ -31,6 +31,14 @@ defmodule RankBridge.Test.LiveRanks do
     %{port: port, file: file, directory: directory, pids: Enum.map(ranks, & &1["pid"])}
   end
 
+  @doc "Options of a gang by which it reaches the ranks by TCP alone: the endpoints, and the owner's token."
+  @spec by_tcp(t()) :: [endpoints: [[String.t()]], token: RankBridge.Token.t()]
+  def by_tcp(%{file: file}) do
+    {:ok, targets, token} = RankBridge.Endpoints.read_with_token(file)
+    tcp = for all <- targets, do: Enum.reject(all, &String.starts_with?(&1, "unix:"))
+    [endpoints: tcp, token: token]
+  end
+
   @doc "Tells the ranks to end, and removes their file."
   @spec stop(t()) :: :ok
   def stop(%{port: port, directory: directory}) do

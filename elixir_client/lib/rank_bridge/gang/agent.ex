@@ -12,12 +12,12 @@ defmodule RankBridge.Gang.Agent do
 
   use GenServer, restart: :temporary, shutdown: 15_000
 
-  alias RankBridge.{Endpoints, Error, JSON}
+  alias RankBridge.{Error, JSON, Token}
   alias RankBridge.Gang.Settings
 
   @typedoc "`how` an end came about is for people: \"was killed by SIGKILL\"."
   @type report ::
-          {:ready, endpoints :: [[String.t()]], token :: String.t() | nil}
+          {:ready, endpoints :: [[String.t()]], token :: Token.t() | nil}
           | {:exited, rank :: non_neg_integer(), pid :: pos_integer(), how :: String.t()}
           | {:replaced, rank :: non_neg_integer(), pid :: pos_integer()}
 
@@ -102,7 +102,7 @@ defmodule RankBridge.Gang.Agent do
 
   defp heard("ready", report, state) do
     endpoints = for rank <- report["ranks"], do: rank["endpoints"]
-    tell(state, {:ready, endpoints, Endpoints.token(report["tokens"])})
+    tell(state, {:ready, endpoints, Token.of_roles(report["tokens"])})
   end
 
   defp heard("exited", report, state),

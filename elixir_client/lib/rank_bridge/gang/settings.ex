@@ -1,7 +1,7 @@
 defmodule RankBridge.Gang.Settings do
   @moduledoc "The options of `RankBridge.Gang`, checked."
 
-  alias RankBridge.{Endpoints, Error, Group}
+  alias RankBridge.{Endpoints, Error, Group, Token}
   alias RankBridge.Gang.{Lost, Restarts}
 
   @defaults [
@@ -54,7 +54,7 @@ defmodule RankBridge.Gang.Settings do
           timeout: pos_integer(),
           calls: :ranks | :gang,
           tls: keyword() | nil,
-          token: String.t() | nil,
+          token: Token.t() | nil,
           transport: module(),
           on_rank_lost: policy(),
           restarts: Restarts.t(),
@@ -125,7 +125,7 @@ defmodule RankBridge.Gang.Settings do
     do: opts |> Map.merge(%{endpoints: endpoints, token: token}) |> Map.delete(:endpoints_file)
 
   # The one that was given, else the gang's own, else that of the file in the environment.
-  defp token(%{token: nil}, nil), do: Endpoints.token_in_environment()
+  defp token(%{token: nil}, nil), do: Token.in_environment()
   defp token(%{token: nil}, own), do: {:ok, own}
   defp token(%{token: token}, _own), do: {:ok, token}
 
@@ -138,6 +138,7 @@ defmodule RankBridge.Gang.Settings do
       | backend: backend,
         lease: opts.lease || 0,
         on_rank_lost: policy,
+        token: if(is_binary(opts.token), do: Token.new(opts.token), else: opts.token),
         unready: opts.unready || :wait
     }
   end
@@ -160,7 +161,8 @@ defmodule RankBridge.Gang.Settings do
       {:groups, is_list(opts.groups) and Enum.all?(opts.groups, &group?/1),
        "a list of {name, ranks}"},
       {:tls, opts.tls == nil or Keyword.keyword?(opts.tls), "options of :ssl"},
-      {:token, opts.token == nil or is_binary(opts.token), "a text"},
+      {:token, opts.token == nil or is_function(opts.token, 0),
+       "a text, or a function that gives it"},
       {:transport, is_atom(opts.transport) and opts.transport != nil, "a module"},
       {:lease, is_integer(opts.lease) and opts.lease in 0..@longest, "milliseconds, or nil"},
       {:timeout, positive?(opts.timeout), "milliseconds"},

@@ -14,6 +14,7 @@ defmodule RankBridge.Transport.HTTP2 do
 
   @behaviour RankBridge.Transport
 
+  alias RankBridge.Token
   alias RankBridge.Transport.GRPC.{Message, Metadata}
   alias RankBridge.Transport.HTTP2.{Call, Channel, HPACK, Request}
   alias RankBridge.Transport.{Status, Target}
@@ -32,14 +33,14 @@ defmodule RankBridge.Transport.HTTP2 do
   ]
 
   @typedoc """
-  A channel. `head` and `tail` are the header block of every request, before and after its path; `path` is that of the target,
-  if it is a unix socket.
+  A channel. `head` and `tail` are the header block of every request, before and after its path; `tail` is a function, as it may
+  have a token, which nothing is to print. `path` is that of the target, if it is a unix socket.
   """
   @type t :: %__MODULE__{
           pid: pid(),
           table: :ets.table(),
           head: binary(),
-          tail: binary(),
+          tail: (() -> binary()),
           limit: pos_integer() | :infinity,
           stream_window: pos_integer(),
           write_cap: pos_integer(),
@@ -70,7 +71,7 @@ defmodule RankBridge.Transport.HTTP2 do
 
   @impl true
   def connect(target, opts \\ []) do
-    opts = Keyword.validate!(opts, @connect_options)
+    {token, opts} = opts |> Keyword.validate!(@connect_options) |> Keyword.pop!(:token)
 
     unless is_integer(opts[:connect_timeout]) and opts[:connect_timeout] > 0,
       do: raise(ArgumentError, "not a :connect_timeout: #{inspect(opts[:connect_timeout])}")
@@ -78,7 +79,9 @@ defmodule RankBridge.Transport.HTTP2 do
     with {:ok, target} <- parse(target),
          {:ok, pid, table} <- Channel.start(target, opts),
          :ok <- ready(pid, opts) do
-      {head, tail} = header_blocks(opts[:authority] || target.authority, opts[:tls], opts[:token])
+      # A unix socket knows its caller by itself.
+      token = if match?({:tcp, _host, _port}, target.address), do: Token.new(token)
+      {head, tail} = header_blocks(opts[:authority] || target.authority, opts[:tls], token)
 
       {:ok,
        %__MODULE__{
@@ -118,10 +121,11 @@ defmodule RankBridge.Transport.HTTP2 do
       {"content-type", "application/grpc"},
       {"user-agent", "grpc-elixir-rankbridge/0.1.0"},
       {"grpc-accept-encoding", "identity,gzip"}
-      | if(token, do: [{"authorization", "Bearer " <> token}], else: [])
+      | if(token, do: [{"authorization", "Bearer " <> token.()}], else: [])
     ]
 
-    {HPACK.encode(head, huffman: true), HPACK.encode(tail, huffman: true)}
+    tail = HPACK.encode(tail, huffman: true)
+    {HPACK.encode(head, huffman: true), fn -> tail end}
   end
 
   @impl true
@@ -273,7 +277,7 @@ defmodule RankBridge.Transport.HTTP2 do
 
   defp header_block(channel, path, opts) do
     custom = timeout(opts[:timeout]) ++ Metadata.encode(opts[:metadata])
-    channel.head <> HPACK.encode([{":path", path}]) <> channel.tail <> HPACK.encode(custom)
+    channel.head <> HPACK.encode([{":path", path}]) <> channel.tail.() <> HPACK.encode(custom)
   end
 
   defp timeout(milliseconds) when is_integer(milliseconds) and milliseconds > 0,

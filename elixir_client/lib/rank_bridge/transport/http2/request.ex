@@ -11,6 +11,8 @@ defmodule RankBridge.Transport.HTTP2.Request do
   * `deadline` - in milliseconds of the monotonic clock
   """
 
+  # The block may show a token.
+  @derive {Inspect, except: [:block, :data]}
   @enforce_keys [:block, :caller]
   defstruct [
     :block,
