@@ -20,6 +20,7 @@ from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import numpy
 import numpy.typing
@@ -62,10 +63,12 @@ class Taken:
     cpu: list[float] = field(default_factory=list)
 
 
-def target(endpoints: Path, over: str) -> str:
-    """Where rank 0 serves: "unix" or "tcp"."""
-    serving: list[str] = json.loads(endpoints.read_text())["ranks"][0]["endpoints"]
-    return next(it for it in serving if it.startswith("unix:") == (over == "unix"))
+def by(endpoints: Path, over: str) -> dict[str, Any]:
+    """The gang as it is reached by "unix" or "tcp" alone."""
+    gang: dict[str, Any] = json.loads(endpoints.read_text())
+    for rank in gang["ranks"]:
+        rank["endpoints"] = [it for it in rank["endpoints"] if it.startswith("unix:") == (over == "unix")]
+    return gang
 
 
 def fetching(ranks: list[rankbridge.Rank], part: rankbridge.Ref) -> Callable[[], object]:
@@ -98,7 +101,7 @@ def measure(endpoints: Path, nbytes: int, rounds: int) -> dict[Way, Taken]:
     ways: dict[Way, Callable[[], object]] = {}
     with ExitStack() as stack:
         for over in ("unix", "tcp"):
-            where = [target(endpoints, over)]
+            where = by(endpoints, over)
             ranks = [
                 stack.enter_context(rankbridge.connect(where, shared_memory=False, timeout=_TIMEOUT_S))[0]
                 for _ in range(max(streams for streams, _ in _COUNTS))

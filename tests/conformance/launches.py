@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -58,7 +59,9 @@ def never_formed() -> Iterator[Gang]:
         assert process.stdout is not None
         try:
             (target,) = re.findall(r"^rank 0 .* (\S+)$", process.stdout.readline())
-            with rankbridge.connect([target], timeout=START_TIMEOUT_S) as gang:
+            (file,) = re.findall(r"^tokens +(\S+)$", process.stdout.readline())
+            token = json.loads(Path(file).read_text())["own"]
+            with rankbridge.connect([target], token=token, timeout=START_TIMEOUT_S) as gang:
                 yield gang
         finally:
             process.terminate()
