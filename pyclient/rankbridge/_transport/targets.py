@@ -34,8 +34,8 @@ CHANNEL_OPTIONS: list[tuple[str, int]] = [
 def resolve(target: Target, *, secure: bool = False) -> tuple[str, ...]:
     """Finds one gRPC target for each rank.
 
-    Of a rank's several endpoints, the first unix socket that exists on this machine is taken, else the first
-    that is no unix socket.
+    Of a rank's several endpoints, the first unix socket that exists on this machine, and is not another user's, is
+    taken, else the first that is no unix socket.
 
     Args:
         target: Path of an endpoints file, its dict, or each rank's target (or targets) by rank.
@@ -104,7 +104,7 @@ def _choose(rank: int, endpoints: str | Sequence[str], secure: bool) -> str:
         )
     unix = [candidate for candidate in candidates if candidate.startswith("unix:")]
     others = [candidate for candidate in candidates if candidate not in unix]
-    here = [] if secure else [candidate for candidate in unix if _is_socket(candidate)]
+    here = [] if secure else [candidate for candidate in unix if _is_trusted_socket(candidate)]
     return [*here, *others, *unix][0]
 
 
@@ -113,8 +113,11 @@ def socket_path(target: str) -> str:
     return target.removeprefix("unix:").removeprefix("//") if target.startswith("unix:") else ""
 
 
-def _is_socket(target: str) -> bool:
+def _is_trusted_socket(target: str) -> bool:
+    """Whether it is there, and not another user's, who has taken the place of a gang that has ended."""
     try:
-        return stat.S_ISSOCK(os.stat(socket_path(target)).st_mode)
+        found = os.stat(socket_path(target))
     except (OSError, ValueError):
         return False
+    user = os.geteuid()
+    return stat.S_ISSOCK(found.st_mode) and (user == 0 or found.st_uid in (0, user))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import fcntl
+import grp
 import os
+import pwd
 import shutil
+import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +17,17 @@ _PREFIX = "rankbridge-"
 _LOCK = "lock"
 
 
+class UntrustedDirectory(Exception):
+    """Another user can rename what is in a directory."""
+
+
 @contextmanager
 def runtime_dir() -> Iterator[Path]:
-    """A directory of this process. Those that killed processes left behind are removed first."""
+    """A directory of this process. Those that killed processes left behind are removed first.
+
+    Raises UntrustedDirectory where another user could put another directory in its place.
+    """
+    _check(Path(tempfile.gettempdir()))
     _sweep()
     path, lock = _locked()
     try:
@@ -24,6 +35,39 @@ def runtime_dir() -> Iterator[Path]:
     finally:
         shutil.rmtree(path, ignore_errors=True)
         os.close(lock)
+
+
+def _check(path: Path) -> None:
+    """Checks that nobody but this user and root can rename what is in a directory, or its parents."""
+    path = path.resolve()
+    for each in (path, *path.parents):
+        if not _is_trusted(each.stat()):
+            raise UntrustedDirectory(
+                f"{each} can be changed by other users, who could take the place of the gang's sockets in {path}: "
+                "let TMPDIR be a directory of yours, or one that is sticky"
+            )
+
+
+def _is_trusted(found: os.stat_result) -> bool:
+    if found.st_uid not in (0, os.getuid(), _root_outside()):
+        return False
+    if found.st_mode & stat.S_ISVTX:
+        return True
+    others = found.st_mode & stat.S_IWOTH
+    return not others and not (found.st_mode & stat.S_IWGRP and not _is_private(found.st_gid))
+
+
+def _is_private(gid: int) -> bool:
+    """Whether a group is that of this user alone: it has the user's name, as is the custom."""
+    try:
+        return gid == 0 or grp.getgrgid(gid).gr_name == pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        return False
+
+
+def _root_outside() -> int:
+    """The owner of "/". Within a user namespace, where the root outside has no number of its own, it is not 0."""
+    return Path("/").stat().st_uid
 
 
 def _locked() -> tuple[Path, int]:

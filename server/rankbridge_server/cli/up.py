@@ -22,7 +22,7 @@ from .extras import NoServer, server_extra
 from .mpi import NoMpi, import_mpi
 from .nccl import NoNccl, import_nccl
 from .reports import JsonReport, Report, TextReport, WithEndpointsFile
-from .runtime_dir import runtime_dir
+from .runtime_dir import UntrustedDirectory, runtime_dir
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
 from .sweeping import Sweeping
 from .tls import Tls, TlsError, add_tls, tls_of
@@ -108,7 +108,7 @@ def run(options: argparse.Namespace) -> int:
                 reason = _up(options, report, tls, tokens, directory)
             finally:
                 sweep()
-    except (NoMpi, NoNccl, NoServer, StartError) as error:
+    except (NoMpi, NoNccl, NoServer, StartError, UntrustedDirectory) as error:
         report.failed(str(error))
         return 1
     except Interrupted as interrupted:

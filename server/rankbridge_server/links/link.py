@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import socket
 import struct
@@ -96,6 +97,7 @@ def listen(address: str) -> tuple[socket.socket, str]:
     if address.startswith("unix:"):
         sock = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         sock.bind(address.removeprefix("unix:"))
+        os.chmod(address.removeprefix("unix:"), 0o600)
         sock.listen(1024)
         return sock, address
     host, port = Address.parse(address)

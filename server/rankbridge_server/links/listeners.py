@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from ..core.address import Address
+from ..core.peer_user import is_trusted
 from .link import dial, listen
 from .tls import LinkTls
 
@@ -57,14 +58,20 @@ class SocketListener:
         return self._socket.fileno()
 
     def accept(self) -> socket.socket:
-        """The next connection."""
+        """The next connection. Raises PermissionError for one of another user."""
         sock, _ = self._socket.accept()
+        if not is_trusted(sock):
+            sock.close()
+            raise PermissionError("the connection is another user's")
         return self._tls.accepted(sock) if self._tls else sock
 
     def dial(self, address: str, timeout: float) -> socket.socket:
         """Connects, with a TLS handshake if there is TLS."""
         deadline = time.monotonic() + timeout
         sock = dial(address, timeout)
+        if not is_trusted(sock):
+            sock.close()
+            raise PermissionError(f"{address} is another user's")
         return self._tls.dialled(sock, address, deadline - time.monotonic()) if self._tls else sock
 
     def close(self) -> None:

@@ -332,7 +332,7 @@ class SocketLinks:
         try:
             link = Link(self._listener.accept())
         except OSError:
-            # The other side has closed the connection before it was accepted.
+            # The other side has closed the connection before it was accepted, or is another user's.
             return
         with self._lock:
             self._strangers[link.fileno()] = link

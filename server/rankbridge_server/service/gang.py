@@ -25,7 +25,7 @@ from .gang_calls import PendingGangCall, WireParts
 from .gate import Metadata, bearing
 from .rank import DEFAULT_FORMING_TIMEOUT_MS
 from .streams.executing import Streams
-from .targets import is_unix
+from .targets import is_unix, socket_path
 from .wire import wire
 
 Reply = TypeVar("Reply")
@@ -57,7 +57,7 @@ class Dialling:
 
     def metadata(self, target: str) -> Metadata:
         """What goes along with each call of it."""
-        return None if self.token is None or is_unix(target) else bearing(self.token)
+        return None if self.token is None or socket_path(target) else bearing(self.token)
 
 
 PLAINLY = Dialling()

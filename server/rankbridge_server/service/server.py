@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -118,9 +119,9 @@ class Server:
     """Serves one rank on all `listen` addresses: "unix:/path" or "host:port", port 0 for any.
 
     Beside each unix socket that has a path is one for streams without gRPC. With `serving`, what listens on TCP speaks
-    TLS, and nothing else; `dialling`: how other sidecars are reached, to form. With `tokens`, who calls over TCP shows
-    one; unix sockets are guarded by their directory. `endpoints` tells where, after construction.
-    Raises OSError when an address cannot be had.
+    TLS, and nothing else; `dialling`: how other sidecars are reached, to form. With `tokens`, who calls over TCP or an
+    abstract unix socket shows one; other unix sockets are for this user alone. `endpoints` tells where, after
+    construction. Raises OSError when an address cannot be had.
     """
 
     def __init__(
@@ -188,16 +189,21 @@ class Server:
         return server
 
     def _bind(self, address: str, serving: grpc.ServerCredentials | None) -> str:
+        path = socket_path(address)
         try:
-            if is_unix(address):
+            if path:
                 port = self._by_unix.add_insecure_port(address)
+                # gRPC asks nobody who connects; to connect is to write.
+                os.chmod(path, 0o600)
+            elif is_unix(address):
+                # An abstract socket has no permissions: its callers show tokens.
+                port = self._by_tcp.add_insecure_port(address)
             elif serving is None:
                 port = self._by_tcp.add_insecure_port(address)
             else:
                 port = self._by_tcp.add_secure_port(address, serving)
         except RuntimeError as error:
             raise OSError(f"cannot listen on {address}: {error}") from error
-        path = socket_path(address)
         if path:
             # Where its path is too long, gRPC serves streams as well.
             with suppress(OSError):

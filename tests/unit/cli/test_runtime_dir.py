@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import tempfile
 from pathlib import Path
 
 import pytest
+from tests.support.strangers import needs_another_user
 
 from rankbridge_server.cli import runtime_dir as module
-from rankbridge_server.cli.runtime_dir import runtime_dir
+from rankbridge_server.cli.runtime_dir import UntrustedDirectory, runtime_dir
 
 
 @pytest.fixture(autouse=True)
@@ -50,3 +52,36 @@ def test_a_process_that_begins_at_the_same_time_removes_nothing(monkeypatch: pyt
     with runtime_dir() as path:
         assert (path / "lock").exists()
     assert began == 1
+
+
+def test_a_directory_where_others_can_rename_is_refused(tmp_path: Path) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    tempfile.tempdir = str(inner)
+    for shared in (inner, tmp_path):
+        mode = shared.stat().st_mode
+        shared.chmod(0o777)
+        with pytest.raises(UntrustedDirectory, match=f"^{shared} can be changed"), runtime_dir():
+            pass
+        shared.chmod(0o1777)
+        with runtime_dir() as path:
+            assert path.parent == inner
+            assert path.stat().st_mode & 0o777 == 0o700
+        shared.chmod(mode)
+
+
+@needs_another_user
+def test_a_directory_of_a_group_is_refused_unless_the_group_is_the_users_own(tmp_path: Path) -> None:
+    tmp_path.chmod(0o770)
+    with runtime_dir():
+        pass
+    os.chown(tmp_path, -1, 12345)
+    with pytest.raises(UntrustedDirectory), runtime_dir():
+        pass
+
+
+@needs_another_user
+def test_a_directory_of_another_user_is_refused(tmp_path: Path) -> None:
+    os.chown(tmp_path, 12345, 12345)
+    with pytest.raises(UntrustedDirectory), runtime_dir():
+        pass

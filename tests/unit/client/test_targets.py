@@ -1,12 +1,15 @@
 from __future__ import annotations
 
 import json
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import pytest
+from tests.support.strangers import needs_another_user
 
 from rankbridge import InvalidArgumentError
 from rankbridge._transport.targets import resolve
@@ -84,3 +87,13 @@ def test_files_that_hold_no_endpoints_are_refused_by_name(tmp_path: Path, conten
 def test_a_file_that_is_not_there_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError):
         resolve(tmp_path / "none.json")
+
+
+@needs_another_user
+def test_the_socket_of_another_user_is_not_taken(unix_socket: Path) -> None:
+    os.chown(unix_socket, 12345, 12345)
+    endpoints = [[f"unix:{unix_socket}", "127.0.0.1:1"]]
+    assert resolve(endpoints) == (f"unix:{unix_socket}",)
+    for user, taken in ((12345, f"unix:{unix_socket}"), (54321, "127.0.0.1:1")):
+        with mock.patch("os.geteuid", return_value=user):
+            assert resolve(endpoints) == (taken,)

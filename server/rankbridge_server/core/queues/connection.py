@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import os
 import secrets
 import select
 import socket
@@ -12,13 +11,13 @@ from collections.abc import Collection
 from enum import IntEnum
 from typing import NamedTuple
 
+from ..peer_user import is_trusted
 from .memory import close_all
 
 STALL_S = 0.05
 """Seconds after which a message is sent again that the socket could not take."""
 
 _FORMAT = struct.Struct("=BxxxIQQ")
-_PEER = struct.Struct("=iII")
 _SECRET_BYTES = 32
 _HELLO = struct.Struct(f"={_SECRET_BYTES}sI")
 _BACKLOG = 1024
@@ -156,7 +155,7 @@ class Listener:
             hello = sock.recv(_HELLO.size + 1)
         except OSError:
             return None
-        if len(hello) != _HELLO.size or not _is_mine(sock):
+        if len(hello) != _HELLO.size or not is_trusted(sock):
             return None
         secret, place = _HELLO.unpack(hello)
         return int(place) if secrets.compare_digest(secret, self.secret) else None
@@ -168,15 +167,10 @@ def connect(address: str, secret: bytes, place: int, timeout: float) -> Connecti
     try:
         sock.settimeout(timeout)
         sock.connect("\0" + address)
-        if not _is_mine(sock):
+        if not is_trusted(sock):
             raise PermissionError("the listener belongs to another user")
         sock.send(_HELLO.pack(secret, place))
     except OSError:
         sock.close()
         raise
     return Connection(sock)
-
-
-def _is_mine(sock: socket.socket) -> bool:
-    _, uid, _ = _PEER.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
-    return bool(uid == os.geteuid())

@@ -8,6 +8,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from ...core.peer_user import is_trusted
 from .executing import Streams
 from .local_stream import LocalStream
 
@@ -18,7 +19,7 @@ _PAUSE_S = 0.1
 
 
 class LocalStreams:
-    """Listens at a path, and replaces a stale socket there. Raises OSError."""
+    """Listens at a path for this user and root, and replaces a stale socket there. Raises OSError."""
 
     def __init__(self, streams: Streams, path: str) -> None:
         self._streams = streams
@@ -30,6 +31,7 @@ class LocalStreams:
         try:
             self._path.unlink(missing_ok=True)
             self._listener.bind(path)
+            self._path.chmod(0o600)
             self._listener.listen(socket.SOMAXCONN)
         except OSError:
             self._listener.close()
@@ -61,7 +63,10 @@ class LocalStreams:
                 if not self._stopped:
                     time.sleep(_PAUSE_S)
                 continue
-            self._begin(LocalStream(sock))
+            if is_trusted(sock):
+                self._begin(LocalStream(sock))
+            else:
+                sock.close()
         self._listener.close()
 
     def _begin(self, stream: LocalStream) -> None:

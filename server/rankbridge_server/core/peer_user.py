@@ -1,0 +1,20 @@
+"""The user at the other end of a unix socket, as the kernel knows it."""
+
+from __future__ import annotations
+
+import os
+import socket
+import struct
+
+_PEER = struct.Struct("=iII")
+
+
+def is_trusted(sock: socket.socket) -> bool:
+    """Whether the process that connected, or listened, had this process's user, or root.
+
+    Sockets of other families have no such user; their callers show tokens or secrets.
+    """
+    if sock.family != socket.AF_UNIX:
+        return True
+    _, uid, _ = _PEER.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+    return uid in (0, os.geteuid())
