@@ -10,8 +10,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import grpc
 import pytest
-from tests.support.gangs import RANKBRIDGE, RunningGang
+from tests.support.gangs import RANKBRIDGE, RunningGang, up
+
+from rankbridge.v1 import rank_service_pb2, ref_service_pb2
+from rankbridge.v1.rank_service_pb2_grpc import RankServiceStub
+from rankbridge.v1.ref_service_pb2_grpc import RefServiceStub
 
 ROOT = Path(__file__).resolve().parents[2]
 TIMEOUT_S = 60
@@ -145,3 +150,22 @@ def test_the_readmes_python_program_prints_what_it_says(gloo4: RunningGang, tmp_
     )
     assert (done.stdout, done.stderr) == ("[6. 8.]\n", "")
     assert "# [6. 8.]" in program
+
+
+def test_text_of_others_moves_no_cursor(tmp_path: Path) -> None:
+    hostile = "\x1b]0;owned\x07\x1b[2J\r\u202e\u009b1m"
+    with up(tmp_path, 2, "fake") as running, grpc.insecure_channel(running.targets[0]) as channel:
+        opened = RefServiceStub(channel).OpenSession(
+            ref_service_pb2.OpenSessionRequest(session_id=hostile), timeout=TIMEOUT_S
+        )
+        assert not opened.HasField("error")
+        shown = cli(running, "status")
+        assert (shown.returncode, r"\x1b]0;owned\x07\x1b[2J\r\u202e\x9b1m" in shown.stdout) == (0, True)
+        RankServiceStub(channel).AbortGeneration(
+            rank_service_pb2.AbortGenerationRequest(generation=1, reason=hostile), timeout=TIMEOUT_S
+        )
+        shown, refused = cli(running, "status"), cli(running, "call", "barrier")
+        assert (shown.returncode, refused.returncode) == (1, 1)
+        for text in (shown.stdout, refused.stderr):
+            assert r"\x1b]0;owned\x07\x1b[2J\r\u202e\x9b1m" in text
+            assert all(it.isprintable() or it == "\n" for it in text)

@@ -30,7 +30,10 @@ def _has_ipv6() -> bool:
 @pytest.mark.skipif(not _has_ipv6(), reason="this kernel has no ::1")
 @pytest.mark.parametrize(
     "options",
-    [["--listen", "[::1]:0"], ["--listen", "[::]:0", "--advertise", "::1", "--token-file", "tokens"]],
+    [
+        ["--listen", "[::1]:0"],
+        ["--listen", "[::]:0", "--advertise", "::1", "--token-file", "tokens", "--insecure-token"],
+    ],
     ids=["listen", "both"],
 )
 def test_ranks_form_and_work_by_ipv6(tmp_path: Path, options: list[str]) -> None:

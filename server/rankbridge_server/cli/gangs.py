@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from .terminal import lines
+
 if TYPE_CHECKING:
     import grpc
 
@@ -81,8 +83,8 @@ def _credentials(options: argparse.Namespace) -> grpc.ChannelCredentials | None:
 
 def complain(command: str, error: Exception) -> int:
     """Prints an error with every rank's part; returns the exit status."""
-    print(f"rankbridge {command}: {error}", file=sys.stderr)
+    print(f"rankbridge {command}: {lines(str(error))}", file=sys.stderr)
     for outcome in getattr(error, "outcomes", ()):
         if outcome.error is not None:
-            print(f"  rank {outcome.rank}: {outcome.error}", file=sys.stderr)
+            print(f"  rank {outcome.rank}: {lines(str(outcome.error))}", file=sys.stderr)
     return 1

@@ -15,11 +15,13 @@ from typing import TYPE_CHECKING
 from ..core.address import Address
 from ..core.errors import BridgeError
 from ..core.rank import Identity
+from ..core.tokens import Tokens
 from . import endpoints, mpi, nccl
 from .environment import Launched, LaunchError
 from .extras import NoServer, server_extra
 from .progress import progress
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
+from .terminal import lines
 from .tls import Tls, TlsError, add_tls, tls_of
 from .tokens import JobTokens, TokenError, add_tokens, of_ranks
 
@@ -71,7 +73,11 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     )
     add_limits(parser)
     add_tls(parser)
-    add_tokens(parser)
+    add_tokens(parser).add_argument(
+        "--insecure-token",
+        action="store_true",
+        help="show tokens, and the gang's secret, in plain text beyond this host: whoever hears the network has them",
+    )
     parser.set_defaults(run=run)
 
 
@@ -90,13 +96,13 @@ def run(options: argparse.Namespace) -> int:
             tls = tls_of(options, host)
             _block_signals()
         listen: Address = options.listen or Address(host)
-        tokens = of_ranks(options, launched.master, listen.host)
+        tokens = of_ranks(options, launched.master, listen.host, secure=tls is not None)
         return _serve(launched, world, host, tls, tokens, options)
     except (TlsError, TokenError) as error:
         print(f"rankbridge rank: {error}", file=sys.stderr)
         return 2
     except (LaunchError, mpi.NoMpi, nccl.NoNccl, NoServer, OSError, BridgeError) as error:
-        print(f"rankbridge rank: {error}", file=sys.stderr)
+        print(f"rankbridge rank: {lines(str(error))}", file=sys.stderr)
         return 1
 
 
@@ -160,7 +166,7 @@ def _serve(
     if world is not None:
         _form(launched, world.exchange(mine, MEET_TIMEOUT_S), sidecar, tokens, options)
     elif launched.master is not None:
-        _form(launched, _meet(launched, launched.master, mine), sidecar, tokens, options)
+        _form(launched, _meet(launched, launched.master, mine, tokens.tokens), sidecar, tokens, options)
     signum = signal.sigwait((signal.SIGTERM, signal.SIGINT))
     sidecar.stop()
     if options.endpoints_file and launched.rank == 0:
@@ -180,20 +186,39 @@ def _backend(world: MpiWorld | None, host: str) -> Backend:
     return GlooBackend(host)
 
 
-def _meet(launched: Launched, master: tuple[str, int], mine: str) -> Sequence[str]:
+def _meet(launched: Launched, master: tuple[str, int], mine: str, tokens: Tokens | None) -> Sequence[str]:
+    """Exchanges data with the other ranks. Raises TokenError for data of somebody who has not their tokens."""
     from ..backends.rendezvous import exchange
 
+    prefix = f"rankbridge/{launched.attempt}"
+
+    def context(rank: int) -> str:
+        return f"{prefix} {master} rank {rank} of {launched.world_size}"
+
     with progress("meeting the other ranks"):
-        return exchange(
+        given = exchange(
             host=master[0],
             port=master[1],
             serve=launched.rank == 0 and not launched.agent_store,
-            prefix=f"rankbridge/{launched.attempt}",
+            prefix=prefix,
             rank=launched.rank,
             world_size=launched.world_size,
-            mine=mine,
+            mine=tokens.seal(mine, context(launched.rank)) if tokens else mine,
             timeout=MEET_TIMEOUT_S,
         )
+    if tokens is None:
+        return given
+    opened: list[str] = []
+    for rank, one in enumerate(given):
+        try:
+            # The store lets everybody write who reaches it.
+            opened.append(tokens.unseal(one, context(rank)))
+        except ValueError as error:
+            raise TokenError(
+                f"what the store at {Address(*master)} has of rank {rank} is not believed: {error}. "
+                "Do all ranks have the same --token-file?"
+            ) from error
+    return opened
 
 
 def _form(

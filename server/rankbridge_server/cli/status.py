@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from .gangs import NoGang, add_endpoints, complain, connected
 from .progress import progress
+from .terminal import printable
 
 if TYPE_CHECKING:
     from rankbridge import RankStatus
@@ -41,13 +42,13 @@ def run(options: argparse.Namespace) -> int:
     print(table(("session", "refs by rank", "bytes by rank"), _sessions(statuses)))
     over = [it for it in statuses if it.generation_error]
     for it in over:
-        print(f"\nrank {it.rank}: {it.generation_error}")
+        print(f"\nrank {it.rank}: {printable(str(it.generation_error))}")
     return 1 if over else 0
 
 
 def table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> str:
     """Rows in columns as wide as they need."""
-    lines = [list(head), *([str(cell) for cell in row] for row in rows)]
+    lines = [list(head), *([printable(str(cell)) for cell in row] for row in rows)]
     widths = [max(len(line[column]) for line in lines) for column in range(len(head))]
     return "\n".join(
         "  ".join(cell.ljust(width) for cell, width in zip(line, widths, strict=True)).rstrip()

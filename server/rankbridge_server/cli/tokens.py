@@ -31,8 +31,8 @@ class JobTokens:
     file: Path | None
 
 
-def add_tokens(parser: argparse.ArgumentParser) -> None:
-    """Options that `up` and `rank` share."""
+def add_tokens(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
+    """Adds the options that `up` and `rank` share; returns their group."""
     group = parser.add_argument_group("who may call over TCP")
     which = group.add_mutually_exclusive_group()
     which.add_argument(
@@ -47,6 +47,7 @@ def add_tokens(parser: argparse.ArgumentParser) -> None:
         action="store_true",
         help="whoever reaches a rank over TCP may do everything with it, and with the user that it runs as",
     )
+    return group
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -84,20 +85,28 @@ def given(options: argparse.Namespace) -> Tokens | None:
     return read(options.token_file)
 
 
-def of_ranks(options: argparse.Namespace, master: tuple[str, int] | None, listen: str) -> JobTokens:
+def of_ranks(
+    options: argparse.Namespace, master: tuple[str, int] | None, listen: str, *, secure: bool
+) -> JobTokens:
     """The tokens of ranks that something else starts, and the file that has them. Raises TokenError.
 
     Ranks of one user and one job that only their own host reaches find each other's in a file; others are given one.
-    `master`: where the job's ranks meet. `listen`: the address on which this rank serves.
+    `master`: where the job's ranks meet. `listen`: the address on which this rank serves; `secure`: with TLS.
     """
     if options.no_tokens:
         return JobTokens(None, None)
+    beyond = not _is_loopback(listen)
+    if beyond and not secure and not options.insecure_token:
+        raise TokenError(
+            f"tokens would go to and from {listen} in plain text. Give --tls-cert and --tls-key, or --insecure-token "
+            "if you trust everybody on that network"
+        )
     if options.token_file is not None:
         return JobTokens(read(options.token_file), options.token_file)
-    if not _is_loopback(listen):
+    if beyond:
         raise TokenError(
-            f"who else may call a rank on {listen}? Give --token-file FILE, the same to all ranks "
-            "(`rankbridge tokens FILE` makes one), or --no-tokens"
+            f"who may call a rank on {listen}? Give --token-file FILE, the same to all ranks (`rankbridge tokens FILE` "
+            "makes one), or --no-tokens"
         )
     job = blake2b(repr(master).encode(), digest_size=8).hexdigest()
     path = _directory() / f"tokens-{job}"

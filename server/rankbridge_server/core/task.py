@@ -192,14 +192,24 @@ class Task:
                 self._fail(late(what, indefinite=False))
             return VERDICT_GRACE if self._phase is Phase.ADMISSION and not self.done else 0.0
 
-    def outcome(self, timeout: float = 0.0) -> Outcome:
-        """Returns or raises the outcome if it comes within `timeout` seconds. Raises DEADLINE_EXCEEDED otherwise."""
-        if not self._await(timeout):
+    def outcome(self, timeout: float = 0.0, abandoned: Callable[[], bool] = lambda: False) -> Outcome:
+        """Returns or raises the outcome if it comes within `timeout` seconds. Raises DEADLINE_EXCEEDED otherwise.
+
+        Waits no longer when `abandoned` is true at a `wake`.
+        """
+        if not self.done:
+            self._wait_for(lambda: self.done or abandoned(), timeout)
+        if not self.done:
             raise late(GOES_ON).at(self.place, self._phase)
         if self._error is not None:
             # A new exception for each caller, because raising one changes its traceback.
             raise BridgeError(self._error.failure) from self._error
         return self._outcome
+
+    def wake(self) -> None:
+        """Lets those who wait see whether they are abandoned."""
+        with self._lock:
+            self._notify()
 
     def _fail(self, error: BridgeError) -> None:
         if not self.done:

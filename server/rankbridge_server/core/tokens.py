@@ -62,3 +62,17 @@ class Tokens:
             if hmac.compare_digest(token.encode(), shown.encode()):
                 found = role
         return found
+
+    def seal(self, text: str, context: str) -> str:
+        """Proves that a text is of a rank of this gang. `context`: what else it must be about."""
+        return f"{self._proof(text, context)} {text}"
+
+    def unseal(self, sealed: str, context: str) -> str:
+        """Returns the text that `seal` was given. Raises ValueError for that of another gang, or another context."""
+        proof, _, text = sealed.partition(" ")
+        if not hmac.compare_digest(proof.encode(), self._proof(text, context).encode()):
+            raise ValueError("it does not come from a rank with the same tokens")
+        return text
+
+    def _proof(self, text: str, context: str) -> str:
+        return hmac.digest(self.peer.encode(), json.dumps([context, text]).encode(), "sha256").hex()

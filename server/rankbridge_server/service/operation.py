@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import grpc
+
 from rankbridge.v1 import operation_service_pb2 as pb
 from rankbridge.v1 import operation_service_pb2_grpc as stub
 from rankbridge.v1 import value_pb2
@@ -9,7 +11,7 @@ from rankbridge.v1 import value_pb2
 from ..core.errors import BridgeError, Phase, invalid
 from ..core.rank import Rank
 from ..core.task import Task
-from .answering import answers
+from .answering import answered, answers
 from .operations.programs import COALESCE, RUN_PROGRAM
 from .operations.typed import method
 from .pending import PendingPart
@@ -47,11 +49,20 @@ class OperationServicer(stub.OperationServiceServicer):
         """Describes the state of an operation."""
         return _status(self._rank.find(request.operation_id))
 
-    @answers(pb.AwaitResponse, "await")
-    def Await(self, request: pb.AwaitRequest) -> value_pb2.Value:
-        """Waits for an outcome."""
+    def Await(self, request: pb.AwaitRequest, context: grpc.ServicerContext) -> pb.AwaitResponse:
+        """Waits for an outcome, while the caller does."""
+        return answered(
+            self._rank,
+            "await",
+            lambda: pb.AwaitResponse(value=self._await(request, context)),
+            lambda error: pb.AwaitResponse(error=error),
+        )
+
+    def _await(self, request: pb.AwaitRequest, context: grpc.ServicerContext) -> value_pb2.Value:
+        task = self._rank.find(request.operation_id)
+        context.add_callback(task.wake)
         timeout = request.timeout_ms / 1000 or self._rank.default_timeout
-        return values.pack_value(self._rank.find(request.operation_id).outcome(timeout))
+        return values.pack_value(task.outcome(timeout, lambda: not context.is_active()))
 
     @answers(pb.CancelResponse, "cancel")
     def Cancel(self, request: pb.CancelRequest) -> bool:

@@ -98,3 +98,21 @@ def test_tokens_are_read_as_they_were_written(tmp_path: Path) -> None:
     for wrong in ("", "{}", "[1]", '{"observe": "a", "drive": "b", "own": "c", "peer": "d"}', TOKENS.own):
         with pytest.raises(ValueError, match="token"):
             Tokens.of_json(wrong)
+
+
+def test_what_ranks_give_each_other_is_of_their_gang_and_about_what_it_says() -> None:
+    sealed = TOKENS.seal("text", "rank 1")
+    assert TOKENS.unseal(sealed, "rank 1") == "text"
+    others = Tokens.new()
+    for forged in (
+        others.seal("text", "rank 1"),
+        TOKENS.seal("text", "rank 0"),
+        sealed + "s",
+        sealed[1:],
+        "text",
+        "",
+        " text",
+        "\u00fc text",
+    ):
+        with pytest.raises(ValueError, match="same tokens"):
+            TOKENS.unseal(forged, "rank 1")

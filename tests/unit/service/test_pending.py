@@ -124,3 +124,22 @@ def test_arguments_that_one_rank_cannot_read_fail_the_operation_on_all_at_once(s
         error = answer.result().error
         assert (name_of(error), [it.rank for it in error.ranks]) == ("INVALID_ARGUMENT", [1])
     assert is_healthy(stage)
+
+
+def test_those_who_await_an_operation_and_hang_up_leave_no_thread_waiting(stage: Stage) -> None:
+    stub = operation_service_pb2_grpc.OperationServiceStub(stage.channels[1])
+    request = operations.SubmitRequest(operation=operations.Operation(barrier=barrier(operation_id="one")))
+    assert not stub.Submit(request).HasField("error")
+    pool = stage.servers[1]._pool
+    waiting = [
+        stub.Await.future(operations.AwaitRequest(operation_id="one", timeout_ms=600_000))
+        for _ in range(pool._max_workers + 50)
+    ]
+    until(lambda: len(pool._threads) == pool._max_workers)
+    for it in waiting:
+        it.cancel()
+    assert stub.Poll(operations.PollRequest(operation_id="one"), timeout=PATIENCE_S / 2).status.state
+    still = stub.Await.future(operations.AwaitRequest(operation_id="one", timeout_ms=600_000))
+    assert stub.Cancel(operations.CancelRequest(operation_id="one"), timeout=PATIENCE_S / 2).cancelled
+    assert name_of(still.result(PATIENCE_S).error) == "CANCELLED"
+    assert is_healthy(stage)
