@@ -206,3 +206,23 @@ def test_status_and_call_reach_ranks_that_speak_tls(
     assert (refused.returncode, "UNAVAILABLE" in refused.stderr) == (1, True)
     half = cli("status", *targets, "--tls-ca", str(certificates.ca.cert), *certificates.client.options[:2])
     assert (half.returncode, "--tls-cert goes with --tls-key" in half.stderr) == (1, True)
+
+
+def test_a_certificate_of_the_authority_is_no_token(
+    demanding: RunningGang, certificates: Certificates
+) -> None:
+    tls = certificates.ca.channel(shown=certificates.client)
+    with pytest.raises(rankbridge.RankBridgeError, match="no token") as caught:
+        rankbridge.connect(demanding.tcp_targets, tls=tls, timeout=TIMEOUT_S).close()
+    assert "UNAUTHENTICATED" in repr(caught.value) + str(caught.value)
+    for role, may in (("observe", False), ("own", True)):
+        token = demanding.description["tokens"][role]
+        with rankbridge.connect(
+            demanding.tcp_targets, tls=tls, token=token, session=False, timeout=TIMEOUT_S
+        ) as gang:
+            assert [status.generation_state for status in gang.status()] == ["formed"] * SIZE
+            if may:
+                gang.barrier()
+            else:
+                with pytest.raises(rankbridge.RankBridgeError, match="needs drive"):
+                    gang.barrier()

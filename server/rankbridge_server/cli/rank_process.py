@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import signal
 import threading
 from collections.abc import Callable
@@ -72,9 +71,6 @@ def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line
         identity = Identity(rank, size, local_rank=rank, fs_local_rank=rank, local_world_size=size)
         return Sidecar(identity, FakeBackend(hub), links, settings(rank))
 
-    # Each rank has a link from every member of the groups that it leads: more files than a shell lets a process open.
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
     _serve(lambda: [sidecar(rank) for rank in range(size)], line)
 
 

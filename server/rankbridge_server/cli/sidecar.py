@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import resource
 from collections.abc import Callable, Sequence
 
 from ..agent.messages import Failed, Form, Formed, Line, Ping, Pong, Ready
@@ -28,6 +29,7 @@ class Sidecar:
         settings: RankSettings,
         lost: Callable[[], None] = lambda: None,
     ) -> None:
+        _open_many_files()
         self._rank = Rank(
             identity,
             backend,
@@ -70,6 +72,15 @@ class Sidecar:
         """Ends the generation, answers pending operations, and stops serving."""
         self._rank.close("the rank stops")
         self._server.stop(grace=0.5)
+
+
+def _open_many_files() -> None:
+    """Lets this process open as many files as it may, which is more than a shell lets it.
+
+    A rank has a link from every member of the groups that it leads, and strangers who connect must leave it enough.
+    """
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def obey(sidecars: Sequence[Sidecar], line: Line) -> None:

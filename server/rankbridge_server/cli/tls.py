@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import ssl
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -94,7 +95,7 @@ def tls_of(options: argparse.Namespace, host: str | None = None) -> Tls | None:
         raise TlsError(f"--tls-cert {cert}: its key is missing, --tls-key")
     tls = Tls(
         certificate=_certificates("--tls-cert", cert),
-        key=_read("--tls-key", key),
+        key=_key(key),
         ca=_certificates("--tls-cert", cert) if ca is None else _certificates("--tls-ca", ca),
         client_ca=None if client_ca is None else _certificates("--tls-client-ca", client_ca),
         links=_links(cert, key, ca, client_ca),
@@ -108,6 +109,13 @@ def _read(option: str, path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise TlsError(f"{option} {path}: {error.strerror}") from error
+
+
+def _key(path: Path) -> bytes:
+    data = _read("--tls-key", path)
+    if path.stat().st_mode & (stat.S_IWGRP | stat.S_IRWXO):
+        raise TlsError(f"--tls-key {path}: others can read or change it: chmod 600 {path}")
+    return data
 
 
 def _certificates(option: str, path: Path) -> bytes:

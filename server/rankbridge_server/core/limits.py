@@ -12,6 +12,8 @@ MAX_GROUPS = 4_096
 """Groups of one generation."""
 MAX_GENERATIONS_AHEAD = 1 << 32
 """How far the number of a generation may be above the last: there are always numbers left."""
+MAX_SESSIONS = 4_096
+"""Open sessions of one rank."""
 MAX_REASON = 4_096
 """Characters of a text that another rank or a controller gives as a reason. What is more is cut off."""
 

@@ -62,6 +62,9 @@ SPARE_THREADS = 64
 _OPTIONS = [
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    # A bit for each compression, of which the first is none: a small message that is large in memory is refused before
+    # anybody looks at its token.
+    ("grpc.compression_enabled_algorithms_bitset", 1),
     # A port that is taken is an error, not a second server behind the first.
     ("grpc.so_reuseport", 0),
     # Clients may ask whether the server lives, also while they have no call.

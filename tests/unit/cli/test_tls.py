@@ -165,3 +165,13 @@ def test_what_is_secret_is_never_shown(files: Files) -> None:
     shown.append(refusal("--tls-cert", files.rank.cert, "--tls-key", files.rank.cert))
     for text in shown:
         assert not any(line in text or repr(base64.b64decode(line + "==")) in text for line in lines)
+
+
+@pytest.mark.parametrize("mode", [0o604, 0o620, 0o602, 0o644])
+def test_a_key_that_others_can_read_or_change_is_refused(files: Files, mode: int) -> None:
+    files.rank.key.chmod(mode)
+    try:
+        said = refusal("--tls-cert", files.rank.cert, "--tls-key", files.rank.key, "--tls-ca", files.ca.cert)
+    finally:
+        files.rank.key.chmod(0o600)
+    assert said == f"--tls-key {files.rank.key}: others can read or change it: chmod 600 {files.rank.key}"

@@ -6,7 +6,7 @@ import pytest
 
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode
-from rankbridge_server.core.limits import Limits
+from rankbridge_server.core.limits import MAX_SESSIONS, Limits
 from rankbridge_server.core.refs import refs as core_refs
 from rankbridge_server.core.refs.refs import Ref, RefStore
 from rankbridge_server.core.refs.tensors import TensorSpec
@@ -106,6 +106,19 @@ def test_opening_an_open_session_changes_nothing() -> None:
 def test_a_session_without_a_name_gets_one() -> None:
     refs = store()
     assert refs.open_session("") not in ("", refs.open_session(""))
+
+
+def test_a_rank_has_so_many_sessions_and_no_more() -> None:
+    refs = store()
+    names = [refs.open_session("") for _ in range(MAX_SESSIONS)]
+    with pytest.raises(BridgeError) as error:
+        refs.open_session("one more")
+    assert code_of(error) is ErrorCode.RESOURCE_EXHAUSTED
+    # Those that are open stay so, and work.
+    assert refs.open_session(names[0]) == names[0]
+    keep(refs, names[0])
+    refs.close_session(names[1])
+    refs.open_session("one more")
 
 
 def test_the_shared_session_cannot_be_closed() -> None:

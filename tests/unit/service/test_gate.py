@@ -116,3 +116,17 @@ def test_what_ranks_give_each_other_is_of_their_gang_and_about_what_it_says() ->
     ):
         with pytest.raises(ValueError, match="same tokens"):
             TOKENS.unseal(forged, "rank 1")
+
+
+@pytest.mark.parametrize("token", [None, "observe", "own"])
+def test_nothing_is_decompressed(channel: grpc.Channel, token: str | None) -> None:
+    metadata = None if token is None else bearing(getattr(TOKENS, token))
+    stub = RankServiceStub(channel)
+    with pytest.raises(grpc.RpcError) as refused:
+        stub.AbortGeneration(
+            rank_service_pb2.AbortGenerationRequest(reason="x" * (64 << 20)),
+            metadata=metadata,
+            compression=grpc.Compression.Gzip,
+            timeout=60,
+        )
+    assert refused.value.code() is grpc.StatusCode.UNIMPLEMENTED

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from ..errors import BridgeError, ErrorCode, exhausted, invalid
-from ..limits import Limits
+from ..limits import MAX_SESSIONS, Limits
 from .tensors import TensorSpec
 
 SHARED_SESSION = ""
@@ -143,13 +143,15 @@ class RefStore:
     def open_session(self, session_id: str, lease: float = 0.0) -> str:
         """Opens a session, or keeps it open. `lease`: seconds; 0: none. For an empty id, makes a new one.
 
-        Returns the id.
+        Returns the id. Raises RESOURCE_EXHAUSTED.
         """
         if len(session_id.encode()) > MAX_ID_BYTES:
             raise invalid("the session id is too long", expected=f"at most {MAX_ID_BYTES} bytes")
         if session_id == SHARED_SESSION:
             session_id = secrets.token_hex(8)
         with self._lock:
+            if session_id not in self._sessions and len(self._sessions) > MAX_SESSIONS:
+                raise exhausted("too many sessions of this rank", most=str(MAX_SESSIONS), got="one more")
             session = self._sessions.setdefault(session_id, _Session(session_id))
             session.lease = lease
             session.renewed = time.monotonic()

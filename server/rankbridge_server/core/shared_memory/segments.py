@@ -104,8 +104,6 @@ class Segments:
         self._returned: deque[_Loan] = deque()
         self._bytes = 0
         self._count = 0
-        self._nonce = secrets.token_hex(4)
-        self._made = 0
 
     @property
     def nbytes(self) -> int:
@@ -146,8 +144,8 @@ class Segments:
             ) from error
         with self._lock:
             self._bytes += file.nbytes - nbytes
-            self._made += 1
-            segment = Segment(f"{self._nonce}.{self._made}", session_id, file)
+            # Nobody can guess it: who knows a session's id and a segment's can have its bytes.
+            segment = Segment(secrets.token_hex(16), session_id, file)
             self._segments[segment.id] = segment
         try:
             # The session may have been closed while its file was made.
