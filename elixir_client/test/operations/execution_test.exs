@@ -231,8 +231,8 @@ defmodule RankBridge.Operations.ExecutionTest do
       assert {rank, error.rank} == {place, place}
       assert {error.reason, error.indefinite} == {:deadline_exceeded, true}
       assert error.message == "the deadline passed"
-      {_server, %{kind: {:part, _part}}} = sent(rank)
-      assert {_server, %{kind: {:withdraw, "it"}}} = sent(rank)
+      {_server, %{kind: {:part, _part}, number: number}} = sent(rank)
+      assert {_server, %{kind: {:withdraw, ""}, number: ^number}} = sent(rank)
     end
 
     assert length(results) == 3
@@ -281,12 +281,12 @@ defmodule RankBridge.Operations.ExecutionTest do
     view = ToldRanks.view()
     requests = requests()
     {:ok, caller} = Task.start(fn -> Execution.parts(view, :barrier, requests, call()) end)
-    for rank <- 0..2, do: sent(rank)
+    numbers = for rank <- 0..2, {_server, %{number: number}} = sent(rank), do: number
     Process.exit(caller, :kill)
 
-    for rank <- 0..2 do
+    for {number, rank} <- Enum.with_index(numbers) do
       {_server, request} = sent(rank)
-      assert request == %V1.ExecuteRequest{kind: {:withdraw, "it"}}
+      assert request == %V1.ExecuteRequest{kind: {:withdraw, ""}, number: number}
     end
   end
 
