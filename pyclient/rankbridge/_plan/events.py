@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rankbridge._plan.calls import Call, Shape
 from rankbridge._plan.failures import error_from_wire
@@ -17,6 +17,9 @@ from rankbridge.v1 import event_pb2, rank_service_pb2
 
 EventKind = Literal["formed", "over", "mismatch", "peer_missing", "straggler"]
 """What kinds of events there are."""
+
+AHEAD = 64
+"""How many responses are read before they are asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +158,13 @@ class Watching:
     state: Event | None
 
 
+class Said(NamedTuple):
+    """What a rank has said: how it is, an event, or what ended its watch; None: it has ended in good order."""
+
+    rank: int
+    what: Watching | Event | RankBridgeError | None
+
+
 def watch(
     scope: Scope, kinds: Iterable[EventKind], after: Position | None, timeout: float | None
 ) -> Call[Watching | Event]:
@@ -177,6 +187,26 @@ def watch(
         request=request.SerializeToString(),
         read=_told,
     )
+
+
+def starts_at(
+    after: Mapping[int, Position] | Position | int | None, ranks: Sequence[int]
+) -> dict[int, Position | None]:
+    """Where the watch of each rank begins; None: with what happens from now on."""
+    if isinstance(after, Mapping):
+        return {rank: after.get(rank) for rank in ranks}
+    return dict.fromkeys(ranks, Position(after) if isinstance(after, int) else after)
+
+
+def start_of(asked: Position | None, watching: Watching) -> Position:
+    """Where the watch of a rank has begun.
+
+    As the rank reads it: a position that it cannot have reported begins with all that it has.
+    """
+    if asked is None:
+        return Position(watching.last, watching.log)
+    known = asked.log in (0, watching.log) and asked.number <= watching.last
+    return Position(asked.number if known else 0, watching.log)
 
 
 def _told(message: bytes) -> Watching | Event:

@@ -1,16 +1,13 @@
 # Written by scripts/unasync.py from _async/front.py: change that file, not this one.
-"""What every part of the blocking client stands on: a gang's calls and one rank's, over its channels."""
+"""What every part of the blocking client stands on: a gang's calls, over its channels."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from rankbridge._plan import operations as ops
-from rankbridge._plan.calls import Call
 from rankbridge._plan.gang_core import GangCore
 from rankbridge._plan.groups import Group
 from rankbridge._plan.procedures import Procedure, calling, members_of
-from rankbridge._transport.shared_memory import Transfers
 from rankbridge._transport.threads.channels import Channels
 
 if TYPE_CHECKING:
@@ -18,7 +15,7 @@ if TYPE_CHECKING:
 
     Core = GangCore[Rank]
 else:
-    # A rank has its parts from here: at run time it cannot be named yet.
+    # A rank uses this: at run time it cannot be named yet.
     Core = GangCore
 
 T = TypeVar("T")
@@ -48,35 +45,3 @@ class GangFront(Core):
         except StopIteration as end:
             result: T = end.value
             return result
-
-
-class RankFront:
-    """A rank whose calls block.
-
-    Attributes:
-        rank: Rank in the gang.
-        target: Its gRPC target.
-    """
-
-    def __init__(self, gang: GangFront, rank: int) -> None:
-        """Made by the gang."""
-        self._gang = gang
-        self.rank = rank
-        self.target = gang.targets[rank]
-
-    def __repr__(self) -> str:
-        """Gives number and target."""
-        return f"{type(self).__name__}({self.rank}, {self.target!r})"
-
-    @property
-    def transfers(self) -> Transfers:
-        """How large tensors came and went so far: by shared memory, or not and why."""
-        shared = self._gang._channels.shared
-        return Transfers() if shared is None else shared.transfers(self.rank)
-
-    @property
-    def _scope(self) -> ops.Scope:
-        return self._gang._scope(self.rank)
-
-    def _run(self, call: Call[T]) -> T:
-        return self._gang._channels.run(call)

@@ -20,7 +20,7 @@ from rankbridge._plan import (
 )
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
-from rankbridge._plan.events import EventKind, Position, watch
+from rankbridge._plan.events import EventKind, Position, starts_at, watch
 from rankbridge._plan.gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.group_procedures import GroupLike
@@ -43,7 +43,6 @@ from rankbridge._plan.program_steps import Named
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import Formed, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
-from rankbridge._plan.watched import starts_at
 from rankbridge._sync.events import Events
 from rankbridge._sync.front import GangFront
 from rankbridge._sync.queue import Queue

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from types import TracebackType
 from typing import Any, Self
 
@@ -11,7 +12,7 @@ from rankbridge._plan.gang_calls import Joined
 from rankbridge._plan.gang_core import all_values
 from rankbridge._plan.groups import Group
 from rankbridge._plan.procedures import Finish
-from rankbridge._plan.streaming import StreamedCore, Unreported, streaming
+from rankbridge._plan.streaming import streaming
 from rankbridge._sync.front import GangFront
 from rankbridge._transport.streams import RankStream
 from rankbridge._transport.threads.channels import Channels
@@ -19,8 +20,11 @@ from rankbridge._transport.threads.lock import Lock
 from rankbridge._transport.threads.pending import Pending
 from rankbridge.errors import GangError, InvalidArgumentError, Outcome
 
+_MOST_UNDER_WAY = 256
+"""Operations of one stream. A rank reads no further when it has as many."""
 
-class Streamed(StreamedCore):
+
+class Streamed:
     """An operation that was begun with ``GangStream.submit``.
 
     Attributes:
@@ -38,9 +42,32 @@ class Streamed(StreamedCore):
         before: Streamed | None,
     ) -> None:
         """Made by ``GangStream``. `before`: what was sent before it."""
-        super().__init__(gang_call, finish, pending, before)
+        self.operation = gang_call.call.kind
+        self.operation_id = gang_call.call.operation_id
+        self.ranks = tuple(gang_call.each.ranks)
         self._channels = channels
-        self._pending: Pending[Any] = pending
+        self._gang_call = gang_call
+        self._pending = pending
+        self._finish = finish
+        # As long as that may be under way: this counts as answered no earlier.
+        self._before = before
+        self._told: list[Outcome[Any]] | None = None
+
+    def __repr__(self) -> str:
+        """Gives operation, id and ranks."""
+        return f"{type(self).__name__}({self.operation}, {self.operation_id!r}, ranks {list(self.ranks)})"
+
+    def done(self) -> bool:
+        """Says whether it is answered: whether `result` would wait."""
+        if not self._pending.done() or not all(it._pending.done() for it in self._before_this()):
+            return False
+        self._before = None
+        return True
+
+    def cancel(self) -> None:
+        """Withdraws it wherever it was not admitted yet. It is answered all the same."""
+        if not self.done():
+            self._pending._withdraw()
 
     def result(self) -> Any:
         """Waits until it is answered, at most until its deadline. May be called again.
@@ -67,8 +94,22 @@ class Streamed(StreamedCore):
             self._told = self._channels.answered(self._gang_call, self._pending)
         return self._told
 
-    def _await(self) -> None:
-        self._pending._wait()
+    def _before_this(self) -> list[Streamed]:
+        """Gives those before it that may be under way, the first first."""
+        earlier: deque[Streamed] = deque()
+        before = self._before
+        while before is not None:
+            earlier.appendleft(before)
+            before = before._before
+        return list(earlier)
+
+    def _went_well(self) -> bool:
+        """Whether no member has failed, once it is answered."""
+        try:
+            outcomes = self._pending._ended()
+        except Exception:
+            return False
+        return all(outcome is None or outcome.error is None for outcome in outcomes)
 
 
 class GangStream:
@@ -89,7 +130,9 @@ class GangStream:
         self._lock = Lock()
         self._stream: RankStream | None = None
         self._last: Streamed | None = None
-        self._unreported: Unreported[Streamed] = Unreported()
+        # Those whose failure was not raised yet, and those under way.
+        self._failed: list[Streamed] = []
+        self._begun: deque[Streamed] = deque()
         self._closed = False
 
     def submit(self, operation: str, given: Any = None, **options: Any) -> Streamed:
@@ -116,9 +159,11 @@ class GangStream:
             self._stream = pending._stream
             streamed = Streamed(gang._channels, gang_call, pending, finish, self._last)
             self._last = streamed
-            oldest = self._unreported.add(streamed)
+            self._begun.append(streamed)
+            self._look_after_ended()
+            oldest = self._begun[0] if len(self._begun) >= _MOST_UNDER_WAY else None
         if oldest is not None:
-            oldest._await()
+            oldest._pending._wait()
         return streamed
 
     def close(self) -> None:
@@ -131,10 +176,11 @@ class GangStream:
         """
         with self._lock:
             self._closed = True
-            begun = self._unreported.take()
+            begun = self._unreported
+            self._failed, self._begun = [], deque()
             stream, self._stream, self._last = self._stream, None, None
         try:
-            failures = [error for it in begun if (error := _unreported(it)) is not None]
+            failures = [error for it in begun if (error := _unraised(it)) is not None]
         except BaseException:
             _withdraw(begun)
             raise
@@ -156,13 +202,25 @@ class GangStream:
             self.close()
             return
         with self._lock:
-            begun = list(self._unreported)
+            begun = self._unreported
         _withdraw(begun)
         with contextlib.suppress(GangError):
             self.close()
 
+    @property
+    def _unreported(self) -> list[Streamed]:
+        """Those that need somebody's attention, in the order in which they were sent."""
+        return [*self._failed, *self._begun]
 
-def _unreported(streamed: Streamed) -> GangError | None:
+    def _look_after_ended(self) -> None:
+        while self._begun and self._begun[0].done():
+            first = self._begun.popleft()
+            # Of so many failures the first that was not raised is there at the end, or all of them were raised.
+            if first._told is None and not first._went_well() and len(self._failed) < _MOST_UNDER_WAY:
+                self._failed.append(first)
+
+
+def _unraised(streamed: Streamed) -> GangError | None:
     """Waits for it; gives its failure, if it was not raised before."""
     if streamed._told is None:
         try:
