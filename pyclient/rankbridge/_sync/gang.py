@@ -1211,9 +1211,13 @@ class Gang(GangFront):
         Returns:
             By rank in group the queue that the member writes, None at the reader's place.
         """
-        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
+        own = {
+            "reader_rank_in_group": reader_rank_in_group,
+            "max_chunk_bytes": max_chunk_bytes,
+            "max_chunks": max_chunks,
+        }
         procedure = queue_procedures.making_for_one_reader(
-            self, reader_rank_in_group, queue_procedures.queue_name(name), {**options, **sizes}
+            self, queue_procedures.queue_name(name), {**options, **own}
         )
         return [None if made is None else Queue(self, made) for made in self._carried_out(procedure)]
 
