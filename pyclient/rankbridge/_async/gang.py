@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
 import grpc
 
 from rankbridge._async.events import AsyncEvents
-from rankbridge._async.front import AsyncGangFront
 from rankbridge._async.queue import AsyncQueue
 from rankbridge._async.rank import AsyncRank
 from rankbridge._async.stream import AsyncGangStream
@@ -26,7 +25,7 @@ from rankbridge._plan import (
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
 from rankbridge._plan.events import EventKind, Position, starts_at, watch
-from rankbridge._plan.gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
+from rankbridge._plan.gang_core import LEASE, GangCore, merge_groups, new_id, of_gang, refused_submit
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.group_procedures import GroupLike
 from rankbridge._plan.groups import Group
@@ -42,7 +41,16 @@ from rankbridge._plan.operations import (
     MemberOptions,
     ReduceOp,
 )
-from rankbridge._plan.procedures import anything, finishing, member_calls, members_for, replaying
+from rankbridge._plan.procedures import (
+    Procedure,
+    anything,
+    calling,
+    doing_several,
+    finishing,
+    member_calls,
+    members_for,
+    members_of,
+)
 from rankbridge._plan.program import Program
 from rankbridge._plan.program_steps import Named
 from rankbridge._plan.ref import Ref
@@ -115,7 +123,7 @@ async def aconnect(
     return gang
 
 
-class AsyncGang(AsyncGangFront):
+class AsyncGang(GangCore[AsyncRank]):
     """All ranks of a job: ``gang.all_reduce(refs)``, ``gang[2]``, ``len(gang)``.
 
     Lists of refs and values are in group order, one for each member; for "world" that is by rank. A call goes to all
@@ -1017,7 +1025,7 @@ class AsyncGang(AsyncGangFront):
             InvalidArgumentError: A collective is malformed, or is none on tensors. No rank was asked.
             GangError: One cannot be done, or differs among the members; the message tells which.
         """
-        return await self._carried_out(procedures.coalescing(self, collectives, dict(options)))
+        return await self._of_each("coalesce", collectives, dict(options))
 
     # --- programs ----------------------------------------------------------------------------------------
 
@@ -1048,7 +1056,7 @@ class AsyncGang(AsyncGangFront):
                 done. ``DeadlineExceededError``: it has not ended in time; if `indefinite`, it goes on, and
                 ``gang.find`` has its outcome by its `operation_id`.
         """
-        return await self._carried_out(procedures.running(self, program, {**options, "keep": keep}))
+        return await self._of_each("run_program", program, {**options, "keep": keep})
 
     # --- streams -----------------------------------------------------------------------------------------
 
@@ -1134,7 +1142,7 @@ class AsyncGang(AsyncGangFront):
                 members have recorded different collectives; or what a collective can fail with. If one cannot be
                 done, none is.
         """
-        return await self._carried_out(replaying(self, graph, dict(options)))
+        return await self._of_each("replay", graph, dict(options))
 
     async def release_graph(self, graph: str | Graph) -> Graph:
         """Forgets a graph, on every rank that has it, and gives it as it was. Its refs stay.
@@ -1437,6 +1445,29 @@ class AsyncGang(AsyncGangFront):
         return averaged
 
     # --- inside --------------------------------------------------------------------------------------------
+
+    async def _members(self, group: str | Group) -> tuple[int, ...]:
+        return await self._carried_out(members_of(self, group))
+
+    async def _called(self, operation: str, given: Any = None, /, **options: Any) -> list[Any]:
+        return await self._carried_out(calling(self, operation, given, options))
+
+    async def _of_each(self, operation: str, given: Any, options: dict[str, Any]) -> list[Any]:
+        return await self._carried_out(doing_several(self, operation, given, options))
+
+    async def _carried_out(self, procedure: Procedure[T]) -> T:
+        try:
+            calls = next(procedure)
+            while True:
+                try:
+                    outcomes = await self._channels.outcomes(calls)
+                except BaseException as error:
+                    calls = procedure.throw(error)
+                else:
+                    calls = procedure.send(outcomes)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
     async def _run_again(self, calls: Sequence[Call[T]]) -> list[T]:
         # A connection to a rank that died may not be known to be lost yet; the next one leads to the new rank.

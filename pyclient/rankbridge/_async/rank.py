@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 import numpy.typing as npt
 
 from rankbridge._async.events import AsyncEvents
-from rankbridge._async.front import AsyncGangFront
 from rankbridge._async.work import AsyncWork
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
@@ -40,6 +39,8 @@ from rankbridge.errors import RankBridgeError
 if TYPE_CHECKING:
     import torch
 
+    from rankbridge._async.gang import AsyncGang
+
 T = TypeVar("T")
 
 
@@ -66,7 +67,7 @@ class AsyncRank:
         target: Its gRPC target.
     """
 
-    def __init__(self, gang: AsyncGangFront, rank: int) -> None:
+    def __init__(self, gang: AsyncGang, rank: int) -> None:
         """Made by the gang."""
         self._gang = gang
         self.rank = rank

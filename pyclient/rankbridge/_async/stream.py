@@ -5,9 +5,8 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from rankbridge._async.front import AsyncGangFront
 from rankbridge._plan.gang_calls import Joined
 from rankbridge._plan.gang_core import all_values
 from rankbridge._plan.groups import Group
@@ -18,6 +17,9 @@ from rankbridge._transport.aio.lock import AsyncLock
 from rankbridge._transport.aio.pending import AsyncPending
 from rankbridge._transport.streams import RankStream
 from rankbridge.errors import GangError, InvalidArgumentError, Outcome
+
+if TYPE_CHECKING:
+    from rankbridge._async.gang import AsyncGang
 
 _MOST_UNDER_WAY = 256
 """Operations of one stream. A rank reads no further when it has as many."""
@@ -122,7 +124,7 @@ class AsyncGangStream:
         group: The group, or its name.
     """
 
-    def __init__(self, gang: AsyncGangFront, group: str | Group) -> None:
+    def __init__(self, gang: AsyncGang, group: str | Group) -> None:
         """Made by ``AsyncGang.stream``."""
         self.group = group
         self._gang = gang

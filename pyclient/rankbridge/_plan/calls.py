@@ -146,16 +146,7 @@ class Call(Generic[T]):
         return self._status(status, error.details() or "", target)
 
     def _status(self, status: grpc.StatusCode, details: str, target: str) -> RankBridgeError:
-        return error_from_rpc(
-            status,
-            details,
-            rank=self.rank,
-            target=target,
-            group=self.group,
-            operation=self.kind,
-            operation_id=self.operation_id,
-            begun=self.begun,
-        )
+        return error_from_rpc(status, details, target=target, begun=self.begun, **self._named())
 
     def late(self, target: str) -> RankBridgeError:
         """Makes the exception of a call that was not answered before its deadline, where gRPC keeps none."""
@@ -192,16 +183,16 @@ class Call(Generic[T]):
         return self._error(ProtocolError, error.message, indefinite=True, sides=sides)
 
     def _error(self, cls: type[E], message: str, *, indefinite: bool, sides: tuple[str, str] = ("", "")) -> E:
-        return cls(
-            message,
-            indefinite=indefinite,
-            rank=self.rank,
-            group=self.group,
-            operation=self.kind,
-            operation_id=self.operation_id,
-            expected=sides[0],
-            got=sides[1],
-        )
+        return cls(message, indefinite=indefinite, expected=sides[0], got=sides[1], **self._named())
+
+    def _named(self) -> dict[str, Any]:
+        """What errors say of the call."""
+        return {
+            "rank": self.rank,
+            "group": self.group,
+            "operation": self.kind,
+            "operation_id": self.operation_id,
+        }
 
 
 class Together(Sequence[Call[T]]):

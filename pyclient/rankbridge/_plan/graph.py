@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rankbridge._plan.wire import fields_of
 from rankbridge.v1 import graph_service_pb2
 
 
@@ -28,10 +29,4 @@ class Graph:
 
 def graph_from_wire(graph: graph_service_pb2.Graph, session_id: str, rank: int) -> Graph:
     """Reads what one rank tells of a graph of a session."""
-    return Graph(
-        name=graph.name,
-        group=graph.group,
-        session_id=session_id,
-        ranks=(rank,),
-        operations=tuple(graph.operations),
-    )
+    return Graph(session_id=session_id, ranks=(rank,), **fields_of(Graph, graph))

@@ -12,7 +12,7 @@ from rankbridge._plan import group_procedures, queue_procedures
 from rankbridge._plan import operations as ops
 from rankbridge._plan.gang_core import GangCore, all_values, new_id, with_id
 from rankbridge._plan.groups import Group, Member, check_place, listed
-from rankbridge._plan.procedures import Procedure, calling, coalescing
+from rankbridge._plan.procedures import Procedure, calling, doing_several
 from rankbridge._plan.queue import MadeQueue
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import RankStatus
@@ -114,7 +114,7 @@ class Coordinated:
         def procedure(group: Group, lists: list[Any]) -> Procedure[list[Any]]:
             gather = {"dim": dim, **picked(group)}
             together_ = [("all_gather", refs, gather) for refs in _columns(operation, group, lists)]
-            results = yield from coalescing(self._gang, together_, {**options, "group": group})
+            results = yield from doing_several(self._gang, "coalesce", together_, {**options, "group": group})
             return [list(each) for each in zip(*results, strict=True)]
 
         return self._unless_alone(operation, lists, procedure)

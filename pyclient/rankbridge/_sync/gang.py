@@ -21,7 +21,7 @@ from rankbridge._plan import (
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
 from rankbridge._plan.events import EventKind, Position, starts_at, watch
-from rankbridge._plan.gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
+from rankbridge._plan.gang_core import LEASE, GangCore, merge_groups, new_id, of_gang, refused_submit
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.group_procedures import GroupLike
 from rankbridge._plan.groups import Group
@@ -37,14 +37,22 @@ from rankbridge._plan.operations import (
     MemberOptions,
     ReduceOp,
 )
-from rankbridge._plan.procedures import anything, finishing, member_calls, members_for, replaying
+from rankbridge._plan.procedures import (
+    Procedure,
+    anything,
+    calling,
+    doing_several,
+    finishing,
+    member_calls,
+    members_for,
+    members_of,
+)
 from rankbridge._plan.program import Program
 from rankbridge._plan.program_steps import Named
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import Formed, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
 from rankbridge._sync.events import Events
-from rankbridge._sync.front import GangFront
 from rankbridge._sync.queue import Queue
 from rankbridge._sync.rank import Rank
 from rankbridge._sync.stream import GangStream
@@ -116,7 +124,7 @@ def connect(
     return gang
 
 
-class Gang(GangFront):
+class Gang(GangCore[Rank]):
     """All ranks of a job: ``gang.all_reduce(refs)``, ``gang[2]``, ``len(gang)``.
 
     Lists of refs and values are in group order, one for each member; for "world" that is by rank. A call goes to all
@@ -1004,7 +1012,7 @@ class Gang(GangFront):
             InvalidArgumentError: A collective is malformed, or is none on tensors. No rank was asked.
             GangError: One cannot be done, or differs among the members; the message tells which.
         """
-        return self._carried_out(procedures.coalescing(self, collectives, dict(options)))
+        return self._of_each("coalesce", collectives, dict(options))
 
     # --- programs ----------------------------------------------------------------------------------------
 
@@ -1035,7 +1043,7 @@ class Gang(GangFront):
                 done. ``DeadlineExceededError``: it has not ended in time; if `indefinite`, it goes on, and
                 ``gang.find`` has its outcome by its `operation_id`.
         """
-        return self._carried_out(procedures.running(self, program, {**options, "keep": keep}))
+        return self._of_each("run_program", program, {**options, "keep": keep})
 
     # --- streams -----------------------------------------------------------------------------------------
 
@@ -1119,7 +1127,7 @@ class Gang(GangFront):
                 members have recorded different collectives; or what a collective can fail with. If one cannot be
                 done, none is.
         """
-        return self._carried_out(replaying(self, graph, dict(options)))
+        return self._of_each("replay", graph, dict(options))
 
     def release_graph(self, graph: str | Graph) -> Graph:
         """Forgets a graph, on every rank that has it, and gives it as it was. Its refs stay.
@@ -1416,6 +1424,29 @@ class Gang(GangFront):
         return averaged
 
     # --- inside --------------------------------------------------------------------------------------------
+
+    def _members(self, group: str | Group) -> tuple[int, ...]:
+        return self._carried_out(members_of(self, group))
+
+    def _called(self, operation: str, given: Any = None, /, **options: Any) -> list[Any]:
+        return self._carried_out(calling(self, operation, given, options))
+
+    def _of_each(self, operation: str, given: Any, options: dict[str, Any]) -> list[Any]:
+        return self._carried_out(doing_several(self, operation, given, options))
+
+    def _carried_out(self, procedure: Procedure[T]) -> T:
+        try:
+            calls = next(procedure)
+            while True:
+                try:
+                    outcomes = self._channels.outcomes(calls)
+                except BaseException as error:
+                    calls = procedure.throw(error)
+                else:
+                    calls = procedure.send(outcomes)
+        except StopIteration as end:
+            result: T = end.value
+            return result
 
     def _run_again(self, calls: Sequence[Call[T]]) -> list[T]:
         # A connection to a rank that died may not be known to be lost yet; the next one leads to the new rank.

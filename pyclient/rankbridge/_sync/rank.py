@@ -32,7 +32,6 @@ from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import OperationStatus, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike
 from rankbridge._sync.events import Events
-from rankbridge._sync.front import GangFront
 from rankbridge._sync.work import Work
 from rankbridge._transport.shared_memory import Transfers
 from rankbridge._transport.threads.pending import Pending
@@ -40,6 +39,8 @@ from rankbridge.errors import RankBridgeError
 
 if TYPE_CHECKING:
     import torch
+
+    from rankbridge._sync.gang import Gang
 
 T = TypeVar("T")
 
@@ -67,7 +68,7 @@ class Rank:
         target: Its gRPC target.
     """
 
-    def __init__(self, gang: GangFront, rank: int) -> None:
+    def __init__(self, gang: Gang, rank: int) -> None:
         """Made by the gang."""
         self._gang = gang
         self.rank = rank

@@ -6,19 +6,21 @@ from __future__ import annotations
 import contextlib
 from collections import deque
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from rankbridge._plan.gang_calls import Joined
 from rankbridge._plan.gang_core import all_values
 from rankbridge._plan.groups import Group
 from rankbridge._plan.procedures import Finish
 from rankbridge._plan.streaming import streaming
-from rankbridge._sync.front import GangFront
 from rankbridge._transport.streams import RankStream
 from rankbridge._transport.threads.channels import Channels
 from rankbridge._transport.threads.lock import Lock
 from rankbridge._transport.threads.pending import Pending
 from rankbridge.errors import GangError, InvalidArgumentError, Outcome
+
+if TYPE_CHECKING:
+    from rankbridge._sync.gang import Gang
 
 _MOST_UNDER_WAY = 256
 """Operations of one stream. A rank reads no further when it has as many."""
@@ -123,7 +125,7 @@ class GangStream:
         group: The group, or its name.
     """
 
-    def __init__(self, gang: GangFront, group: str | Group) -> None:
+    def __init__(self, gang: Gang, group: str | Group) -> None:
         """Made by ``Gang.stream``."""
         self.group = group
         self._gang = gang
