@@ -25,12 +25,13 @@ from rankbridge._plan import (
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
 from rankbridge._plan.events import EventKind, Position, starts_at, watch
-from rankbridge._plan.gang_core import LEASE, GangCore, merge_groups, new_id, of_gang, refused_submit
+from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, groups_known, new_id, of_gang
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.group_procedures import GroupLike
 from rankbridge._plan.groups import Group
 from rankbridge._plan.inits import Init
 from rankbridge._plan.layout import Layout
+from rankbridge._plan.leases import renewal_period
 from rankbridge._plan.mesh import Mesh
 from rankbridge._plan.operations import (
     CallOptions,
@@ -60,12 +61,15 @@ from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge._transport.aio.renewing import AsyncRenewing
 from rankbridge._transport.shared_memory import SharedMemory
 from rankbridge._transport.targets import Target, resolve
-from rankbridge.errors import RankBridgeError, UnavailableError
+from rankbridge.errors import RankBridgeError, UnavailableError, UnknownOperationError, gang_error
 
 if TYPE_CHECKING:
     import torch
 
 T = TypeVar("T")
+
+LEASE = 30.0
+"""How long the ranks keep a session whose controller is silent, in seconds, if `lease` is not given."""
 
 
 async def aconnect(
@@ -161,9 +165,13 @@ class AsyncGang(GangCore[AsyncRank]):
         calls: Calls = "gang",
     ) -> None:
         """Made by ``aconnect``."""
-        super().__init__(targets, session_id=session_id, lease=lease, timeout=timeout, calls=calls)
+        super().__init__(targets, session_id=session_id, timeout=timeout, calls=calls)
         self._channels = channels
+        self._lease = lease
+        self._period = renewal_period(lease)
         self._renewing: AsyncRenewing | None = None
+        # The sessions that are open, which are renewed.
+        self._kept: dict[str, None] = {}
         self._ranks = tuple(AsyncRank(self, rank) for rank in self._all())
 
     async def __aenter__(self) -> Self:
@@ -724,8 +732,13 @@ class AsyncGang(GangCore[AsyncRank]):
         operation_id = calls[0].operation_id
         outcomes = await self._channels.outcomes(calls)
         if any(outcome.error is not None for outcome in outcomes):
-            withdrawn = await self._channels.outcomes(self._withdraws(operation_id, outcomes))
-            raise refused_submit(outcomes, withdrawn)
+            begun = [it.rank for it in outcomes if it.error is None or it.error.indefinite]
+            withdrawn = await self._channels.outcomes(self._on(begun, ops.cancel, operation_id))
+            error = gang_error(outcomes)
+            error.indefinite = not all(
+                it.value is True or isinstance(it.error, UnknownOperationError) for it in withdrawn
+            )
+            raise error
         timeout = options.get("timeout") or self.timeout
         ranks = [call.rank for call in calls]
         return AsyncSubmitted(self._channels, finish, operation_id, ranks, self._scope, timeout)
@@ -768,7 +781,9 @@ class AsyncGang(GangCore[AsyncRank]):
 
     async def groups(self) -> list[Group]:
         """Describes every group that any rank is a member of, by name."""
-        return merge_groups(await self._channels.run_all(self._on(self._all(), ops.groups)))
+        listed = await self._channels.run_all(self._on(self._all(), ops.groups))
+        known = groups_known(listed)
+        return [known[name] for name in sorted(known)]
 
     async def status(self) -> list[RankStatus]:
         """Describes every rank.
@@ -802,7 +817,9 @@ class AsyncGang(GangCore[AsyncRank]):
         call = ops.form(scope, endpoints or self.targets, groups=groups, timeout=timeout)
         # The rank that is asked may be one that was just replaced.
         (formed,) = await self._run_again([replace(call, wait_for_ready=True)])
-        await self._run_again(self._opens_again())
+        opens = [call for kept in tuple(self._kept) for call in self._opens(kept)]
+        # Some ranks may be new, and not serve yet.
+        await self._run_again([replace(call, wait_for_ready=True) for call in opens])
         return formed
 
     # --- tensors on the ranks ----------------------------------------------------------------------------
@@ -895,8 +912,11 @@ class AsyncGang(GangCore[AsyncRank]):
             group: Whose ranks get one.
             device: "cpu", "cuda:0". Empty: each rank's own.
         """
+        members = await self._members(group)
+        inits = [init] * len(members) if init is None or isinstance(init, Init) else list(init)
+        pairs = self._paired(members, inits, "create")
         return await self._channels.run_all(
-            self._creates(await self._members(group), dtype, shape, init, device)
+            [ops.create(scope, dtype, shape, init=own, device=device) for scope, own in pairs]
         )
 
     @overload
@@ -1254,7 +1274,7 @@ class AsyncGang(GangCore[AsyncRank]):
         Raises:
             GangError: Some rank could not be asked.
         """
-        return await self._carried_out(group_procedures.hosting(self))
+        return tuple(status.host for status in await self.status())
 
     async def group(self, name: str) -> Group:
         """Describes one group, and where its members run, as far as ranks answer.
@@ -1338,7 +1358,8 @@ class AsyncGang(GangCore[AsyncRank]):
             GroupExistsError: There is a group of one of the names. None was made.
             GangError: A group could not be made on every rank.
         """
-        mesh = group_procedures.planned(self, axes, ranks, name, flattened)
+        every = self._all() if ranks is None else ranks
+        mesh = Mesh.plan(axes, every, name=name, flattened=flattened)
         procedure = group_procedures.making_mesh(
             self, mesh, local=local, timeout=timeout, generation=generation
         )
@@ -1363,7 +1384,8 @@ class AsyncGang(GangCore[AsyncRank]):
             UnknownGroupError: Groups are missing.
             GangError: Some rank could not be asked.
         """
-        mesh = group_procedures.planned(self, axes, ranks, name, flattened)
+        every = self._all() if ranks is None else ranks
+        mesh = Mesh.plan(axes, every, name=name, flattened=flattened)
         return await self._carried_out(group_procedures.finding_mesh(self, mesh, local=local))
 
     async def new_layout(
@@ -1476,19 +1498,33 @@ class AsyncGang(GangCore[AsyncRank]):
         except UnavailableError:
             return await self._channels.run_all(calls)
 
+    def _opens(self, session_id: str) -> list[Call[str]]:
+        return self._on(self._all(), ops.open_session, session_id, lease=self._lease)
+
     async def _open_session(self, session_id: str) -> None:
         if session_id:
             opens = self._opens(session_id)
+            self._kept[session_id] = None
             if self._period is not None and self._renewing is None:
                 self._renewing = AsyncRenewing(self._period, self._renew)
             await self._channels.run_all(opens)
 
     async def _close_session(self, session_id: str) -> None:
         if session_id and not self._channels.closed:
+            self._kept.pop(session_id, None)
+            timeout = min(self.timeout, CLOSE_TIMEOUT)
             # Errors change nothing: a rank that cannot be reached frees its refs by its own end.
-            await self._channels.outcomes(self._closes(session_id))
+            await self._channels.outcomes(
+                self._on(self._all(), ops.close_session, session_id, timeout=timeout)
+            )
 
     async def _renew(self) -> None:
         # Errors change nothing: calls in a session that was lost fail by themselves.
         with contextlib.suppress(RankBridgeError):
-            await self._channels.outcomes(self._renewals())
+            await self._channels.outcomes(
+                [
+                    call
+                    for kept in tuple(self._kept)
+                    for call in self._on(self._all(), ops.renew_session, kept, timeout=self._period)
+                ]
+            )

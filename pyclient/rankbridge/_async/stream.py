@@ -7,11 +7,11 @@ from collections import deque
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 
-from rankbridge._plan.gang_calls import Joined
+from rankbridge._plan import operations as ops
+from rankbridge._plan.gang_calls import Joined, joined
 from rankbridge._plan.gang_core import all_values
 from rankbridge._plan.groups import Group
-from rankbridge._plan.procedures import Finish
-from rankbridge._plan.streaming import streaming
+from rankbridge._plan.procedures import Finish, finishing, member_calls, members_for
 from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge._transport.aio.lock import AsyncLock
 from rankbridge._transport.aio.pending import AsyncPending
@@ -152,7 +152,8 @@ class AsyncGangStream:
             CallCancelledError: The gang is closed.
         """
         gang = self._gang
-        gang_call, finish = await gang._carried_out(streaming(gang, self.group, operation, given, options))
+        gang_call = await self._joined(operation, given, options)
+        finish = finishing(operation, given)
         with self._lock:
             if self._closed:
                 raise InvalidArgumentError("the stream is closed", operation=operation)
@@ -207,6 +208,25 @@ class AsyncGangStream:
         _withdraw(begun)
         with contextlib.suppress(GangError):
             await self.close()
+
+    async def _joined(self, operation: str, given: Any, options: dict[str, Any]) -> Joined[Any]:
+        """Makes the gang call of an operation."""
+        if options.keys() & {"group", "calls"}:
+            raise InvalidArgumentError(
+                "a stream is of one group, and of gang calls", expected="no group, no calls", got=str(options)
+            )
+        options = {**options, "group": self.group, "calls": "gang"}
+        members = await self._gang._carried_out(members_for(self._gang, operation, given, options))
+        build = ops.ping if operation == "ping" else ops.find_operation(operation)
+        gang_call = joined(member_calls(self._gang, operation, build, given, members, options))
+        if gang_call is None:
+            raise InvalidArgumentError(
+                "it does not go as a gang call",
+                group=ops.group_name(self.group),
+                operation=operation,
+                expected="a collective that is small enough, on refs of one session",
+            )
+        return gang_call
 
     @property
     def _unreported(self) -> list[AsyncStreamed]:

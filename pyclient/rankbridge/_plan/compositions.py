@@ -97,16 +97,3 @@ def _parameter(parameter: Mapping[str, Any]) -> tuple[str, tuple[int, ...]]:
             got=repr(parameter),
         ) from error
     return dtype_of(dtype).name, checked_shape(shape)
-
-
-def checked_flag(flag: object) -> bool:
-    """Gives a flag.
-
-    Raises:
-        InvalidArgumentError: It is no bool.
-    """
-    if not isinstance(flag, bool):
-        raise InvalidArgumentError(
-            "a flag is a bool", operation="synchronize_flag", expected="True or False", got=repr(flag)
-        )
-    return flag

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
-from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, all_values, of_gang
+from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, all_values, groups_known, of_gang
 from rankbridge._plan.groups import Group, Place, listed
 from rankbridge._plan.layout import Layout
 from rankbridge._plan.mesh import Mesh
@@ -30,33 +30,6 @@ GroupLike = Group | tuple[str, Iterable[int]]
 """A group to make: its description, or its name and ranks."""
 
 
-def planned(
-    gang: GangCore[Any],
-    axes: Mapping[str, int],
-    ranks: Iterable[int] | None,
-    name: str,
-    flattened: Mapping[str, Iterable[str]] | None,
-) -> Mesh:
-    """Lays out a mesh of a gang's ranks."""
-    return Mesh.plan(axes, len(gang) if ranks is None else ranks, name=name, flattened=flattened)
-
-
-def hosting(gang: GangCore[Any]) -> Procedure[tuple[str, ...]]:
-    """Asks every rank for its host."""
-    return tuple(status.host for status in all_values((yield _statuses(gang))))
-
-
-def being_formed(gang: GangCore[Any]) -> Procedure[bool]:
-    """Asks every rank whether it is in a generation, and all of them in the same."""
-    outcomes: list[Outcome[RankStatus]] = yield _statuses(gang)
-    reported = [outcome.value for outcome in outcomes if outcome.value is not None]
-    return (
-        len(reported) == len(gang)
-        and all(status.generation_state == "formed" for status in reported)
-        and len({status.generation for status in reported}) == 1
-    )
-
-
 def describing(gang: GangCore[Any], name: str) -> Procedure[Group]:
     """Asks every rank, and describes one group with what those that answer tell."""
     name = name or "world"
@@ -64,7 +37,7 @@ def describing(gang: GangCore[Any], name: str) -> Procedure[Group]:
     reported = [outcome.value for outcome in outcomes if outcome.value is not None]
     if not reported:
         raise gang_error(outcomes)
-    known = _known(reported)
+    known = groups_known(status.groups for status in reported)
     if name not in known:
         raise UnknownGroupError(
             f"no rank that answers is a member of a group {name!r}",
@@ -106,7 +79,7 @@ def finding_mesh(gang: GangCore[Any], mesh: Mesh, *, local: bool) -> Procedure[M
     check_ranks(gang, f"mesh {mesh.name!r}", mesh.ranks)
     statuses: list[RankStatus] = all_values((yield _statuses(gang)))
     mesh = _placed(mesh, statuses, local=local)
-    known = _known(statuses)
+    known = groups_known(status.groups for status in statuses)
     wanted = mesh.groups()
     missing = [group.name for group in wanted if group.name not in known]
     if missing:
@@ -160,7 +133,8 @@ def ending(
             expected="other groups",
             got="'world'",
         )
-    known = _known(all_values((yield _statuses(gang))))
+    statuses: list[RankStatus] = all_values((yield _statuses(gang)))
+    known = groups_known(status.groups for status in statuses)
     ended: list[Group] = []
     failed: list[tuple[str, RankBridgeError]] = []
     for group in [known[name] for name in names if name in known]:
@@ -232,13 +206,6 @@ def _statuses(gang: GangCore[Any]) -> list[Call[Any]]:
     return list(gang._on(gang._all(), ops.status))
 
 
-def _known(statuses: Iterable[RankStatus]) -> dict[str, Group]:
-    """Gives every group as its own members tell of it, by name: who is no member need not have heard of its end."""
-    reported = [group for status in statuses for group in status.groups if group.rank_in_group is not None]
-    newest = sorted(reported, key=lambda group: group.generation)
-    return {group.name: of_gang(group) for group in newest}
-
-
 def place_of(status: RankStatus) -> Place:
     """Gives where a rank runs, as it tells."""
     return Place(host=status.host, local_rank=status.local_rank, fs_local_rank=status.fs_local_rank)
@@ -300,7 +267,7 @@ def _check_names(names: Sequence[str]) -> None:
 
 
 def _check_free(statuses: Iterable[RankStatus], names: Sequence[str]) -> None:
-    known = _known(statuses)
+    known = groups_known(status.groups for status in statuses)
     taken = [name for name in names if name in known]
     if taken:
         raise GroupExistsError(

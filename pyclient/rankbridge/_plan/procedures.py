@@ -38,7 +38,7 @@ def members_of(gang: GangCore[Any], group: str | Group) -> Procedure[tuple[int, 
     known = gang._known_members(group)
     if known is not None:
         return known
-    (outcome,) = yield [gang._describe(group)]
+    (outcome,) = yield [ops.describe_group(gang._scope(0), group_name(group))]
     if outcome.error is not None:
         raise outcome.error
     described: Any = outcome.value

@@ -21,12 +21,13 @@ from rankbridge._plan import (
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
 from rankbridge._plan.events import EventKind, Position, starts_at, watch
-from rankbridge._plan.gang_core import LEASE, GangCore, merge_groups, new_id, of_gang, refused_submit
+from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, groups_known, new_id, of_gang
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.group_procedures import GroupLike
 from rankbridge._plan.groups import Group
 from rankbridge._plan.inits import Init
 from rankbridge._plan.layout import Layout
+from rankbridge._plan.leases import renewal_period
 from rankbridge._plan.mesh import Mesh
 from rankbridge._plan.operations import (
     CallOptions,
@@ -61,12 +62,15 @@ from rankbridge._transport.shared_memory import SharedMemory
 from rankbridge._transport.targets import Target, resolve
 from rankbridge._transport.threads.channels import Channels
 from rankbridge._transport.threads.renewing import Renewing
-from rankbridge.errors import RankBridgeError, UnavailableError
+from rankbridge.errors import RankBridgeError, UnavailableError, UnknownOperationError, gang_error
 
 if TYPE_CHECKING:
     import torch
 
 T = TypeVar("T")
+
+LEASE = 30.0
+"""How long the ranks keep a session whose controller is silent, in seconds, if `lease` is not given."""
 
 
 def connect(
@@ -162,9 +166,13 @@ class Gang(GangCore[Rank]):
         calls: Calls = "gang",
     ) -> None:
         """Made by ``connect``."""
-        super().__init__(targets, session_id=session_id, lease=lease, timeout=timeout, calls=calls)
+        super().__init__(targets, session_id=session_id, timeout=timeout, calls=calls)
         self._channels = channels
+        self._lease = lease
+        self._period = renewal_period(lease)
         self._renewing: Renewing | None = None
+        # The sessions that are open, which are renewed.
+        self._kept: dict[str, None] = {}
         self._ranks = tuple(Rank(self, rank) for rank in self._all())
 
     def __enter__(self) -> Self:
@@ -723,8 +731,13 @@ class Gang(GangCore[Rank]):
         operation_id = calls[0].operation_id
         outcomes = self._channels.outcomes(calls)
         if any(outcome.error is not None for outcome in outcomes):
-            withdrawn = self._channels.outcomes(self._withdraws(operation_id, outcomes))
-            raise refused_submit(outcomes, withdrawn)
+            begun = [it.rank for it in outcomes if it.error is None or it.error.indefinite]
+            withdrawn = self._channels.outcomes(self._on(begun, ops.cancel, operation_id))
+            error = gang_error(outcomes)
+            error.indefinite = not all(
+                it.value is True or isinstance(it.error, UnknownOperationError) for it in withdrawn
+            )
+            raise error
         timeout = options.get("timeout") or self.timeout
         ranks = [call.rank for call in calls]
         return Submitted(self._channels, finish, operation_id, ranks, self._scope, timeout)
@@ -765,7 +778,9 @@ class Gang(GangCore[Rank]):
 
     def groups(self) -> list[Group]:
         """Describes every group that any rank is a member of, by name."""
-        return merge_groups(self._channels.run_all(self._on(self._all(), ops.groups)))
+        listed = self._channels.run_all(self._on(self._all(), ops.groups))
+        known = groups_known(listed)
+        return [known[name] for name in sorted(known)]
 
     def status(self) -> list[RankStatus]:
         """Describes every rank.
@@ -799,7 +814,9 @@ class Gang(GangCore[Rank]):
         call = ops.form(scope, endpoints or self.targets, groups=groups, timeout=timeout)
         # The rank that is asked may be one that was just replaced.
         (formed,) = self._run_again([replace(call, wait_for_ready=True)])
-        self._run_again(self._opens_again())
+        opens = [call for kept in tuple(self._kept) for call in self._opens(kept)]
+        # Some ranks may be new, and not serve yet.
+        self._run_again([replace(call, wait_for_ready=True) for call in opens])
         return formed
 
     # --- tensors on the ranks ----------------------------------------------------------------------------
@@ -888,7 +905,12 @@ class Gang(GangCore[Rank]):
             group: Whose ranks get one.
             device: "cpu", "cuda:0". Empty: each rank's own.
         """
-        return self._channels.run_all(self._creates(self._members(group), dtype, shape, init, device))
+        members = self._members(group)
+        inits = [init] * len(members) if init is None or isinstance(init, Init) else list(init)
+        pairs = self._paired(members, inits, "create")
+        return self._channels.run_all(
+            [ops.create(scope, dtype, shape, init=own, device=device) for scope, own in pairs]
+        )
 
     @overload
     def describe(self, refs: Ref) -> Ref: ...
@@ -1237,7 +1259,7 @@ class Gang(GangCore[Rank]):
         Raises:
             GangError: Some rank could not be asked.
         """
-        return self._carried_out(group_procedures.hosting(self))
+        return tuple(status.host for status in self.status())
 
     def group(self, name: str) -> Group:
         """Describes one group, and where its members run, as far as ranks answer.
@@ -1319,7 +1341,8 @@ class Gang(GangCore[Rank]):
             GroupExistsError: There is a group of one of the names. None was made.
             GangError: A group could not be made on every rank.
         """
-        mesh = group_procedures.planned(self, axes, ranks, name, flattened)
+        every = self._all() if ranks is None else ranks
+        mesh = Mesh.plan(axes, every, name=name, flattened=flattened)
         procedure = group_procedures.making_mesh(
             self, mesh, local=local, timeout=timeout, generation=generation
         )
@@ -1344,7 +1367,8 @@ class Gang(GangCore[Rank]):
             UnknownGroupError: Groups are missing.
             GangError: Some rank could not be asked.
         """
-        mesh = group_procedures.planned(self, axes, ranks, name, flattened)
+        every = self._all() if ranks is None else ranks
+        mesh = Mesh.plan(axes, every, name=name, flattened=flattened)
         return self._carried_out(group_procedures.finding_mesh(self, mesh, local=local))
 
     def new_layout(self, layout: Layout, *, timeout: float | None = None, generation: int = 0) -> Layout:
@@ -1455,19 +1479,31 @@ class Gang(GangCore[Rank]):
         except UnavailableError:
             return self._channels.run_all(calls)
 
+    def _opens(self, session_id: str) -> list[Call[str]]:
+        return self._on(self._all(), ops.open_session, session_id, lease=self._lease)
+
     def _open_session(self, session_id: str) -> None:
         if session_id:
             opens = self._opens(session_id)
+            self._kept[session_id] = None
             if self._period is not None and self._renewing is None:
                 self._renewing = Renewing(self._period, self._renew)
             self._channels.run_all(opens)
 
     def _close_session(self, session_id: str) -> None:
         if session_id and not self._channels.closed:
+            self._kept.pop(session_id, None)
+            timeout = min(self.timeout, CLOSE_TIMEOUT)
             # Errors change nothing: a rank that cannot be reached frees its refs by its own end.
-            self._channels.outcomes(self._closes(session_id))
+            self._channels.outcomes(self._on(self._all(), ops.close_session, session_id, timeout=timeout))
 
     def _renew(self) -> None:
         # Errors change nothing: calls in a session that was lost fail by themselves.
         with contextlib.suppress(RankBridgeError):
-            self._channels.outcomes(self._renewals())
+            self._channels.outcomes(
+                [
+                    call
+                    for kept in tuple(self._kept)
+                    for call in self._on(self._all(), ops.renew_session, kept, timeout=self._period)
+                ]
+            )

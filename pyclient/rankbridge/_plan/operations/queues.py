@@ -78,11 +78,8 @@ def shut_down_queue(
 @operation
 def queues(scope: Scope) -> Call[list[QueueDescription]]:
     """Describes every queue of one rank."""
-
-    def read(listed: pb.ListQueuesResponse) -> list[QueueDescription]:
-        return [_described(queue) for queue in listed.queues]
-
-    return plain_call(scope, "queues", pb.ListQueuesRequest(), read)
+    request = pb.ListQueuesRequest()
+    return plain_call(scope, "queues", request, lambda all_: [_described(it) for it in all_.queues])
 
 
 def _described(queue: pb.Queue) -> QueueDescription:
