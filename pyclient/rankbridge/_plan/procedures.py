@@ -210,13 +210,13 @@ def doing_several(
 def finishing(operation: str, given: Any) -> Finish:
     """Gives what makes, of the members' results, what the gang's method of an operation gives."""
     if ops.given(operation) is FirstArgument.NOTHING:
-        return _nothing
+        return lambda _: None
     if operation == "replay":
         return _by_recorded
     if ops.given(operation) is FirstArgument.PROGRAM:
         return _by_kept
     if ops.given(operation) is not FirstArgument.CALLS:
-        return _as_they_are
+        return list
     kinds = [finishing(name, refs) for name, refs, _ in ops.parts_of(given)]
 
     def by_collective(by_member: list[Any]) -> list[Any]:
@@ -228,10 +228,6 @@ def finishing(operation: str, given: Any) -> Finish:
 def anything(results: list[Any]) -> list[Any] | None:
     """Gives the members' results of an operation that is not known, None where no member got anything."""
     return results if any(result is not None for result in results) else None
-
-
-def _nothing(_: list[Any]) -> None:
-    return None
 
 
 def _by_recorded(by_member: list[Any]) -> list[Any]:
@@ -246,10 +242,6 @@ def _by_recorded(by_member: list[Any]) -> list[Any]:
 
 def _by_kept(by_member: list[Any]) -> list[Any]:
     return [list(results) for results in zip(*by_member, strict=True)]
-
-
-def _as_they_are(results: list[Any]) -> list[Any]:
-    return results
 
 
 def broadcasting_tensor_dict(

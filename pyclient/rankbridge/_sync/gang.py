@@ -27,7 +27,6 @@ from rankbridge._plan.group_procedures import GroupLike
 from rankbridge._plan.groups import Group
 from rankbridge._plan.inits import Init
 from rankbridge._plan.layout import Layout
-from rankbridge._plan.leases import renewal_period
 from rankbridge._plan.mesh import Mesh
 from rankbridge._plan.operations import (
     CallOptions,
@@ -169,7 +168,7 @@ class Gang(GangCore[Rank]):
         super().__init__(targets, session_id=session_id, timeout=timeout, calls=calls)
         self._channels = channels
         self._lease = lease
-        self._period = renewal_period(lease)
+        self._period = lease / 3 if lease else None
         self._renewing: Renewing | None = None
         # The sessions that are open, which are renewed.
         self._kept: dict[str, None] = {}
@@ -1188,10 +1187,13 @@ class Gang(GangCore[Rank]):
             GangError: ``NameExistsError``; ``RankOutOfRangeError``; ``InvalidArgumentError``: the writer is to read,
                 or a size is too large; ``PeerMissingError``.
         """
-        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
-        readers = None if reader_ranks_in_group is None else tuple(reader_ranks_in_group)
-        ends = {"writer_rank_in_group": writer_rank_in_group, "reader_ranks_in_group": readers}
-        procedure = queue_procedures.making(self, name, {**options, **ends, **sizes})
+        own = {
+            "writer_rank_in_group": writer_rank_in_group,
+            "reader_ranks_in_group": None if reader_ranks_in_group is None else tuple(reader_ranks_in_group),
+            "max_chunk_bytes": max_chunk_bytes,
+            "max_chunks": max_chunks,
+        }
+        procedure = queue_procedures.making(self, name, {**options, **own})
         return Queue(self, self._carried_out(procedure))
 
     def queue(self, name: str, *, group: str | Group = "world") -> Queue:
