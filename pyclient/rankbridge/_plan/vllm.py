@@ -146,7 +146,7 @@ class Coordinated:
             for rank, (hidden, logits, extra) in enumerate(zip(*given.values(), strict=True))
         ]
         gathered = yield from self.gathered("dispatch", lists, 0, sizes, options)
-        return [None if own is None else (*own[:2], *([own[2:]] if own[2:] else [])) for own in gathered]
+        return [None if own is None else _tokens(*own) for own in gathered]
 
     # --- values --------------------------------------------------------------------------------------------
 
@@ -470,6 +470,10 @@ def _through(
         if not waiting:
             break
     return [got[rank] for rank in queue.ranks]
+
+
+def _tokens(hidden: Any, logits: Any, *extra: Any) -> tuple[Any, ...]:
+    return (hidden, logits, list(extra)) if extra else (hidden, logits)
 
 
 def _columns(operation: str, group: Group, lists: Sequence[Any]) -> list[list[Any]]:
