@@ -204,19 +204,15 @@ class Together(Sequence[Call[T]]):
         alike: Whether all are like the first, their ranks apart.
     """
 
-    def __init__(self, each: Sequence[Call[T]]) -> None:
-        """Holds the calls of members, one at least."""
-        self.first = each[0]
-        self.ranks = [call.rank for call in each]
-        self.alike = False
-        self._each = each
+    def __init__(self, each: Sequence[Call[T]], ranks: Sequence[int] | None = None) -> None:
+        """Holds the calls of members, one at least.
 
-    @classmethod
-    def of(cls, first: Call[T], ranks: Sequence[int]) -> Together[T]:
-        """Makes them of the first, which is the same for every member: no other is made before it is asked for."""
-        it = cls((first,))
-        it.ranks, it.alike = list(ranks), True
-        return it
+        With `ranks`, the one that is given is the same for all of them: no other is made before it is asked for.
+        """
+        self.first = each[0]
+        self.ranks = [call.rank for call in each] if ranks is None else list(ranks)
+        self.alike = ranks is not None
+        self._each = each
 
     @overload
     def __getitem__(self, place: int) -> Call[T]: ...

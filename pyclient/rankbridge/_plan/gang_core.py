@@ -120,7 +120,7 @@ class GangCore(Generic[RankT]):
         if (calls or self.calls) == "gang" and not args:
             # What takes options alone is the same for every member, and costs as much to make as to send.
             scopes = [self._scope(rank) for rank in members]
-            return Together.of(build(scopes[0], **with_id(options)), [scope.rank for scope in scopes])
+            return Together([build(scopes[0], **with_id(options))], [scope.rank for scope in scopes])
         return self._together(calls, self._on(members, build, *args, **with_id(options)))
 
     def _on_refs(
