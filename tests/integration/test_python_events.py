@@ -169,7 +169,7 @@ def test_who_watched_and_read_nothing_misses_nothing_either(gang: Gang, name: st
 
 
 def test_a_kind_that_is_none_is_refused_before_anything_is_sent(gang: Gang) -> None:
-    with pytest.raises(rankbridge.InvalidArgumentError, match="kind of event"):
+    with pytest.raises(rankbridge.InvalidArgumentError, match="event kind"):
         gang.events(["lost"])  # type: ignore[list-item]
 
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
 import grpc
 
 from rankbridge._async.events import AsyncEvents
-from rankbridge._async.front import AsyncGangFront
 from rankbridge._async.queue import AsyncQueue
 from rankbridge._async.rank import AsyncRank
 from rankbridge._async.stream import AsyncGangStream
@@ -25,8 +24,8 @@ from rankbridge._plan import (
 )
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
-from rankbridge._plan.events import EventKind, Position, watch
-from rankbridge._plan.gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
+from rankbridge._plan.events import EventKind, Position, starts_at, watch
+from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, groups_known, new_id, of_gang
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.group_procedures import GroupLike
 from rankbridge._plan.groups import Group
@@ -42,23 +41,34 @@ from rankbridge._plan.operations import (
     MemberOptions,
     ReduceOp,
 )
-from rankbridge._plan.procedures import anything, finishing, member_calls, members_for, replaying
+from rankbridge._plan.procedures import (
+    Procedure,
+    anything,
+    calling,
+    doing_several,
+    finishing,
+    member_calls,
+    members_for,
+    members_of,
+)
 from rankbridge._plan.program import Program
 from rankbridge._plan.program_steps import Named
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import Formed, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
-from rankbridge._plan.watched import starts_at
 from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge._transport.aio.renewing import AsyncRenewing
 from rankbridge._transport.shared_memory import SharedMemory
 from rankbridge._transport.targets import Target, resolve
-from rankbridge.errors import RankBridgeError, UnavailableError
+from rankbridge.errors import RankBridgeError, UnavailableError, UnknownOperationError, gang_error
 
 if TYPE_CHECKING:
     import torch
 
 T = TypeVar("T")
+
+LEASE = 30.0
+"""How long the ranks keep a session whose controller is silent, in seconds, if `lease` is not given."""
 
 
 async def aconnect(
@@ -116,7 +126,7 @@ async def aconnect(
     return gang
 
 
-class AsyncGang(AsyncGangFront):
+class AsyncGang(GangCore[AsyncRank]):
     """All ranks of a job: ``gang.all_reduce(refs)``, ``gang[2]``, ``len(gang)``.
 
     Lists of refs and values are in group order, one for each member; for "world" that is by rank. A call goes to all
@@ -154,9 +164,13 @@ class AsyncGang(AsyncGangFront):
         calls: Calls = "gang",
     ) -> None:
         """Made by ``aconnect``."""
-        super().__init__(targets, session_id=session_id, lease=lease, timeout=timeout, calls=calls)
+        super().__init__(targets, session_id=session_id, timeout=timeout, calls=calls)
         self._channels = channels
+        self._lease = lease
+        self._period = lease / 3 if lease else None
         self._renewing: AsyncRenewing | None = None
+        # The sessions that are open, which are renewed.
+        self._kept: dict[str, None] = {}
         self._ranks = tuple(AsyncRank(self, rank) for rank in self._all())
 
     async def __aenter__(self) -> Self:
@@ -717,8 +731,13 @@ class AsyncGang(AsyncGangFront):
         operation_id = calls[0].operation_id
         outcomes = await self._channels.outcomes(calls)
         if any(outcome.error is not None for outcome in outcomes):
-            withdrawn = await self._channels.outcomes(self._withdraws(operation_id, outcomes))
-            raise refused_submit(outcomes, withdrawn)
+            begun = [it.rank for it in outcomes if it.error is None or it.error.indefinite]
+            withdrawn = await self._channels.outcomes(self._on(begun, ops.cancel, operation_id))
+            error = gang_error(outcomes)
+            error.indefinite = not all(
+                it.value is True or isinstance(it.error, UnknownOperationError) for it in withdrawn
+            )
+            raise error
         timeout = options.get("timeout") or self.timeout
         ranks = [call.rank for call in calls]
         return AsyncSubmitted(self._channels, finish, operation_id, ranks, self._scope, timeout)
@@ -761,7 +780,9 @@ class AsyncGang(AsyncGangFront):
 
     async def groups(self) -> list[Group]:
         """Describes every group that any rank is a member of, by name."""
-        return merge_groups(await self._channels.run_all(self._on(self._all(), ops.groups)))
+        listed = await self._channels.run_all(self._on(self._all(), ops.groups))
+        known = groups_known(listed)
+        return [known[name] for name in sorted(known)]
 
     async def status(self) -> list[RankStatus]:
         """Describes every rank.
@@ -795,7 +816,9 @@ class AsyncGang(AsyncGangFront):
         call = ops.form(scope, endpoints or self.targets, groups=groups, timeout=timeout)
         # The rank that is asked may be one that was just replaced.
         (formed,) = await self._run_again([replace(call, wait_for_ready=True)])
-        await self._run_again(self._opens_again())
+        opens = [call for kept in tuple(self._kept) for call in self._opens(kept)]
+        # Some ranks may be new, and not serve yet.
+        await self._run_again([replace(call, wait_for_ready=True) for call in opens])
         return formed
 
     # --- tensors on the ranks ----------------------------------------------------------------------------
@@ -888,8 +911,11 @@ class AsyncGang(AsyncGangFront):
             group: Whose ranks get one.
             device: "cpu", "cuda:0". Empty: each rank's own.
         """
+        members = await self._members(group)
+        inits = [init] * len(members) if init is None or isinstance(init, Init) else list(init)
+        pairs = self._paired(members, inits, "create")
         return await self._channels.run_all(
-            self._creates(await self._members(group), dtype, shape, init, device)
+            [ops.create(scope, dtype, shape, init=own, device=device) for scope, own in pairs]
         )
 
     @overload
@@ -1018,7 +1044,7 @@ class AsyncGang(AsyncGangFront):
             InvalidArgumentError: A collective is malformed, or is none on tensors. No rank was asked.
             GangError: One cannot be done, or differs among the members; the message tells which.
         """
-        return await self._carried_out(procedures.coalescing(self, collectives, dict(options)))
+        return await self._of_each("coalesce", collectives, dict(options))
 
     # --- programs ----------------------------------------------------------------------------------------
 
@@ -1049,7 +1075,7 @@ class AsyncGang(AsyncGangFront):
                 done. ``DeadlineExceededError``: it has not ended in time; if `indefinite`, it goes on, and
                 ``gang.find`` has its outcome by its `operation_id`.
         """
-        return await self._carried_out(procedures.running(self, program, {**options, "keep": keep}))
+        return await self._of_each("run_program", program, {**options, "keep": keep})
 
     # --- streams -----------------------------------------------------------------------------------------
 
@@ -1135,7 +1161,7 @@ class AsyncGang(AsyncGangFront):
                 members have recorded different collectives; or what a collective can fail with. If one cannot be
                 done, none is.
         """
-        return await self._carried_out(replaying(self, graph, dict(options)))
+        return await self._of_each("replay", graph, dict(options))
 
     async def release_graph(self, graph: str | Graph) -> Graph:
         """Forgets a graph, on every rank that has it, and gives it as it was. Its refs stay.
@@ -1174,10 +1200,13 @@ class AsyncGang(AsyncGangFront):
             GangError: ``NameExistsError``; ``RankOutOfRangeError``; ``InvalidArgumentError``: the writer is to read,
                 or a size is too large; ``PeerMissingError``.
         """
-        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
-        readers = None if reader_ranks_in_group is None else tuple(reader_ranks_in_group)
-        ends = {"writer_rank_in_group": writer_rank_in_group, "reader_ranks_in_group": readers}
-        procedure = queue_procedures.making(self, name, {**options, **ends, **sizes})
+        own = {
+            "writer_rank_in_group": writer_rank_in_group,
+            "reader_ranks_in_group": None if reader_ranks_in_group is None else tuple(reader_ranks_in_group),
+            "max_chunk_bytes": max_chunk_bytes,
+            "max_chunks": max_chunks,
+        }
+        procedure = queue_procedures.making(self, name, {**options, **own})
         return AsyncQueue(self, await self._carried_out(procedure))
 
     async def queue(self, name: str, *, group: str | Group = "world") -> AsyncQueue:
@@ -1227,9 +1256,13 @@ class AsyncGang(AsyncGangFront):
         Returns:
             By rank in group the queue that the member writes, None at the reader's place.
         """
-        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
+        own = {
+            "reader_rank_in_group": reader_rank_in_group,
+            "max_chunk_bytes": max_chunk_bytes,
+            "max_chunks": max_chunks,
+        }
         procedure = queue_procedures.making_for_one_reader(
-            self, reader_rank_in_group, queue_procedures.queue_name(name), {**options, **sizes}
+            self, queue_procedures.queue_name(name), {**options, **own}
         )
         return [
             None if made is None else AsyncQueue(self, made) for made in await self._carried_out(procedure)
@@ -1243,7 +1276,7 @@ class AsyncGang(AsyncGangFront):
         Raises:
             GangError: Some rank could not be asked.
         """
-        return await self._carried_out(group_procedures.hosting(self))
+        return tuple(status.host for status in await self.status())
 
     async def group(self, name: str) -> Group:
         """Describes one group, and where its members run, as far as ranks answer.
@@ -1327,7 +1360,8 @@ class AsyncGang(AsyncGangFront):
             GroupExistsError: There is a group of one of the names. None was made.
             GangError: A group could not be made on every rank.
         """
-        mesh = group_procedures.planned(self, axes, ranks, name, flattened)
+        every = self._all() if ranks is None else ranks
+        mesh = Mesh.plan(axes, every, name=name, flattened=flattened)
         procedure = group_procedures.making_mesh(
             self, mesh, local=local, timeout=timeout, generation=generation
         )
@@ -1352,7 +1386,8 @@ class AsyncGang(AsyncGangFront):
             UnknownGroupError: Groups are missing.
             GangError: Some rank could not be asked.
         """
-        mesh = group_procedures.planned(self, axes, ranks, name, flattened)
+        every = self._all() if ranks is None else ranks
+        mesh = Mesh.plan(axes, every, name=name, flattened=flattened)
         return await self._carried_out(group_procedures.finding_mesh(self, mesh, local=local))
 
     async def new_layout(
@@ -1435,6 +1470,29 @@ class AsyncGang(AsyncGangFront):
 
     # --- inside --------------------------------------------------------------------------------------------
 
+    async def _members(self, group: str | Group) -> tuple[int, ...]:
+        return await self._carried_out(members_of(self, group))
+
+    async def _called(self, operation: str, given: Any = None, /, **options: Any) -> list[Any]:
+        return await self._carried_out(calling(self, operation, given, options))
+
+    async def _of_each(self, operation: str, given: Any, options: dict[str, Any]) -> list[Any]:
+        return await self._carried_out(doing_several(self, operation, given, options))
+
+    async def _carried_out(self, procedure: Procedure[T]) -> T:
+        try:
+            calls = next(procedure)
+            while True:
+                try:
+                    outcomes = await self._channels.outcomes(calls)
+                except BaseException as error:
+                    calls = procedure.throw(error)
+                else:
+                    calls = procedure.send(outcomes)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
     async def _run_again(self, calls: Sequence[Call[T]]) -> list[T]:
         # A connection to a rank that died may not be known to be lost yet; the next one leads to the new rank.
         try:
@@ -1442,19 +1500,33 @@ class AsyncGang(AsyncGangFront):
         except UnavailableError:
             return await self._channels.run_all(calls)
 
+    def _opens(self, session_id: str) -> list[Call[str]]:
+        return self._on(self._all(), ops.open_session, session_id, lease=self._lease)
+
     async def _open_session(self, session_id: str) -> None:
         if session_id:
             opens = self._opens(session_id)
+            self._kept[session_id] = None
             if self._period is not None and self._renewing is None:
                 self._renewing = AsyncRenewing(self._period, self._renew)
             await self._channels.run_all(opens)
 
     async def _close_session(self, session_id: str) -> None:
         if session_id and not self._channels.closed:
+            self._kept.pop(session_id, None)
+            timeout = min(self.timeout, CLOSE_TIMEOUT)
             # Errors change nothing: a rank that cannot be reached frees its refs by its own end.
-            await self._channels.outcomes(self._closes(session_id))
+            await self._channels.outcomes(
+                self._on(self._all(), ops.close_session, session_id, timeout=timeout)
+            )
 
     async def _renew(self) -> None:
         # Errors change nothing: calls in a session that was lost fail by themselves.
         with contextlib.suppress(RankBridgeError):
-            await self._channels.outcomes(self._renewals())
+            await self._channels.outcomes(
+                [
+                    call
+                    for kept in tuple(self._kept)
+                    for call in self._on(self._all(), ops.renew_session, kept, timeout=self._period)
+                ]
+            )

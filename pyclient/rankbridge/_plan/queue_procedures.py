@@ -47,9 +47,14 @@ def making(gang: GangCore[Any], name: str, options: dict[str, Any]) -> Procedure
 
 
 def making_for_one_reader(
-    gang: GangCore[Any], reader: int, name: str, options: dict[str, Any]
+    gang: GangCore[Any], name: str, options: dict[str, Any]
 ) -> Procedure[list[MadeQueue | None]]:
-    """Makes a queue from each member to one reader: all of them, or none. By rank in group, none at the reader's."""
+    """Makes a queue from each member to one reader: all of them, or none. By rank in group, none at the reader's.
+
+    The options are those of `making`, but for `reader_rank_in_group`, which says who the reader is.
+    """
+    options = dict(options)
+    reader: int = options.pop("reader_rank_in_group")
     group: str | Group = options.get("group", "world")
     members = yield from members_of(gang, group)
     check_place("new_queue", "reader_rank_in_group", reader, len(members), group_name(group))

@@ -270,7 +270,7 @@ def test_the_groups_of_a_layout_are_made(gang: Any, told: SidecarGang) -> None:
 
 
 def test_what_interrupts_the_making_ends_what_was_made() -> None:
-    gang: GangCore[Any] = GangCore(["unix:a", "unix:b"], session_id="", lease=None, timeout=5)
+    gang: GangCore[Any] = GangCore(["unix:a", "unix:b"], session_id="", timeout=5)
     procedure = making(gang, [("x", [0]), ("y", [0, 1]), ("z", [1])], timeout=None, generation=0)
     next(procedure)
     calls = procedure.send([Outcome(rank=rank, value=status(rank)) for rank in range(2)])

@@ -7,20 +7,24 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, Unpack
 
+from rankbridge._plan import group_procedures, queue_procedures
 from rankbridge._plan import vllm as coordinated
+from rankbridge._plan.compositions import preparing_buffers
 from rankbridge._plan.graph import Graph
-from rankbridge._plan.groups import Group
+from rankbridge._plan.groups import Group, Member
 from rankbridge._plan.operations import MemberOptions
+from rankbridge._plan.procedures import calling
 from rankbridge._plan.queue import MadeQueue
 from rankbridge._plan.ref import Ref
-from rankbridge._plan.vllm import Coordinated, CoordinatorCore, Part
+from rankbridge._plan.together import together
+from rankbridge._plan.vllm import Coordinated, Part
 from rankbridge._sync.gang import Gang
 from rankbridge._sync.queue import Queue
 from rankbridge._sync.work import Work
 from rankbridge.errors import RankBridgeError
 
 
-class GroupCoordinator(CoordinatorCore):
+class GroupCoordinator:
     """Some groups of a gang, by the names, argument orders and defaults of vLLM's ``GroupCoordinator``.
 
     There, each rank has an object that speaks for itself. Here, one object speaks for all ranks at once: of what
@@ -34,6 +38,9 @@ class GroupCoordinator(CoordinatorCore):
 
     ``**options`` are ``MemberOptions``: `timeout` in seconds, `operation_id`, `generation`. What fails raises one
     ``GangError`` with the outcomes of all groups. ``Gang`` has the same operations with more options.
+
+    Attributes:
+        groups: The groups, in order.
     """
 
     def __init__(self, gang: Gang, groups: Iterable[Group], *, _queues: Sequence[MadeQueue] = ()) -> None:
@@ -49,6 +56,11 @@ class GroupCoordinator(CoordinatorCore):
         """
         self._gang = gang
         self._procedures = Coordinated(gang, groups, _queues)
+        self.groups = self._procedures.groups
+
+    def __repr__(self) -> str:
+        """Gives the groups."""
+        return f"{type(self).__name__}({[(group.name, list(group.ranks)) for group in self.groups]})"
 
     @classmethod
     def new(
@@ -92,6 +104,17 @@ class GroupCoordinator(CoordinatorCore):
         )
         groups, queues = gang._carried_out(procedure)
         return cls(gang, groups, _queues=queues)
+
+    def member(self, rank: int) -> Member:
+        """Gives what one rank of the gang is in its group.
+
+        It has vLLM's properties: `rank`, `rank_in_group`, `local_rank`, `world_size`, `first_rank`, `last_rank`,
+        `is_first_rank`, `is_last_rank`, `next_rank`, `prev_rank`; and `group`, with its `name` and `ranks`.
+
+        Raises:
+            InvalidArgumentError: The rank is in none of the groups.
+        """
+        return self._procedures.member(rank)
 
     # --- tensors -------------------------------------------------------------------------------------------
 
@@ -154,23 +177,10 @@ class GroupCoordinator(CoordinatorCore):
         """Overwrites every member's tensor with its source's, and gives the same refs."""
         return self._gang._carried_out(self._procedures.broadcast(input_, src, dict(options)))
 
-    def _all_reduce_out_place(
-        self, input_: Sequence[Ref | None], **options: Unpack[MemberOptions]
-    ) -> list[Ref | None]:
-        """As `all_reduce`."""
-        return self._collective("all_reduce", input_, options)
-
-    def _all_gather_out_place(
-        self, input_: Sequence[Ref | None], dim: int, **options: Unpack[MemberOptions]
-    ) -> list[Ref | None]:
-        """As `all_gather`."""
-        return self._collective("all_gather", input_, options, dim=dim)
-
-    def _reduce_scatter_out_place(
-        self, input_: Sequence[Ref | None], dim: int, **options: Unpack[MemberOptions]
-    ) -> list[Ref | None]:
-        """As `reduce_scatter`."""
-        return self._collective("reduce_scatter", input_, options, dim=dim)
+    # By these names vLLM gives new tensors; here all of them are new.
+    _all_reduce_out_place = all_reduce
+    _all_gather_out_place = all_gather
+    _reduce_scatter_out_place = reduce_scatter
 
     def dispatch(
         self,
@@ -236,7 +246,8 @@ class GroupCoordinator(CoordinatorCore):
             InvalidArgumentError: A description is not of a parameter. No rank was asked.
             GangError: A buffer could not be made; those of its group are released again.
         """
-        return self._gang._carried_out(self._procedures.buffers(model, device))
+        made = [preparing_buffers(self._gang, model, group, device) for group in self.groups]
+        return self._procedures.by_rank(self._gang._carried_out(together(made)))
 
     # --- values --------------------------------------------------------------------------------------------
 
@@ -250,7 +261,7 @@ class GroupCoordinator(CoordinatorCore):
             src: Who sends. With message queues it is 0.
             **options: See the class.
         """
-        return self._gang._carried_out(self._procedures.broadcast_object(obj, src, dict(options)))
+        return self._broadcast("broadcast_object", obj, src, options)
 
     def broadcast_object_list(
         self,
@@ -268,7 +279,7 @@ class GroupCoordinator(CoordinatorCore):
             **options: See the class.
         """
         coordinated.check_own("broadcast_object_list", group=group)
-        return self._gang._carried_out(self._procedures.broadcast_object_list(obj_list, src, dict(options)))
+        return self._broadcast("broadcast_object_list", obj_list, src, options)
 
     def broadcast_tensor_dict(
         self,
@@ -288,12 +299,12 @@ class GroupCoordinator(CoordinatorCore):
             **options: See the class.
         """
         coordinated.check_own("broadcast_tensor_dict", group=group, metadata_group=metadata_group)
-        procedure = self._procedures.broadcast_tensor_dict(tensor_dict, src, dict(options))
-        return self._gang._carried_out(procedure)
+        return self._broadcast("broadcast_tensor_dict", tensor_dict, src, options)
 
     def barrier(self, **options: Unpack[MemberOptions]) -> None:
         """Waits until the members of each group have been reached."""
-        return self._gang._carried_out(self._procedures.barrier(dict(options)))
+        calls = [calling(self._gang, "barrier", None, {**options, "group": group}) for group in self.groups]
+        self._gang._carried_out(together(calls))
 
     # --- point to point ------------------------------------------------------------------------------------
 
@@ -500,7 +511,13 @@ class GroupCoordinator(CoordinatorCore):
             By rank the queue of its group.
         """
         coordinated.check_own("create_mq_broadcaster", external_writer_handle=external_writer_handle)
-        procedure = self._procedures.queue_in_each(writer_rank, max_chunk_bytes, max_chunks, dict(options))
+        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
+        procedure = self._procedures.queues(
+            "create_mq_broadcaster",
+            queue_procedures.making,
+            {**options, **sizes},
+            writer_rank_in_group=writer_rank,
+        )
         made = [Queue(self._gang, queue) for queue in self._gang._carried_out(procedure)]
         return self._procedures.by_rank([[queue] * len(queue.ranks) for queue in made])
 
@@ -520,8 +537,12 @@ class GroupCoordinator(CoordinatorCore):
         Returns:
             By rank the queue that it writes, None for readers.
         """
-        procedure = self._procedures.queues_to_one_reader(
-            reader_rank_in_group, max_chunk_bytes, max_chunks, dict(options)
+        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
+        procedure = self._procedures.queues(
+            "create_single_reader_mq_broadcasters",
+            queue_procedures.making_for_one_reader,
+            {**options, **sizes},
+            reader_rank_in_group=reader_rank_in_group,
         )
         of_groups = self._gang._carried_out(procedure)
         return self._procedures.by_rank(
@@ -545,7 +566,7 @@ class GroupCoordinator(CoordinatorCore):
 
     def destroy(self, *, timeout: float | None = None) -> None:
         """Ends the groups and their queues, after the calls queued on them."""
-        return self._gang._carried_out(self._procedures.destroy(timeout))
+        self._gang._carried_out(group_procedures.ending(self._gang, self.groups, timeout=timeout))
 
     # --- inside --------------------------------------------------------------------------------------------
 
@@ -553,6 +574,12 @@ class GroupCoordinator(CoordinatorCore):
         self, operation: str, input_: Sequence[Ref | None], options: MemberOptions, **own: Any
     ) -> list[Any]:
         return self._gang._carried_out(self._procedures.collective(operation, input_, dict(options), **own))
+
+    def _broadcast(
+        self, operation: str, given: Sequence[Any] | None, src: int, options: MemberOptions
+    ) -> list[Any]:
+        procedure = self._procedures.from_source(operation, given, src, dict(options))
+        return self._gang._carried_out(procedure)
 
     def _send(
         self,
