@@ -55,10 +55,7 @@ class Sidecar:
         self.rank = LocalGang(1, Limits(max_bytes=1024)).ranks[0]
         servicers = {
             "CollectiveService": servicer(
-                self.rank,
-                collective_service_pb2_grpc.CollectiveServiceServicer,
-                collective_service_pb2,
-                COLLECTIVES,
+                self.rank, collective_service_pb2_grpc.CollectiveServiceServicer, COLLECTIVES
             ),
             "GangService": GangServicer(self.rank),
             "GroupService": GroupServicer(self.rank),

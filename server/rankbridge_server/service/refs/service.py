@@ -104,10 +104,11 @@ class RefServicer(SharedMemoryServicer):
         return self._refs.release(request.session_id, request.ref_ids)
 
 
-def add_to_server(rank: Rank, server: grpc.Server) -> None:
-    """Serve RefService on `server`, with tensor chunks encoded and decoded by `chunks`."""
+def add_to_server(rank: Rank, server: grpc.Server) -> str:
+    """Serves RefService on `server`, with tensor chunks encoded and decoded by `chunks`. Returns the service's name."""
     servicer = RefServicer(rank)
     stub.add_RefServiceServicer_to_server(servicer, cast(grpc.Server, _Chunked(server, servicer)))
+    return pb.DESCRIPTOR.services_by_name["RefService"].full_name
 
 
 class _Chunked:
