@@ -19,7 +19,6 @@ from rankbridge._plan import (
     compositions,
     graph_procedures,
     group_procedures,
-    procedures,
     queue_procedures,
 )
 from rankbridge._plan import operations as ops
@@ -28,7 +27,7 @@ from rankbridge._plan.events import EventKind, Position, starts_at, watch
 from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, groups_known, new_id, of_gang
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.group_procedures import GroupLike
-from rankbridge._plan.groups import Group
+from rankbridge._plan.groups import Group, listed
 from rankbridge._plan.inits import Init
 from rankbridge._plan.layout import Layout
 from rankbridge._plan.mesh import Mesh
@@ -60,7 +59,13 @@ from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge._transport.aio.renewing import AsyncRenewing
 from rankbridge._transport.shared_memory import SharedMemory
 from rankbridge._transport.targets import Target, resolve
-from rankbridge.errors import RankBridgeError, UnavailableError, UnknownOperationError, gang_error
+from rankbridge.errors import (
+    InvalidArgumentError,
+    RankBridgeError,
+    UnavailableError,
+    UnknownOperationError,
+    gang_error,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -780,8 +785,8 @@ class AsyncGang(GangCore[AsyncRank]):
 
     async def groups(self) -> list[Group]:
         """Describes every group that any rank is a member of, by name."""
-        listed = await self._channels.run_all(self._on(self._all(), ops.groups))
-        known = groups_known(listed)
+        by_rank = await self._channels.run_all(self._on(self._all(), ops.groups))
+        known = groups_known(by_rank)
         return [known[name] for name in sorted(known)]
 
     async def status(self) -> list[RankStatus]:
@@ -970,8 +975,8 @@ class AsyncGang(GangCore[AsyncRank]):
         Raises:
             InvalidArgumentError: It is no list. No rank was asked.
         """
-        listed = ops.checked_list("broadcast_object_list", values)
-        return await self._called("broadcast_object", listed, src_rank_in_group=src_rank_in_group, **options)
+        given = ops.checked_list("broadcast_object_list", values)
+        return await self._called("broadcast_object", given, src_rank_in_group=src_rank_in_group, **options)
 
     async def broadcast_tensor_dict(
         self,
@@ -999,10 +1004,19 @@ class AsyncGang(GangCore[AsyncRank]):
             InvalidArgumentError: It is no map, its refs are not the source's, or the metadata's group has other
                 members. No rank was asked to send.
         """
-        return await self._carried_out(
-            procedures.broadcasting_tensor_dict(
-                self, tensors, metadata_group, {**options, "src_rank_in_group": src_rank_in_group}
-            )
+        group = options.get("group", "world")
+        if metadata_group is not None:
+            members, others = await self._members(group), await self._members(metadata_group)
+            if set(members) != set(others):
+                raise InvalidArgumentError(
+                    "the metadata's group has other members",
+                    group=ops.group_name(group),
+                    operation="broadcast_tensor_dict",
+                    expected=f"ranks {listed(members)}",
+                    got=f"{ops.group_name(metadata_group)!r} of ranks {listed(others)}",
+                )
+        return await self._called(
+            "broadcast_tensor_dict", tensors, src_rank_in_group=src_rank_in_group, **options
         )
 
     async def all_gather_objects(
@@ -1015,8 +1029,8 @@ class AsyncGang(GangCore[AsyncRank]):
         self, values: Sequence[object], *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
     ) -> list[list[Any]]:
         """Gives every member the source's list of values: `broadcast_object_list` under optimus-dl's name."""
-        listed = ops.checked_list("broadcast_objects", values)
-        return await self._called("broadcast_object", listed, src_rank_in_group=src_rank_in_group, **options)
+        given = ops.checked_list("broadcast_objects", values)
+        return await self._called("broadcast_object", given, src_rank_in_group=src_rank_in_group, **options)
 
     # --- several collectives as one operation ------------------------------------------------------------
 
@@ -1143,7 +1157,9 @@ class AsyncGang(GangCore[AsyncRank]):
         Raises:
             GangError: ``UnknownGraphError``: it records nothing there; ``ResourceExhaustedError``: it was too much.
         """
-        return await self._carried_out(graph_procedures.recorded_in(self, group))
+        ranks, within = await self._members(group), ops.group_name(group) or "world"
+        graph = Graph(name="", group=within, session_id=self.session_id, ranks=ranks)
+        return await self._carried_out(graph_procedures.ending(self, graph))
 
     async def replay(self, graph: str | Graph, **options: Unpack[CallOptions]) -> list[Any]:
         """Runs a graph again, on all members, as one operation: one call and one admission. Nothing is allocated.
@@ -1405,8 +1421,16 @@ class AsyncGang(GangCore[AsyncRank]):
             GroupExistsError: There is a group of one of the names. None was made.
             GangError: A group could not be made on every rank.
         """
-        procedure = group_procedures.making_layout(self, layout, timeout=timeout, generation=generation)
-        return await self._carried_out(procedure)
+        if layout.size != len(self):
+            raise InvalidArgumentError(
+                f"layout {layout.name!r} is for a gang of another size",
+                phase="check",
+                operation="layout",
+                expected=f"{len(self)} ranks",
+                got=str(layout.size),
+            )
+        made = await self.new_groups(layout.groups(), timeout=timeout, generation=generation)
+        return replace(layout, backend=made[0].backend, generation=made[0].generation)
 
     # --- events ------------------------------------------------------------------------------------------
 

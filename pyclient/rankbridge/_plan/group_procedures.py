@@ -1,4 +1,4 @@
-"""The procedures of groups made together, of meshes and of layouts."""
+"""The procedures of groups made together, and of meshes."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
 from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, all_values, groups_known, of_gang
 from rankbridge._plan.groups import Group, Place, listed
-from rankbridge._plan.layout import Layout
 from rankbridge._plan.mesh import Mesh
 from rankbridge._plan.procedures import Procedure
 from rankbridge._plan.status import RankStatus
@@ -91,17 +90,6 @@ def finding_mesh(gang: GangCore[Any], mesh: Mesh, *, local: bool) -> Procedure[M
         )
     seen = known[wanted[0].name]
     return replace(mesh, backend=seen.backend, generation=seen.generation)
-
-
-def making_layout(
-    gang: GangCore[Any], layout: Layout, *, timeout: float | None, generation: int
-) -> Procedure[Layout]:
-    """Makes the groups of a layout: all of them, or none."""
-    if layout.size != len(gang):
-        why = f"layout {layout.name!r} is for a gang of another size"
-        raise _refused("layout", why, f"{len(gang)} ranks", str(layout.size))
-    made = yield from making(gang, layout.groups(), timeout=timeout, generation=generation)
-    return replace(layout, backend=made[0].backend, generation=made[0].generation)
 
 
 def ending(

@@ -13,7 +13,7 @@ from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
 from rankbridge._plan.gang_core import GangCore, all_values, with_id
 from rankbridge._plan.graph import Graph
-from rankbridge._plan.groups import Group, check_place, listed
+from rankbridge._plan.groups import Group, check_place
 from rankbridge._plan.operations import FirstArgument, group_name
 from rankbridge.errors import InvalidArgumentError, Outcome, ProtocolError
 
@@ -242,21 +242,3 @@ def _by_recorded(by_member: list[Any]) -> list[Any]:
 
 def _by_kept(by_member: list[Any]) -> list[Any]:
     return [list(results) for results in zip(*by_member, strict=True)]
-
-
-def broadcasting_tensor_dict(
-    gang: GangCore[Any], tensors: Any, metadata_group: str | Group | None, options: dict[str, Any]
-) -> Procedure[list[Any]]:
-    """Broadcasts a tensor dict, once the group of its metadata is known to have the same members."""
-    if metadata_group is not None:
-        members = yield from members_of(gang, options.get("group", "world"))
-        others = yield from members_of(gang, metadata_group)
-        if set(members) != set(others):
-            raise InvalidArgumentError(
-                "the metadata's group has other members",
-                group=group_name(options.get("group", "world")),
-                operation="broadcast_tensor_dict",
-                expected=f"ranks {listed(members)}",
-                got=f"{group_name(metadata_group)!r} of ranks {listed(others)}",
-            )
-    return (yield from calling(gang, "broadcast_tensor_dict", tensors, options))

@@ -107,19 +107,6 @@ def finding(gang: GangCore[Any], name: str, group: str | Group) -> Procedure[Mad
     )
 
 
-def broadcasting(
-    gang: GangCore[Any], queue: MadeQueue, value: object, options: dict[str, Any]
-) -> Procedure[list[Any]]:
-    """Writes a value, and reads one on every reader."""
-    (written,) = yield [ops.enqueue(gang._scope(queue.writer), queue.description, value, **options)]
-    if written.error is not None:
-        raise written.error
-    outcomes: list[Outcome[Any]] = yield [
-        ops.dequeue(gang._scope(rank), queue.description, **options) for rank in queue.readers
-    ]
-    return all_values(outcomes)
-
-
 def dequeuing(
     gang: GangCore[Any], queue: MadeQueue, rank_in_group: int | None, options: dict[str, Any]
 ) -> Call[Any]:

@@ -15,7 +15,6 @@ from rankbridge._plan import (
     compositions,
     graph_procedures,
     group_procedures,
-    procedures,
     queue_procedures,
 )
 from rankbridge._plan import operations as ops
@@ -24,7 +23,7 @@ from rankbridge._plan.events import EventKind, Position, starts_at, watch
 from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, groups_known, new_id, of_gang
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.group_procedures import GroupLike
-from rankbridge._plan.groups import Group
+from rankbridge._plan.groups import Group, listed
 from rankbridge._plan.inits import Init
 from rankbridge._plan.layout import Layout
 from rankbridge._plan.mesh import Mesh
@@ -61,7 +60,13 @@ from rankbridge._transport.shared_memory import SharedMemory
 from rankbridge._transport.targets import Target, resolve
 from rankbridge._transport.threads.channels import Channels
 from rankbridge._transport.threads.renewing import Renewing
-from rankbridge.errors import RankBridgeError, UnavailableError, UnknownOperationError, gang_error
+from rankbridge.errors import (
+    InvalidArgumentError,
+    RankBridgeError,
+    UnavailableError,
+    UnknownOperationError,
+    gang_error,
+)
 
 if TYPE_CHECKING:
     import torch
@@ -777,8 +782,8 @@ class Gang(GangCore[Rank]):
 
     def groups(self) -> list[Group]:
         """Describes every group that any rank is a member of, by name."""
-        listed = self._channels.run_all(self._on(self._all(), ops.groups))
-        known = groups_known(listed)
+        by_rank = self._channels.run_all(self._on(self._all(), ops.groups))
+        known = groups_known(by_rank)
         return [known[name] for name in sorted(known)]
 
     def status(self) -> list[RankStatus]:
@@ -961,8 +966,8 @@ class Gang(GangCore[Rank]):
         Raises:
             InvalidArgumentError: It is no list. No rank was asked.
         """
-        listed = ops.checked_list("broadcast_object_list", values)
-        return self._called("broadcast_object", listed, src_rank_in_group=src_rank_in_group, **options)
+        given = ops.checked_list("broadcast_object_list", values)
+        return self._called("broadcast_object", given, src_rank_in_group=src_rank_in_group, **options)
 
     def broadcast_tensor_dict(
         self,
@@ -990,11 +995,18 @@ class Gang(GangCore[Rank]):
             InvalidArgumentError: It is no map, its refs are not the source's, or the metadata's group has other
                 members. No rank was asked to send.
         """
-        return self._carried_out(
-            procedures.broadcasting_tensor_dict(
-                self, tensors, metadata_group, {**options, "src_rank_in_group": src_rank_in_group}
-            )
-        )
+        group = options.get("group", "world")
+        if metadata_group is not None:
+            members, others = self._members(group), self._members(metadata_group)
+            if set(members) != set(others):
+                raise InvalidArgumentError(
+                    "the metadata's group has other members",
+                    group=ops.group_name(group),
+                    operation="broadcast_tensor_dict",
+                    expected=f"ranks {listed(members)}",
+                    got=f"{ops.group_name(metadata_group)!r} of ranks {listed(others)}",
+                )
+        return self._called("broadcast_tensor_dict", tensors, src_rank_in_group=src_rank_in_group, **options)
 
     def all_gather_objects(self, values: Sequence[object], **options: Unpack[CallOptions]) -> list[list[Any]]:
         """Gives every member all members' values: `all_gather_object` under optimus-dl's name."""
@@ -1004,8 +1016,8 @@ class Gang(GangCore[Rank]):
         self, values: Sequence[object], *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
     ) -> list[list[Any]]:
         """Gives every member the source's list of values: `broadcast_object_list` under optimus-dl's name."""
-        listed = ops.checked_list("broadcast_objects", values)
-        return self._called("broadcast_object", listed, src_rank_in_group=src_rank_in_group, **options)
+        given = ops.checked_list("broadcast_objects", values)
+        return self._called("broadcast_object", given, src_rank_in_group=src_rank_in_group, **options)
 
     # --- several collectives as one operation ------------------------------------------------------------
 
@@ -1130,7 +1142,9 @@ class Gang(GangCore[Rank]):
         Raises:
             GangError: ``UnknownGraphError``: it records nothing there; ``ResourceExhaustedError``: it was too much.
         """
-        return self._carried_out(graph_procedures.recorded_in(self, group))
+        ranks, within = self._members(group), ops.group_name(group) or "world"
+        graph = Graph(name="", group=within, session_id=self.session_id, ranks=ranks)
+        return self._carried_out(graph_procedures.ending(self, graph))
 
     def replay(self, graph: str | Graph, **options: Unpack[CallOptions]) -> list[Any]:
         """Runs a graph again, on all members, as one operation: one call and one admission. Nothing is allocated.
@@ -1386,8 +1400,16 @@ class Gang(GangCore[Rank]):
             GroupExistsError: There is a group of one of the names. None was made.
             GangError: A group could not be made on every rank.
         """
-        procedure = group_procedures.making_layout(self, layout, timeout=timeout, generation=generation)
-        return self._carried_out(procedure)
+        if layout.size != len(self):
+            raise InvalidArgumentError(
+                f"layout {layout.name!r} is for a gang of another size",
+                phase="check",
+                operation="layout",
+                expected=f"{len(self)} ranks",
+                got=str(layout.size),
+            )
+        made = self.new_groups(layout.groups(), timeout=timeout, generation=generation)
+        return replace(layout, backend=made[0].backend, generation=made[0].generation)
 
     # --- events ------------------------------------------------------------------------------------------
 

@@ -94,7 +94,9 @@ class Queue:
             GangError: Some reader could not read; the others have read. What the writing can fail with, `enqueue`
                 tells.
         """
-        return self._gang._carried_out(procedures.broadcasting(self._gang, self._made, value, dict(options)))
+        self.enqueue(value, **options)
+        scopes = [self._gang._scope(rank) for rank in self._made.readers]
+        return self._gang._channels.run_all([ops.dequeue(it, self, **options) for it in scopes])
 
     def shut_down(self, rank_in_group: int | None = None, *, timeout: float | None = None) -> None:
         """Ends the queue: who waits is woken, and the other ends learn of it.
