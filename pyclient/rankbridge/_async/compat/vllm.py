@@ -358,31 +358,6 @@ class AsyncGroupCoordinator:
         """
         return await self._receive("recv", src, ranks, options, expected=(dtype, size))
 
-    async def isend(
-        self,
-        tensor: Sequence[Ref | None],
-        dst: int | None = None,
-        *,
-        ranks: Iterable[int] | None = None,
-        **options: Unpack[MemberOptions],
-    ) -> list[AsyncWork[None] | None]:
-        """Begins `send`, and gives by rank what to wait for: None for those that do not send."""
-        return await self._begin("send", self._procedures.senders("send", tensor, dst, ranks, options))
-
-    async def irecv(
-        self,
-        size: Iterable[int] | int,
-        dtype: object,
-        src: int | None = None,
-        *,
-        ranks: Iterable[int] | None = None,
-        **options: Unpack[MemberOptions],
-    ) -> list[AsyncWork[tuple[Ref, int]] | None]:
-        """Begins `recv`; what is waited for gives a ref, and the rank in the group that it came from."""
-        return await self._begin(
-            "recv", self._procedures.receivers("recv", src, ranks, options, expected=(dtype, size))
-        )
-
     async def send_object(
         self,
         obj: Sequence[object],
@@ -406,27 +381,6 @@ class AsyncGroupCoordinator:
     ) -> list[Any]:
         """Receives values, and gives them by rank; `ranks` as of `recv`."""
         return await self._receive("recv_object", src, ranks, options)
-
-    async def isend_object(
-        self,
-        obj: Sequence[object],
-        dst: int,
-        *,
-        ranks: Iterable[int] | None = None,
-        **options: Unpack[MemberOptions],
-    ) -> list[AsyncWork[None] | None]:
-        """Begins `send_object`, and gives by rank what to wait for: None for those that do not send."""
-        return await self._begin(
-            "send_object", self._procedures.senders("send_object", obj, dst, ranks, options)
-        )
-
-    async def irecv_object(
-        self, src: int, *, ranks: Iterable[int] | None = None, **options: Unpack[MemberOptions]
-    ) -> list[AsyncWork[tuple[Any, int]] | None]:
-        """Begins `recv_object`; what is waited for gives the value, and the rank in the group that it came from."""
-        return await self._begin(
-            "recv_object", self._procedures.receivers("recv_object", src, ranks, options)
-        )
 
     async def send_tensor_dict(
         self,
@@ -467,6 +421,54 @@ class AsyncGroupCoordinator:
         """Receives maps of tensors, and gives them by rank; arguments as of `recv` and `send_tensor_dict`."""
         return await self._receive("recv_tensor_dict", src, ranks, options)
 
+    # --- that begin: written by scripts/methods.py from the methods above
+
+    async def isend(
+        self,
+        tensor: Sequence[Ref | None],
+        dst: int | None = None,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[AsyncWork[None] | None]:
+        """Begins `send`, and gives by rank what to wait for: None for those that do not send."""
+        return await self._begin("send", self._procedures.senders("send", tensor, dst, ranks, options))
+
+    async def irecv(
+        self,
+        size: Iterable[int] | int,
+        dtype: object,
+        src: int | None = None,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[AsyncWork[tuple[Ref, int]] | None]:
+        """Begins `recv`, and gives by rank what to wait for: what came, and from which rank in group."""
+        return await self._begin(
+            "recv", self._procedures.receivers("recv", src, ranks, options, expected=(dtype, size))
+        )
+
+    async def isend_object(
+        self,
+        obj: Sequence[object],
+        dst: int,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[AsyncWork[None] | None]:
+        """Begins `send_object`, and gives by rank what to wait for: None for those that do not send."""
+        return await self._begin(
+            "send_object", self._procedures.senders("send_object", obj, dst, ranks, options)
+        )
+
+    async def irecv_object(
+        self, src: int, *, ranks: Iterable[int] | None = None, **options: Unpack[MemberOptions]
+    ) -> list[AsyncWork[tuple[Any, int]] | None]:
+        """Begins `recv_object`, and gives by rank what to wait for: what came, and from which rank in group."""
+        return await self._begin(
+            "recv_object", self._procedures.receivers("recv_object", src, ranks, options)
+        )
+
     async def isend_tensor_dict(
         self,
         tensor_dict: Sequence[Mapping[Any, Any] | None],
@@ -491,10 +493,12 @@ class AsyncGroupCoordinator:
         ranks: Iterable[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[AsyncWork[tuple[dict[Any, Any], int]] | None]:
-        """Begins `recv_tensor_dict`; what is waited for gives the map, and the rank in the group it came from."""
+        """Begins `recv_tensor_dict`, and gives by rank what to wait for: what came, and from which rank in group."""
         return await self._begin(
             "recv_tensor_dict", self._procedures.receivers("recv_tensor_dict", src, ranks, options)
         )
+
+    # --- end of those that begin
 
     # --- queues, graphs and the end ------------------------------------------------------------------------
 

@@ -355,31 +355,6 @@ class GroupCoordinator:
         """
         return self._receive("recv", src, ranks, options, expected=(dtype, size))
 
-    def isend(
-        self,
-        tensor: Sequence[Ref | None],
-        dst: int | None = None,
-        *,
-        ranks: Iterable[int] | None = None,
-        **options: Unpack[MemberOptions],
-    ) -> list[Work[None] | None]:
-        """Begins `send`, and gives by rank what to wait for: None for those that do not send."""
-        return self._begin("send", self._procedures.senders("send", tensor, dst, ranks, options))
-
-    def irecv(
-        self,
-        size: Iterable[int] | int,
-        dtype: object,
-        src: int | None = None,
-        *,
-        ranks: Iterable[int] | None = None,
-        **options: Unpack[MemberOptions],
-    ) -> list[Work[tuple[Ref, int]] | None]:
-        """Begins `recv`; what is waited for gives a ref, and the rank in the group that it came from."""
-        return self._begin(
-            "recv", self._procedures.receivers("recv", src, ranks, options, expected=(dtype, size))
-        )
-
     def send_object(
         self,
         obj: Sequence[object],
@@ -403,23 +378,6 @@ class GroupCoordinator:
     ) -> list[Any]:
         """Receives values, and gives them by rank; `ranks` as of `recv`."""
         return self._receive("recv_object", src, ranks, options)
-
-    def isend_object(
-        self,
-        obj: Sequence[object],
-        dst: int,
-        *,
-        ranks: Iterable[int] | None = None,
-        **options: Unpack[MemberOptions],
-    ) -> list[Work[None] | None]:
-        """Begins `send_object`, and gives by rank what to wait for: None for those that do not send."""
-        return self._begin("send_object", self._procedures.senders("send_object", obj, dst, ranks, options))
-
-    def irecv_object(
-        self, src: int, *, ranks: Iterable[int] | None = None, **options: Unpack[MemberOptions]
-    ) -> list[Work[tuple[Any, int]] | None]:
-        """Begins `recv_object`; what is waited for gives the value, and the rank in the group that it came from."""
-        return self._begin("recv_object", self._procedures.receivers("recv_object", src, ranks, options))
 
     def send_tensor_dict(
         self,
@@ -460,6 +418,50 @@ class GroupCoordinator:
         """Receives maps of tensors, and gives them by rank; arguments as of `recv` and `send_tensor_dict`."""
         return self._receive("recv_tensor_dict", src, ranks, options)
 
+    # --- that begin: written by scripts/methods.py from the methods above
+
+    def isend(
+        self,
+        tensor: Sequence[Ref | None],
+        dst: int | None = None,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Work[None] | None]:
+        """Begins `send`, and gives by rank what to wait for: None for those that do not send."""
+        return self._begin("send", self._procedures.senders("send", tensor, dst, ranks, options))
+
+    def irecv(
+        self,
+        size: Iterable[int] | int,
+        dtype: object,
+        src: int | None = None,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Work[tuple[Ref, int]] | None]:
+        """Begins `recv`, and gives by rank what to wait for: what came, and from which rank in group."""
+        return self._begin(
+            "recv", self._procedures.receivers("recv", src, ranks, options, expected=(dtype, size))
+        )
+
+    def isend_object(
+        self,
+        obj: Sequence[object],
+        dst: int,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Work[None] | None]:
+        """Begins `send_object`, and gives by rank what to wait for: None for those that do not send."""
+        return self._begin("send_object", self._procedures.senders("send_object", obj, dst, ranks, options))
+
+    def irecv_object(
+        self, src: int, *, ranks: Iterable[int] | None = None, **options: Unpack[MemberOptions]
+    ) -> list[Work[tuple[Any, int]] | None]:
+        """Begins `recv_object`, and gives by rank what to wait for: what came, and from which rank in group."""
+        return self._begin("recv_object", self._procedures.receivers("recv_object", src, ranks, options))
+
     def isend_tensor_dict(
         self,
         tensor_dict: Sequence[Mapping[Any, Any] | None],
@@ -484,10 +486,12 @@ class GroupCoordinator:
         ranks: Iterable[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[Work[tuple[dict[Any, Any], int]] | None]:
-        """Begins `recv_tensor_dict`; what is waited for gives the map, and the rank in the group it came from."""
+        """Begins `recv_tensor_dict`, and gives by rank what to wait for: what came, and from which rank in group."""
         return self._begin(
             "recv_tensor_dict", self._procedures.receivers("recv_tensor_dict", src, ranks, options)
         )
+
+    # --- end of those that begin
 
     # --- queues, graphs and the end ------------------------------------------------------------------------
 
