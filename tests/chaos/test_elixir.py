@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.chaos import run as running
-from tests.chaos import scene as scenes
+from tests.chaos import run as running, scene as scenes
 from tests.chaos.__main__ import main
 from tests.chaos.checks import Allowed
 from tests.chaos.controllers.elixir import ElixirController

@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conformance import __main__ as command
-from tests.conformance import deviations, tables, translations
+from tests.conformance import __main__ as command, deviations, tables, translations
 from tests.conformance.compare import differences
 from tests.conformance.deviations import Deviation
 from tests.conformance.errors import fits

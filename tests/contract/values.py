@@ -8,8 +8,7 @@ from typing import Any
 
 from tests.contract.cases import Json, tensor, told
 
-from rankbridge import Gang, Ref
-from rankbridge import Rank as Member
+from rankbridge import Gang, Rank as Member, Ref
 from rankbridge._plan.tensor import as_tensor
 
 

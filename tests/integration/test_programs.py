@@ -13,17 +13,17 @@ from tests.support.waiting import until
 
 from rankbridge.v1 import (
     call_pb2,
+    collective_service_pb2 as collectives,
     dtype_pb2,
     error_pb2,
+    operation_service_pb2 as pb,
+    operation_service_pb2_grpc as stub,
     rank_service_pb2,
     rank_service_pb2_grpc,
     ref_service_pb2,
     ref_service_pb2_grpc,
     tensor_pb2,
 )
-from rankbridge.v1 import collective_service_pb2 as collectives
-from rankbridge.v1 import operation_service_pb2 as pb
-from rankbridge.v1 import operation_service_pb2_grpc as stub
 
 SIZE = 4
 SPEC = tensor_pb2.TensorSpec(dtype=dtype_pb2.DTYPE_FLOAT32, shape=[2])

@@ -26,8 +26,7 @@ from tests.support.waiting import until
 
 import rankbridge
 from rankbridge import Gang, GangError, Ref
-from rankbridge.v1 import gang_service_pb2 as gang_pb
-from rankbridge.v1 import operation_service_pb2 as operation_pb
+from rankbridge.v1 import gang_service_pb2 as gang_pb, operation_service_pb2 as operation_pb
 
 SIZE = 4
 PATIENCE_S = 60.0

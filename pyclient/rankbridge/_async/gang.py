@@ -19,9 +19,9 @@ from rankbridge._plan import (
     compositions,
     graph_procedures,
     group_procedures,
+    operations as ops,
     queue_procedures,
 )
-from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
 from rankbridge._plan.events import EventKind, Position, starts_at, watch
 from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, groups_known, new_id, of_gang

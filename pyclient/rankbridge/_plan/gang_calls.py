@@ -13,8 +13,7 @@ from rankbridge._plan.failures import error_from_wire
 from rankbridge._plan.operations.declare import KINDS, path_of
 from rankbridge._plan.operations.shares import FirstArgument, given
 from rankbridge.errors import InvalidArgumentError, Outcome, ProtocolError, RankBridgeError
-from rankbridge.v1 import gang_service_pb2 as gang_pb
-from rankbridge.v1 import operation_service_pb2 as operation_pb
+from rankbridge.v1 import gang_service_pb2 as gang_pb, operation_service_pb2 as operation_pb
 
 T = TypeVar("T")
 

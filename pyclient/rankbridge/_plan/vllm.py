@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple, TypeVar
 
-from rankbridge._plan import group_procedures, queue_procedures
-from rankbridge._plan import operations as ops
+from rankbridge._plan import group_procedures, operations as ops, queue_procedures
 from rankbridge._plan.gang_core import GangCore, all_values, new_id, with_id
 from rankbridge._plan.groups import Group, Member, check_place, listed
 from rankbridge._plan.procedures import Procedure, calling, doing_several

@@ -5,8 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Unpack
 
-from rankbridge._plan import operations as ops
-from rankbridge._plan import queue_procedures as procedures
+from rankbridge._plan import operations as ops, queue_procedures as procedures
 from rankbridge._plan.operations import MemberOptions
 from rankbridge._plan.queue import MadeQueue
 

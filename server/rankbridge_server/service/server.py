@@ -12,9 +12,11 @@ import grpc
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
-from rankbridge.v1 import collective_service_pb2_grpc as collectives
-from rankbridge.v1 import object_service_pb2_grpc as objects
-from rankbridge.v1 import point_to_point_service_pb2_grpc as point_to_point
+from rankbridge.v1 import (
+    collective_service_pb2_grpc as collectives,
+    object_service_pb2_grpc as objects,
+    point_to_point_service_pb2_grpc as point_to_point,
+)
 
 from ..core.address import Address
 from ..core.events import MAX_WATCHES

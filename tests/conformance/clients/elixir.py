@@ -17,8 +17,7 @@ from tests.conformance.gangs import PATIENCE_S
 from tests.conformance.moments import Answer
 from tests.conformance.values import Json, Tensor
 
-from rankbridge import Gang, Ref
-from rankbridge import Tensor as BridgeTensor
+from rankbridge import Gang, Ref, Tensor as BridgeTensor
 
 COMMAND = ("mix", "run", "--no-compile", "--no-deps-check", "test/conformance/player.exs")
 ATOMS = ("op", "layout")

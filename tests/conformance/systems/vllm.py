@@ -27,8 +27,7 @@ from tests.conformance.systems.vllm_calls import (
 )
 from tests.conformance.systems.vllm_queues import Queues
 from tests.conformance.values import Json, Tensor
-from tests.conformance.vllm_grammar import Arguments as Specifications
-from tests.conformance.vllm_grammar import read_result
+from tests.conformance.vllm_grammar import Arguments as Specifications, read_result
 
 from rankbridge import Group, GroupCoordinator, Ref
 

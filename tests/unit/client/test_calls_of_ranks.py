@@ -17,9 +17,11 @@ from tests.unit.client.sidecars import WAIT, SidecarGang
 import rankbridge
 from rankbridge._plan import operations as ops
 from rankbridge._transport import framing
-from rankbridge.v1 import collective_service_pb2 as collective_pb
-from rankbridge.v1 import gang_service_pb2 as gang_pb
-from rankbridge.v1 import operation_service_pb2 as operation_pb
+from rankbridge.v1 import (
+    collective_service_pb2 as collective_pb,
+    gang_service_pb2 as gang_pb,
+    operation_service_pb2 as operation_pb,
+)
 
 SIZE = 4
 

@@ -25,9 +25,7 @@ from rankbridge import errors
 from rankbridge._transport.framing import StreamLost, StreamOver
 from rankbridge._transport.streams import Streams
 from rankbridge._transport.threads.grpc_stream import GrpcStream
-from rankbridge.v1 import error_pb2, value_pb2
-from rankbridge.v1 import gang_service_pb2 as pb
-from rankbridge.v1 import operation_service_pb2 as operation_pb
+from rankbridge.v1 import error_pb2, gang_service_pb2 as pb, operation_service_pb2 as operation_pb, value_pb2
 
 NONE = operation_pb.OperationResult(value=value_pb2.Value(none=value_pb2.NoneValue()))
 

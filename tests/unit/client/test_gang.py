@@ -13,8 +13,13 @@ from tests.unit.client.sidecars import Sidecar, SidecarGang
 
 import rankbridge
 from rankbridge import ErrorCode
-from rankbridge.v1 import collective_service_pb2, dtype_pb2, group_service_pb2, rank_service_pb2
-from rankbridge.v1 import ref_service_pb2 as ref_pb
+from rankbridge.v1 import (
+    collective_service_pb2,
+    dtype_pb2,
+    group_service_pb2,
+    rank_service_pb2,
+    ref_service_pb2 as ref_pb,
+)
 
 
 def _floats(count: int, start: float = 0) -> np.ndarray[Any, np.dtype[np.float32]]:

@@ -13,8 +13,7 @@ from rankbridge._plan import operations as ops
 from rankbridge._plan.graph_procedures import beginning, ending
 from rankbridge._plan.procedures import finishing
 from rankbridge.errors import Outcome
-from rankbridge.v1 import error_pb2, value_pb2
-from rankbridge.v1 import graph_service_pb2 as pb
+from rankbridge.v1 import error_pb2, graph_service_pb2 as pb, value_pb2
 
 GRAPH = Graph(name="g", group="tp", session_id="theirs", ranks=(3, 1), operations=("all_reduce",))
 

@@ -17,8 +17,7 @@ from tests.unit.client.sidecars import WAIT, SidecarGang
 
 import rankbridge
 from rankbridge._transport.threads.uninterrupted import Result, Uninterrupted
-from rankbridge.v1 import collective_service_pb2 as collective_pb
-from rankbridge.v1 import value_pb2
+from rankbridge.v1 import collective_service_pb2 as collective_pb, value_pb2
 
 NONE = value_pb2.Value(none=value_pb2.NoneValue())
 INTERRUPTIONS = 60

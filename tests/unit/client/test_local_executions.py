@@ -24,8 +24,7 @@ from rankbridge._transport.aio.local_stream import AsyncLocalStream
 from rankbridge._transport.framing import StreamLost, StreamOver
 from rankbridge._transport.local import LocalStreams, dial
 from rankbridge._transport.threads.local_stream import LocalStream
-from rankbridge.v1 import error_pb2
-from rankbridge.v1 import gang_service_pb2 as pb
+from rankbridge.v1 import error_pb2, gang_service_pb2 as pb
 
 INTERRUPTIONS = 200
 MANY = 300

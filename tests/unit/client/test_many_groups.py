@@ -16,8 +16,7 @@ from rankbridge import GroupExistsError, InvalidArgumentError, Layout, Mesh, Ran
 from rankbridge._plan.gang_core import GangCore
 from rankbridge._plan.group_procedures import making
 from rankbridge.errors import Outcome
-from rankbridge.v1 import group_service_pb2 as group_pb
-from rankbridge.v1 import rank_service_pb2 as rank_pb
+from rankbridge.v1 import group_service_pb2 as group_pb, rank_service_pb2 as rank_pb
 
 Answer = Callable[[Any, grpc.ServicerContext], Any]
 HOSTS = ("a", "a", "b", "b")

@@ -12,8 +12,7 @@ from tests.unit.client.fronts import compat
 import rankbridge
 from rankbridge import InvalidArgumentError, from_value
 from rankbridge._plan import operations as ops
-from rankbridge.v1 import collective_service_pb2 as collective_pb
-from rankbridge.v1 import object_service_pb2 as pb
+from rankbridge.v1 import collective_service_pb2 as collective_pb, object_service_pb2 as pb
 
 
 def test_of_a_broadcast_the_source_alone_gets_the_value_and_all_one_id() -> None:

@@ -20,9 +20,7 @@ from tests.unit.client.fronts import connected
 from tests.unit.client.sidecars import WAIT, Sidecar, SidecarGang, serve
 
 import rankbridge
-from rankbridge.v1 import collective_service_pb2 as collective_pb
-from rankbridge.v1 import group_service_pb2 as group_pb
-from rankbridge.v1 import value_pb2
+from rankbridge.v1 import collective_service_pb2 as collective_pb, group_service_pb2 as group_pb, value_pb2
 
 
 class Held:

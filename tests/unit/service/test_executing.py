@@ -19,10 +19,8 @@ from tests.unit.service.stages import (
     sequences,
 )
 
-from rankbridge.v1 import collective_service_pb2 as collectives
-from rankbridge.v1 import operation_service_pb2 as operations
-from rankbridge_server.service.streams import executing
-from rankbridge_server.service.streams import stream as service_stream
+from rankbridge.v1 import collective_service_pb2 as collectives, operation_service_pb2 as operations
+from rankbridge_server.service.streams import executing, stream as service_stream
 
 VALUES = ["value"] * SIZE
 

@@ -7,10 +7,15 @@ from typing import Any
 from tests.support.waiting import until
 from tests.unit.service.stages import SIZE, Held, Stage, Stream, is_healthy, name_of, pending, sequences
 
-from rankbridge.v1 import call_pb2, dtype_pb2, error_pb2, tensor_pb2
-from rankbridge.v1 import collective_service_pb2 as collectives
-from rankbridge.v1 import operation_service_pb2 as operations
-from rankbridge.v1 import point_to_point_service_pb2 as point_to_point
+from rankbridge.v1 import (
+    call_pb2,
+    collective_service_pb2 as collectives,
+    dtype_pb2,
+    error_pb2,
+    operation_service_pb2 as operations,
+    point_to_point_service_pb2 as point_to_point,
+    tensor_pb2,
+)
 
 
 def barrier(operation_id: str, timeout_ms: int = 60_000, **call: Any) -> operations.Operation:

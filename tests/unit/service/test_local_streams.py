@@ -24,10 +24,12 @@ from tests.unit.service.stages import (
     sequences,
 )
 
-from rankbridge.v1 import gang_service_pb2 as pb
-from rankbridge.v1 import object_service_pb2 as objects
-from rankbridge.v1 import operation_service_pb2 as operations
-from rankbridge.v1 import value_pb2
+from rankbridge.v1 import (
+    gang_service_pb2 as pb,
+    object_service_pb2 as objects,
+    operation_service_pb2 as operations,
+    value_pb2,
+)
 from rankbridge_server.service.server import Server
 from rankbridge_server.service.streams.local_streams import SUFFIX
 

@@ -14,9 +14,11 @@ from tests.unit.service.stages import (
     sequences,
 )
 
-from rankbridge.v1 import collective_service_pb2 as collectives
-from rankbridge.v1 import gang_service_pb2 as pb
-from rankbridge.v1 import operation_service_pb2 as operations
+from rankbridge.v1 import (
+    collective_service_pb2 as collectives,
+    gang_service_pb2 as pb,
+    operation_service_pb2 as operations,
+)
 
 
 def numbers(responses: list[pb.ExecuteResponse]) -> list[int]:

@@ -7,8 +7,7 @@ from typing import Any, Unpack
 
 from rankbridge._async.gang import AsyncGang
 from rankbridge._async.rank import AsyncRank
-from rankbridge._plan import operations as ops
-from rankbridge._plan import rounds
+from rankbridge._plan import operations as ops, rounds
 from rankbridge._plan.groups import Group
 from rankbridge._plan.operations import CallOptions
 from rankbridge._plan.rounds import Round

@@ -9,8 +9,7 @@ from typing import Any, Self, Unpack
 from rankbridge._async.gang import AsyncGang
 from rankbridge._async.queue import AsyncQueue
 from rankbridge._async.work import AsyncWork
-from rankbridge._plan import group_procedures, queue_procedures
-from rankbridge._plan import vllm as coordinated
+from rankbridge._plan import group_procedures, queue_procedures, vllm as coordinated
 from rankbridge._plan.compositions import preparing_buffers
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.groups import Group, Member

@@ -27,8 +27,12 @@ from rankbridge._plan.ref import Ref
 from rankbridge._plan.values import to_value
 from rankbridge._plan.wire import number_of
 from rankbridge.errors import InvalidArgumentError
-from rankbridge.v1 import collective_service_pb2, object_service_pb2, point_to_point_service_pb2
-from rankbridge.v1 import options_pb2 as pb
+from rankbridge.v1 import (
+    collective_service_pb2,
+    object_service_pb2,
+    options_pb2 as pb,
+    point_to_point_service_pb2,
+)
 
 ReduceOp = Literal["sum", "product", "min", "max", "avg", "band", "bor", "bxor"]
 """How elements are combined."""

@@ -19,8 +19,7 @@ from rankbridge._plan.operations.declare import (
 from rankbridge._plan.values import from_value
 from rankbridge._plan.wire import fields_of
 from rankbridge.errors import ProtocolError
-from rankbridge.v1 import graph_service_pb2 as pb
-from rankbridge.v1 import value_pb2
+from rankbridge.v1 import graph_service_pb2 as pb, value_pb2
 
 
 @operation

@@ -13,8 +13,7 @@ from rankbridge._plan.operations.declare import Scope, plain_call
 from rankbridge._plan.ref import Ref, ref_from_wire
 from rankbridge._plan.tensor import Tensor
 from rankbridge.errors import ProtocolError
-from rankbridge.v1 import ref_service_pb2 as ref_pb
-from rankbridge.v1 import tensor_pb2
+from rankbridge.v1 import ref_service_pb2 as ref_pb, tensor_pb2
 
 T = TypeVar("T")
 

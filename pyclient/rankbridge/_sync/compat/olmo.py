@@ -6,8 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Unpack
 
-from rankbridge._plan import operations as ops
-from rankbridge._plan import rounds
+from rankbridge._plan import operations as ops, rounds
 from rankbridge._plan.groups import Group
 from rankbridge._plan.operations import CallOptions
 from rankbridge._plan.rounds import Round

@@ -7,8 +7,7 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, Unpack
 
-from rankbridge._plan import group_procedures, queue_procedures
-from rankbridge._plan import vllm as coordinated
+from rankbridge._plan import group_procedures, queue_procedures, vllm as coordinated
 from rankbridge._plan.compositions import preparing_buffers
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.groups import Group, Member

@@ -7,9 +7,7 @@ from typing import Any, cast
 
 import grpc
 
-from rankbridge.v1 import ref_pb2
-from rankbridge.v1 import ref_service_pb2 as pb
-from rankbridge.v1 import ref_service_pb2_grpc as stub
+from rankbridge.v1 import ref_pb2, ref_service_pb2 as pb, ref_service_pb2_grpc as stub
 
 from ...core.errors import BridgeError, invalid
 from ...core.rank import Rank
