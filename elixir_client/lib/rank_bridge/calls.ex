@@ -119,7 +119,7 @@ defmodule RankBridge.Calls do
         when state: term()
   def in_turn(view, ranks, call, start, next) do
     begun = for rank <- ranks, do: {rank, begin(view, rank, call)}
-    told(begun, ending(begun, start), next)
+    outcomes(begun, ending(begun, start), next)
   end
 
   @doc "The bytes of a request."
@@ -158,12 +158,12 @@ defmodule RankBridge.Calls do
     }
   end
 
-  defp told([], _state, _next), do: []
+  defp outcomes([], _state, _next), do: []
 
-  defp told([{rank, span} | others] = running, state, next) do
+  defp outcomes([{rank, span} | others] = running, state, next) do
     {result, state} = ending(running, fn -> next.(rank, state) end)
     Telemetry.stop(span, Telemetry.outcome(result))
-    [{rank, result} | told(others, state, next)]
+    [{rank, result} | outcomes(others, state, next)]
   end
 
   # With one call all that are still running end.

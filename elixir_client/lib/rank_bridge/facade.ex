@@ -51,7 +51,7 @@ defmodule RankBridge.Facade do
 
   @doc "Declares a function: `defcall name(argument :: type, ...) :: type, do: ...`."
   defmacro defcall({:"::", _meta, [{name, _, arguments}, given]}, do: body) do
-    types = for it <- arguments, do: it |> type_of() |> expanded(__CALLER__)
+    types = for argument <- arguments, do: argument |> type_of() |> expanded(__CALLER__)
     given = expanded(given, __CALLER__)
     parameters = Enum.map(arguments, &parameter/1)
     call = Macro.escape({name, parameters, types, given})
@@ -125,8 +125,8 @@ defmodule RankBridge.Facade do
   defp parameter({:"::", _meta, [{name, _, _}, _type]}), do: {name, [], nil}
 
   defp variables(parameters) do
-    for it <- parameters do
-      case it do
+    for parameter <- parameters do
+      case parameter do
         {:\\, _meta, [variable, _default]} -> variable
         variable -> variable
       end

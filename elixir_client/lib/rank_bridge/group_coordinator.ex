@@ -123,48 +123,63 @@ defmodule RankBridge.GroupCoordinator do
   @spec call(ref(), atom() | String.t(), [term()], [{atom() | String.t(), term()}], term()) ::
           result()
   def call(ref, name, positional, named, runtime) do
-    with {:ok, it} <- find(ref, "#{name}"),
+    with {:ok, coordinator} <- find(ref, "#{name}"),
          {:ok, signature} <- method(name),
          {:ok, run} <- Conventions.runtime(runtime, "#{name}"),
-         :ok <- check_place(it, run, "#{name}"),
+         :ok <- check_place(coordinator, run, "#{name}"),
          {:ok, given} <- Conventions.bind(signature, positional, named) do
-      if it.rank,
-        do: Part.call(it, signature.name, given, run),
-        else: AllRanks.call(it, signature.name, given, run)
+      if coordinator.rank,
+        do: Part.call(coordinator, signature.name, given, run),
+        else: AllRanks.call(coordinator, signature.name, given, run)
     end
   end
 
   @doc "The property of a name, also as text."
   @spec property(ref(), atom() | String.t()) :: result()
   def property(ref, name) do
-    with {:ok, it} <- find(ref, "#{name}"),
+    with {:ok, coordinator} <- find(ref, "#{name}"),
          {:ok, name} <- property_name(name),
-         do: {:ok, if(it.rank, do: Part.property(it, name), else: AllRanks.property(it, name))}
+         do:
+           {:ok,
+            if(coordinator.rank,
+              do: Part.property(coordinator, name),
+              else: AllRanks.property(coordinator, name)
+            )}
   end
 
   @doc "The group of the coordinator's rank."
   @spec group(t()) :: Group.t()
-  def group(%__MODULE__{rank: rank} = it) when rank != nil,
-    do: Enum.find(it.groups, &Group.member?(&1, rank))
+  def group(%__MODULE__{rank: rank} = coordinator) when rank != nil,
+    do: Enum.find(coordinator.groups, &Group.member?(&1, rank))
 
-  defp find(%__MODULE__{} = it, _operation), do: {:ok, it}
+  defp find(%__MODULE__{} = coordinator, _operation), do: {:ok, coordinator}
 
   defp find(ref, operation) do
     case Objects.of_ref(ref) do
-      {:ok, {:coordinator, it}} -> {:ok, it}
+      {:ok, {:coordinator, coordinator}} -> {:ok, coordinator}
       {:error, error} -> {:error, %{error | operation: operation}}
       _other -> refuse(operation, "this is no coordinator", "what new has given", shown(ref))
     end
   end
 
   # A call is not routed to a rank that has no such object.
-  defp check_place(it, run, operation) do
+  defp check_place(coordinator, run, operation) do
     cond do
-      run.gang not in [nil, it.gang] ->
-        refuse(operation, "the coordinator is of another gang", inspect(it.gang), shown(run.gang))
+      run.gang not in [nil, coordinator.gang] ->
+        refuse(
+          operation,
+          "the coordinator is of another gang",
+          inspect(coordinator.gang),
+          shown(run.gang)
+        )
 
-      run.rank not in [nil, it.rank] ->
-        refuse(operation, "the coordinator is of another rank", shown(it.rank), shown(run.rank))
+      run.rank not in [nil, coordinator.rank] ->
+        refuse(
+          operation,
+          "the coordinator is of another rank",
+          shown(coordinator.rank),
+          shown(run.rank)
+        )
 
       true ->
         :ok
@@ -189,10 +204,10 @@ defmodule RankBridge.GroupCoordinator do
   defp shown(term), do: inspect(term, limit: 3, printable_limit: 40)
 
   defimpl Inspect do
-    def inspect(it, _options) do
-      names = Enum.map_join(it.groups, ", ", & &1.name)
-      who = if it.rank, do: "rank #{it.rank}", else: "all ranks"
-      "#RankBridge.GroupCoordinator<#{who} in #{names}>"
+    def inspect(coordinator, _options) do
+      names = Enum.map_join(coordinator.groups, ", ", & &1.name)
+      ranks = if coordinator.rank, do: "rank #{coordinator.rank}", else: "all ranks"
+      "#RankBridge.GroupCoordinator<#{ranks} in #{names}>"
     end
   end
 end

@@ -27,8 +27,8 @@ defmodule RankBridge.Rounds do
           ) :: [term()] do
     with {:ok, opts} <- Options.read(opts, [group: "world"], "do_n_at_a_time"),
          {:ok, ranks, rounds} <- turns(view, n, opts),
-         {:ok, told} <- run(view, rounds, fun, opts, []),
-         do: ranks |> Enum.map(&{&1, finished(told[&1])}) |> Calls.gathered(true)
+         {:ok, results} <- run(view, rounds, fun, opts, []),
+         do: ranks |> Enum.map(&{&1, finished(results[&1])}) |> Calls.gathered(true)
   end
 
   @doc """
@@ -84,13 +84,13 @@ defmodule RankBridge.Rounds do
      )}
   end
 
-  defp run(_view, [], _fun, _opts, told), do: {:ok, Map.new(told)}
+  defp run(_view, [], _fun, _opts, results), do: {:ok, Map.new(results)}
 
-  defp run(view, [round | others], fun, opts, told) do
-    told = AtOnce.map(round, &{&1, turn(fun, &1)}) ++ told
+  defp run(view, [round | others], fun, opts, results) do
+    results = AtOnce.map(round, &{&1, turn(fun, &1)}) ++ results
 
     with {:ok, nil} <- Collectives.run(view, :barrier, nil, [group: opts.group] ++ timeout(opts)),
-         do: run(view, others, fun, opts, told)
+         do: run(view, others, fun, opts, results)
   end
 
   defp turn(fun, rank) do

@@ -62,8 +62,8 @@ defmodule RankBridge.Run do
         Outcome.of(fn -> fun.(rank) end)
       end)
 
-    for it <- ended do
-      case it do
+    for result <- ended do
+      case result do
         {:ok, outcome} -> outcome
         {:exit, reason} -> {:raised, :exit, reason, []}
       end

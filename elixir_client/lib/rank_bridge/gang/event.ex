@@ -43,29 +43,31 @@ defmodule RankBridge.Gang.Event do
   @spec from_proto(V1.Event.t()) :: t() | nil
   def from_proto(%V1.Event{kind: nil}), do: nil
 
-  def from_proto(%V1.Event{kind: {kind, told}, generation: generation}),
-    do: %{of(kind, told) | generation: generation}
+  def from_proto(%V1.Event{kind: {kind, event}, generation: generation}),
+    do: %{of(kind, event) | generation: generation}
 
-  defp of(:formed, told), do: %__MODULE__{kind: :formed, world_size: told.world_size}
+  defp of(:formed, formed), do: %__MODULE__{kind: :formed, world_size: formed.world_size}
 
-  defp of(:straggler, told) do
+  defp of(:straggler, straggler) do
     # Of those who have come since, who has not come with the first.
-    came = for it <- told.arrived, 2 * it.after_us > told.waited_us, do: it
-    late = if told.missing == [], do: came, else: told.missing
+    came =
+      for arrival <- straggler.arrived, 2 * arrival.after_us > straggler.waited_us, do: arrival
+
+    late = if straggler.missing == [], do: came, else: straggler.missing
 
     %__MODULE__{
       kind: :straggler,
-      group: told.group,
-      operation: told.operation,
-      operation_id: told.operation_id,
+      group: straggler.group,
+      operation: straggler.operation,
+      operation_id: straggler.operation_id,
       ranks: Enum.map(late, & &1.rank),
-      arrived?: told.missing == [],
-      waited_us: told.waited_us
+      arrived?: straggler.missing == [],
+      waited_us: straggler.waited_us
     }
   end
 
-  defp of(kind, told) when kind in [:over, :mismatch, :peer_missing] do
-    error = Error.from_proto(told)
+  defp of(kind, proto) when kind in [:over, :mismatch, :peer_missing] do
+    error = Error.from_proto(proto)
 
     %__MODULE__{
       kind: kind,

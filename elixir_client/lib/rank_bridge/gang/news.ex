@@ -75,10 +75,10 @@ defmodule RankBridge.Gang.News do
   def gone(news, pids, %{statuses: statuses, moved: moved}) do
     now = for {status, rank} <- Enum.with_index(statuses), into: %{}, do: {rank, status.pid}
     since = fn rank -> if moved == %{}, do: now[rank], else: now[moved[rank]] end
-    heard = news |> Enum.reverse() |> lost(pids)
+    losses = news |> Enum.reverse() |> lost(pids)
 
     for {rank, pid} <- pids, since.(rank) != pid, into: %{} do
-      {rank, heard[rank] || if(since.(rank), do: "was started again", else: "did not answer")}
+      {rank, losses[rank] || if(since.(rank), do: "was started again", else: "did not answer")}
     end
   end
 
@@ -87,7 +87,7 @@ defmodule RankBridge.Gang.News do
 
   @doc "The events that tell of it: of each rank, or, if none was lost, of the generation's end."
   @spec events([t()], hows(), non_neg_integer()) :: [Event.t()]
-  def events([{:over, _over, _nobody, reason} | _others], lost, generation) when lost == %{},
+  def events([{:over, _over, _losses, reason} | _others], lost, generation) when lost == %{},
     do: [%Event{kind: :over, generation: generation, reason: reason}]
 
   def events(_news, lost, generation) do
@@ -107,9 +107,9 @@ defmodule RankBridge.Gang.News do
   end
 
   def error(lost, generation, more) do
-    told = Enum.map_join(lost, ", ", fn {rank, how} -> "rank #{rank}: #{how}" end)
+    causes = Enum.map_join(lost, ", ", fn {rank, how} -> "rank #{rank}: #{how}" end)
 
-    Error.refusal(:peer_lost, "lost was #{told}" <> more,
+    Error.refusal(:peer_lost, "lost was #{causes}" <> more,
       rank: lost |> Map.keys() |> Enum.min(),
       generation: generation,
       phase: :unspecified

@@ -103,9 +103,9 @@ defmodule RankBridge.Gang.Readiness do
 
   defp wait(view, waiting) do
     monitor = Process.monitor(view.gang)
-    heard = sleep(waiting, monitor)
+    woken = sleep(waiting, monitor)
     Process.demonitor(monitor, [:flush])
-    if heard == :late, do: late(waiting, view.unready), else: wait(waiting)
+    if woken == :late, do: late(waiting, view.unready), else: wait(waiting)
   end
 
   defp sleep(%{alias: alias} = waiting, monitor) do

@@ -99,7 +99,7 @@ defmodule RankBridge.Gang.Recovery do
          Error.refusal(:forming_failed, "the gang is not whole yet",
            rank: status && status.rank,
            expected: "one generation after #{task.generation}, formed",
-           got: inspect(for it <- statuses, do: {it.generation, it.generation_state})
+           got: inspect(Enum.map(statuses, &{&1.generation, &1.generation_state}))
          )}
     end
   end

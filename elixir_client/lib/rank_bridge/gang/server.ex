@@ -81,7 +81,7 @@ defmodule RankBridge.Gang.Server do
     stop(Error.refusal(:deadline_exceeded, "the gang did not start within #{seconds} s"), state)
   end
 
-  def handle_info({:abandoned, event}, state), do: heard(News.over(event), state)
+  def handle_info({:abandoned, event}, state), do: add_news(News.over(event), state)
 
   # A process that `handle_rank_lost` has started may take it along: that is no other failure than its own.
   def handle_info({:EXIT, worker, reason}, %{worker: worker, phase: :reloading} = state) do
@@ -111,7 +111,7 @@ defmodule RankBridge.Gang.Server do
     {:noreply, work(state, fn -> Joining.join(view, endpoints, settings) end)}
   end
 
-  defp reported({:exited, _rank, _pid, _how} = news, state), do: heard(news, state)
+  defp reported({:exited, _rank, _pid, _how} = news, state), do: add_news(news, state)
   defp reported(_report, state), do: {:noreply, state}
 
   # Somebody else forms the next one. If nothing comes of it, the gang is to be made whole all the same.
@@ -120,14 +120,14 @@ defmodule RankBridge.Gang.Server do
     {:noreply, state}
   end
 
-  defp happened(%Event{kind: :over} = event, state), do: heard(News.over(event), state)
+  defp happened(%Event{kind: :over} = event, state), do: add_news(News.over(event), state)
 
   defp happened(%Event{kind: :formed} = event, state) do
-    state = %{state | told: max(state.told, event.generation)}
+    state = %{state | formed: max(state.formed, event.generation)}
     # By someone else, if the gang was ready.
-    if state.phase == :ready and state.told > state.generation do
+    if state.phase == :ready and state.formed > state.generation do
       Announcing.tell(state.names, event)
-      {:noreply, %{state | generation: state.told, lost: %{}}}
+      {:noreply, %{state | generation: state.formed, lost: %{}}}
     else
       {:noreply, state}
     end
@@ -141,11 +141,11 @@ defmodule RankBridge.Gang.Server do
   # --- losses ---
 
   # While the gang is being made whole nobody knows yet which generation the news will be of.
-  defp heard(news, %{phase: :ready} = state) do
+  defp add_news(news, %{phase: :ready} = state) do
     if concerns?(news, state), do: lose([news], state), else: {:noreply, state}
   end
 
-  defp heard(news, state), do: {:noreply, %{state | news: [news | state.news]}}
+  defp add_news(news, state), do: {:noreply, %{state | news: [news | state.news]}}
 
   defp concerns?(news, state), do: News.concerns?(news, state.generation, state.pids)
 
@@ -285,7 +285,7 @@ defmodule RankBridge.Gang.Server do
 
   defp ready(state) do
     # Somebody else may have formed a later one meanwhile, of the same ranks.
-    state = %{state | generation: max(state.generation, state.told)}
+    state = %{state | generation: max(state.generation, state.formed)}
     formed = %{generation: state.generation, world_size: View.size(state.view)}
     Telemetry.stop_recovery(state.recovery, {:ok, formed})
 

@@ -25,7 +25,7 @@ defmodule RankBridge.Gang.State do
           restarts: Restarts.t(),
           phase: :starting | :ready | :recovering | :reloading,
           generation: non_neg_integer(),
-          told: non_neg_integer(),
+          formed: non_neg_integer(),
           pids: %{non_neg_integer() => pos_integer()},
           lost: News.hows(),
           over: non_neg_integer() | nil,
@@ -47,7 +47,7 @@ defmodule RankBridge.Gang.State do
                 :over,
                 phase: :starting,
                 generation: 0,
-                told: 0
+                formed: 0
               ] ++
               [pids: %{}, lost: %{}, origin: %{}, news: []]
 

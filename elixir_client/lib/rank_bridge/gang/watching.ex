@@ -57,29 +57,29 @@ defmodule RankBridge.Gang.Watching do
 
   @doc false
   @spec watch(Transport.channel(), (Event.t() -> term()), non_neg_integer()) :: no_return()
-  def watch(channel, tell, rank) do
+  def watch(channel, notify, rank) do
     rpc = V1.RankService.watch_events()
     # How far it has come is kept in this process: a stream that fails gives nothing back.
     {log, last, _generation} = Process.get(__MODULE__, @unread)
     request = rpc.request.encode_to_iodata(%V1.WatchEventsRequest{log: log, after: last})
-    heard = &{:cont, heard(&1, &2, rank, tell)}
+    on_message = &{:cont, handle_response(&1, &2, rank, notify)}
 
     _ended =
-      Transport.server_stream(channel, rpc.path, request, rpc, heard,
+      Transport.server_stream(channel, rpc.path, request, rpc, on_message,
         wait_for_ready: true,
         timeout: @turn
       )
 
     Process.sleep(@pause)
-    __MODULE__.watch(channel, tell, rank)
+    __MODULE__.watch(channel, notify, rank)
   end
 
-  defp heard(bytes, rpc, rank, tell) do
+  defp handle_response(bytes, rpc, rank, notify) do
     {:ok, response} = Protobuf.decode(rpc.response, bytes)
 
     case response.outcome do
-      {:watching, watching} -> began(watching, rank, tell)
-      {:event, event} -> told(event, tell)
+      {:watching, watching} -> began(watching, rank, notify)
+      {:event, event} -> notify(event, notify)
       # The rank has too many watchers: there may be room later.
       {:error, _error} -> :ok
     end
@@ -87,7 +87,7 @@ defmodule RankBridge.Gang.Watching do
     rpc
   end
 
-  defp began(watching, rank, tell) do
+  defp began(watching, rank, notify) do
     case Process.get(__MODULE__, @unread) do
       {log, _last, _generation} when log == watching.log ->
         :ok
@@ -95,19 +95,19 @@ defmodule RankBridge.Gang.Watching do
       # What was before the watch is no news, but for the state.
       {_log, nil, _generation} ->
         Process.put(__MODULE__, {watching.log, watching.last, 0})
-        if watching.state, do: told(%{watching.state | number: watching.last}, tell)
+        if watching.state, do: notify(%{watching.state | number: watching.last}, notify)
 
       {_log, _last, generation} ->
         Process.put(__MODULE__, {watching.log, 0, generation})
         reason = "was started again"
-        tell.(%Event{kind: :over, generation: generation, ranks: [rank], reason: reason})
+        notify.(%Event{kind: :over, generation: generation, ranks: [rank], reason: reason})
     end
   end
 
-  defp told(event, tell) do
+  defp notify(event, notify) do
     {log, _last, _generation} = Process.get(__MODULE__)
     Process.put(__MODULE__, {log, event.number, event.generation})
     event = Event.from_proto(event)
-    if event, do: tell.(event)
+    if event, do: notify.(event)
   end
 end

@@ -108,9 +108,9 @@ defmodule RankBridge.GroupCoordinator.Making do
   # Those that all their members tell of, with places.
   defp known(statuses) do
     places = Map.new(statuses, &{&1.rank, %Place{host: &1.host, local_rank: &1.local_rank}})
-    told = for status <- statuses, group <- status.groups, group.rank_in_group, do: group
+    groups = for status <- statuses, group <- status.groups, group.rank_in_group, do: group
 
-    for {name, [group | _same] = all} <- Enum.group_by(told, & &1.name),
+    for {name, [group | _others] = all} <- Enum.group_by(groups, & &1.name),
         length(all) == Group.world_size(group),
         into: %{} do
       {name, %{Group.of_gang(group) | places: Enum.map(group.ranks, &places[&1]), sequence: 0}}

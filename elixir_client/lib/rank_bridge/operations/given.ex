@@ -43,7 +43,7 @@ defmodule RankBridge.Operations.Given do
       {:ok,
        for(
          {give, of_members} <- Enum.zip(gives, Enum.zip_with(values, & &1)),
-         do: told(give, of_members)
+         do: combined(give, of_members)
        )}
     else
       protocol("not #{length(gives)} values from each member", call)
@@ -53,16 +53,16 @@ defmodule RankBridge.Operations.Given do
   def tell(:recorded, values, call) do
     with true <- Enum.all?(values, &is_list/1),
          [_one_length] <- values |> Enum.map(&length/1) |> Enum.uniq() do
-      {:ok, for(of_members <- Enum.zip_with(values, & &1), do: told(:recorded, of_members))}
+      {:ok, for(of_members <- Enum.zip_with(values, & &1), do: combined(:recorded, of_members))}
     else
       _other -> protocol("not one value for each collective from each member", call)
     end
   end
 
-  defp told(:nothing, _values), do: nil
-  defp told(:each, values), do: values
+  defp combined(:nothing, _values), do: nil
+  defp combined(:each, values), do: values
   # A collective of which nobody gets anything is a barrier.
-  defp told(:recorded, values), do: if(Enum.all?(values, &is_nil/1), do: nil, else: values)
+  defp combined(:recorded, values), do: if(Enum.all?(values, &is_nil/1), do: nil, else: values)
 
   defp protocol(message, call),
     do: {:error, Error.protocol(message, 0 |> Calls.context(call) |> Keyword.delete(:rank))}

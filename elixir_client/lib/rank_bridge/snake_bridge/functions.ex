@@ -238,9 +238,9 @@ defmodule RankBridge.SnakeBridge.Functions do
   defp group(%{group: {:group, _gang, _rank, group}}, _gang_too, _run, _operation),
     do: {:ok, group}
 
-  defp group(%{group: %GroupCoordinator{} = it}, _gang, run, operation) do
-    with {:ok, rank} <- rank(%{run | rank: run.rank || it.rank}, operation),
-         do: {:ok, GroupCoordinator.group(%{it | rank: rank})}
+  defp group(%{group: %GroupCoordinator{} = coordinator}, _gang, run, operation) do
+    with {:ok, rank} <- rank(%{run | rank: run.rank || coordinator.rank}, operation),
+         do: {:ok, GroupCoordinator.group(%{coordinator | rank: rank})}
   end
 
   defp group(%{group: nil}, gang, run, _operation) do
@@ -279,10 +279,10 @@ defmodule RankBridge.SnakeBridge.Functions do
   defp mine?(group, rank), do: Group.member?(group, rank)
 
   defp of_tp(gang, run, fun),
-    do: with({:ok, it} <- coordinator(gang, "tp", run), do: fun.(it))
+    do: with({:ok, coordinator} <- coordinator(gang, "tp", run), do: fun.(coordinator))
 
-  defp method(it, name, given, run) do
-    GroupCoordinator.call(it, name, [], Enum.to_list(given), timeout: run.timeout)
+  defp method(coordinator, name, given, run) do
+    GroupCoordinator.call(coordinator, name, [], Enum.to_list(given), timeout: run.timeout)
   end
 
   defp model_parallel(given, gang, run) do

@@ -229,7 +229,7 @@ defmodule RankBridge.Stream.Server do
       %{monitors: %{^monitor => ref}} -> state |> give_up(ref) |> proceed()
       %{streams: %{^monitor => _closing}} -> state |> ownerless(monitor) |> proceed()
       %{alone: %{^monitor => request}} -> {:noreply, went(state, monitor, request, why)}
-      _of_the_call -> heard(state, {:DOWN, monitor, :process, nil, why})
+      _of_the_call -> handle_message(state, {:DOWN, monitor, :process, nil, why})
     end
   end
 
@@ -254,11 +254,11 @@ defmodule RankBridge.Stream.Server do
     end
   end
 
-  def handle_info(message, state), do: heard(state, message)
+  def handle_info(message, state), do: handle_message(state, message)
 
-  defp heard(%{call: nil} = state, _message), do: {:noreply, state}
+  defp handle_message(%{call: nil} = state, _message), do: {:noreply, state}
 
-  defp heard(state, message) do
+  defp handle_message(state, message) do
     case Transport.hear(state.call, message) do
       {:ok, call} -> arrived(%{state | call: call})
       :unknown -> {:noreply, state}
@@ -357,13 +357,13 @@ defmodule RankBridge.Stream.Server do
     do: %{state | waiting: :queue.in_r(%{kind: :withdraw, id: request.id}, state.waiting)}
 
   defp give_up(state, ref) do
-    its? = &(Map.get(&1, :ref) == ref)
+    with_ref? = &(Map.get(&1, :ref) == ref)
 
     cond do
-      request = Enum.find(Map.values(state.under_way), its?) -> withdrawn(state, request)
-      request = Enum.find(:queue.to_list(state.waiting), its?) -> unsent(state, request)
-      request = Enum.find(:queue.to_list(state.behind), its?) -> unsent(state, request)
-      it = Enum.find(state.alone, &its?.(elem(&1, 1))) -> not_alone(state, it)
+      request = Enum.find(Map.values(state.under_way), with_ref?) -> withdrawn(state, request)
+      request = Enum.find(:queue.to_list(state.waiting), with_ref?) -> unsent(state, request)
+      request = Enum.find(:queue.to_list(state.behind), with_ref?) -> unsent(state, request)
+      alone = Enum.find(state.alone, &with_ref?.(elem(&1, 1))) -> not_alone(state, alone)
       true -> state
     end
   end
@@ -383,8 +383,8 @@ defmodule RankBridge.Stream.Server do
 
   defp ownerless(state, stream) do
     status = Status.new(:cancelled, "the owner of the stream has ended", true)
-    its = &(&1.stream == stream)
-    {unsent, behind} = Enum.split_with(:queue.to_list(state.behind), its)
+    of_stream? = &(&1.stream == stream)
+    {unsent, behind} = Enum.split_with(:queue.to_list(state.behind), of_stream?)
 
     state = %{
       state
@@ -394,7 +394,9 @@ defmodule RankBridge.Stream.Server do
 
     state = Enum.reduce(unsent, state, &finished(&2, &1, {:error, %{status | sent?: false}}))
 
-    for {_number, %{ref: ref} = request} <- state.under_way, its.(request), reduce: state do
+    for {_number, %{ref: ref} = request} <- state.under_way,
+        of_stream?.(request),
+        reduce: state do
       state ->
         send(ref, {ref, {:error, status}})
         withdrawn(state, request)
@@ -413,14 +415,14 @@ defmodule RankBridge.Stream.Server do
           else: {:noreply, state}
 
       {:ok, messages, call} ->
-        messages |> Enum.reduce(%{state | call: call}, &answered/2) |> ended(nil)
+        messages |> Enum.reduce(%{state | call: call}, &on_response/2) |> ended(nil)
 
       {:done, messages, _} ->
         status = Status.new(:unavailable, "the rank has ended the stream", false)
-        messages |> Enum.reduce(state, &answered/2) |> ended(status)
+        messages |> Enum.reduce(state, &on_response/2) |> ended(status)
 
       {:error, messages, status} ->
-        messages |> Enum.reduce(state, &answered/2) |> ended(status)
+        messages |> Enum.reduce(state, &on_response/2) |> ended(status)
     end
   end
 
@@ -436,7 +438,7 @@ defmodule RankBridge.Stream.Server do
     {:noreply, over(state, Status.new(:internal, text, number != 0))}
   end
 
-  defp answered(message, state) do
+  defp on_response(message, state) do
     number = number(message)
 
     case state.under_way do
@@ -448,7 +450,7 @@ defmodule RankBridge.Stream.Server do
       _other when number in [0, :unreadable] ->
         %{state | refusal: {number, message}}
 
-      _nobody ->
+      _no_request ->
         state
     end
   end
@@ -493,7 +495,8 @@ defmodule RankBridge.Stream.Server do
   # Ends a stream into which nothing more may be pushed, when all is answered.
   defp closed(state, stream) do
     with %{^stream => [_ | _] = closing} <- state.streams,
-         false <- Enum.any?(state.under_way, fn {_number, it} -> it.stream == stream end),
+         false <-
+           Enum.any?(state.under_way, fn {_number, request} -> request.stream == stream end),
          false <- Enum.any?(:queue.to_list(state.behind), &(&1.stream == stream)) do
       let_go({stream, closing})
       %{state | streams: Map.delete(state.streams, stream)}

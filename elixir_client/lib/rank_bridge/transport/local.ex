@@ -127,21 +127,21 @@ defmodule RankBridge.Transport.Local do
   @doc "Takes a message of the mailbox, if it is this stream's."
   @spec hear(t(), term()) :: {:ok, t()} | :unknown
   def hear(%{socket: socket} = call, {:"$socket", socket, kind, what}),
-    do: {:ok, heard(call, kind, what)}
+    do: {:ok, on_socket(call, kind, what)}
 
   def hear(%{monitor: monitor} = call, {:DOWN, monitor, :process, _pid, _why}),
     do: {:ok, %{call | closed?: true}}
 
   def hear(_call, _message), do: :unknown
 
-  defp heard(%{reading: handle} = call, :select, handle), do: %{call | reading: nil}
+  defp on_socket(%{reading: handle} = call, :select, handle), do: %{call | reading: nil}
 
-  defp heard(%{writing: handle} = call, :select, handle),
+  defp on_socket(%{writing: handle} = call, :select, handle),
     do: write(%{call | writing: nil}, IO.iodata_to_binary(call.unwritten))
 
   # Reading tells what has become of the connection.
-  defp heard(call, :abort, _why), do: %{call | reading: nil}
-  defp heard(call, _kind, _what), do: call
+  defp on_socket(call, :abort, _why), do: %{call | reading: nil}
+  defp on_socket(call, _kind, _what), do: call
 
   @doc """
   The messages that are there, without waiting, and the end, after which the stream must not be used. To be asked again until
@@ -180,12 +180,12 @@ defmodule RankBridge.Transport.Local do
   # What could never be written was not begun either.
   defp lost(call, why) do
     cancel(call)
-    {:error, [], Outcome.from_reason({:lost, told(why)}, call.asked?)}
+    {:error, [], Outcome.from_reason({:lost, explanation(why)}, call.asked?)}
   end
 
   # As of a connection for gRPC: what the rank has left unread is no other end.
-  defp told(why) when why in [:closed, :econnreset], do: "the server closed the connection"
-  defp told(why), do: inspect(why)
+  defp explanation(why) when why in [:closed, :econnreset], do: "the server closed the connection"
+  defp explanation(why), do: inspect(why)
 
   @doc "Ends the stream: what the rank has not admitted is withdrawn."
   @spec cancel(t()) :: :ok
