@@ -62,7 +62,7 @@ defmodule RankBridge.Collectives do
     * `:layout` - how the tensors are put together: `:concatenated` (one tensor, the members' side by side along
       `:dim`), `:stacked` (one with one dimension more, at place `:dim`, along which they follow one another) or
       `:list` (one for each member) (default `:concatenated`).
-    * `:ragged` - true: shapes may differ, as far as the layout allows, and the members tell each other theirs;
+    * `:ragged` - true: shapes may differ, as far as the layout allows, and the members exchange them;
       `:sizes` must be empty (default `false`).
 
   Errors of its own: `:invalid_argument`: the tensors have no such dimension, or a member's is not of its size;
@@ -114,7 +114,7 @@ defmodule RankBridge.Collectives do
     * `:layout` - how the tensors are put together: `:concatenated` (one tensor, the members' side by side along
       `:dim`), `:stacked` (one with one dimension more, at place `:dim`, along which they follow one another) or
       `:list` (one for each member) (default `:concatenated`).
-    * `:ragged` - true: shapes may differ, as far as the layout allows, and the members tell each other theirs;
+    * `:ragged` - true: shapes may differ, as far as the layout allows, and the members exchange them;
       `:sizes` must be empty (default `false`).
 
   Errors of its own: `:invalid_argument`: the tensors have no such dimension, or a member's is not of its size;

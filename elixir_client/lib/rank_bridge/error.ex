@@ -1,6 +1,6 @@
 defmodule RankBridge.Error do
   @moduledoc """
-  A failure, told so that it can be acted on.
+  A failure, with what a caller needs to act on it.
 
   * `reason` - what went wrong, see `t:reason/0`
   * `message` - one sentence for people; match on `reason`

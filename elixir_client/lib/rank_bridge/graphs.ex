@@ -214,7 +214,7 @@ defmodule RankBridge.Graphs do
     end)
   end
 
-  # Ends a recording, and keeps it nowhere; what fails is not told.
+  # Ends a recording and keeps no graph of it. Failures are not reported.
   defp drop(view, graph, timeout) do
     results = ends(view, graph.ranks, graph.group, graph.session_id, timeout)
     release_ended(view, results, graph.session_id, timeout)

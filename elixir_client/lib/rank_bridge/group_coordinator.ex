@@ -21,7 +21,7 @@ defmodule RankBridge.GroupCoordinator do
   rank: `config :rank_bridge, pools: [rank_2: {MyGang, 2}]`), else `config :rank_bridge, gang: MyGang`. The rank is
   `__runtime__: [rank: 2]`, else the pool's, else `local_rank`, if all ranks are on one host.
 
-  A coordinator for no rank (`local_rank` nil, and neither a rank nor a pool told) speaks for all ranks at once: a call is
+  A coordinator for no rank (`local_rank` nil, and neither a rank nor a pool given) speaks for all ranks at once: a call is
   made on all of them, and what differs from rank to rank - tensors, values, sizes, results, properties - is a list by rank
   of the gang, nil for those in no group.
 

@@ -163,7 +163,7 @@ defmodule RankBridge.Groups do
       requests = for rank <- View.all_ranks(view), do: {rank, %V1.ListGroupsRequest{}}
 
       with {:ok, responses} <- Calls.all(view, requests, call) do
-        # Who is no member need not have heard of a group's end.
+        # A rank outside a group may not know yet that the group has ended.
         reported =
           for response <- responses, group <- response.groups, group.rank_in_group, do: group
 

@@ -174,7 +174,7 @@ defmodule RankBridge.ManyGroups do
 
   defp add(error, detail), do: %{error | message: "#{error.message}; #{detail}"}
 
-  # --- what ranks tell ---
+  # --- what ranks report ---
 
   defp statuses(view, opts) do
     with {:ok, statuses} <- Ranks.status(view, opts), do: gathered(statuses)
@@ -189,7 +189,7 @@ defmodule RankBridge.ManyGroups do
     Calls.gathered(results, false)
   end
 
-  # Every group as its own members tell of it: who is no member need not have heard of its end.
+  # Every group as its own members report it: other ranks may not know yet that it has ended.
   defp known(statuses) do
     for status <- Enum.sort_by(statuses, & &1.generation),
         group <- status.groups,
@@ -209,7 +209,7 @@ defmodule RankBridge.ManyGroups do
     ranks = opts.ranks || View.size(view)
     plan_opts = [name: opts.name, flattened: opts.flattened]
 
-    # Once before any rank is asked, and again with what they told.
+    # Once before any rank is asked, and again with the ranks' answers.
     with {:ok, mesh} <- Mesh.plan(axes, ranks, plan_opts),
          :ok <- check_range(view, "mesh #{inspect(mesh.name)}", mesh.ranks),
          {:ok, statuses} <- statuses(view, []),

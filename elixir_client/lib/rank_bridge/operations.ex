@@ -22,7 +22,7 @@ defmodule RankBridge.Operations do
     OPERATION_STATE_DONE: :done
   }
 
-  # Milliseconds after an operation's own timeout by which the ranks have told of a member that did not come.
+  # Milliseconds after an operation's own timeout within which the ranks report a member that did not come.
   @verdict 2_000
   @longest 0xFFFF_FFFF
 

@@ -39,7 +39,7 @@ defmodule RankBridge.Queue do
   defstruct @enforce_keys ++
               [shared_memory_ranks_in_group: [], max_chunk_bytes: 4_194_304, max_chunks: 6]
 
-  @doc "The queue that a rank tells of; `ranks` are the members of its group, in group order."
+  @doc "The queue that a rank describes; `ranks` are the members of its group, in group order."
   @spec from_proto(V1.Queue.t(), [non_neg_integer()]) :: t()
   def from_proto(%V1.Queue{} = queue, ranks) do
     fields =

@@ -289,7 +289,7 @@ defmodule RankBridge.Queues do
     end
   end
 
-  # What the ranks tell of each queue, which is the same at all its ends.
+  # The ranks' descriptions of each queue, which are equal at all its ends.
   defp lists(view, ranks, timeout) do
     call = %Calls{
       rpc: V1.QueueService.list_queues(),

@@ -12,11 +12,11 @@ defmodule RankBridge.Rounds do
       RankBridge.do_n_at_a_time(gang, 2, fn rank -> load(gang, rank) end)
 
   `fun` gets a rank of the gang, and gives `{:ok, value}` or `{:error, error}`. Those of one round run at once, each in a
-  process of its own; after each round, the last one included, comes a barrier of the group. `plan/2` tells whose turn
+  process of its own; after each round, the last one included, comes a barrier of the group. `plan/2` says whose turn
   it is when; for `n` nil, one on each host at a time, `by_host/1` does.
 
-  A turn that fails strands nobody: the rounds go on, and its error is told at the end, or raised again if it was raised.
-  If a barrier fails, its error is told at once, and no other round begins. Options: `:group` (default "world"), and
+  A turn that fails strands no other rank: the rounds go on, and its error is returned at the end, or raised again if it was
+  raised. If a barrier fails, its error is returned at once, and no other round begins. Options: `:group` (default "world"), and
   `:timeout`, of each barrier.
   """
   defcall do_n_at_a_time(

@@ -2,7 +2,7 @@ defmodule RankBridge.Gang.Agent do
   @moduledoc """
   The agent of a gang that this VM starts: `rankbridge up`, at the other end of a port.
 
-  It tells its owner what the agent reports (`t:report/0`, as `{pid, report}`). The agent and its ranks end with this
+  The owner gets what the agent reports (`t:report/0`, as `{pid, report}`). The agent and its ranks end with this
   process, and with the VM, however either ends: the agent's standard input is closed then. If the agent ends first,
   this process does, too.
 
@@ -15,7 +15,7 @@ defmodule RankBridge.Gang.Agent do
   alias RankBridge.{Error, JSON}
   alias RankBridge.Gang.Settings
 
-  @typedoc "`how` an end came about is for people: \"was killed by SIGKILL\"."
+  @typedoc "`how` describes an end for people: \"was killed by SIGKILL\"."
   @type report ::
           {:ready, endpoints :: [[String.t()]]}
           | {:exited, rank :: non_neg_integer(), pid :: pos_integer(), how :: String.t()}

@@ -1,6 +1,6 @@
 defmodule RankBridge.Gang.Event do
   @moduledoc """
-  What happens to a gang, as those who have subscribed are told: `{:rank_bridge, gang, %RankBridge.Gang.Event{}}`.
+  An event of a gang. Subscribers get `{:rank_bridge, gang, %RankBridge.Gang.Event{}}`.
 
   | `kind` | when | what it has |
   | --- | --- | --- |
@@ -11,8 +11,8 @@ defmodule RankBridge.Gang.Event do
   | `:peer_missing` | not all members came to an operation in time | `group`, `operation`, `ranks`: who did not, `error` |
   | `:straggler` | members are late for an operation, or were | `group`, `operation`, `operation_id`, `ranks`: who, `waited_us` |
 
-  A straggler is told of as soon as others have waited for it for as long as the ranks' setting `--straggler-after` says,
-  and again once it has come: then `arrived?` is true. Of a mismatch the group's leader tells, once.
+  A straggler is reported as soon as others have waited for it for as long as the ranks' setting `--straggler-after` says,
+  and again once it has come: then `arrived?` is true. The group's leader reports a mismatch, once.
   """
 
   alias RankBridge.Error
@@ -39,7 +39,7 @@ defmodule RankBridge.Gang.Event do
   defstruct [:kind, :rank, :error, generation: 0, world_size: 0, reason: "", group: ""] ++
               [operation: "", operation_id: "", ranks: [], arrived?: false, waited_us: 0]
 
-  @doc "The event that a rank told; nil: of a kind that is not known. `:over` names the ranks that were lost in `ranks`."
+  @doc "The event that a rank reported; nil: of an unknown kind. `:over` names the lost ranks in `ranks`."
   @spec from_proto(V1.Event.t()) :: t() | nil
   def from_proto(%V1.Event{kind: nil}), do: nil
 
@@ -49,7 +49,7 @@ defmodule RankBridge.Gang.Event do
   defp of(:formed, formed), do: %__MODULE__{kind: :formed, world_size: formed.world_size}
 
   defp of(:straggler, straggler) do
-    # Of those who have come since, who has not come with the first.
+    # Of the members that have arrived, those that did not arrive with the first.
     came =
       for arrival <- straggler.arrived, 2 * arrival.after_us > straggler.waited_us, do: arrival
 

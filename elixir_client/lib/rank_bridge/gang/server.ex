@@ -28,7 +28,7 @@ defmodule RankBridge.Gang.Server do
          do: {:error, error}
   end
 
-  @doc "Sees to it that the gang hears of its ranks' events."
+  @doc "Starts the watch of the ranks' events, if it does not run yet."
   @spec watch(pid()) :: :ok
   def watch(gang), do: GenServer.cast(gang, :watch)
 
@@ -62,7 +62,7 @@ defmodule RankBridge.Gang.Server do
     end
   end
 
-  # --- what is heard ---
+  # --- reports and events ---
 
   @impl true
   def handle_cast(:watch, %{phase: :ready} = state), do: {:noreply, watched(state)}
@@ -83,13 +83,13 @@ defmodule RankBridge.Gang.Server do
 
   def handle_info({:abandoned, event}, state), do: add_news(News.over(event), state)
 
-  # A process that `handle_rank_lost` has started may take it along: that is no other failure than its own.
+  # The exit of a process that `handle_rank_lost` started can end the worker, too: that is a failure of the callback.
   def handle_info({:EXIT, worker, reason}, %{worker: worker, phase: :reloading} = state) do
     %{view: view} = state
     {:noreply, work(%{state | worker: nil}, fn -> Lost.failed(reason, view) end)}
   end
 
-  # The gang is linked to whoever started it, to its own processes, and for a while to tasks.
+  # The gang is linked to the process that started it, to its own processes, and for a while to tasks.
   def handle_info({:EXIT, _pid, :normal}, state), do: {:noreply, state}
 
   def handle_info({:EXIT, watching, _reason}, %{watching: watching} = state),
@@ -114,7 +114,7 @@ defmodule RankBridge.Gang.Server do
   defp reported({:exited, _rank, _pid, _how} = news, state), do: add_news(news, state)
   defp reported(_report, state), do: {:noreply, state}
 
-  # Somebody else forms the next one. If nothing comes of it, the gang is to be made whole all the same.
+  # Another controller forms the next generation. If it does not succeed, the gang recovers by itself.
   defp happened(%Event{kind: :over, error: %Error{reason: :aborted}} = event, state) do
     Process.send_after(self(), {:abandoned, event}, @forming)
     {:noreply, state}
@@ -140,7 +140,7 @@ defmodule RankBridge.Gang.Server do
 
   # --- losses ---
 
-  # While the gang is being made whole nobody knows yet which generation the news will be of.
+  # During a recovery, the generation that the news will concern is not known yet.
   defp add_news(news, %{phase: :ready} = state) do
     if concerns?(news, state), do: lose([news], state), else: {:noreply, state}
   end
@@ -151,7 +151,8 @@ defmodule RankBridge.Gang.Server do
 
   defp lose(news, state) do
     lost = News.lost(news, state.pids)
-    # What everyone tells is told once, also where nothing is done about it.
+
+    # All ranks report the same loss: the gang announces it once, also when it does nothing about it.
     fresh = if state.phase == :ready, do: State.unknown(state, lost), else: lost
 
     if fresh == %{} and state.phase == :ready and state.over == state.generation do
@@ -168,7 +169,7 @@ defmodule RankBridge.Gang.Server do
     |> Enum.each(&Announcing.tell(state.names, &1))
   end
 
-  # Somebody else sees to it; calls give errors until then.
+  # Another controller replaces the ranks; calls return errors until then.
   defp act(_lost, %{settings: %{on_rank_lost: :leave}} = state), do: {:noreply, state}
 
   defp act(_lost, %{settings: %{on_rank_lost: :stop}} = state),
@@ -277,14 +278,14 @@ defmodule RankBridge.Gang.Server do
 
   # Ready, unless there was news meanwhile of the generation that has just been formed.
   defp settle(state) do
-    # As they were heard.
+    # In the order of their arrival.
     news = state.news |> Enum.filter(&concerns?(&1, state)) |> Enum.reverse()
     state = %{state | news: []}
     if news == [], do: {:noreply, ready(state)}, else: lose(news, state)
   end
 
   defp ready(state) do
-    # Somebody else may have formed a later one meanwhile, of the same ranks.
+    # Another controller may have formed a later generation of the same ranks meanwhile.
     state = %{state | generation: max(state.generation, state.formed)}
     formed = %{generation: state.generation, world_size: View.size(state.view)}
     Telemetry.stop_recovery(state.recovery, {:ok, formed})

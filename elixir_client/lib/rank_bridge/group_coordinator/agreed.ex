@@ -1,7 +1,7 @@
 defmodule RankBridge.GroupCoordinator.Agreed do
   @moduledoc """
-  What one member makes for all: queues and recordings, of which each member calls its part. Who makes them tells the others,
-  point to point and not by a collective, which would hold up the making.
+  Queues and recordings, which one member makes for all while each member calls its part. The maker sends the result to the
+  others point to point, and not by a collective, which would block the making.
   """
 
   alias RankBridge.{AtOnce, Error, Graph, Group, GroupCoordinator, Queue}
@@ -53,11 +53,11 @@ defmodule RankBridge.GroupCoordinator.Agreed do
     end
   end
 
-  @doc "Records what all members do while each runs its function. The graph is nil for who is alone."
+  @doc "Records what all members do while each runs its function. The graph is nil in a group of one."
   @spec graph(GroupCoordinator.t(), (() -> result(term())), run()) ::
           result({Graph.t() | nil, term()})
   def graph(member, fun, run) when is_function(fun, 0) do
-    # Who is alone calls no collective.
+    # A single member calls no collective.
     if others(member) == [],
       do: with({:ok, given} <- fun.(), do: {:ok, {nil, given}}),
       else: record(member, fun, run)
@@ -95,7 +95,7 @@ defmodule RankBridge.GroupCoordinator.Agreed do
     end
   end
 
-  @doc "Begins to record, once all members have come for it."
+  @doc "Begins a recording, once all members have called this."
   @spec begin_capture(GroupCoordinator.t(), run()) :: result(Graph.t())
   def begin_capture(member, run) do
     make(
@@ -107,7 +107,7 @@ defmodule RankBridge.GroupCoordinator.Agreed do
     )
   end
 
-  @doc "Ends it, once all members have come for that: kept as a graph if all of them want so."
+  @doc "Ends a recording, once all members have called this. It becomes a graph if all members ask to keep it."
   @spec end_capture(GroupCoordinator.t(), boolean(), run()) :: result(Graph.t())
   def end_capture(member, keep?, run) do
     if place(member) == 0 do
@@ -139,9 +139,9 @@ defmodule RankBridge.GroupCoordinator.Agreed do
          do: RankBridge.release_graph(member.gang, graph)
   end
 
-  # --- telling ---
+  # --- messages between members ---
 
-  # `undo` is for what not all have heard of.
+  # `undo` removes a result that not all members received.
   defp make(member, {operation, name, maker}, run, fun, undo) do
     places = 0..(Group.world_size(group(member)) - 1)
 

@@ -105,7 +105,7 @@ defmodule RankBridge.GroupCoordinator.Making do
          do: {:ok, statuses |> known() |> Map.values() |> Enum.sort_by(& &1.name)}
   end
 
-  # Those that all their members tell of, with places.
+  # The groups that all their members report, with places.
   defp known(statuses) do
     places = Map.new(statuses, &{&1.rank, %Place{host: &1.host, local_rank: &1.local_rank}})
     groups = for status <- statuses, group <- status.groups, group.rank_in_group, do: group

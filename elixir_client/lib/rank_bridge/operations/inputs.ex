@@ -51,7 +51,7 @@ defmodule RankBridge.Operations.Inputs do
   defp take(:source_value, value, caller, members, opts),
     do: {at_source([value: value(value)], caller, members, opts), []}
 
-  # Who is not the source need not have it; who is, is told so by its rank.
+  # Only the source needs a value; a rank that is the source refuses a call without one.
   defp take(takes, nil, :of_rank, [_rank], _opts) when takes in [:source_values, :source_dict],
     do: {[[]], []}
 
@@ -191,7 +191,7 @@ defmodule RankBridge.Operations.Inputs do
     end
   end
 
-  # Whether all are of one kind the members find out, and are told of both sides.
+  # The members check that all are of one kind; their error names both sides.
   defp check_number(number) when is_boolean(number) or is_number(number) or number in @specials,
     do: :ok
 

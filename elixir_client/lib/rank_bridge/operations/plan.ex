@@ -2,7 +2,7 @@ defmodule RankBridge.Operations.Plan do
   @moduledoc """
   One operation before it is sent: a request for each rank that is called. Every way to call one begins with it.
 
-  `timeout` is the operation's, in milliseconds. `gives` says how to tell what it gives, and `calls` how it goes: to each
+  `timeout` is the operation's, in milliseconds. `gives` says how the result is made of the ranks' results, and `calls` how it goes: to each
   rank, or to all of them as one gang call.
   """
 

@@ -33,7 +33,7 @@ defmodule RankBridge.Run.Outcome do
 
   defp read(value), do: {:ok, value}
 
-  @doc "What it gives, or raises, to whoever has asked for it."
+  @doc "Returns the outcome's result, or raises its error."
   @spec tell(t()) :: {:ok, term()} | {:error, Error.t()}
   def tell({:raised, kind, reason, stacktrace}), do: :erlang.raise(kind, reason, stacktrace)
   def tell(result), do: result

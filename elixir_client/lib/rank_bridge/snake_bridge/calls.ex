@@ -224,7 +224,7 @@ defmodule RankBridge.SnakeBridge.Calls do
          do: Functions.call(area, signature.name, given, gang, run)
   end
 
-  # Of these there is no signature, and a coordinator tells what it has not.
+  # These have no signature; the coordinator refuses a name that it does not have.
   defp coordinator_method(name) when name in ["__repr__", "__str__"],
     do: {:ok, %Signatures{name: :repr, needed: [], optional: [], gives: ""}}
 
@@ -276,7 +276,7 @@ defmodule RankBridge.SnakeBridge.Calls do
     end
   end
 
-  # --- how it is told ---
+  # --- encoding of results ---
 
   defp encoded(:stop_iteration, _payload, _opts, {:next, _id, _object}), do: Wire.stop_iteration()
 

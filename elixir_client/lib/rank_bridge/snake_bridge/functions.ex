@@ -53,7 +53,7 @@ defmodule RankBridge.SnakeBridge.Functions do
 
   def call(:vllm, :destroy_model_parallel, _given, gang, run) do
     with {:ok, groups} <- Making.all(gang, run),
-         # Not those of a mesh, which somebody else has made.
+         # Not the groups of a mesh, which another caller made.
          ours = Enum.filter(groups, &String.starts_with?(&1.name, ~w(tp/ pp/ dp/))),
          do: Making.destroy(gang, ours, run)
   end
@@ -111,7 +111,7 @@ defmodule RankBridge.SnakeBridge.Functions do
   def call(:own, :items, given, _gang, _run),
     do: refuse("items", "nothing to go through", "a queue, or a tensor", given.of)
 
-  @doc "Elements as the wire knows them: complex numbers are told as such."
+  @doc "Elements as the wire has them: complex numbers are marked as such."
   @spec plain(term()) :: term()
   def plain(list) when is_list(list), do: Enum.map(list, &plain/1)
   def plain({real, imag}), do: {:complex, real, imag}

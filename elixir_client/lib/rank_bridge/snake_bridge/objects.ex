@@ -3,7 +3,7 @@ defmodule RankBridge.SnakeBridge.Objects do
   What the refs that were given to SnakeBridge stand for, and whose session each is of. Known on the node that gave them.
 
   A session of a name ends when it is released. An automatic one, which SnakeBridge names after a process, goes on as long
-  as that process, those that made something in it, or those for whom they did (a task's caller, and its caller) live:
+  as that process, those that made something in it, or the callers of such tasks, and their callers, live:
   what a task makes does not die with it. That it is to be released because its own process has died changes nothing.
   """
 
@@ -34,7 +34,7 @@ defmodule RankBridge.SnakeBridge.Objects do
     GenServer.call(__MODULE__, {:put, object, session_id, keepers}, :infinity)
   end
 
-  # Tasks say for whom they work.
+  # Tasks name their callers.
   defp keepers(owner),
     do: Enum.uniq([owner, self() | Process.get(:"$callers", [])])
 

@@ -7,7 +7,7 @@ if Code.ensure_loaded?(SnakeBridge.RuntimeClient) do
         config :rank_bridge, gang: MyGang, pools: [rank_0: 0, rank_1: 1]
 
     It is there where SnakeBridge was compiled before. `RankBridge.SnakeBridge.Calls` says which calls are ours; the others go on unchanged
-    to `config :rank_bridge, snakebridge_fallback: Module`, which is Snakepit unless told otherwise.
+    to `config :rank_bridge, snakebridge_fallback: Module`, which is Snakepit by default.
 
     Answers are wire maps, which SnakeBridge decodes: integers are integers, `None` is nil. Errors are `Snakepit.Error`,
     whose category says what happened (see `category/1`) and whose `details` have the fields of the `RankBridge.Error`.

@@ -11,7 +11,7 @@ defmodule RankBridge.Stream.Alone do
   alias RankBridge.Transport
   alias RankBridge.Transport.Status
 
-  # Milliseconds for telling a rank that a part is withdrawn.
+  # Milliseconds for the withdrawal of a part from a rank.
   @withdrawing 5_000
 
   # `AwaitResponse` is written as `OperationResult` is.

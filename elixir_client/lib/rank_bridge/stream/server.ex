@@ -154,7 +154,7 @@ defmodule RankBridge.Stream.Server do
   defp gone(why),
     do: Status.new(:unavailable, "the stream is over", why not in [:noproc, :normal])
 
-  @doc "Withdraws a request. It is answered all the same, if somebody waits."
+  @doc "Withdraws a request. If a process waits for the answer, it gets one all the same."
   @spec withdraw(pid(), reference()) :: :ok
   def withdraw(server, ref) do
     send(server, {:withdraw, ref})
@@ -329,7 +329,7 @@ defmodule RankBridge.Stream.Server do
 
     case Transport.send_message(state.call, encoded(request, number)) do
       {:ok, call} -> {:ok, under_way(%{state | call: call}, request, number)}
-      # It has ended, as what has come tells, or will; this one was not sent.
+      # The call has ended, or will; its messages say so. This request was not sent.
       {:closed, call} -> arrived(%{state | call: call}, :closed)
     end
   end

@@ -1,14 +1,14 @@
 defmodule RankBridge.Transport.Local do
   @moduledoc """
-  A stream of operations to a rank on this host, without gRPC: what `RankBridge.Transport` has for a process that hears of a
-  call that streams both ways.
+  A stream of operations to a rank on this host, without gRPC: the functions of `RankBridge.Transport` for a process that must
+  not block on a call that streams both ways.
 
   A rank whose target is the unix socket PATH listens at PATH.stream, too. Each connection there is one stream, of the same
   messages as `GangService.Execute`, as `RankBridge.Transport.Local.Framing` writes them. A connection that ends without the
   end of the stream is lost; the stream ends also with the channel to the rank.
 
-  Nothing here waits for the rank. Nothing is read before the first message was sent, so that a rank's refusal of the stream,
-  which comes unasked, is the answer to that.
+  No function here waits for the rank. Reading starts after the first message was sent, so that a rank's refusal of the stream,
+  which comes unasked, is the answer to that message.
   """
 
   alias RankBridge.Transport
@@ -39,9 +39,9 @@ defmodule RankBridge.Transport.Local do
 
   @typedoc """
   * `monitor` - of the channel, which is `closed?` since
-  * `reading`, `writing` - what the operating system will say when it can be gone on with; nil: nothing is to be waited for
-  * `received` - what has come of a message that is not whole
-  * `unwritten`, `waiting` - what is to be written, and how many bytes that is
+  * `reading`, `writing` - handles of pending socket operations; nil: none is pending
+  * `received` - the part of an incomplete message that has arrived
+  * `unwritten`, `waiting` - the bytes to write, and how many they are
   * `asked?`, `broken?` - whether anything was written, and whether nothing more can be
   """
   @type t :: %__MODULE__{
@@ -85,7 +85,7 @@ defmodule RankBridge.Transport.Local do
     end
   end
 
-  @doc "Sends a message, never waiting. `:closed`: it cannot be sent, and `arrived/1` tells why."
+  @doc "Sends a message without waiting. `:closed`: it cannot be sent, and `arrived/1` returns why."
   @spec send_message(t(), iodata()) :: {:ok | :closed, t()}
   def send_message(%{broken?: true} = call, _message), do: {:closed, call}
 
@@ -139,7 +139,7 @@ defmodule RankBridge.Transport.Local do
   defp on_socket(%{writing: handle} = call, :select, handle),
     do: write(%{call | writing: nil}, IO.iodata_to_binary(call.unwritten))
 
-  # Reading tells what has become of the connection.
+  # The next read returns what has become of the connection.
   defp on_socket(call, :abort, _why), do: %{call | reading: nil}
   defp on_socket(call, _kind, _what), do: call
 

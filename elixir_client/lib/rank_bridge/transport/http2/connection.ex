@@ -162,7 +162,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
     state |> release(ref) |> step(protocol)
   end
 
-  # After every change: what there is to write, who is to be told, and whether this goes on.
+  # After every change: writes the output, delivers the events, and goes on or stops.
   defp step(state, protocol) do
     {out, bytes, events, protocol} = Protocol.take(protocol)
     if bytes > 0, do: Writer.write(state.writer, out, bytes)

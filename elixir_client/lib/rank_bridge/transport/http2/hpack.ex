@@ -14,7 +14,7 @@ defmodule RankBridge.Transport.HTTP2.HPACK do
   @type header :: {name :: String.t(), value :: binary()}
 
   @doc """
-  What a connection's first header block starts with: it tells the peer that this encoder keeps no
+  What a connection's first header block starts with: it announces that this encoder keeps no
   dynamic table, so that no later change of the peer's HEADER_TABLE_SIZE asks for an answer.
   """
   @spec no_dynamic_table() :: binary()
