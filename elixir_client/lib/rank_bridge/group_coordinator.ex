@@ -8,31 +8,30 @@ defmodule RankBridge.GroupCoordinator do
       {:ok, rows} = GroupCoordinator.all_gather(tp, sums, [0])      # or dim: 0
       {:ok, 3} = GroupCoordinator.next_rank(tp)
 
-  Each function gives `{:ok, _}` or `{:error, %RankBridge.Error{}}`. Integers are integers, nil is nil. What a method may be
-  called without is in `args`, which has to be there: by position, as `[0]`, or by name, as `[dim: 0]`; `[]` for none of
-  it. See `RankBridge.GroupCoordinator.Conventions`.
+  Each function gives `{:ok, _}` or `{:error, %RankBridge.Error{}}`. Integers are integers, nil is nil. A method's
+  optional arguments are in `args`, which is required: by position, as `[0]`, or by name, as `[dim: 0]`; `[]` for none. See
+  `RankBridge.GroupCoordinator.Conventions`.
 
-  ## Whose it is
+  ## The rank of a coordinator
 
-  As in vLLM, a coordinator is one rank's, and a call is that rank's part of the operation: the other members have to call
-  too, each from a process of its own, for a call waits for the others. Properties ask nobody.
+  As in vLLM, a coordinator belongs to one rank, and a call is that rank's part of the operation: the other members have to
+  call too, each from a process of its own, for a call waits for the others. Properties call no rank.
 
   The gang is `__runtime__: [gang: MyGang]`, else that of the pool `__runtime__: [pool_name: :rank_2]` (a pool stands for a
   rank: `config :rank_bridge, pools: [rank_2: {MyGang, 2}]`), else `config :rank_bridge, gang: MyGang`. The rank is
   `__runtime__: [rank: 2]`, else the pool's, else `local_rank`, if all ranks are on one host.
 
-  A coordinator for no rank (`local_rank` nil, and neither a rank nor a pool given) speaks for all ranks at once: a call is
-  made on all of them, and what differs from rank to rank - tensors, values, sizes, results, properties - is a list by rank
-  of the gang, nil for those in no group.
+  A coordinator for no rank (`local_rank` nil, and neither a rank nor a pool given) stands for all ranks at once: a call is
+  made on all of them, and whatever differs from rank to rank - tensors, values, sizes, results, properties - is a list by rank
+  of the gang, nil for ranks in no group.
 
   ## Arguments
 
-  A tensor is a `RankBridge.Ref`, a `SnakeBridge.Ref` or its wire map that stands for one, or what
-  `RankBridge.Tensor.coerce/1` takes: that is brought to the rank first, and freed there after the call unless it is the
-  result. `__runtime__: [timeout: milliseconds]` is how long the rank waits for the others; then the call is
-  withdrawn, and never meets a later one.
+  A tensor is a `RankBridge.Ref`, a `SnakeBridge.Ref` of one or its wire map, or an argument of
+  `RankBridge.Tensor.coerce/1`: that is sent to the rank first, and freed there after the call unless it is the result. `__runtime__: [timeout:
+  milliseconds]` is how long the rank waits for the others; then the call is withdrawn, and never meets a later one.
 
-  Who is alone in its group has back what it gave. `src` and `dst` are ranks in the group. Refs are never freed because a
+  A rank alone in its group gets its own argument back. `src` and `dst` are ranks in the group. Refs are never freed because a
   process ends: they belong to the gang's session.
   """
 
@@ -40,7 +39,7 @@ defmodule RankBridge.GroupCoordinator do
   alias RankBridge.GroupCoordinator.{AllRanks, Conventions, Making, Part, Signatures}
   alias RankBridge.SnakeBridge.Objects
 
-  @typedoc "`rank` nil: it speaks for all `size` ranks. `groups` are as they were when it was made."
+  @typedoc "`rank` nil: it stands for all `size` ranks. `groups` are the groups at the time it was made."
   @type t :: %__MODULE__{
           gang: Gang.gang(),
           size: pos_integer(),
@@ -57,7 +56,7 @@ defmodule RankBridge.GroupCoordinator do
   defstruct [:gang, :size, :rank, :groups]
 
   @doc """
-  A rank's coordinator of the group that it is in. The groups are made if they are not there.
+  A rank's coordinator of its group. The groups are made if they do not exist.
 
   `group_ranks` are the ranks of each group, in group order. `backend` is the gang's own, or nil. `local_rank`: see the
   module; `use_device_communicator` changes nothing. In `args`, or by name:
@@ -65,7 +64,7 @@ defmodule RankBridge.GroupCoordinator do
     * `use_message_queue_broadcaster` - changes nothing: objects are broadcast by the backend
     * `group_name` - what the groups are named after: "tp/0", "tp/1". nil: a name made of `group_ranks`
 
-  Any rank may call this alone: whoever comes first makes the groups on all members. Coordinators of one name, or of none
+  Any rank may call this alone: the first call makes the groups on all members. Coordinators of one name, or of none
   and the same `group_ranks`, share their groups. `:group_exists`: there are others of the name.
   """
   @spec new([[non_neg_integer()]], term(), term(), term(), term(), keyword()) ::

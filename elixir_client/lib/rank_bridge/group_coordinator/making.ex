@@ -29,7 +29,7 @@ defmodule RankBridge.GroupCoordinator.Making do
   @spec gang(Conventions.runtime(), String.t()) :: result(Gang.gang())
   def gang(run, operation) do
     case run.gang || Conventions.default_gang() do
-      nil -> refuse(operation, "no gang is told", "one in __runtime__, or configured", "none")
+      nil -> refuse(operation, "no gang is given", "one in __runtime__, or configured", "none")
       gang -> {:ok, gang}
     end
   end

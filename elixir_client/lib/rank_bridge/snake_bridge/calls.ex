@@ -235,7 +235,7 @@ defmodule RankBridge.SnakeBridge.Calls do
 
   defp gang(run, payload) do
     case run.gang || Conventions.default_gang() do
-      nil -> refuse("no gang is told", "one that is configured", "#{payload["function"]}")
+      nil -> refuse("no gang is given", "one that is configured", "#{payload["function"]}")
       gang -> {:ok, gang}
     end
   end

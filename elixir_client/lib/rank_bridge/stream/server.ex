@@ -1,18 +1,17 @@
 defmodule RankBridge.Stream.Server do
   @moduledoc """
-  The process in charge of the stream to one rank, on which all operations of a gang go that this rank is asked for: gang calls
-  and the rank's own parts, each with a number, by which its answer finds it. Answers come in whichever order.
+  The process in charge of the stream to one rank. The stream carries all operations that a gang asks of this rank: gang calls
+  and the rank's own parts. Each request has a number, and so has its answer. Answers come in any order.
 
-  The stream goes by a unix socket without gRPC (`RankBridge.Transport.Local`) where the rank has one and the channel leads to
-  it, else by `GangService.Execute`. It is opened with the first request and again with the first after its end; one that was
-  over at once, as where the rank has too many, a second later. The process ends with its gang, or when it was not used for a
-  minute.
+  The stream is a unix socket without gRPC (`RankBridge.Transport.Local`) where the rank has one and the channel leads to it,
+  else `GangService.Execute`. The first request opens the stream, and so does the first request after its end; if the stream
+  ended at once, because the rank has too many, a second later. The process ends with its gang, or after a minute without use.
 
-  What the stream cannot take, or was not begun on it, goes by itself (`RankBridge.Stream.Alone`). Not so what is pushed into
-  a `RankBridge.Stream`, which is a part of the rank's stream and ends with that: it waits here while as much as it may have is
-  under way.
+  A request that the stream cannot take, or that was not begun on it, is sent alone (`RankBridge.Stream.Alone`). A push into a
+  `RankBridge.Stream`, which is a part of the rank's stream and ends with it, waits here instead while the limit of requests
+  is under way.
 
-  Who asks keeps the time itself. Of what waits in a `RankBridge.Stream`, which has its time from when it is sent, this does.
+  Callers watch their deadlines themselves. The time of a push begins when it is sent, so this process watches it.
   """
 
   use GenServer, restart: :temporary
@@ -94,7 +93,7 @@ defmodule RankBridge.Stream.Server do
     end
   end
 
-  @doc "Opens a stream for a process, with which it ends."
+  @doc "Opens a stream for a process. It ends with the process."
   @spec open(pid(), pid(), timeout()) :: {:ok, reference()} | {:error, Status.t()}
   def open(server, owner, timeout) do
     GenServer.call(server, {:open, owner}, timeout)
@@ -107,7 +106,7 @@ defmodule RankBridge.Stream.Server do
       {:error, gone(why)}
   end
 
-  @doc "Lets what was pushed into a stream be done and answered, and ends that. Ending twice is no error."
+  @doc "Ends a stream once all its pushes are answered. Ending twice is no error."
   @spec close(pid(), reference()) :: :ok
   def close(server, stream) do
     GenServer.call(server, {:close, stream}, :infinity)
@@ -166,7 +165,7 @@ defmodule RankBridge.Stream.Server do
     {:ok, look_later(%__MODULE__{channel: channel, gang: Process.monitor(gang)})}
   end
 
-  # --- who asks ---
+  # --- callers ---
 
   @impl GenServer
   def handle_call({:open, owner}, _from, state) do
@@ -217,7 +216,7 @@ defmodule RankBridge.Stream.Server do
 
   def handle_info({:withdraw, ref}, state), do: state |> give_up(ref) |> proceed()
 
-  # Who waits learns that it may have been done.
+  # The caller learns that the operation may have been done.
   def handle_info({:DOWN, gang, :process, _pid, _why}, %{gang: gang} = state) do
     _ = state.call && Transport.cancel(state.call)
     for {_monitor, request} <- state.alone, do: Alone.withdraw(state.channel, request)
@@ -296,9 +295,9 @@ defmodule RankBridge.Stream.Server do
     end
   end
 
-  # --- what goes ---
+  # --- requests ---
 
-  # Sends what can be sent, and takes in what has come.
+  # Sends the requests that can be sent, and handles the messages that have arrived.
   defp proceed(%{call: nil} = state), do: {:noreply, state}
 
   defp proceed(state) do
@@ -350,7 +349,7 @@ defmodule RankBridge.Stream.Server do
     %{state | under_way: Map.put(state.under_way, number, request), latest: number}
   end
 
-  # It overtakes what waits, and is not answered. What has no id cannot be withdrawn.
+  # A withdrawal overtakes the waiting requests, and has no answer. A request without an id cannot be withdrawn.
   defp withdrawn(state, %{id: ""}), do: state
 
   defp withdrawn(state, request),
@@ -403,13 +402,13 @@ defmodule RankBridge.Stream.Server do
     end
   end
 
-  # --- what comes ---
+  # --- answers ---
 
   defp arrived(state, way \\ :open) do
     case Transport.arrived(state.call) do
       {:ok, [], call} ->
         state = %{state | call: call}
-        # There may be room since.
+        # The call may take more by now.
         if way == :open and waits?(state) and Transport.room?(call),
           do: proceed(state),
           else: {:noreply, state}
@@ -446,7 +445,7 @@ defmodule RankBridge.Stream.Server do
         state = %{state | under_way: Map.delete(state.under_way, number), answered?: true}
         finished(state, request, {:ok, message})
 
-      # What a rank says of no request is that it refuses the stream.
+      # An answer without a request is the rank's refusal of the stream.
       _other when number in [0, :unreadable] ->
         %{state | refusal: {number, message}}
 
@@ -543,7 +542,7 @@ defmodule RankBridge.Stream.Server do
 
   defp failed(state, request, status), do: finished(state, request, {:error, status})
 
-  # --- what has no stream ---
+  # --- requests without a stream ---
 
   defp alone(state, request) do
     {process, monitor} = Alone.start(state.channel, request)
