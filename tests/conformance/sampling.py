@@ -22,7 +22,7 @@ def seed() -> str:
         return "none"
 
 
-def some(of: Sequence[T], count: int) -> list[T]:
+def sample(of: Sequence[T], count: int) -> list[T]:
     """Draws so many, or gives all if they are no more, in their order."""
     drawn = random.Random(seed()).sample(range(len(of)), min(count, len(of)))
     return [of[place] for place in sorted(drawn)]

@@ -155,12 +155,12 @@ def test_some_are_drawn_by_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = set()
     for commit in ("1f", "2e", "3d"):
         monkeypatch.setattr(sampling, "seed", partial(str, commit))
-        found = sampling.some(range(100), 5)
-        assert found == sorted(set(found)) == sampling.some(range(100), 5)
+        found = sampling.sample(range(100), 5)
+        assert found == sorted(set(found)) == sampling.sample(range(100), 5)
         assert len(found) == 5
         drawn.add(tuple(found))
     assert len(drawn) == 3
-    assert sampling.some("abc", 5) == ["a", "b", "c"]
+    assert sampling.sample("abc", 5) == ["a", "b", "c"]
 
 
 def test_an_entry_that_no_case_needs_fails(capsys: pytest.CaptureFixture[str]) -> None:
