@@ -17,6 +17,7 @@ from tests.chaos import run as running, scene as scenes
 from tests.chaos.__main__ import main
 from tests.chaos.checks import Allowed
 from tests.chaos.controllers.elixir import ElixirController
+from tests.chaos.controllers.forms import ElixirError, Json, value_of
 from tests.chaos.controllers.held import Held
 from tests.chaos.controllers.process import (
     ElixirMissingError,
@@ -24,7 +25,6 @@ from tests.chaos.controllers.process import (
     NoAnswerError,
     compile_client,
 )
-from tests.chaos.controllers.told import ElixirError, Json, value_of
 from tests.chaos.faults.calls import Cancel, Mismatch
 from tests.chaos.faults.fault import Fault
 from tests.chaos.findings import Findings

@@ -127,5 +127,5 @@ def test_what_is_wrong_is_told_by_its_step(channels: list[grpc.Channel]) -> None
 
 def test_ranks_tell_that_they_run_programs(channels: list[grpc.Channel]) -> None:
     rank = rank_service_pb2_grpc.RankServiceStub(channels[0])
-    told = rank.DescribeRank(rank_service_pb2.DescribeRankRequest())
-    assert "run_program" in told.abilities.collectives
+    description = rank.DescribeRank(rank_service_pb2.DescribeRankRequest())
+    assert "run_program" in description.abilities.collectives

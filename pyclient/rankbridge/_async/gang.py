@@ -306,8 +306,8 @@ class AsyncGang(GangCore[AsyncRank]):
             layout: How the tensors are put together: "concatenated" (one tensor, the members' side by side along
                 `dim`), "stacked" (one with one dimension more, at place `dim`, along which they follow one another)
                 or "list" (one for each member).
-            ragged: True: shapes may differ, as far as the layout allows, and the members tell each other theirs;
-                `sizes` must be empty.
+            ragged: True: shapes may differ, as far as the layout allows, and the members exchange them; `sizes`
+                must be empty.
             **options: See the class.
 
         Returns:
@@ -407,8 +407,8 @@ class AsyncGang(GangCore[AsyncRank]):
             layout: How the tensors are put together: "concatenated" (one tensor, the members' side by side along
                 `dim`), "stacked" (one with one dimension more, at place `dim`, along which they follow one another)
                 or "list" (one for each member).
-            ragged: True: shapes may differ, as far as the layout allows, and the members tell each other theirs;
-                `sizes` must be empty.
+            ragged: True: shapes may differ, as far as the layout allows, and the members exchange them; `sizes`
+                must be empty.
             **options: See the class.
 
         Returns:
@@ -577,7 +577,7 @@ class AsyncGang(GangCore[AsyncRank]):
 
         Args:
             refs: One ref of each member, in group order; equal dtype and shape on all members.
-            op: How elements are combined: all but "avg" of those that AllReduce has.
+            op: How elements are combined: any reduce op of AllReduce except "avg".
             exclusive: True: of members 0 to m - 1, for member 0 zeros; of sums only. False: of members 0 to m.
             **options: See the class.
 

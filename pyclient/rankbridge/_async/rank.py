@@ -573,7 +573,7 @@ class AsyncRank:
         Args:
             ref: A ref of this rank.
             dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1, not this one.
-            tag: Tells messages between the same two apart, 0 to 2**32 - 1.
+            tag: Separates messages between the same two members, 0 to 2**32 - 1.
             **options: See the class.
         """
         await self._run(
@@ -636,7 +636,7 @@ class AsyncRank:
         Args:
             value: What is sent. Whatever ``to_value`` takes.
             dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1, not this one.
-            tag: Tells messages between the same two apart, 0 to 2**32 - 1.
+            tag: Separates messages between the same two members, 0 to 2**32 - 1.
             **options: See the class.
         """
         await self._run(
@@ -692,7 +692,7 @@ class AsyncRank:
         Args:
             tensors: A map of values, maps in it included, whose refs are tensors on this rank.
             dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1, not this one.
-            tag: Tells messages between the same two apart, 0 to 2**32 - 1.
+            tag: Separates messages between the same two members, 0 to 2**32 - 1.
             **options: See the class.
         """
         await self._run(

@@ -101,8 +101,8 @@ def test_an_interruption_withdraws_what_every_rank_was_asked(
     with pytest.raises(KeyboardInterrupt):
         blocking.barrier(operation_id="interrupted")
     interrupting.join()
-    told = {withdrawn.get(timeout=WAIT) for _ in range(SIZE)}
-    assert told == {(rank, "interrupted") for rank in range(SIZE)}
+    reasons = {withdrawn.get(timeout=WAIT) for _ in range(SIZE)}
+    assert reasons == {(rank, "interrupted") for rank in range(SIZE)}
 
 
 def test_a_large_part_goes_by_the_stream_too(gang: Any, sidecars: SidecarGang) -> None:

@@ -23,8 +23,8 @@ def test_a_recording_is_of_the_session_and_the_group() -> None:
     request = asked(begin, pb.BeginCaptureRequest)
     assert (request.graph, request.call.group, request.call.session_id) == ("g", "tp", "mine")
     assert begin.path == "/rankbridge.v1.GraphService/BeginCapture"
-    told = pb.BeginCaptureResponse(graph=pb.Graph(name="g", group="tp"))
-    assert begin.result(told.SerializeToString()) == Graph(
+    response = pb.BeginCaptureResponse(graph=pb.Graph(name="g", group="tp"))
+    assert begin.result(response.SerializeToString()) == Graph(
         name="g", group="tp", session_id="mine", ranks=(2,)
     )
     names = {asked(ops.begin_capture(SCOPE), pb.BeginCaptureRequest).graph for _ in range(3)}

@@ -134,11 +134,11 @@ def test_who_has_it_is_the_only_one() -> None:
     aside = Uninterrupted()
     for _ in range(50):
         kept = aside.safely(Large)
-        told = weakref.ref(kept)
+        reference = weakref.ref(kept)
         del kept
-        assert told() is None
+        assert reference() is None
         result = aside.begin(Large)
-        told = weakref.ref(result.wait())
+        reference = weakref.ref(result.wait())
         del result
-        assert told() is None
+        assert reference() is None
     aside.close()

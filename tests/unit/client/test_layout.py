@@ -82,7 +82,7 @@ def test_groups_are_named_after_roles() -> None:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "told"),
+    ("numbers", "message"),
     [
         ({"buffers": 3}, "too few ranks are left to train; expected 3 or more of 4, got 1"),
         ({"coordinators": 4}, "too few ranks are left to train"),
@@ -92,8 +92,8 @@ def test_groups_are_named_after_roles() -> None:
         ({"name": ""}, "a name"),
     ],
 )
-def test_numbers_that_do_not_fit_are_refused(numbers: dict[str, int], told: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=told):
+def test_numbers_that_do_not_fit_are_refused(numbers: dict[str, int], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
         Layout.in_blocks(4, **numbers)  # type: ignore[arg-type]
 
 

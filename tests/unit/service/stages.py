@@ -162,7 +162,7 @@ class Stream:
     def answer(self) -> pb.ExecuteResponse:
         return next(self._answers)
 
-    def told(self) -> tuple[str, list[str]]:
+    def result(self) -> tuple[str, list[str]]:
         """Id and every member's outcome of the next answer: "value", or the error's code."""
         response = self.answer()
         assert response.WhichOneof("outcome") == "outcomes", response.error

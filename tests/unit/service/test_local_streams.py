@@ -67,7 +67,7 @@ def test_what_is_no_request_ends_the_connection_alone(stage: Stage, sent: bytes)
         while sock.recv(4096):
             continue
     other.call(operation_id="other")
-    assert other.told() == ("other", VALUES)
+    assert other.result() == ("other", VALUES)
     assert stage.streams() == 1
 
 
@@ -108,7 +108,7 @@ def test_a_caller_that_reads_nothing_holds_up_nobody(stage: Stage) -> None:
             deaf.sendall(call)
         until(lambda: sequences(stage) == [100] * SIZE)
         other.call(operation_id="other")
-        assert other.told() == ("other", VALUES)
+        assert other.result() == ("other", VALUES)
         assert any(it.name == "outbox" for it in threading.enumerate())
         incoming = deaf.makefile("rb")
         for _ in range(100):
@@ -175,6 +175,6 @@ def test_no_file_is_left_open(stage: Stage) -> None:
     for _ in range(3):
         stream = Stream(stage)
         stream.call()
-        assert stream.told()[1] == VALUES
+        assert stream.result()[1] == VALUES
         stream.hang_up()
     until(lambda: set(open_files()) <= before)

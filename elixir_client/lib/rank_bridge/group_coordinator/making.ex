@@ -29,7 +29,7 @@ defmodule RankBridge.GroupCoordinator.Making do
   @spec gang(Conventions.runtime(), String.t()) :: result(Gang.gang())
   def gang(run, operation) do
     case run.gang || Conventions.default_gang() do
-      nil -> refuse(operation, "no gang is told", "one in __runtime__, or configured", "none")
+      nil -> refuse(operation, "no gang is given", "one in __runtime__, or configured", "none")
       gang -> {:ok, gang}
     end
   end
@@ -105,12 +105,12 @@ defmodule RankBridge.GroupCoordinator.Making do
          do: {:ok, statuses |> known() |> Map.values() |> Enum.sort_by(& &1.name)}
   end
 
-  # Those that all their members tell of, with places.
+  # The groups that all their members report, with places.
   defp known(statuses) do
     places = Map.new(statuses, &{&1.rank, %Place{host: &1.host, local_rank: &1.local_rank}})
-    told = for status <- statuses, group <- status.groups, group.rank_in_group, do: group
+    groups = for status <- statuses, group <- status.groups, group.rank_in_group, do: group
 
-    for {name, [group | _same] = all} <- Enum.group_by(told, & &1.name),
+    for {name, [group | _others] = all} <- Enum.group_by(groups, & &1.name),
         length(all) == Group.world_size(group),
         into: %{} do
       {name, %{Group.of_gang(group) | places: Enum.map(group.ranks, &places[&1]), sequence: 0}}

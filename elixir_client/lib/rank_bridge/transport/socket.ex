@@ -94,7 +94,7 @@ defmodule RankBridge.Transport.Socket do
     end
   end
 
-  # OTP 25 verifies nobody unless told to.
+  # OTP 25 verifies no certificate by default.
   defp tls_options(target, tls) do
     {name, tls} = Keyword.pop(tls, :server_name, Target.host(target))
 

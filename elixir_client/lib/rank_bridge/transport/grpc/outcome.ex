@@ -5,7 +5,7 @@ defmodule RankBridge.Transport.GRPC.Outcome do
   alias RankBridge.Transport.HTTP2.Error
   alias RankBridge.Transport.Status
 
-  @doc "The status that trailers, or headers that are also trailers, tell. Well-ended calls give their metadata."
+  @doc "The status in trailers, or in headers that are also trailers. A call that ended well gives its metadata."
   @spec from_trailers(Metadata.t()) :: {:ok, Metadata.t()} | {:error, Status.t()}
   def from_trailers(headers) do
     metadata = Metadata.decode(headers)

@@ -74,7 +74,7 @@ defmodule RankBridge.Transport.HTTP2.Channel do
   def init({target, opts, maker}) do
     # Public, so that a connection can take itself out before anyone else knows that it must.
     table = :ets.new(__MODULE__, [:set, :public, read_concurrency: true])
-    # Whoever waits for the first connection may die before it has the channel to close.
+    # A caller that waits for the first connection may die before it has the channel to close.
     owner = opts[:owner] || if opts[:lazy], do: nil, else: maker
     owner = owner && Process.monitor(owner)
     {:ok, connect(%__MODULE__{target: target, opts: opts, table: table, owner: owner})}

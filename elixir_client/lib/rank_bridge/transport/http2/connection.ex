@@ -32,7 +32,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
     status: :handshake,
     calls: %{},
     callers: %{},
-    heard?: true,
+    alive?: true,
     pinged?: false
   ]
 
@@ -124,7 +124,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
 
   def handle_info(message, state) do
     case Socket.message(state.socket, message) do
-      {:data, data} -> step(%{state | heard?: true}, Protocol.receive_bytes(state.protocol, data))
+      {:data, data} -> step(%{state | alive?: true}, Protocol.receive_bytes(state.protocol, data))
       :passive -> reactivate(state)
       {:closed, why} -> lost(state, why <> hint(state))
       nil -> {:noreply, state}
@@ -162,7 +162,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
     state |> release(ref) |> step(protocol)
   end
 
-  # After every change: what there is to write, who is to be told, and whether this goes on.
+  # After every change: writes the output, delivers the events, and goes on or stops.
   defp step(state, protocol) do
     {out, bytes, events, protocol} = Protocol.take(protocol)
     if bytes > 0, do: Writer.write(state.writer, out, bytes)
@@ -215,8 +215,8 @@ defmodule RankBridge.Transport.HTTP2.Connection do
   end
 
   defp deliver(state, [{ref, event} | events]) do
-    {same, last, events} = run(ref, event, events, [])
-    send(ref, {ref, same})
+    {batch, last, events} = run(ref, event, events, [])
+    send(ref, {ref, batch})
     state = if final?(last), do: release(state, ref), else: state
     deliver(state, events)
   end
@@ -254,16 +254,16 @@ defmodule RankBridge.Transport.HTTP2.Connection do
     :ok
   end
 
-  defp keepalive(%{heard?: false, pinged?: true} = state),
+  defp keepalive(%{alive?: false, pinged?: true} = state),
     do: lost(state, "no answer to a keepalive ping within #{state.keepalive} ms")
 
   defp keepalive(state) do
     schedule_keepalive(state)
     needed? = Protocol.stream_count(state.protocol) > 0 or state.opts[:keepalive_without_calls]
 
-    if not state.heard? and needed?,
+    if not state.alive? and needed?,
       do: step(%{state | pinged?: true}, Protocol.ping(state.protocol, "rankping")),
-      else: {:noreply, %{state | heard?: false, pinged?: false}}
+      else: {:noreply, %{state | alive?: false, pinged?: false}}
   end
 
   # Calls that were sent here before the table said otherwise.

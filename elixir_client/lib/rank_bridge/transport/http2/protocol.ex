@@ -4,7 +4,7 @@ defmodule RankBridge.Transport.HTTP2.Protocol do
 
   Bytes that arrived go in by `receive_bytes/2`, wishes of callers by `open/3`, `send_data/5`,
   `consume/3` and `cancel/3`. Whatever follows from them is collected and handed out by `take/1`: bytes
-  to write and events for callers. `written/2` tells what the socket has taken since; not more than
+  to write and events for callers. `written/2` reports what the socket has taken since; not more than
   `write_cap` bytes of requests are handed out beyond that.
 
   `status` goes from `:handshake` (no SETTINGS yet) to `:open`, `:draining` (running streams end, no new
