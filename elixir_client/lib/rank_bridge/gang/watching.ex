@@ -79,8 +79,8 @@ defmodule RankBridge.Gang.Watching do
     case response.outcome do
       {:watching, watching} -> began(watching, rank, notify)
       {:event, event} -> notify(event, notify)
-      # The rank has too many watchers now: the next try may succeed.
-      {:error, _error} -> :ok
+      # The rank has too many watchers now: the next try may succeed. Or it is newer, and reports something else.
+      _error_or_unknown -> :ok
     end
 
     rpc

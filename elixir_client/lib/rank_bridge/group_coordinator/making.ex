@@ -1,7 +1,7 @@
 defmodule RankBridge.GroupCoordinator.Making do
   @moduledoc "Makes coordinators, and the groups that they are of."
 
-  alias RankBridge.{Error, Gang, Group, GroupCoordinator, Place}
+  alias RankBridge.{Error, Gang, Group, GroupCoordinator, Place, Turns}
   alias RankBridge.GroupCoordinator.Conventions
 
   @type result(value) :: {:ok, value} | {:error, Error.t()}
@@ -54,7 +54,7 @@ defmodule RankBridge.GroupCoordinator.Making do
   end
 
   # All members of a program come at once, and only one shall do what is done for all.
-  defp one_at_a_time(gang, fun), do: :global.trans({{__MODULE__, gang}, self()}, fun, [node()])
+  defp one_at_a_time(gang, fun), do: Turns.take({__MODULE__, gang}, fun)
 
   @doc "Ends groups on all members, as far as they are there."
   @spec destroy(Gang.gang(), [Group.t()], Conventions.runtime()) :: result(nil)

@@ -63,6 +63,11 @@ defmodule RankBridge.Transport.GRPC.Outcome do
   def from_reason({:violation, message}, sent?),
     do: Status.new(:internal, "the server broke the protocol: #{message}", sent?)
 
+  def from_reason({:large_headers, size, limit}, sent?) do
+    message = "the call's headers have #{size} bytes, and the server takes at most #{limit}"
+    Status.new(:resource_exhausted, message, sent?)
+  end
+
   def from_reason({:too_large, limit}, sent?),
     do: Status.new(:resource_exhausted, "a response of more than #{limit} bytes", sent?)
 

@@ -134,6 +134,12 @@ defmodule RankBridge.Transport.HTTP2.Channel do
 
   def handle_info({:ready, _other}, state), do: {:noreply, state}
 
+  # As gRFC A8 has it: later connections ask half as often. The next one is no sooner than after a failed attempt.
+  def handle_info(:too_many_pings, %{opts: opts} = state) do
+    keepalive = if is_integer(opts[:keepalive]), do: 2 * opts[:keepalive], else: opts[:keepalive]
+    {:noreply, %{state | opts: Keyword.put(opts, :keepalive, keepalive), ready_at: now()}}
+  end
+
   def handle_info({:draining, pid}, %{current: pid} = state), do: {:noreply, replace(state)}
 
   # The server is there, and asks for another connection. It may not go on like that.

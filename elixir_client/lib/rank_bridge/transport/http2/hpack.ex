@@ -64,11 +64,13 @@ defmodule RankBridge.Transport.HTTP2.HPACK do
   end
 
   @doc """
-  Decodes a whole header block, of at most `max_size` bytes as RFC 9113 counts a header list.
-  `{:error, :compression}` ends a connection, as the tables no longer agree; so does `{:error, :too_large}`.
+  Decodes a whole header block, of at most `max_size` bytes as RFC 9113 counts a header list. `:too_large`: it is longer, and
+  is dropped; the table is as after reading it. `{:error, :compression}` ends a connection, as the tables no longer agree.
   """
   @spec decode(binary(), HPACKTable.t(), pos_integer()) ::
-          {:ok, [header()], HPACKTable.t()} | {:error, :compression | :too_large}
+          {:ok, [header()], HPACKTable.t()}
+          | {:too_large, HPACKTable.t()}
+          | {:error, :compression}
   def decode(block, table, max_size), do: size_update(block, table, max_size)
 
   # Size updates are allowed at the beginning of a block only.
@@ -83,13 +85,14 @@ defmodule RankBridge.Transport.HTTP2.HPACK do
 
   defp size_update(block, table, budget), do: fields(block, table, budget, [])
 
+  defp fields("", table, budget, _done) when budget < 0, do: {:too_large, table}
   defp fields("", table, _budget, done), do: {:ok, Enum.reverse(done), table}
 
   defp fields(block, table, budget, done) do
     with {:ok, {name, value} = field, index?, rest} <- field(block, table) do
       budget = budget - byte_size(name) - byte_size(value) - 32
       table = if index?, do: HPACKTable.add(table, field), else: table
-      if budget < 0, do: {:error, :too_large}, else: fields(rest, table, budget, [field | done])
+      fields(rest, table, budget, if(budget < 0, do: [], else: [field | done]))
     else
       :error -> {:error, :compression}
     end
