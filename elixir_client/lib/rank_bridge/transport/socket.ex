@@ -138,7 +138,7 @@ defmodule RankBridge.Transport.Socket do
 
   # RFC 9113, section 9.2.2, forbids all suites of TLS 1.2 without ephemeral keys and authenticated encryption.
   defp ciphers do
-    modern = :ssl.cipher_suites(:all, :"tlsv1.3")
+    modern = :ssl.cipher_suites(:exclusive, :"tlsv1.3")
 
     ephemeral =
       :ssl.filter_cipher_suites(:ssl.cipher_suites(:default, :"tlsv1.2"),
