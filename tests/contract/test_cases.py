@@ -11,7 +11,7 @@ import pytest
 from tests.contract import cases, generate, values
 from tests.contract.skeleton import arguments_of, request_of, skeleton
 from tests.support.gangs import RunningGang
-from tests.support.sampling import some
+from tests.support.sampling import sample
 
 import rankbridge
 from rankbridge import Gang, GangError, Named, Pending, Program, RankBridgeError, Ref
@@ -39,7 +39,7 @@ DRAWN = 200
 
 def drawn() -> list[cases.Json]:
     """Cases for one gang, in their order."""
-    names = {case["case"] for case in [*SAMPLE, *some(CASES, DRAWN)]}
+    names = {case["case"] for case in [*SAMPLE, *sample(CASES, DRAWN)]}
     return [case for case in CASES if case["case"] in names]
 
 
@@ -210,7 +210,7 @@ def run_coalesced(gang: Gang, group: str, members: Sequence[int], case: cases.Js
         errors = [outcome.error for outcome in raised.value.outcomes]
         assert [error and error.code.name for error in errors] == [case["error"]] * len(members)
         for (_, refs, _), call in zip(calls, case["calls"], strict=True):
-            assert not refs or [cases.told(it) for it in gang.get(refs, to="tensor")] == call["inputs"]
+            assert not refs or [cases.tensor_form(it) for it in gang.get(refs, to="tensor")] == call["inputs"]
         return
     given = gang.coalesce(calls, group=group, timeout=timeout(case))
     for outcomes, (_, refs, arguments), expected in zip(given, calls, case["results"], strict=True):
@@ -227,8 +227,8 @@ def run_program(gang: Gang, group: str, members: Sequence[int], case: cases.Json
     if "error" in case:
         with pytest.raises(GangError) as raised:
             gang.run(program, keep=keep, group=group, timeout=timeout(case))
-        told = [(it.error.code.name, it.error.indefinite) for it in raised.value.outcomes if it.error]
-        assert told == [(case["error"], False)] * len(members)
+        errors = [(it.error.code.name, it.error.indefinite) for it in raised.value.outcomes if it.error]
+        assert errors == [(case["error"], False)] * len(members)
     else:
         given = gang.run(program, keep=keep, group=group, timeout=timeout(case))
         for outcomes, expected in zip(given, case["results"], strict=True):
@@ -237,7 +237,7 @@ def run_program(gang: Gang, group: str, members: Sequence[int], case: cases.Json
                 expected = after[expected]
             check_results(gang, None, outcomes, {"arguments": {}, "results": expected})
     for name, own in refs.items():
-        assert [cases.told(it) for it in gang.get(own, to="tensor")] == after[name][: len(members)]
+        assert [cases.tensor_form(it) for it in gang.get(own, to="tensor")] == after[name][: len(members)]
 
 
 def describe(
@@ -269,8 +269,8 @@ def run_on_values(gang: Gang, group: str, members: Sequence[int], case: cases.Js
     method = getattr(gang, case["operation"])
     if "error" in case:
         error = failure_of(lambda: method(brought, group=group, timeout=timeout(case), **case["arguments"]))
-        told = [it.error for it in error.outcomes] if isinstance(error, GangError) else [error]
-        assert {(it.code.name, it.indefinite) for it in told if it is not None} == {(case["error"], False)}
+        errors = [it.error for it in error.outcomes] if isinstance(error, GangError) else [error]
+        assert {(it.code.name, it.indefinite) for it in errors if it is not None} == {(case["error"], False)}
         return
     outcomes = method(brought, group=group, timeout=timeout(case), **case["arguments"])
     for outcome, expected, rank in zip(outcomes, case["results"], members, strict=True):
@@ -300,7 +300,7 @@ def run_on_tensors(gang: Gang, group: str, members: Sequence[int], case: cases.J
         if case["arguments"].get("in_place"):
             return
     if refs:
-        assert [cases.told(it) for it in gang.get(refs, to="tensor")] == case["inputs"]
+        assert [cases.tensor_form(it) for it in gang.get(refs, to="tensor")] == case["inputs"]
 
 
 def call(
@@ -326,9 +326,9 @@ def failures(
         if not isinstance(raised.value, GangError):
             # The client itself refused it.
             return [raised.value]
-        told = [outcome.error for outcome in raised.value.outcomes]
-        assert len(told) == len(members)
-        return [error for error in told if error is not None or pytest.fail(f"{raised.value.outcomes}")]
+        by_member = [outcome.error for outcome in raised.value.outcomes]
+        assert len(by_member) == len(members)
+        return [error for error in by_member if error is not None or pytest.fail(f"{raised.value.outcomes}")]
     assert refs is not None
     errors: list[RankBridgeError] = []
     try:
@@ -371,7 +371,7 @@ def check_results(gang: Gang, refs: list[Ref] | None, outcomes: list[Any], case:
             assert outcome is None
             continue
         assert isinstance(outcome, Ref)
-        assert cases.told(gang.get(outcome, to="tensor")) == expected
+        assert cases.tensor_form(gang.get(outcome, to="tensor")) == expected
         assert [outcome.dtype, list(outcome.shape)] == [expected["dtype"], expected["shape"]]
     if case["arguments"].get("in_place"):
         assert refs is not None

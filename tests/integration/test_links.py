@@ -126,8 +126,8 @@ def test_links_that_a_lane_left_alone_are_read_again_when_it_stops_coming(tmp_pa
     sidecars = [links_of(gang, rank) for rank in range(3)]
     links = [link for it in sidecars for link in it._groups["world"].links]
     # Signs of life are heard on every link, though no lane reads them.
-    heard = [link.last_heard for link in links]
-    until(lambda: all(it.last_heard > was for it, was in zip(links, heard, strict=True)))
+    last = [link.last_heard for link in links]
+    until(lambda: all(it.last_heard > was for it, was in zip(links, last, strict=True)))
     assert works(gang)
     links[-1].socket.shutdown(socket.SHUT_RDWR)
     until(lambda: all(it._closed for it in sidecars))

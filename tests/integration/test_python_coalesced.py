@@ -97,7 +97,7 @@ def test_members_reduce_so_far(gang: Any, refs: Any, running: RunningGang) -> No
 
 def test_several_collectives_give_each_what_it_gives_alone(gang: Any, refs: Any) -> None:
     counts = gang.put([np.array([rank + 1]) for rank in range(4)])
-    sums, gathered, nothing, reduced, stacks = gang.coalesce(
+    sums, gathered, no_result, reduced, stacks = gang.coalesce(
         [
             ("all_reduce", refs, {"op": "max"}),
             ("all_gather", counts),
@@ -108,7 +108,7 @@ def test_several_collectives_give_each_what_it_gives_alone(gang: Any, refs: Any)
     )
     assert lists(gang, sums) == [[3, 13]] * 4
     assert lists(gang, gathered) == [[1, 2, 3, 4]] * 4
-    assert nothing is None
+    assert no_result is None
     assert [ref and gang.get(ref).tolist() for ref in reduced] == [None, None, None, [6, 46]]
     assert [own and lists(gang, own) for own in stacks] == [[[1], [2], [3], [4]], None, None, None]
 
@@ -138,8 +138,8 @@ def test_each_rank_takes_part_by_itself_and_without_waiting(gang: Any, refs: Any
     results = [it.result() for it in begun]
     assert lists(gang, [sums for sums, _ in results]) == [[6, 46]] * 4
     submitted = gang.submit("coalesce", [("all_reduce", refs), ("barrier",)])
-    sums, nothing = submitted.result()
-    assert (lists(gang, sums), nothing) == ([[6, 46]] * 4, None)
+    sums, no_result = submitted.result()
+    assert (lists(gang, sums), no_result) == ([[6, 46]] * 4, None)
     assert gang.find(submitted.operation_id).result() == [[ref, None] for ref in sums]
 
 

@@ -167,10 +167,10 @@ def test_what_cannot_be_made_is_made_nowhere(gang: Any, name: str) -> None:
 
 def test_each_rank_makes_a_queue_by_itself(gang: Any, name: str) -> None:
     begun = [rank.start("new_queue", name, reader_ranks_in_group=[3]) for rank in gang]
-    told = [it.result() for it in begun]
-    assert [rank.queues() for rank in gang] == [[queue] for queue in told]
-    gang[0].enqueue(told[0], "hello")
-    assert gang[3].dequeue(told[3]) == "hello"
+    queues = [it.result() for it in begun]
+    assert [rank.queues() for rank in gang] == [[queue] for queue in queues]
+    gang[0].enqueue(queues[0], "hello")
+    assert gang[3].dequeue(queues[3]) == "hello"
 
 
 def test_queues_have_vllms_names(gang: Any, name: str) -> None:
@@ -179,8 +179,8 @@ def test_queues_have_vllms_names(gang: Any, name: str) -> None:
     assert (queue.description.max_chunk_bytes, queue.description.max_chunks) == (1024, 3)
     assert gang.create_mq_broadcaster(name=name).name == name
     queues = gang.create_single_reader_mq_broadcasters(1, name=f"{name}-s", operation_id=f"{name}-id")
-    told = [it if it is None else (it.writer_rank_in_group, it.reader_ranks_in_group) for it in queues]
-    assert told == [
+    ends = [it if it is None else (it.writer_rank_in_group, it.reader_ranks_in_group) for it in queues]
+    assert ends == [
         (0, (1,)),
         None,
         (2, (1,)),

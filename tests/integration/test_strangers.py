@@ -22,8 +22,7 @@ from tests.support.proc import open_files, thread_names
 from tests.support.waiting import until
 
 import rankbridge
-from rankbridge.v1 import rank_service_pb2 as ranks_pb
-from rankbridge.v1 import ref_service_pb2 as refs_pb
+from rankbridge.v1 import rank_service_pb2 as ranks_pb, ref_service_pb2 as refs_pb
 from rankbridge_server.core.tokens import Role
 from rankbridge_server.service.server import ROLES
 

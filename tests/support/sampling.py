@@ -25,7 +25,7 @@ def seed() -> str:
         return "none"
 
 
-def some(of: Sequence[T], count: int) -> list[T]:
+def sample(of: Sequence[T], count: int) -> list[T]:
     """Draws `count` of them and returns these in their order. Returns all if there are no more, or `whole` is set."""
     if whole:
         return list(of)

@@ -111,7 +111,7 @@ defmodule RankBridge.SharedMemoryTest do
   end
 
   test "a rank that shares no memory, or has no room, gets and gives streams" do
-    for {arguments, told} <- [
+    for {arguments, message} <- [
           {["--no-shared-memory"], "shares no memory"},
           {["--max-shared-bytes", "#{2 * @mib}"], "too many bytes of shared memory"}
         ] do
@@ -120,7 +120,7 @@ defmodule RankBridge.SharedMemoryTest do
       tensor = uint8(large())
       assert RankBridge.get!(gang, RankBridge.put!(gang, 0, tensor)) == tensor
       assert %{shared: 0, streamed: 2, reason: reason} = transfers(gang)
-      assert reason =~ told
+      assert reason =~ message
       LiveRanks.stop(ranks)
     end
   end
@@ -156,7 +156,7 @@ defmodule RankBridge.SharedMemoryTest do
       end
 
     assert length(:ets.match_object(table, {:_, :_, :_, :free})) == 4
-    {id, _path, _room} = List.last(segments)
+    {id, _path, _size} = List.last(segments)
     refute id in Segments.unwanted(table, "unix:a", false)
   end
 
@@ -242,7 +242,7 @@ defmodule RankBridge.SharedMemoryTest do
     {:ok, view} = View.fetch(gang)
     target = view.targets[rank]
 
-    [{_key, path, _room, _holder} | _] =
+    [{_key, path, _size, _holder} | _] =
       :ets.match_object(view.memory, {{target, :_}, :_, :_, :_})
 
     Path.dirname(path)

@@ -27,7 +27,7 @@ class Sidecar:
         backend: Backend,
         make_links: LinkMaker,
         settings: RankSettings,
-        lost: Callable[[], None] = lambda: None,
+        lost: Callable[[], object] = lambda: None,
     ) -> None:
         _open_many_files()
         self._rank = Rank(

@@ -11,8 +11,7 @@ from typing import Any, NoReturn
 
 import grpc
 
-from rankbridge.v1 import gang_service_pb2 as gang_pb
-from rankbridge.v1 import operation_service_pb2 as pb
+from rankbridge.v1 import gang_service_pb2 as gang_pb, operation_service_pb2 as pb
 
 from ..core.alarms import Alarms
 from ..core.errors import BridgeError, invalid
@@ -65,7 +64,7 @@ class PendingPart(Pending):
         """Begins the part. Without an operation or a request it is refused."""
         self._rank = rank
         self._lock = threading.Lock()
-        self._callback: Callable[[], None] = _nothing
+        self._callback: Callable[[], None] = lambda: None
         self._task: Task | None = None
         self._refused: Exception | None = None
         self._patience = 0.0
@@ -164,7 +163,3 @@ def _raising(error: BridgeError) -> Callable[[object, object], NoReturn]:
         raise error
 
     return make_plan
-
-
-def _nothing() -> None:
-    """The callback before `then` has set one."""

@@ -3,36 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+import sys
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from types import ModuleType
 from typing import Any
 
 import grpc
+from google.protobuf import descriptor_pool
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
 
 from rankbridge.v1 import (
-    collective_service_pb2,
-    collective_service_pb2_grpc,
-    gang_service_pb2,
-    gang_service_pb2_grpc,
-    graph_service_pb2,
-    graph_service_pb2_grpc,
-    group_service_pb2,
-    group_service_pb2_grpc,
-    object_service_pb2,
-    object_service_pb2_grpc,
-    operation_service_pb2,
-    operation_service_pb2_grpc,
-    point_to_point_service_pb2,
-    point_to_point_service_pb2_grpc,
-    queue_service_pb2,
-    queue_service_pb2_grpc,
-    rank_service_pb2,
-    rank_service_pb2_grpc,
-    ref_service_pb2,
+    collective_service_pb2_grpc as collectives,
+    object_service_pb2_grpc as objects,
+    point_to_point_service_pb2_grpc as point_to_point,
 )
 
 from ..core.address import Address
@@ -45,8 +30,7 @@ from .graphs import GraphServicer
 from .group import GroupServicer
 from .operation import OperationServicer
 from .operations.derived import COLLECTIVES, OBJECTS, POINT_TO_POINT
-from .operations.typed import servicer
-from .operations.wire_operation import WireOperation
+from .operations.typed import service_name, servicer
 from .queues import QueueServicer
 from .rank import RankServicer
 from .refs import service as refs
@@ -73,49 +57,20 @@ _OPTIONS = [
     ("grpc.http2.max_ping_strikes", 0),
 ]
 
-_DESCRIBED = [
-    descriptor.services_by_name[name]
-    for descriptor, name in (
-        (collective_service_pb2.DESCRIPTOR, "CollectiveService"),
-        (gang_service_pb2.DESCRIPTOR, "GangService"),
-        (graph_service_pb2.DESCRIPTOR, "GraphService"),
-        (group_service_pb2.DESCRIPTOR, "GroupService"),
-        (object_service_pb2.DESCRIPTOR, "ObjectService"),
-        (operation_service_pb2.DESCRIPTOR, "OperationService"),
-        (point_to_point_service_pb2.DESCRIPTOR, "PointToPointService"),
-        (queue_service_pb2.DESCRIPTOR, "QueueService"),
-        (rank_service_pb2.DESCRIPTOR, "RankService"),
-        (ref_service_pb2.DESCRIPTOR, "RefService"),
-    )
+_PACKAGE = [
+    "Collective",
+    "Gang",
+    "Graph",
+    "Group",
+    "Object",
+    "Operation",
+    "PointToPoint",
+    "Queue",
+    "Rank",
+    "Ref",
 ]
-_SERVICES = [service.full_name for service in _DESCRIBED]
-ROLES = roles_of(_DESCRIBED)
+ROLES = roles_of(descriptor_pool.Default().FindServiceByName(f"rankbridge.v1.{it}Service") for it in _PACKAGE)
 """The role that each method needs over TCP, where tokens are shown."""
-
-
-_TYPED: list[
-    tuple[type[Any], ModuleType, Mapping[str, WireOperation[Any, Any]], Callable[[Any, grpc.Server], None]]
-] = [
-    (
-        collective_service_pb2_grpc.CollectiveServiceServicer,
-        collective_service_pb2,
-        COLLECTIVES,
-        collective_service_pb2_grpc.add_CollectiveServiceServicer_to_server,
-    ),
-    (
-        object_service_pb2_grpc.ObjectServiceServicer,
-        object_service_pb2,
-        OBJECTS,
-        object_service_pb2_grpc.add_ObjectServiceServicer_to_server,
-    ),
-    (
-        point_to_point_service_pb2_grpc.PointToPointServiceServicer,
-        point_to_point_service_pb2,
-        POINT_TO_POINT,
-        point_to_point_service_pb2_grpc.add_PointToPointServiceServicer_to_server,
-    ),
-]
-"""Services with a call for each operation of a table."""
 
 
 class Server:
@@ -144,6 +99,7 @@ class Server:
         self._local: list[LocalStreams] = []
         self._health = health.HealthServicer()
         self._gang = GangServicer(rank, dialling)
+        self._services: list[str] = []
         self._by_unix = self._serving(rank, [])
         self._by_tcp = self._by_unix if tokens is None else self._serving(rank, [Gate(tokens, ROLES)])
         self._servers = list(dict.fromkeys((self._by_unix, self._by_tcp)))
@@ -156,7 +112,7 @@ class Server:
             server.start()
         for local in self._local:
             local.start()
-        for service in ("", *_SERVICES):
+        for service in ("", *self._services):
             self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
 
     def stop(self, grace: float) -> None:
@@ -176,19 +132,21 @@ class Server:
 
     def _serving(self, rank: Rank, interceptors: list[grpc.ServerInterceptor]) -> grpc.Server:
         server = grpc.server(self._pool, options=_OPTIONS, interceptors=interceptors)
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
-        reflection.enable_server_reflection(
-            (*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server
+        servicers = (
+            servicer(rank, collectives.CollectiveServiceServicer, COLLECTIVES),
+            servicer(rank, objects.ObjectServiceServicer, OBJECTS),
+            servicer(rank, point_to_point.PointToPointServiceServicer, POINT_TO_POINT),
+            self._gang,
+            GraphServicer(rank),
+            GroupServicer(rank),
+            OperationServicer(rank),
+            QueueServicer(rank),
+            RankServicer(rank, self.endpoints),
         )
-        for base, messages, table, add in _TYPED:
-            add(servicer(rank, base, messages, table), server)
-        gang_service_pb2_grpc.add_GangServiceServicer_to_server(self._gang, server)
-        graph_service_pb2_grpc.add_GraphServiceServicer_to_server(GraphServicer(rank), server)
-        group_service_pb2_grpc.add_GroupServiceServicer_to_server(GroupServicer(rank), server)
-        operation_service_pb2_grpc.add_OperationServiceServicer_to_server(OperationServicer(rank), server)
-        queue_service_pb2_grpc.add_QueueServiceServicer_to_server(QueueServicer(rank), server)
-        rank_service_pb2_grpc.add_RankServiceServicer_to_server(RankServicer(rank, self.endpoints), server)
-        refs.add_to_server(rank, server)
+        self._services = [*(_add(it, server) for it in servicers), refs.add_to_server(rank, server)]
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
+        names = (*self._services, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, server)
         return server
 
     def _bind(self, address: str, serving: grpc.ServerCredentials | None) -> str:
@@ -214,3 +172,11 @@ class Server:
         if is_unix(address):
             return address
         return str(Address.parse(address)._replace(port=port))
+
+
+def _add(servicer: Any, server: grpc.Server) -> str:
+    """Adds a servicer to a server. Returns the name of its service."""
+    base = next(it for it in type(servicer).__mro__ if it.__module__.endswith("_pb2_grpc"))
+    # Generated beside the base class.
+    getattr(sys.modules[base.__module__], f"add_{base.__name__}_to_server")(servicer, server)
+    return service_name(base)

@@ -540,7 +540,7 @@ class TorchsGraph:
 
 @pytest.fixture
 def torchs_graph(monkeypatch: pytest.MonkeyPatch) -> type[TorchsGraph]:
-    def told(name: str) -> Callable[..., None]:
+    def recorded(name: str) -> Callable[..., None]:
         return lambda *given: TorchsGraph.asked.append((name, *given))
 
     monkeypatch.setattr(TorchsGraph, "asked", [])
@@ -548,7 +548,7 @@ def torchs_graph(monkeypatch: pytest.MonkeyPatch) -> type[TorchsGraph]:
     monkeypatch.setattr(torch.cuda, "CUDAGraph", TorchsGraph)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 5))
     for name in ("_cuda_endAllocateToPool", "_cuda_releasePool"):
-        monkeypatch.setattr(torch._C, name, told(name), raising=False)
+        monkeypatch.setattr(torch._C, name, recorded(name), raising=False)
     monkeypatch.setattr(cuda_graph, "_failed", [])
     return TorchsGraph
 

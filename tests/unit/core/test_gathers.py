@@ -173,11 +173,11 @@ def test_several_collectives_are_one_operation(gang: LocalGang) -> None:
         for ref in refs
     ]
     outcomes: list[Any] = gang.run(coalesce, args)
-    for rank, (summed, exchanged, nothing, gathered) in enumerate(outcomes):
+    for rank, (summed, exchanged, no_result, gathered) in enumerate(outcomes):
         assert summed == refs[rank]
         assert gang.floats(refs[rank]) == [300, 303, 306]
         assert gang.floats(exchanged) == [rank, 100 + rank, 200 + rank]
-        assert nothing is None
+        assert no_result is None
         assert (gathered is not None) == (rank == 1)
     assert gang.floats(outcomes[1][3]) == [0, 1, 2, 100, 101, 102, 200, 201, 202]
     assert {rank.group("world").sequence for rank in gang.ranks} == {2}

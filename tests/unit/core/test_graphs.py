@@ -125,7 +125,7 @@ def test_names_are_free_or_refused(gang: LocalGang) -> None:
     for name in ("", "x" * 129):
         with pytest.raises(BridgeError, match="1 to 128 bytes"):
             graphs.begin("", "world", name)
-    with pytest.raises(BridgeError) as nothing:
+    with pytest.raises(BridgeError) as not_recording:
         graphs.end("", "world")
     graphs.begin("", "world", "a")
     with pytest.raises(BridgeError) as twice:
@@ -135,7 +135,7 @@ def test_names_are_free_or_refused(gang: LocalGang) -> None:
     graphs.end("", "world")
     with pytest.raises(BridgeError) as exists:
         graphs.begin("", "world", "a")
-    found = [it.value.failure.code for it in (nothing, twice, taken, exists)]
+    found = [it.value.failure.code for it in (not_recording, twice, taken, exists)]
     assert found == [
         ErrorCode.UNKNOWN_GRAPH,
         ErrorCode.INVALID_ARGUMENT,

@@ -158,18 +158,18 @@ def test_members_with_other_programs_are_a_mismatch_that_says_where(gang: LocalG
     def steps(rank: int) -> list[ProgramStep]:
         return [add(refs[rank].id, "a"), *padding, loop(2, a_barrier(), add("%a", "a"))]
 
-    same = ["a", "a", "a"]
+    names = ["a", "a", "a"]
     last = length + 1
     assert "differ first in what is kept" in mismatch(
         gang, lambda rank: [*steps(rank), a_barrier("b")], ["a", "a", "b"]
     )
-    counts = mismatch(gang, lambda rank: [*steps(rank), loop(2 + (rank == 2), a_barrier())], same)
+    counts = mismatch(gang, lambda rank: [*steps(rank), loop(2 + (rank == 2), a_barrier())], names)
     assert f"differ first in step {last + 1}" in counts
-    inner = mismatch(gang, lambda rank: [*steps(rank)[:-1], loop(2, add("%a", "ab"[rank == 2]))], same)
+    inner = mismatch(gang, lambda rank: [*steps(rank)[:-1], loop(2, add("%a", "ab"[rank == 2]))], names)
     assert f"differ first in step {last}.0" in inner
-    shapes = mismatch(gang, lambda rank: [a_barrier(), add([refs, halves][rank == 2][rank].id, "a")], same)
+    shapes = mismatch(gang, lambda rank: [a_barrier(), add([refs, halves][rank == 2][rank].id, "a")], names)
     assert "differ first in step 1" in shapes
-    longer = mismatch(gang, lambda rank: [*steps(rank), *[a_barrier()] * (400 if rank == 2 else 0)], same)
+    longer = mismatch(gang, lambda rank: [*steps(rank), *[a_barrier()] * (400 if rank == 2 else 0)], names)
     assert f"differ first in step {last + 1}" in longer
     other: list[Any] = gang.run(barrier, [Barrier(), None, None], timeout=0.2)
     assert codes(other) == {ErrorCode.PEER_MISSING}

@@ -103,10 +103,10 @@ def assert_true(it: bool) -> None:
 def test_a_queue_tells_what_it_is(gang: LocalGang, where: str) -> None:
     usual = make(gang, "usual", 0)
     assert usual == QueueView("usual", "world", 0, (1, 2), SHARED[where], 4_194_304, 6)
-    some = make(gang, "some", 2, reader_ranks_in_group=(0,), max_chunk_bytes=10, max_chunks=2)
-    assert (some.writer, some.readers, some.max_chunk_bytes, some.max_chunks) == (2, (0,), 10, 2)
+    small = make(gang, "some", 2, reader_ranks_in_group=(0,), max_chunk_bytes=10, max_chunks=2)
+    assert (small.writer, small.readers, small.max_chunk_bytes, small.max_chunks) == (2, (0,), 10, 2)
     for rank in gang.ranks:
-        assert rank.queues() == [some, usual]
+        assert rank.queues() == [small, usual]
 
 
 def test_every_reader_reads_every_value_in_order(gang: LocalGang) -> None:

@@ -13,12 +13,16 @@ from tests.support.tasks import error_of
 from tests.support.waiting import until
 from tests.unit.service.stages import Held
 
-from rankbridge.v1 import call_pb2, error_pb2, value_pb2
-from rankbridge.v1 import collective_service_pb2 as collectives
-from rankbridge.v1 import gang_service_pb2 as pb
-from rankbridge.v1 import object_service_pb2 as objects
-from rankbridge.v1 import operation_service_pb2 as operations
-from rankbridge.v1 import point_to_point_service_pb2 as point_to_point
+from rankbridge.v1 import (
+    call_pb2,
+    collective_service_pb2 as collectives,
+    error_pb2,
+    gang_service_pb2 as pb,
+    object_service_pb2 as objects,
+    operation_service_pb2 as operations,
+    point_to_point_service_pb2 as point_to_point,
+    value_pb2,
+)
 from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.gang_calls.messages import MAX_PART, MAX_RESULT
 from rankbridge_server.core.groups.operations import NewGroup, new_group

@@ -9,6 +9,7 @@ from typing import Any
 
 import grpc
 import pytest
+from grpc_reflection.v1alpha import reflection_pb2, reflection_pb2_grpc
 from tests.support.local_gang import LocalGang
 
 from rankbridge.v1 import rank_service_pb2
@@ -68,6 +69,15 @@ def test_every_call_says_in_the_proto_which_role_it_needs() -> None:
         "/rankbridge.v1.RankService/PrepareGeneration",
         "/rankbridge.v1.RankService/CommitGeneration",
     }
+
+
+def test_every_service_of_the_server_is_known(endpoints: list[str], channel: grpc.Channel) -> None:
+    """What is not known needs the owner's token, and would not be drawn for these tests."""
+    stub = reflection_pb2_grpc.ServerReflectionStub(channel)
+    request = reflection_pb2.ServerReflectionRequest(list_services="")
+    (answer,) = stub.ServerReflectionInfo(iter([request]), metadata=bearing(TOKENS.observe), timeout=10)
+    served = {service.name for service in answer.list_services_response.service}
+    assert served == {method.split("/")[1] for method in ROLES} - {"grpc.reflection.v1.ServerReflection"}
 
 
 def test_what_was_sent_without_a_token_is_not_read(channel: grpc.Channel) -> None:

@@ -18,9 +18,14 @@ from tests.unit.service.stages import (
     sequences,
 )
 
-from rankbridge.v1 import call_pb2, collective_service_pb2_grpc, error_pb2, operation_service_pb2_grpc
-from rankbridge.v1 import collective_service_pb2 as collectives
-from rankbridge.v1 import operation_service_pb2 as operations
+from rankbridge.v1 import (
+    call_pb2,
+    collective_service_pb2 as collectives,
+    collective_service_pb2_grpc,
+    error_pb2,
+    operation_service_pb2 as operations,
+    operation_service_pb2_grpc,
+)
 
 
 @pytest.fixture

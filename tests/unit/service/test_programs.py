@@ -7,11 +7,15 @@ from collections.abc import Iterator, Sequence
 import pytest
 from tests.support.local_gang import LocalGang
 
-from rankbridge.v1 import call_pb2, error_pb2, value_pb2
-from rankbridge.v1 import collective_service_pb2 as collectives
-from rankbridge.v1 import gang_service_pb2 as gangs
-from rankbridge.v1 import object_service_pb2 as objects
-from rankbridge.v1 import operation_service_pb2 as pb
+from rankbridge.v1 import (
+    call_pb2,
+    collective_service_pb2 as collectives,
+    error_pb2,
+    gang_service_pb2 as gangs,
+    object_service_pb2 as objects,
+    operation_service_pb2 as pb,
+    value_pb2,
+)
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.operations.agreements import Barrier, barrier

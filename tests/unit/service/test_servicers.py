@@ -55,10 +55,7 @@ class Sidecar:
         self.rank = LocalGang(1, Limits(max_bytes=1024)).ranks[0]
         servicers = {
             "CollectiveService": servicer(
-                self.rank,
-                collective_service_pb2_grpc.CollectiveServiceServicer,
-                collective_service_pb2,
-                COLLECTIVES,
+                self.rank, collective_service_pb2_grpc.CollectiveServiceServicer, COLLECTIVES
             ),
             "GangService": GangServicer(self.rank),
             "GroupService": GroupServicer(self.rank),
@@ -290,11 +287,11 @@ def test_a_rank_tells_what_its_backend_can_do(sidecar: Sidecar) -> None:
     it = sidecar.unary("RankService", "DescribeRank", rank_service_pb2.DescribeRankRequest()).abilities
     assert sorted(it.collectives) == sorted(operation_service_pb2.Operation.DESCRIPTOR.fields_by_name)
     assert sorted(it.dtypes) == sorted(set(dtype_pb2.Dtype.values()) - {dtype_pb2.DTYPE_UNSPECIFIED})
-    told = {
+    codes = {
         collective_service_pb2.ReduceOp.Name(each.op): {dtype_pb2.Dtype.Name(dtype) for dtype in each.dtypes}
         for each in it.reductions
     }
-    assert told == {
+    assert codes == {
         f"REDUCE_OP_{op.name}": {f"DTYPE_{dtype.name}" for dtype in Dtype if reduces(op, dtype)}
         for op in ReduceOp
     }

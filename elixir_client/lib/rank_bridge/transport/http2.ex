@@ -19,12 +19,13 @@ defmodule RankBridge.Transport.HTTP2 do
   alias RankBridge.Transport.HTTP2.{Call, Channel, HPACK, Request}
   alias RankBridge.Transport.{Status, Target}
 
-  @enforce_keys [:pid, :table, :head, :tail, :limit, :stream_window, :write_cap]
+  @enforce_keys [:pid, :table, :head, :tail, :header_list, :limit, :stream_window, :write_cap]
   defstruct [
     :pid,
     :table,
     :head,
     :tail,
+    :header_list,
     :limit,
     :stream_window,
     :write_cap,
@@ -33,14 +34,16 @@ defmodule RankBridge.Transport.HTTP2 do
   ]
 
   @typedoc """
-  A channel. `head` and `tail` are the header block of every request, before and after its path; `tail` is a function, as it may
-  have a token, which nothing is to print. `path` is that of the target, if it is a unix socket.
+  A channel. `head` and `tail` are the header block of every request, before and after its path, and `header_list` is their size
+  as RFC 9113 counts it. `tail` is a function, as it may have a token, which nothing is to print. `path` is that of the target,
+  if it is a unix socket.
   """
   @type t :: %__MODULE__{
           pid: pid(),
           table: :ets.table(),
           head: binary(),
           tail: (() -> binary()),
+          header_list: pos_integer(),
           limit: pos_integer() | :infinity,
           stream_window: pos_integer(),
           write_cap: pos_integer(),
@@ -76,19 +79,24 @@ defmodule RankBridge.Transport.HTTP2 do
     unless is_integer(opts[:connect_timeout]) and opts[:connect_timeout] > 0,
       do: raise(ArgumentError, "not a :connect_timeout: #{inspect(opts[:connect_timeout])}")
 
+    # As `:ssl` and others take it: TLS with the defaults, or none.
+    opts = Keyword.update!(opts, :tls, &Map.get(%{true => [], false => nil}, &1, &1))
+
     with {:ok, target} <- parse(target),
          {:ok, pid, table} <- Channel.start(target, opts),
          :ok <- ready(pid, opts) do
       # A unix socket knows its caller by itself.
       token = if match?({:tcp, _host, _port}, target.address), do: Token.new(token)
-      {head, tail} = header_blocks(opts[:authority] || target.authority, opts[:tls], token)
+      {head, tail} = fixed_headers(opts[:authority] || target.authority, opts[:tls], token)
+      encoded = HPACK.encode(tail, huffman: true)
 
       {:ok,
        %__MODULE__{
          pid: pid,
          table: table,
-         head: head,
-         tail: tail,
+         head: HPACK.encode(head, huffman: true),
+         tail: fn -> encoded end,
+         header_list: header_list(head ++ tail),
          limit: opts[:max_receive_message_bytes],
          stream_window: opts[:stream_window],
          write_cap: opts[:write_cap],
@@ -111,7 +119,7 @@ defmodule RankBridge.Transport.HTTP2 do
     end
   end
 
-  defp header_blocks(authority, tls, token) do
+  defp fixed_headers(authority, tls, token) do
     scheme = if tls, do: "https", else: "http"
 
     head = [{":method", "POST"}, {":scheme", scheme}, {":authority", authority}]
@@ -124,9 +132,11 @@ defmodule RankBridge.Transport.HTTP2 do
       | if(token, do: [{"authorization", "Bearer " <> token.()}], else: [])
     ]
 
-    tail = HPACK.encode(tail, huffman: true)
-    {HPACK.encode(head, huffman: true), fn -> tail end}
+    {head, tail}
   end
+
+  defp header_list(headers),
+    do: Enum.sum(for {name, value} <- headers, do: byte_size(name) + byte_size(value) + 32)
 
   @impl true
   def close(channel), do: Channel.stop(channel.pid)
@@ -254,12 +264,15 @@ defmodule RankBridge.Transport.HTTP2 do
 
   defp start(channel, path, opts, fields) do
     opts = Keyword.validate!(opts, @call_options)
+    custom = timeout(opts[:timeout]) ++ Metadata.encode(opts[:metadata])
+    path = [{":path", path}]
 
     request =
       struct!(
         Request,
         [
-          block: header_block(channel, path, opts),
+          block: channel.head <> HPACK.encode(path) <> channel.tail.() <> HPACK.encode(custom),
+          header_list: channel.header_list + header_list(path) + header_list(custom),
           caller: self(),
           deadline: deadline(opts[:timeout]),
           wait_for_ready?: opts[:wait_for_ready]
@@ -275,18 +288,18 @@ defmodule RankBridge.Transport.HTTP2 do
     )
   end
 
-  defp header_block(channel, path, opts) do
-    custom = timeout(opts[:timeout]) ++ Metadata.encode(opts[:metadata])
-    channel.head <> HPACK.encode([{":path", path}]) <> channel.tail.() <> HPACK.encode(custom)
-  end
-
   defp timeout(milliseconds) when is_integer(milliseconds) and milliseconds > 0,
     do: [{"grpc-timeout", Metadata.timeout(milliseconds)}]
 
   defp timeout(_none_or_over), do: []
 
   defp deadline(:infinity), do: :infinity
-  defp deadline(milliseconds), do: System.monotonic_time(:millisecond) + milliseconds
+
+  defp deadline(milliseconds) when is_integer(milliseconds),
+    do: System.monotonic_time(:millisecond) + milliseconds
+
+  # The connection is everybody's, and starts a timer with it.
+  defp deadline(other), do: raise(ArgumentError, "not a :timeout: #{inspect(other)}")
 
   # What the caller's code raises ends the call, too.
   defp cancelling(call, fun) do

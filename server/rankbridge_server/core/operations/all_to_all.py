@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from dataclasses import dataclass
 from ..errors import BridgeError, ErrorCode, Phase, disagreeing_ranks, invalid
 from ..refs.tensors import TensorSpec
 from .operation import Entry, Plan, Site, operation, tensor_plan
+from .payloads import pack_numbers, unpack_numbers
 from .sizes import Sizes, checked_sizes, equal_sizes, sizes_of_whole
 
 _SHOWN = 8
@@ -121,9 +121,9 @@ def _mismatch(
 
 def _packed(sizes: tuple[Sizes, Sizes]) -> bytes:
     sent, received = sizes
-    return zlib.compress(struct.pack(f"<{len(sent) + len(received)}Q", *sent, *received), 1)
+    return zlib.compress(pack_numbers((*sent, *received)), 1)
 
 
 def _unpacked(payload: bytes, members: int) -> tuple[Sizes, Sizes]:
-    both = struct.unpack(f"<{2 * members}Q", zlib.decompress(payload))
+    both = unpack_numbers(zlib.decompress(payload))
     return both[:members], both[members:]

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankbridge.v1 import call_pb2, graph_service_pb2
-from rankbridge.v1 import operation_service_pb2 as pb
+from rankbridge.v1 import call_pb2, graph_service_pb2, operation_service_pb2 as pb
 
 from ...core.errors import invalid
 from ...core.operations.operation import Operation

@@ -7,9 +7,7 @@ from typing import Any, cast
 
 import grpc
 
-from rankbridge.v1 import ref_pb2
-from rankbridge.v1 import ref_service_pb2 as pb
-from rankbridge.v1 import ref_service_pb2_grpc as stub
+from rankbridge.v1 import ref_pb2, ref_service_pb2 as pb, ref_service_pb2_grpc as stub
 
 from ...core.errors import BridgeError, invalid
 from ...core.rank import Rank
@@ -104,10 +102,11 @@ class RefServicer(SharedMemoryServicer):
         return self._refs.release(request.session_id, request.ref_ids)
 
 
-def add_to_server(rank: Rank, server: grpc.Server) -> None:
-    """Serve RefService on `server`, with tensor chunks encoded and decoded by `chunks`."""
+def add_to_server(rank: Rank, server: grpc.Server) -> str:
+    """Serves RefService on `server`, with tensor chunks encoded and decoded by `chunks`. Returns the service's name."""
     servicer = RefServicer(rank)
     stub.add_RefServiceServicer_to_server(servicer, cast(grpc.Server, _Chunked(server, servicer)))
+    return pb.DESCRIPTOR.services_by_name["RefService"].full_name
 
 
 class _Chunked:
