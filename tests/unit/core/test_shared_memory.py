@@ -170,6 +170,12 @@ def test_who_gets_none(store: Store, tmp_path: Path) -> None:
     assert store.files == []
 
 
+def test_who_knows_one_segments_name_knows_no_others(store: Store) -> None:
+    names = [store.segments.open(session, PAGE).id for session in "ab" * 10]
+    assert len({name[:8] for name in names}) == len({name[-8:] for name in names}) == len(names)
+    assert {len(name) for name in names} == {32}
+
+
 def test_a_call_names_its_own_segment_and_has_it_alone(store: Store) -> None:
     segment = store.segments.open(SESSION, PAGE)
 
