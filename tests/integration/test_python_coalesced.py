@@ -60,7 +60,8 @@ def test_gathered_tensors_are_stacked(gang: Any, refs: Any) -> None:
 
 
 def test_gathered_tensors_are_listed(gang: Any, refs: Any) -> None:
-    for gathered in (gang.all_gather(refs, layout="list"), gang.all_gather_to_list(refs)):
+    optimus = compat(gang, "optimus")
+    for gathered in (gang.all_gather(refs, layout="list"), optimus.all_gather_to_list(refs)):
         assert [[ref.rank for ref in own] for own in gathered] == [[rank] * 4 for rank in range(4)]
         assert [lists(gang, own) for own in gathered] == [ROWS] * 4
     gathered = gang.gather(refs, dst_rank_in_group=1, layout="list")

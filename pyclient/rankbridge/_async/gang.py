@@ -953,12 +953,6 @@ class AsyncGang(GangCore[AsyncRank]):
         """
         return sum(await self._channels.run_all(self._releases(refs)))
 
-    async def all_gather_to_list(
-        self, refs: Sequence[Ref], **options: Unpack[CallOptions]
-    ) -> list[list[Ref]]:
-        """Gives every member a list of all members' tensors: `all_gather` as a list, under optimus-dl's name."""
-        return await self._called("all_gather", refs, layout="list", **options)
-
     # --- values by value, and maps of tensors ------------------------------------------------------------
 
     async def broadcast_object_list(
@@ -1022,19 +1016,6 @@ class AsyncGang(GangCore[AsyncRank]):
         return await self._called(
             "broadcast_tensor_dict", tensors, src_rank_in_group=src_rank_in_group, **options
         )
-
-    async def all_gather_objects(
-        self, values: Sequence[object], **options: Unpack[CallOptions]
-    ) -> list[list[Any]]:
-        """Gives every member all members' values: `all_gather_object` under optimus-dl's name."""
-        return await self._called("all_gather_object", values, **options)
-
-    async def broadcast_objects(
-        self, values: Sequence[object], *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
-    ) -> list[list[Any]]:
-        """Gives every member the source's list of values: `broadcast_object_list` under optimus-dl's name."""
-        given = ops.checked_list("broadcast_objects", values)
-        return await self._called("broadcast_object", given, src_rank_in_group=src_rank_in_group, **options)
 
     # --- several collectives as one operation ------------------------------------------------------------
 
@@ -1237,56 +1218,6 @@ class AsyncGang(GangCore[AsyncRank]):
             GangError: Some member could not be asked.
         """
         return AsyncQueue(self, await self._carried_out(queue_procedures.finding(self, name, group)))
-
-    async def create_mq_broadcaster(
-        self,
-        writer_rank: int = 0,
-        max_chunk_bytes: int = 1 << 22,
-        max_chunks: int = 6,
-        *,
-        name: str | None = None,
-        **options: Unpack[CallOptions],
-    ) -> AsyncQueue:
-        """Makes a queue from one member to all others: `new_queue` under vLLM's name.
-
-        Arguments are as of `new_queue`. Without a name it has one that nothing else has.
-        """
-        return await self.new_queue(
-            queue_procedures.queue_name(name),
-            writer_rank_in_group=writer_rank,
-            max_chunk_bytes=max_chunk_bytes,
-            max_chunks=max_chunks,
-            **options,
-        )
-
-    async def create_single_reader_mq_broadcasters(
-        self,
-        reader_rank_in_group: int = 0,
-        max_chunk_bytes: int = 1 << 22,
-        max_chunks: int = 6,
-        *,
-        name: str | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[AsyncQueue | None]:
-        """Makes a queue from each other member to one reader, under vLLM's name: all of them, or none.
-
-        Arguments are as of `new_queue`. The names are `name`, or one that nothing else has, a slash, and the writer's
-        rank in group.
-
-        Returns:
-            By rank in group the queue that the member writes, None at the reader's place.
-        """
-        own = {
-            "reader_rank_in_group": reader_rank_in_group,
-            "max_chunk_bytes": max_chunk_bytes,
-            "max_chunks": max_chunks,
-        }
-        procedure = queue_procedures.making_for_one_reader(
-            self, queue_procedures.queue_name(name), {**options, **own}
-        )
-        return [
-            None if made is None else AsyncQueue(self, made) for made in await self._carried_out(procedure)
-        ]
 
     # --- many groups, meshes, layouts --------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
-from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, all_values, new_id
+from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, all_values
 from rankbridge._plan.groups import Group, check_place
 from rankbridge._plan.operations import group_name
 from rankbridge._plan.procedures import Procedure, members_of
@@ -21,11 +21,6 @@ from rankbridge.errors import (
 )
 
 T = TypeVar("T")
-
-
-def queue_name(name: str | None) -> str:
-    """Gives the name of a queue: the one given, else one that nothing else has."""
-    return f"mq-{new_id()}" if name is None else name
 
 
 def making(gang: GangCore[Any], name: str, options: dict[str, Any]) -> Procedure[MadeQueue]:

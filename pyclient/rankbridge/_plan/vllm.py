@@ -275,7 +275,7 @@ class Coordinated:
         """
         for name, rank_in_group in place.items():
             self._check_place(operation, name, rank_in_group)
-        name = queue_procedures.queue_name(None)
+        name = f"mq-{new_id()}"
         own = {**options, **place}
         each = [making(self._gang, name, {**own, "group": group}) for group in self.groups]
         return (yield from queue_procedures.all_or_none(self._gang, each))

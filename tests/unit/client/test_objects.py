@@ -114,7 +114,8 @@ def test_values_come_back_as_they_are() -> None:
 
 
 def test_a_gang_refuses_a_list_that_is_none_before_any_rank_is_asked(gang: Any, sidecars: Any) -> None:
-    for call in (gang.broadcast_object_list, gang.broadcast_objects, gang[0].broadcast_object_list):
+    broadcast_objects = compat(gang, "optimus").broadcast_objects
+    for call in (gang.broadcast_object_list, broadcast_objects, gang[0].broadcast_object_list):
         with pytest.raises(InvalidArgumentError, match="takes a list"):
             call("abc")
     with pytest.raises(InvalidArgumentError, match="a flag is a bool"):
