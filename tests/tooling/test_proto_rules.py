@@ -70,7 +70,7 @@ def test_an_added_field_breaks_nothing(changed: Path) -> None:
         ("dtype.proto", "  DTYPE_BOOL = 13;", "  DTYPE_BOOLEAN = 13;", 'changed name from "DTYPE_BOOL"'),
         (
             "collective_service.proto",
-            "  rpc Barrier(BarrierRequest) returns (BarrierResponse);",
+            "  rpc Barrier(BarrierRequest) returns (BarrierResponse) {\n    option (role) = ROLE_DRIVE;\n  }",
             "",
             'Previously present RPC "Barrier"',
         ),

@@ -73,7 +73,7 @@ def test_every_call_says_in_the_proto_which_role_it_needs() -> None:
 
 def test_every_service_of_the_server_is_known(endpoints: list[str], channel: grpc.Channel) -> None:
     """What is not known needs the owner's token, and would not be drawn for these tests."""
-    stub = reflection_pb2_grpc.ServerReflectionStub(channel)
+    stub: Any = reflection_pb2_grpc.ServerReflectionStub(channel)
     request = reflection_pb2.ServerReflectionRequest(list_services="")
     (answer,) = stub.ServerReflectionInfo(iter([request]), metadata=bearing(TOKENS.observe), timeout=10)
     served = {service.name for service in answer.list_services_response.service}
