@@ -22,7 +22,8 @@ SEND_TIMEOUT_S = 5
 class Link:
     """A socket to one sidecar. Any thread may send; one at a time receives.
 
-    `rank` and `group`: known after the hello. `leaving`: the other side has said goodbye, so its end is no loss.
+    `rank` and `group`: known after the hello. `frames` cuts what is received. `leaving`: the other side has said
+    goodbye, so its end is no loss.
     """
 
     def __init__(self, sock: socket.socket) -> None:
@@ -31,7 +32,7 @@ class Link:
         self.group = ""
         self.leaving = False
         self.last_heard = time.monotonic()
-        self._frames = Frames()
+        self.frames = Frames()
         self._lock = threading.Lock()
         if sock.family != socket.AF_UNIX:
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -66,7 +67,7 @@ class Link:
         if not data:
             raise ConnectionError("its link was closed")
         self.last_heard = time.monotonic()
-        return self._frames.feed(data)
+        return self.frames.feed(data)
 
     def shut(self) -> None:
         """Shuts both directions, which wakes the threads that wait for the link."""

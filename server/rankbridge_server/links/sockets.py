@@ -334,6 +334,7 @@ class SocketLinks:
         except OSError:
             # The other side has closed the connection before it was accepted, or is another user's.
             return
+        link.frames.longest = wire.MAX_HELLO
         with self._lock:
             self._strangers[link.fileno()] = link
         self._readers.add(link.fileno())
@@ -356,6 +357,7 @@ class SocketLinks:
         if not known or not hmac.compare_digest(hello.secret, self._secret):
             raise ValueError("the hello is of another generation or does not know the secret")
         link.rank, link.group = hello.rank, hello.group
+        link.frames.longest = wire.MAX_FRAME
         self._welcome(link)
 
     def _welcome(self, link: Link) -> None:

@@ -14,15 +14,18 @@ from ..core.gang_calls.messages import Command, Relay, RelayKind, Report
 from ..core.links import Ended
 
 MAX_FRAME = 16 * 1024 * 1024
+MAX_HELLO = 4096
+"""Bytes of a first frame: a stranger is not to make a rank keep more."""
 _LENGTH = 4
 # What a whole number of milliseconds may come to in floating point, above itself.
 _ROUNDING = 1e-3
 
 
 class Frames:
-    """Cuts a stream of bytes into frames."""
+    """Cuts a stream of bytes into frames. `longest`: bytes that one may have."""
 
     def __init__(self) -> None:
+        self.longest = MAX_FRAME
         self._incomplete = bytearray()
         self._needed = _LENGTH
 
@@ -39,7 +42,7 @@ class Frames:
         while len(data) - start >= _LENGTH:
             body = start + _LENGTH
             end = body + int.from_bytes(data[start:body], "big")
-            if end - start > MAX_FRAME:
+            if end - start > self.longest:
                 raise ValueError(f"a frame of {end - body} bytes is not one of ours")
             if len(data) < end:
                 self._needed = end - start
