@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
+import sys
+import termios
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +17,7 @@ from typing import Any
 import pytest
 from tests.support.gangs import RANKBRIDGE, START_TIMEOUT_S
 from tests.support.processes import watched
+from tests.support.waiting import until
 
 import rankbridge
 
@@ -173,3 +177,30 @@ def test_an_agent_whose_reader_is_gone_goes_on_until_its_input_closes() -> None:
             gang.stdin.close()
             assert gang.process.wait(END_TIMEOUT_S) == 0
             assert left.alive_after(END_TIMEOUT_S) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("stop", "standard input said stop"),
+        ("  stop\r", "standard input said stop"),
+        ("please do not stop yet", "standard input was closed"),
+        ("stopped", "standard input was closed"),
+    ],
+)
+def test_only_a_line_that_says_stop_and_no_more_ends_a_gang(line: str, reason: str) -> None:
+    with started(["--size", "1", "--backend", "fake", "--exit-on-stdin-close"]) as gang:
+        gang.next()
+        gang.next()
+        gang.stdin.write(f"{line}\n")
+        gang.stdin.flush()
+        # The agent reads the line alone, and then the end.
+        until(lambda: unread(gang.stdin.fileno()) == 0)
+        gang.stdin.close()
+        assert gang.rest() == [{"event": "ended", "reason": reason}]
+        assert gang.process.wait(END_TIMEOUT_S) == 0
+
+
+def unread(pipe: int) -> int:
+    """Bytes in a pipe."""
+    return int.from_bytes(fcntl.ioctl(pipe, termios.FIONREAD, bytes(4)), sys.byteorder)

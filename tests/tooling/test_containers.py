@@ -80,6 +80,21 @@ def test_every_service_builds_a_stage_that_the_dockerfile_has(said: Json) -> Non
     assert {service["build"]["target"] for service in services.values()} == set(stages)
 
 
+def test_no_service_has_or_gets_a_right_beyond_its_user(said: Json) -> None:
+    services = said["compose"]["value"]["services"]
+    for name, service in services.items():
+        assert (service["cap_drop"], service["security_opt"]) == (["ALL"], ["no-new-privileges:true"]), name
+        assert "privileged" not in service
+        assert "ports" not in service
+    # Whoever makes the tokens writes them, and nobody else.
+    writers = [name for name, it in services.items() if "tokens:/run/rankbridge" in it["volumes"]]
+    assert writers == ["tokens"]
+    # Each stage runs as another user than root.
+    keywords = [it["keyword"] for it in said["dockerfile"]["instructions"]]
+    users = [it["arguments"] for it in said["dockerfile"]["instructions"] if it["keyword"] == "USER"]
+    assert users == [["rankbridge"]] * keywords.count("FROM")
+
+
 def test_every_copied_path_exists_and_is_sent_to_the_engine(said: Json) -> None:
     sent = {
         line.removeprefix("!")

@@ -316,4 +316,5 @@ def _asked_to_end() -> str | None:
     said = os.read(0, 65536)
     if not said:
         return "standard input was closed"
-    return "standard input said stop" if b"stop" in said.split() else None
+    stop = any(line.strip() == b"stop" for line in said.splitlines())
+    return "standard input said stop" if stop else None
