@@ -2,37 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from types import ModuleType
-from typing import Any
 
 import grpc
+from google.protobuf import descriptor_pool
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
-
-from rankbridge.v1 import (
-    collective_service_pb2,
-    collective_service_pb2_grpc,
-    gang_service_pb2,
-    gang_service_pb2_grpc,
-    graph_service_pb2,
-    graph_service_pb2_grpc,
-    group_service_pb2,
-    group_service_pb2_grpc,
-    object_service_pb2,
-    object_service_pb2_grpc,
-    operation_service_pb2,
-    operation_service_pb2_grpc,
-    point_to_point_service_pb2,
-    point_to_point_service_pb2_grpc,
-    queue_service_pb2,
-    queue_service_pb2_grpc,
-    rank_service_pb2,
-    rank_service_pb2_grpc,
-    ref_service_pb2,
-)
 
 from ..core.address import Address
 from ..core.events import MAX_WATCHES
@@ -41,12 +18,11 @@ from .gang import GangServicer
 from .graphs import GraphServicer
 from .group import GroupServicer
 from .operation import OperationServicer
-from .operations.derived import COLLECTIVES, OBJECTS, POINT_TO_POINT
 from .operations.typed import servicer
-from .operations.wire_operation import WireOperation
 from .queues import QueueServicer
 from .rank import RankServicer
-from .refs import service as refs
+from .refs.service import RefServicer
+from .registration import register
 from .streams.executing import MAX_STREAMS
 from .streams.local_streams import SUFFIX, LocalStreams
 from .targets import is_unix, socket_path
@@ -67,46 +43,15 @@ _OPTIONS = [
     ("grpc.http2.max_ping_strikes", 0),
 ]
 
+_OF_OPERATIONS = ("Collective", "Object", "PointToPoint")
+"""Services in which each call is an operation."""
+_OTHERS = ("Gang", "Graph", "Group", "Operation", "Queue", "Rank", "Ref")
+# The servicers' modules have loaded the descriptors.
 _SERVICES = [
-    descriptor.services_by_name[name].full_name
-    for descriptor, name in (
-        (collective_service_pb2.DESCRIPTOR, "CollectiveService"),
-        (gang_service_pb2.DESCRIPTOR, "GangService"),
-        (graph_service_pb2.DESCRIPTOR, "GraphService"),
-        (group_service_pb2.DESCRIPTOR, "GroupService"),
-        (object_service_pb2.DESCRIPTOR, "ObjectService"),
-        (operation_service_pb2.DESCRIPTOR, "OperationService"),
-        (point_to_point_service_pb2.DESCRIPTOR, "PointToPointService"),
-        (queue_service_pb2.DESCRIPTOR, "QueueService"),
-        (rank_service_pb2.DESCRIPTOR, "RankService"),
-        (ref_service_pb2.DESCRIPTOR, "RefService"),
-    )
+    descriptor_pool.Default().FindServiceByName(f"rankbridge.v1.{name}Service")
+    for name in (*_OF_OPERATIONS, *_OTHERS)
 ]
-
-
-_TYPED: list[
-    tuple[type[Any], ModuleType, Mapping[str, WireOperation[Any, Any]], Callable[[Any, grpc.Server], None]]
-] = [
-    (
-        collective_service_pb2_grpc.CollectiveServiceServicer,
-        collective_service_pb2,
-        COLLECTIVES,
-        collective_service_pb2_grpc.add_CollectiveServiceServicer_to_server,
-    ),
-    (
-        object_service_pb2_grpc.ObjectServiceServicer,
-        object_service_pb2,
-        OBJECTS,
-        object_service_pb2_grpc.add_ObjectServiceServicer_to_server,
-    ),
-    (
-        point_to_point_service_pb2_grpc.PointToPointServiceServicer,
-        point_to_point_service_pb2,
-        POINT_TO_POINT,
-        point_to_point_service_pb2_grpc.add_PointToPointServiceServicer_to_server,
-    ),
-]
-"""Services with a call for each operation of a table."""
+_NAMES = [service.full_name for service in _SERVICES]
 
 
 class Server:
@@ -141,7 +86,7 @@ class Server:
         self._server.start()
         for local in self._local:
             local.start()
-        for service in ("", *_SERVICES):
+        for service in ("", *_NAMES):
             self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
 
     def stop(self, grace: float) -> None:
@@ -161,19 +106,19 @@ class Server:
         server = self._server
         self._health = health.HealthServicer()
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
-        reflection.enable_server_reflection(
-            (*_SERVICES, health.SERVICE_NAME, reflection.SERVICE_NAME), server
-        )
-        for base, messages, table, add in _TYPED:
-            add(servicer(rank, base, messages, table), server)
+        reflection.enable_server_reflection((*_NAMES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
         self._gang = GangServicer(rank, dialling)
-        gang_service_pb2_grpc.add_GangServiceServicer_to_server(self._gang, server)
-        graph_service_pb2_grpc.add_GraphServiceServicer_to_server(GraphServicer(rank), server)
-        group_service_pb2_grpc.add_GroupServiceServicer_to_server(GroupServicer(rank), server)
-        operation_service_pb2_grpc.add_OperationServiceServicer_to_server(OperationServicer(rank), server)
-        queue_service_pb2_grpc.add_QueueServiceServicer_to_server(QueueServicer(rank), server)
-        rank_service_pb2_grpc.add_RankServiceServicer_to_server(RankServicer(rank, self.endpoints), server)
-        refs.add_to_server(rank, server)
+        own = {
+            "GangService": self._gang,
+            "GraphService": GraphServicer(rank),
+            "GroupService": GroupServicer(rank),
+            "OperationService": OperationServicer(rank),
+            "QueueService": QueueServicer(rank),
+            "RankService": RankServicer(rank, self.endpoints),
+            "RefService": RefServicer(rank),
+        }
+        for service in _SERVICES:
+            register(service, own.get(service.name) or servicer(rank, service), server)
 
     def _bind(self, address: str, serving: grpc.ServerCredentials | None) -> str:
         try:

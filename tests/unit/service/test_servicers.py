@@ -13,7 +13,6 @@ from tests.support.local_gang import LocalGang
 from rankbridge.v1 import (
     call_pb2,
     collective_service_pb2,
-    collective_service_pb2_grpc,
     dtype_pb2,
     error_pb2,
     gang_service_pb2,
@@ -31,7 +30,6 @@ from rankbridge_server.core.refs.refs import MAX_ID_BYTES, Ref
 from rankbridge_server.core.refs.tensors import MAX_DIMENSIONS, TensorSpec
 from rankbridge_server.service.gang import GangServicer
 from rankbridge_server.service.group import GroupServicer
-from rankbridge_server.service.operations.derived import COLLECTIVES
 from rankbridge_server.service.operations.typed import servicer
 from rankbridge_server.service.rank import RankServicer
 from rankbridge_server.service.refs.service import MAX_PAGE, RefServicer
@@ -54,12 +52,7 @@ class Sidecar:
     def __init__(self) -> None:
         self.rank = LocalGang(1, Limits(max_bytes=1024)).ranks[0]
         servicers = {
-            "CollectiveService": servicer(
-                self.rank,
-                collective_service_pb2_grpc.CollectiveServiceServicer,
-                collective_service_pb2,
-                COLLECTIVES,
-            ),
+            "CollectiveService": servicer(self.rank, SERVICES["CollectiveService"]),
             "GangService": GangServicer(self.rank),
             "GroupService": GroupServicer(self.rank),
             "RankService": RankServicer(self.rank, ["unix:/nowhere"]),

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from types import ModuleType
 from typing import Any
 
 import grpc
+from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.message_factory import GetMessageClass
 
 from ...core.rank import Rank
 from ..answering import answered, value_field
 from ..pending import PendingPart
+from .table import OPERATIONS
 from .wire_operation import WireOperation
 
 
-def servicer(
-    rank: Rank, base: type[Any], messages: ModuleType, table: Mapping[str, WireOperation[Any, Any]]
-) -> Any:
-    """A servicer with one method for each operation of `table`. `messages`: the module of its responses."""
-    names = {"".join(part.capitalize() for part in kind.split("_")): it for kind, it in table.items()}
-    methods = {name: method(getattr(messages, f"{name}Response"), it) for name, it in names.items()}
-    return type(base.__name__, (base,), {"_rank": rank, **methods})()
+def servicer(rank: Rank, service: ServiceDescriptor) -> Any:
+    """The servicer of a service whose methods all have the name of an operation."""
+    names = {"".join(part.capitalize() for part in kind.split("_")): it for kind, it in OPERATIONS.items()}
+    methods = {it.name: method(GetMessageClass(it.output_type), names[it.name]) for it in service.methods}
+    return type(service.name, (), {"_rank": rank, **methods})()
 
 
 def method(response: type[Any], operation: WireOperation[Any, Any]) -> Any:
