@@ -12,7 +12,7 @@ import torch
 
 from ...core.coordinator import Coordinator, GroupDescription, Joining, ReduceOp
 from ...core.dtype import Dtype
-from ...core.errors import BridgeError, ErrorCode, Phase
+from ..errors import forming_failed
 from ..reductions import reduces
 from ..torch_tensors import TorchTensors
 from . import listener
@@ -78,11 +78,7 @@ class _GlooJoining:
         try:
             group = self._made.result(timeout)
         except (RuntimeError, FutureTimeoutError) as error:
-            raise BridgeError.of(
-                ErrorCode.BACKEND_FAILED,
-                f"Gloo did not connect in {timeout:.1f} s: {error or 'no answer'}",
-                phase=Phase.FORMING,
-            ) from error
+            raise forming_failed("Gloo", str(error) or f"no answer in {timeout:.1f} s") from error
         if self._port is not None:
             # All members are connected.
             listener.shut(self._port)
@@ -107,11 +103,7 @@ class _GlooJoining:
         address = bytes(self._store.get(self._key(self._rank_in_group)))
         if not address:
             error = self._made.exception()
-            raise BridgeError.of(
-                ErrorCode.BACKEND_FAILED,
-                f"no Gloo address on host {self._hostname!r}: {error}",
-                phase=Phase.FORMING,
-            ) from error
+            raise forming_failed("Gloo", f"no address on host {self._hostname!r}: {error}") from error
         return address
 
     @staticmethod

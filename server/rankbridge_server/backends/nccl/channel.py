@@ -13,9 +13,9 @@ from weakref import WeakSet
 import torch
 
 from ...core.errors import BridgeError
+from ..errors import data_failed
 from .engine import DeviceGraph, Side
-from .errors import ENGINE_ERRORS, data_failed
-from .raw import NcclGroup, Work
+from .raw import ENGINE_ERRORS, NcclGroup, Work
 
 # Between two looks at the device, in seconds: at first, and at most.
 _SHORTEST, _LONGEST = 2e-5, 1e-3
@@ -49,7 +49,7 @@ class Channel:
             if not self._capturing:
                 self._side.synchronize()
         except ENGINE_ERRORS as error:
-            raise data_failed(str(error)) from error
+            raise data_failed("NCCL", str(error)) from error
 
     def run(self, start: Callable[[NcclGroup], Work | None], timeout: float) -> None:
         """Start something and wait for it, `timeout` seconds. Raises BACKEND_FAILED, or what torch raises."""
@@ -109,7 +109,7 @@ class Channel:
                 self._graphs.add(captured)
                 return captured
         captured.reset()
-        raise data_failed("the group was closed")
+        raise data_failed("NCCL", "the group was closed")
 
     def launch(
         self,
@@ -129,7 +129,7 @@ class Channel:
                 graph.launch()
             if not _until(self._side.idle, timeout):
                 self.close()
-                raise data_failed(f"a graph did not end in {timeout:.1f} s")
+                raise data_failed("NCCL", f"a graph did not end in {timeout:.1f} s")
             # As after `run`.
             self._open()
             return [_copy(it) for it in results]
@@ -197,7 +197,7 @@ class Channel:
 
     def _open(self) -> NcclGroup:
         if self._group is None:
-            raise data_failed("the group was closed")
+            raise data_failed("NCCL", "the group was closed")
         return self._group
 
 

@@ -9,9 +9,9 @@ from typing import Any, Protocol, cast
 
 import torch
 
+from ..errors import forming_failed
 from ..torch_tensors import TorchTensors
 from .cuda_graph import CudaGraph, can_capture
-from .errors import forming_failed
 from .installed import missing
 from .raw import NcclGroup, Store, make_group
 from .tensors import DeviceTensors
@@ -110,11 +110,11 @@ class CudaEngine:
     def __init__(self, local_rank: int) -> None:
         os.environ.update(_SETTINGS)
         if lack := missing():
-            raise forming_failed(lack)
+            raise forming_failed("NCCL", lack)
         visible = torch.cuda.device_count()
         if not visible:
             raise forming_failed(
-                "no CUDA device is visible on this host", expected="1 device or more", got="0"
+                "NCCL", "no CUDA device is visible on this host", expected="1 device or more", got="0"
             )
         self.device = torch.device("cuda", local_rank % visible)
         torch.cuda.set_device(self.device)

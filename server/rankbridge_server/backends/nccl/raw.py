@@ -15,6 +15,9 @@ __all__ = ["AllgatherOptions", "ReduceScatterOptions", "Work"]
 
 Store = c10d.Store
 
+ENGINE_ERRORS = (RuntimeError, ValueError, TypeError)
+"""What torch raises when NCCL or CUDA fails, or when it refuses a tensor."""
+
 
 class NcclGroup(ProcessGroup, Protocol):
     """What is used of a ProcessGroupNCCL. Its operations run on a stream of its own, after the current one."""
