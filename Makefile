@@ -1,6 +1,6 @@
 # rankbridge. `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo example test conformance chaos recovery soak bench sizes lint proto proto-check clean
+.PHONY: help setup demo example test contract conformance chaos recovery soak bench sizes lint proto proto-check clean
 # Each recipe is one plain command: make starts it without a shell between, and passes signals on to it.
 
 help: ## List the targets
@@ -19,6 +19,9 @@ example: setup ## Train on 4 ranks for STEPS=200 steps, a rank killed in every 2
 
 test: setup ## Run every test, in both languages
 	@scripts/test
+
+contract: setup ## Run every contract case through the Python client, on each backend and way
+	@.venv/bin/python -m pytest -q --whole tests/contract
 
 CASES ?=
 CLIENT ?= both

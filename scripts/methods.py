@@ -19,6 +19,7 @@ from pathlib import Path
 
 from google.protobuf.descriptor_pb2 import FieldDescriptorProto
 
+import methods_begins
 import methods_elixir
 import methods_errors
 from described import ROOT, Documented, Operation, argument, files, flowing, refused, service
@@ -386,6 +387,8 @@ def written(documented: list[Documented]) -> Iterator[tuple[Path, str]]:
         (CLIENT / "_plan" / "program.py", program),
     ):
         yield path, formatted(path, filled(path, documented, write))
+    coordinator = CLIENT / "_async" / "compat" / "vllm.py"
+    yield coordinator, formatted(coordinator, methods_begins.written(coordinator, documented, GIVEN))
     exceptions = CLIENT / "errors.py"
     yield exceptions, formatted(exceptions, methods_errors.written(exceptions, documented))
     yield from methods_elixir.written(ELIXIR, documented)

@@ -6,7 +6,7 @@ import signal
 from collections.abc import Iterator
 
 import pytest
-from tests.conformance import sampling
+from tests.support import sampling
 from tests.support.gangs import RunningGang, up
 from tests.support.interrupter import Interrupter
 
@@ -15,9 +15,19 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Adds `--whole`."""
+    parser.addoption("--whole", action="store_true", help="run all cases of matrices that are drawn from")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Applies `--whole`."""
+    sampling.whole = config.getoption("--whole")
+
+
 def pytest_report_header() -> str:
-    """Tells which of the recorded cases are replayed."""
-    return f"recorded cases: drawn by the commit, {sampling.seed()}"
+    """Says how the cases are drawn."""
+    return "cases: all" if sampling.whole else f"cases: drawn by the commit, {sampling.seed()}"
 
 
 @pytest.fixture(scope="session")

@@ -12,47 +12,45 @@ defmodule RankBridge do
       RankBridge.Tensor.to_list(tensor)
       #=> [6.0, 8.0]
 
-  Tensors stay on the ranks; what travels are refs (`RankBridge.Ref`). A list of refs has one entry for each member
+  Tensors stay on the ranks; callers have refs on them (`RankBridge.Ref`). A list of refs has one entry for each member
   of the group, in group order: for the group "world", one for each rank.
 
-  Every function runs in the calling process and gives `{:ok, value}` or `{:error, %RankBridge.Error{}}`; those with
-  a `!` give the value or raise the error. A call to several ranks is made on all at once; if any fails, the error is
+  Every function runs in the calling process and returns `{:ok, value}` or `{:error, %RankBridge.Error{}}`; functions
+  with a `!` return the value or raise the error. A call to several ranks is made on all at once; if any fails, the error is
   the root cause and has every rank's outcome.
 
   ## Options that every function has
 
     * `:timeout` - in milliseconds; default: the gang's
-    * `:unready` - what it does while the gang is started, or made whole after a loss: `:wait`, for as long as `:timeout`, or
+    * `:unready` - what the call does while the gang starts, or recovers from a loss: `:wait`, for as long as `:timeout`, or
       `:fail`; default: the gang's
 
   ## Options of collectives
 
     * `:group` - the group, or its name; default "world"
     * `:operation_id` - default: a fresh UUID. A repeated id gets the first call's outcome and runs nothing
-    * `:calls` - how it goes: `:gang`, as one call to one rank, which passes it on (`RankBridge.Operations.GangCall`);
-      `:ranks`, to each rank at once; default: the gang's, and that is `:gang`
+    * `:calls` - `:gang`: as one call to one rank, which passes it on (`RankBridge.Operations.GangCall`); `:ranks`: to each rank
+      at once; default: the gang's, which defaults to `:gang`
 
-  ## Where what is
+  ## Modules
 
-  Each of these modules declares some of the functions here, and says more about them:
+  Each of these modules declares functions of this module, and documents them:
 
     * `RankBridge.Tensors` - on refs; `RankBridge.Grouping` and `RankBridge.Meshes` - groups, one and many;
       `RankBridge.Generations` - the ranks themselves
     * `RankBridge.Collectives` - on one tensor of each member; `RankBridge.Coalesced` - several of them as one;
-      `RankBridge.Programs` - several in which one takes what another gives
+      `RankBridge.Programs` - several, each of which may take another's result
     * `RankBridge.Objects` - on values, numbers, and maps of tensors
     * `RankBridge.PointToPoint` - from one member to another; `RankBridge.Queues` - from one to its readers, in order
     * `RankBridge.Graphs` - collectives that are recorded, and run again
-    * `RankBridge.Operations` - one rank's part, what is not waited for, and outcomes by id
+    * `RankBridge.Operations` - one rank's part, operations without waiting, and outcomes by id
     * `RankBridge.Rounds` - so many ranks at a time; `RankBridge.Run` - a function for each rank, all at once
     * `RankBridge.Averaging`, `RankBridge.Synchronized`, `RankBridge.Experts`, `RankBridge.Buffers`, `RankBridge.Devices`,
-      `RankBridge.Reports` - what is made of these, as other systems have it
-    * `RankBridge.CoordinatorNames`, `RankBridge.MeshCollectiveNames` - the same by the names of other systems
+      `RankBridge.Reports` - functions of other systems, made of these
+    * `RankBridge.CoordinatorNames`, `RankBridge.MeshCollectiveNames` - the same under the names of other systems
 
-  Collectives one after the other, each on what the last one gave: `RankBridge.Pipeline`. Gang calls of which the next is
-  sent while one is under way: `RankBridge.Stream`.
-
-  What every call is seen as by `:telemetry`: `RankBridge.Telemetry`.
+  Collectives one after the other, each on the last one's result: `RankBridge.Pipeline`. Gang calls, each sent while the last
+  one is under way: `RankBridge.Stream`. The telemetry events of every call: `RankBridge.Telemetry`.
   """
 
   use RankBridge.Facade,

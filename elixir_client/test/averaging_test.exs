@@ -10,9 +10,9 @@ defmodule RankBridge.AveragingTest do
 
   test "OLMo-core's divide factors" do
     for case <- Recorded.cases("olmo_nondist", ["get_reduce_divide_factor"]),
-        {0, told} <- Recorded.answers(case) do
+        {0, factor} <- Recorded.answers(case) do
       size = case["inputs"]["world_size"]
-      assert {size, Averaging.get_reduce_divide_factor(size)} == {size, told}
+      assert {size, Averaging.get_reduce_divide_factor(size)} == {size, factor}
     end
 
     for wrong <- [0, -1, 2.0, nil],

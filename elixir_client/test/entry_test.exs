@@ -58,7 +58,7 @@ defmodule RankBridge.EntryTest do
     assert {:ok, ["x", "x", "x"]} = RankBridge.synchronize_value(gang, "x")
     assert {:ok, _lists} = RankBridge.broadcast_objects(gang, ["x"], 0)
     assert {:ok, %{}} = RankBridge.average(gang, %{})
-    assert {:ok, _told} = RankBridge.do_n_at_a_time(gang, 3, &{:ok, &1})
+    assert {:ok, _results} = RankBridge.do_n_at_a_time(gang, 3, &{:ok, &1})
     assert {:ok, _operation} = RankBridge.isend_object(gang, 0, "x", 1)
 
     operations =

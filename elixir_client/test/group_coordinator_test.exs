@@ -80,9 +80,9 @@ defmodule RankBridge.GroupCoordinatorTest do
   end
 
   test "the runtime's options say how long, and where" do
-    nothing = %{timeout: nil, gang: nil, rank: nil}
-    assert Conventions.runtime([], "x") == {:ok, nothing}
-    assert Conventions.runtime([affinity: :hint, session_id: "s"], "x") == {:ok, nothing}
+    no_settings = %{timeout: nil, gang: nil, rank: nil}
+    assert Conventions.runtime([], "x") == {:ok, no_settings}
+    assert Conventions.runtime([affinity: :hint, session_id: "s"], "x") == {:ok, no_settings}
     assert {:ok, %{timeout: 250}} = Conventions.runtime([timeout: 250], "x")
     assert {:ok, %{timeout: 600_000}} = Conventions.runtime([timeout_profile: :ml_inference], "x")
 

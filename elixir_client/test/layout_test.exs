@@ -84,7 +84,7 @@ defmodule RankBridge.LayoutTest do
   end
 
   test "numbers that do not fit are refused" do
-    for {opts, told} <- [
+    for {opts, text} <- [
           {[buffers: 3], "too few ranks are left to train; expected 3 or more of 4, got 1"},
           {[coordinators: 4], "too few ranks are left to train"},
           {[coordinators: 5], "too few ranks are left to train"},
@@ -95,7 +95,7 @@ defmodule RankBridge.LayoutTest do
           {[buffer: 1], "bad numbers"}
         ] do
       assert {:error, %Error{reason: :invalid_argument} = error} = Layout.in_blocks(4, opts)
-      assert Exception.message(error) =~ told
+      assert Exception.message(error) =~ text
     end
 
     assert {:error, %Error{}} = Layout.in_blocks(0)
@@ -104,13 +104,13 @@ defmodule RankBridge.LayoutTest do
   end
 
   test "hosts with too few ranks are named" do
-    for {hosts, opts, told} <- [
+    for {hosts, opts, text} <- [
           {~w(a a b), [buffers: 2],
            ~s(host "b" has too few ranks for 1 team; expected 2 or more)},
           {~w(a a a b b), [buffers: 3], "there are too few ranks for 3 teams"},
           {~w(a b), [coordinators: 2], "no rank is left to train"}
         ] do
-      assert_raise Error, ~r/#{told}/, fn -> Layout.by_host!(hosts, opts) end
+      assert_raise Error, ~r/#{text}/, fn -> Layout.by_host!(hosts, opts) end
     end
   end
 

@@ -84,7 +84,7 @@ defmodule RankBridge.MeshTest do
   end
 
   test "axes that do not fit are refused" do
-    for {axes, ranks, told} <- [
+    for {axes, ranks, text} <- [
           {[dp: 2, tp: 4], 6, "dp 2 x tp 4; expected 8 ranks, got 6"},
           {[dp: -1, tp: 4], 6, "dp ? x tp 4; expected a multiple of 4 ranks, got 6"},
           {[tp: 1], 2, "expected 1 rank, got 2"},
@@ -103,7 +103,7 @@ defmodule RankBridge.MeshTest do
           {[dp: 2.0], 2, "a list of names and sizes"}
         ] do
       assert {:error, %Error{reason: :invalid_argument} = error} = Mesh.plan(axes, ranks)
-      assert Exception.message(error) =~ told
+      assert Exception.message(error) =~ text
     end
   end
 

@@ -123,7 +123,7 @@ defmodule RankBridge.ProgramTest do
     none = Program.new()
     sum = Program.all_reduce(none, refs, as: :sum)
     inner = Program.barrier(none)
-    deep = Enum.reduce(1..33, inner, fn _depth, it -> Program.loop(none, 1, it) end)
+    deep = Enum.reduce(1..33, inner, fn _depth, body -> Program.loop(none, 1, body) end)
 
     for {program, opts, message} <- [
           {none, [], "the program is empty"},
@@ -165,7 +165,7 @@ defmodule RankBridge.ProgramTest do
   end
 
   test "it is shown by what it does" do
-    program = Enum.reduce(1..9, Program.new(), fn _time, it -> Program.barrier(it) end)
+    program = Enum.reduce(1..9, Program.new(), fn _time, program -> Program.barrier(program) end)
     assert inspect(program) =~ ~r/<barrier(, barrier){7}, and 1 more>/
   end
 end

@@ -18,11 +18,11 @@ defmodule RankBridge.ReportsTest do
     end
   end
 
-  defp told(%{"per_rank" => [%{"ok" => told} | _same]}) do
+  defp lines_of(%{"per_rank" => [%{"ok" => answer} | _others]}) do
     {for(
-       [level, line] <- told["log"],
+       [level, line] <- answer["log"],
        do: {level |> String.downcase() |> String.to_atom(), line}
-     ), told["error"]}
+     ), answer["error"]}
   end
 
   defp equally_long?(%{"inputs" => inputs}),
@@ -37,7 +37,7 @@ defmodule RankBridge.ReportsTest do
     compared =
       for {name, report} <- reports,
           case <- Recorded.cases("gfn_ops", [name]),
-          {lines, nil} <- [told(case)] do
+          {lines, nil} <- [lines_of(case)] do
         assert {:ok, report} = report.(timings(case, lines))
         assert report.lines == lines
         assert Reports.text(report) == Enum.map_join(lines, "\n", &elem(&1, 1))
@@ -73,7 +73,7 @@ defmodule RankBridge.ReportsTest do
     failing =
       for name <- ["report_time_info", "report_load_imbalance"],
           case <- Recorded.cases("gfn_ops", [name]),
-          {_lines, [type, _message]} <- [told(case)],
+          {_lines, [type, _message]} <- [lines_of(case)],
           equally_long?(case),
           uniq: true,
           do: {name, type, case["inputs"]["all_timing_dict"]}

@@ -13,22 +13,22 @@ defmodule RankBridge.RoundsTest do
 
   test "OLMo-core's schedules" do
     for case <- Recorded.cases("olmo_nondist", ["do_n_schedule"]),
-        {0, told} <- Recorded.answers(case) do
+        {0, recorded} <- Recorded.answers(case) do
       {ranks, rounds} = plan(case)
       round_of_rank = for rank <- ranks, do: Enum.find_index(rounds, &(rank in &1))
 
-      assert %{"rounds" => length(rounds), "round_of_rank" => round_of_rank} == told
+      assert %{"rounds" => length(rounds), "round_of_rank" => round_of_rank} == recorded
     end
   end
 
   test "OLMo-core's turns and barriers" do
     for case <- Recorded.cases("olmo_nondist", ["do_n_events"]),
-        {0, told} <- Recorded.answers(case) do
+        {0, recorded} <- Recorded.answers(case) do
       {ranks, rounds} = plan(case)
 
       events = for rank <- ranks, do: Enum.map_join(rounds, &if(rank in &1, do: "fb", else: "b"))
 
-      assert events == told
+      assert events == recorded
     end
   end
 

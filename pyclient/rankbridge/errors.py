@@ -318,7 +318,7 @@ __all__ = [
 
 
 class InvalidArgumentError(RankBridgeError, ValueError):
-    """An argument is missing, malformed or contradicts another. Mend the call."""
+    """An argument is missing, malformed or contradicts another. Correct the call."""
 
     code = ErrorCode.INVALID_ARGUMENT
 
@@ -330,13 +330,13 @@ class RankOutOfRangeError(InvalidArgumentError):
 
 
 class UnknownRefError(RefError):
-    """No such ref on this rank. Refs live on the rank that made them."""
+    """No such ref on this rank. A ref exists only on the rank that made it."""
 
     code = ErrorCode.UNKNOWN_REF
 
 
 class ReleasedRefError(RefError):
-    """The ref was here and has been released. Nothing brings it back."""
+    """The ref has been released on this rank. It cannot be restored."""
 
     code = ErrorCode.RELEASED_REF
 

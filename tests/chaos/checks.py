@@ -64,14 +64,16 @@ def judge(
         if it.error is None:
             if not rule.success:
                 findings.wrong_error(f"rank {rank} succeeded and cannot have")
-            if not same(it.result, call.expected):
-                findings.wrong_result(f"rank {rank} got {told(it.result)}, not {told(call.expected)}")
+            if not equal(it.result, call.expected):
+                findings.wrong_result(
+                    f"rank {rank} got {described(it.result)}, not {described(call.expected)}"
+                )
         else:
             _judge_error(findings, rank, it.error, rule, succeeded)
         right = call.expected if it.error is None and call.in_place else call.before
-        if it.after is not None and not same(it.after, right):
+        if it.after is not None and not equal(it.after, right):
             findings.wrong_result(
-                f"the tensor of rank {rank} is {told(it.after)}, not {told(right)}; its call: {it.error}"
+                f"the tensor of rank {rank} is {described(it.after)}, not {described(right)}; its call: {it.error}"
             )
 
 
@@ -90,14 +92,14 @@ def _judge_error(
         findings.wrong_error(f"rank {rank} says that nobody did it, and ranks {succeeded} did: {error}")
 
 
-def same(one: Values | None, other: Values | None) -> bool:
+def equal(one: Values | None, other: Values | None) -> bool:
     """Equal in dtype, shape and every element."""
     if one is None or other is None:
         return one is other
     return one.dtype == other.dtype and one.shape == other.shape and bool(np.array_equal(one, other))
 
 
-def told(values: Values | None) -> str:
+def described(values: Values | None) -> str:
     """A short form of a tensor."""
     return (
         "none" if values is None else f"{values.dtype}{list(values.shape)} {values.reshape(-1)[:4].tolist()}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from collections.abc import Collection
-from typing import Any
+from contextlib import ExitStack
 
 import numpy as np
 from tests.chaos.controllers.controller import Controller
@@ -15,11 +15,10 @@ from tests.chaos.pending import fill_queue, wait_pending
 from tests.chaos.scene import CALL_TIMEOUT_S, PATIENCE_S, SHORT_TIMEOUT_S, Scene
 from tests.chaos.usage import SETTLE_S, Usage, settled, usage
 
-from rankbridge import Pending
-
 _KEPT_ELEMENTS = 16 * 1024
-# Threads that a rank's server makes before it reuses them: more than all calls of a round hold at once.
-_AWAITS = 12
+# Threads that a rank's server makes before it reuses them: more than all calls of a round hold at once, also where a
+# busy machine lets calls that were cancelled wait for their ends beside those that come next.
+_WATCHES = 32
 # A thread or descriptor of gRPC or of the interpreter that comes with some first use, and stays.
 SLACK = 1
 # Segments of one controller: those that it keeps, those that the rank keeps for it, and those of a round's calls.
@@ -102,11 +101,11 @@ def _warm_up(scene: Scene, rank: int) -> None:
     operation_id = uuid.uuid4().hex
     pending = fill_queue(scene, PythonController(scene.gang), rank, operation_id)
     scene.gang[rank].poll(operation_id)
-    waiting = [_start_await(scene, rank, operation_id) for _ in range(1 + _AWAITS)]
-    for it in [*waiting, *pending]:
+    scene.gang[rank].start("await_operation", operation_id, timeout=SHORT_TIMEOUT_S).cancel()
+    for it in pending:
         it.cancel()
     wait_pending(scene, rank, 0)
-
-
-def _start_await(scene: Scene, rank: int, operation_id: str) -> Pending[Any]:
-    return scene.gang[rank].start("await_operation", operation_id, timeout=SHORT_TIMEOUT_S)
+    with ExitStack() as stack:
+        # Each holds a thread of the server from its first answer on, for which this waits.
+        for _ in range(_WATCHES):
+            stack.enter_context(scene.gang[rank].events())

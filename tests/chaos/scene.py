@@ -9,7 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from tests.chaos.checks import Allowed, Called, Ended, judge, same, told
+from tests.chaos.checks import Allowed, Called, Ended, described, equal, judge
 from tests.chaos.controllers.controller import Controller, Flight
 from tests.chaos.findings import Findings
 from tests.chaos.operations import Operation, Values
@@ -191,8 +191,10 @@ class Scene:
         }
         judge(self.findings, begun.calls, ended, allowed)
         for rank in begun.refs.keys() - outcomes.keys() - set(gone):
-            if not same(got := self.fetch(begun.refs[rank]), begun.calls[rank].before):
-                self.findings.wrong_result(f"rank {rank} was not called, and its tensor became {told(got)}")
+            if not equal(got := self.fetch(begun.refs[rank]), begun.calls[rank].before):
+                self.findings.wrong_result(
+                    f"rank {rank} was not called, and its tensor became {described(got)}"
+                )
         self.release({rank: ref for rank, ref in begun.refs.items() if rank not in gone})
 
     def good(self, operation: Operation, group: str) -> bool:

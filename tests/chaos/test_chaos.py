@@ -75,8 +75,8 @@ def test_growth_of_threads_descriptors_or_memory_is_found(after: Usage, held: bo
 
 
 def test_a_seed_repeats_a_run() -> None:
-    one, same, other = (plan(50, seed, [2, 3, 4], 1 << 26) for seed in (1, 1, 2))
-    assert one == same
+    one, again, other = (plan(50, seed, [2, 3, 4], 1 << 26) for seed in (1, 1, 2))
+    assert one == again
     assert one != other
 
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.chaos import run as running
-from tests.chaos import scene as scenes
+from tests.chaos import run as running, scene as scenes
 from tests.chaos.__main__ import main
 from tests.chaos.checks import Allowed
 from tests.chaos.controllers.elixir import ElixirController
+from tests.chaos.controllers.forms import ElixirError, Json, value_of
 from tests.chaos.controllers.held import Held
 from tests.chaos.controllers.process import (
     ElixirMissingError,
@@ -25,7 +25,6 @@ from tests.chaos.controllers.process import (
     NoAnswerError,
     compile_client,
 )
-from tests.chaos.controllers.told import ElixirError, Json, value_of
 from tests.chaos.faults.calls import Cancel, Mismatch
 from tests.chaos.faults.fault import Fault
 from tests.chaos.findings import Findings

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 
 import numpy as np
-from tests.chaos.checks import Allowed, same, told
+from tests.chaos.checks import Allowed, described, equal
 from tests.chaos.controllers.controller import Controller
 from tests.chaos.findings import Findings
 from tests.chaos.newcomers import kept, welcome
@@ -91,8 +91,8 @@ def _one_reduction(scene: Scene) -> None:
         results = _together(scene, "all_reduce", "world", refs)
         expected = np.array([scene.size, sum(range(scene.size))], np.int64)
         for rank, result in results.items():
-            if not same(got := scene.fetch(result), expected):
-                scene.findings.wrong_result(f"rank {rank} got {told(got)} when whole again")
+            if not equal(got := scene.fetch(result), expected):
+                scene.findings.wrong_result(f"rank {rank} got {described(got)} when whole again")
         scene.release(results)
     finally:
         scene.release(refs)
@@ -125,7 +125,7 @@ def _look_around(scene: Scene, replaced: Collection[int]) -> None:
         if rank not in replaced:
             scene.findings.wrong_error(f"the process of rank {rank} was not touched, and is another")
     for rank in range(scene.size):
-        if rank not in new and not same(got := scene.fetch(scene.kept[rank]), kept(rank)):
-            scene.findings.wrong_result(f"what rank {rank} keeps became {told(got)}")
+        if rank not in new and not equal(got := scene.fetch(scene.kept[rank]), kept(rank)):
+            scene.findings.wrong_result(f"what rank {rank} keeps became {described(got)}")
     _together(scene, "barrier", PAIR, None)
     welcome(scene, new)

@@ -38,10 +38,10 @@ END = "<!-- translations: end -->\n"
 
 def deviations_page(table: Sequence[Deviation]) -> str:
     """Writes the page of deviations."""
-    told = "".join(
+    entries = "".join(
         fill(f"- **{kind}**: {what}.", 120, subsequent_indent="  ") + "\n" for kind, what in KINDS.items()
     )
-    lines = [HEAD, told.removesuffix("\n")]
+    lines = [HEAD, entries.removesuffix("\n")]
     titles = dict.fromkeys(_title(entry) for entry in table)
     for title in titles:
         lines += ["", f"## {title}", "", "| what it does | | the bridge | why |", "| --- | --- | --- | --- |"]

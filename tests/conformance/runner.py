@@ -24,8 +24,10 @@ def replay_all(
     cases: Iterable[Case], gangs: Gangs, table: Sequence[Explanation], client_of: Callable[[Gang], Client]
 ) -> Iterator[Verdict]:
     """Replays cases, smallest worlds first, and gives their verdicts as they come."""
-    for world, same in itertools.groupby(sorted(cases, key=lambda case: case.world), lambda case: case.world):
-        for case in same:
+    for world, of_world in itertools.groupby(
+        sorted(cases, key=lambda case: case.world), lambda case: case.world
+    ):
+        for case in of_world:
             yield replay(case, gangs, table, client_of)
         gangs.end(world)
 

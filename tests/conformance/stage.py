@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tests.conformance.clients.client import Client, Given
+from tests.conformance.clients.client import CallArguments, Client
 from tests.conformance.gangs import Gangs
 from tests.conformance.moments import Answer
 from tests.conformance.values import Tensor
@@ -83,7 +83,7 @@ class Stage:
     def together(
         self,
         method: str,
-        given: Mapping[int, Given],
+        given: Mapping[int, CallArguments],
         group: Group,
         timeout: float | None = None,
         fetch: bool = True,

@@ -10,8 +10,8 @@ from tests.conformance.clients.python import PythonClient
 from tests.conformance.gangs import Gangs
 from tests.conformance.recorded import Case, cases
 from tests.conformance.runner import replay
-from tests.conformance.sampling import some
 from tests.conformance.test_recorded_cases import SUITES
+from tests.support.sampling import sample
 
 TABLE = tables.read()
 LARGEST = 4
@@ -23,7 +23,7 @@ EACH = 5
 """How many of a file, at most, of each world: of as many names."""
 
 
-def sample(suite: str) -> list[Case]:
+def sampled(suite: str) -> list[Case]:
     """Some cases of a file: of each world as many, of as many names as there are."""
     found: list[Case] = []
     for world in range(1, LARGEST + 1):
@@ -31,7 +31,7 @@ def sample(suite: str) -> list[Case]:
         for case in cases(suite):
             if case.world == world and f"{suite}/{case.name}" not in NOT_ON_FAKE:
                 by_name.setdefault(case.name, []).append(case)
-        found += [case for same in some(list(by_name.values()), EACH) for case in some(same, 1)]
+        found += [case for named in sample(list(by_name.values()), EACH) for case in sample(named, 1)]
     return found
 
 
@@ -42,7 +42,7 @@ def gangs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gangs]:
         yield gangs
 
 
-@pytest.mark.parametrize("case", [case for suite in SUITES for case in sample(suite)], ids=str)
+@pytest.mark.parametrize("case", [case for suite in SUITES for case in sampled(suite)], ids=str)
 def test_the_bridge_does_what_was_recorded_or_a_deviation(case: Case, gangs: Gangs) -> None:
     verdict = replay(case, gangs, TABLE, PythonClient)
     assert verdict.failures == ()

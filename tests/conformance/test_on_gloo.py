@@ -10,7 +10,7 @@ from tests.conformance.clients.python import PythonClient
 from tests.conformance.gangs import Gangs
 from tests.conformance.recorded import Case, cases
 from tests.conformance.runner import replay
-from tests.conformance.sampling import some
+from tests.support.sampling import sample
 
 TABLE = tables.read()
 CHOSEN = {
@@ -38,7 +38,7 @@ def gangs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gangs]:
     [
         case
         for suite, names in CHOSEN.items()
-        for case in some(
+        for case in sample(
             [case for case in cases(suite) if case.world == 4 and case.name.startswith(names)], EACH
         )
     ],

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from fnmatch import fnmatchcase
 
 import pytest
-from tests.conformance import tables, told
+from tests.conformance import forms, tables
 from tests.conformance.judge import judge
 from tests.conformance.moments import Moment
 from tests.conformance.recorded import Case, cases
@@ -68,8 +68,8 @@ def test_vllm_members_of_groups(case: Case) -> None:
         for rank, answer in enumerate(by_version(case)[-1]):
             recorded = answer["ctor"][built["as"]]["ok"]
             (group,) = [one for one in groups if rank in one]
-            ours = told.vllm_member(group, rank)
+            ours = forms.vllm_member(group, rank)
             assert {key: recorded[key] for key in ours} == ours
         if case.name.startswith("nodes/"):
-            told_so = told.vllm_nodes(groups[0])
-            assert [answer["steps"] for answer in by_version(case)[-1]] == [[{"ok": told_so}]] * case.world
+            reported = forms.vllm_nodes(groups[0])
+            assert [answer["steps"] for answer in by_version(case)[-1]] == [[{"ok": reported}]] * case.world

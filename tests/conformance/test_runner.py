@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.conformance import __main__ as command
-from tests.conformance import deviations, sampling, tables, translations
+from tests.conformance import __main__ as command, deviations, tables, translations
 from tests.conformance.compare import differences
 from tests.conformance.deviations import Deviation
 from tests.conformance.errors import fits
@@ -20,6 +19,7 @@ from tests.conformance.moments import Answer, Moment
 from tests.conformance.recorded import DATA, Case, cases
 from tests.conformance.translations import Translation
 from tests.conformance.values import Tensor
+from tests.support import sampling
 
 CASE = Case("suite", 0, "case", 1, {"inputs": {}, "per_rank": [{"ok": 1}]})
 ENTRY = Deviation(
@@ -153,14 +153,17 @@ def test_an_error_is_never_said_in_another_way(recorded: Answer, answer: Answer)
 
 def test_some_are_drawn_by_the_commit(monkeypatch: pytest.MonkeyPatch) -> None:
     drawn = set()
+    monkeypatch.setattr(sampling, "whole", False)
     for commit in ("1f", "2e", "3d"):
         monkeypatch.setattr(sampling, "seed", partial(str, commit))
-        found = sampling.some(range(100), 5)
-        assert found == sorted(set(found)) == sampling.some(range(100), 5)
+        found = sampling.sample(range(100), 5)
+        assert found == sorted(set(found)) == sampling.sample(range(100), 5)
         assert len(found) == 5
         drawn.add(tuple(found))
     assert len(drawn) == 3
-    assert sampling.some("abc", 5) == ["a", "b", "c"]
+    assert sampling.sample("abc", 5) == ["a", "b", "c"]
+    monkeypatch.setattr(sampling, "whole", True)
+    assert sampling.sample(range(100), 5) == list(range(100))
 
 
 def test_an_entry_that_no_case_needs_fails(capsys: pytest.CaptureFixture[str]) -> None:

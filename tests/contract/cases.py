@@ -24,7 +24,7 @@ def tensor(spec: Json) -> Tensor:
     return Tensor(spec["dtype"], tuple(spec["shape"]), base64.b64decode(spec["data"]))
 
 
-def told(value: Tensor) -> Json:
+def tensor_form(value: Tensor) -> Json:
     """A tensor as cases have it."""
     data = base64.b64encode(bytes(value.data)).decode()
     return {"dtype": value.dtype, "shape": list(value.shape), "data": data}

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import ast
 import uuid
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 from tests.contract import cases, generate, values
+from tests.contract.skeleton import arguments_of, request_of, skeleton
 from tests.support.gangs import RunningGang
+from tests.support.sampling import sample
 
 import rankbridge
 from rankbridge import Gang, GangError, Named, Pending, Program, RankBridgeError, Ref
@@ -29,10 +32,27 @@ ELSEWHERE = {"replay", "enqueue", "dequeue", "ping"}
 # A gang call reaches the same lanes as calls of each rank: all cases so on the fake backend, one of each kind on Gloo.
 SAMPLE = list({kind_of(case): case for case in reversed(CASES)}.values())
 
+# All on one gang, and on each other those of each kind and some more.
+WAYS = [("fake4", "ranks"), ("fake4", "gang"), ("gloo4", "ranks"), ("mpi4", "ranks")]
+DRAWN = 200
+
+
+def drawn() -> list[cases.Json]:
+    """Cases for one gang, in their order."""
+    names = {case["case"] for case in [*SAMPLE, *sample(CASES, DRAWN)]}
+    return [case for case in CASES if case["case"] in names]
+
+
+CASES_OF_WAYS = [
+    pytest.param(way, case, id=f"{'-'.join(way)}-{case['case']}")
+    for way in WAYS
+    for case in (CASES if way == WAYS[0] else drawn())
+]
+
 
 @pytest.fixture(
     scope="module",
-    params=[("fake4", "ranks"), ("fake4", "gang"), ("gloo4", "ranks"), ("mpi4", "ranks")],
+    params=WAYS,
     ids="-".join,
 )
 def gang(request: pytest.FixtureRequest) -> Iterator[Gang]:
@@ -64,15 +84,24 @@ def test_case_names_are_unique() -> None:
 
 @pytest.mark.parametrize("kind", sorted(set(Operation.DESCRIPTOR.fields_by_name) - ELSEWHERE))
 def test_every_operation_of_the_proto_has_cases_with_each_of_its_arguments(kind: str) -> None:
-    request = Operation.DESCRIPTOR.fields_by_name[kind].message_type
-    assert request is not None
+    request = request_of(kind)
     found = [case for case in CASES if kind in (case["operation"], case.get("receive"))]
-    assert found, f"no case calls {kind}"
-    if request.file is collective_service_pb2.DESCRIPTOR or request.file is object_service_pb2.DESCRIPTOR:
-        # Cases have what is brought in fields of their own: tensors, or values.
-        brought = {it.name for it in request.fields if it.name == "ref_id" or it.message_type is not None}
+    assert found, f"no case calls {kind}; tests/contract/families could have\n{skeleton(kind)}"
+    if request.file in (collective_service_pb2.DESCRIPTOR, object_service_pb2.DESCRIPTOR):
         shown = {name for case in found for it in (case["arguments"], *by_rank(case)) for name in it}
-        assert shown >= set(request.fields_by_name) - brought
+        assert shown >= set(arguments_of(request))
+
+
+@pytest.mark.parametrize("kind", ["all_reduce", "scan", "gather", "all_gather_object"])
+def test_the_skeleton_of_a_case_is_source_with_every_argument(kind: str) -> None:
+    call = ast.parse(skeleton(kind), mode="exec").body[0]
+    assert isinstance(call, ast.Expr)
+    assert isinstance(call.value, ast.Yield)
+    assert isinstance(call.value.value, ast.Call)
+    written = {it.arg: it.value for it in call.value.value.keywords}
+    arguments = ast.literal_eval(written["arguments"])
+    assert set(arguments) == set(arguments_of(request_of(kind)))
+    assert arguments.get("op", "sum") == "sum"
 
 
 def by_rank(case: cases.Json) -> list[cases.Json]:
@@ -99,7 +128,7 @@ def test_ranks_tell_the_reductions_that_the_cases_show(gang: Gang) -> None:
     assert called - set(abilities.collectives) == refused
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+@pytest.mark.parametrize(("gang", "case"), CASES_OF_WAYS, indirect=["gang"])
 def test_case(gang: Gang, case: cases.Json) -> None:
     check_case(gang, case)
     # A call that failed leaves the group as healthy as it was.
@@ -183,7 +212,7 @@ def run_coalesced(gang: Gang, group: str, members: Sequence[int], case: cases.Js
         errors = [outcome.error for outcome in raised.value.outcomes]
         assert [error and error.code.name for error in errors] == [case["error"]] * len(members)
         for (_, refs, _), call in zip(calls, case["calls"], strict=True):
-            assert not refs or [cases.told(it) for it in gang.get(refs, to="tensor")] == call["inputs"]
+            assert not refs or [cases.tensor_form(it) for it in gang.get(refs, to="tensor")] == call["inputs"]
         return
     given = gang.coalesce(calls, group=group, timeout=timeout(case))
     for outcomes, (_, refs, arguments), expected in zip(given, calls, case["results"], strict=True):
@@ -200,8 +229,8 @@ def run_program(gang: Gang, group: str, members: Sequence[int], case: cases.Json
     if "error" in case:
         with pytest.raises(GangError) as raised:
             gang.run(program, keep=keep, group=group, timeout=timeout(case))
-        told = [(it.error.code.name, it.error.indefinite) for it in raised.value.outcomes if it.error]
-        assert told == [(case["error"], False)] * len(members)
+        errors = [(it.error.code.name, it.error.indefinite) for it in raised.value.outcomes if it.error]
+        assert errors == [(case["error"], False)] * len(members)
     else:
         given = gang.run(program, keep=keep, group=group, timeout=timeout(case))
         for outcomes, expected in zip(given, case["results"], strict=True):
@@ -210,7 +239,7 @@ def run_program(gang: Gang, group: str, members: Sequence[int], case: cases.Json
                 expected = after[expected]
             check_results(gang, None, outcomes, {"arguments": {}, "results": expected})
     for name, own in refs.items():
-        assert [cases.told(it) for it in gang.get(own, to="tensor")] == after[name][: len(members)]
+        assert [cases.tensor_form(it) for it in gang.get(own, to="tensor")] == after[name][: len(members)]
 
 
 def describe(
@@ -242,8 +271,8 @@ def run_on_values(gang: Gang, group: str, members: Sequence[int], case: cases.Js
     method = getattr(gang, case["operation"])
     if "error" in case:
         error = failure_of(lambda: method(brought, group=group, timeout=timeout(case), **case["arguments"]))
-        told = [it.error for it in error.outcomes] if isinstance(error, GangError) else [error]
-        assert {(it.code.name, it.indefinite) for it in told if it is not None} == {(case["error"], False)}
+        errors = [it.error for it in error.outcomes] if isinstance(error, GangError) else [error]
+        assert {(it.code.name, it.indefinite) for it in errors if it is not None} == {(case["error"], False)}
         return
     outcomes = method(brought, group=group, timeout=timeout(case), **case["arguments"])
     for outcome, expected, rank in zip(outcomes, case["results"], members, strict=True):
@@ -273,7 +302,7 @@ def run_on_tensors(gang: Gang, group: str, members: Sequence[int], case: cases.J
         if case["arguments"].get("in_place"):
             return
     if refs:
-        assert [cases.told(it) for it in gang.get(refs, to="tensor")] == case["inputs"]
+        assert [cases.tensor_form(it) for it in gang.get(refs, to="tensor")] == case["inputs"]
 
 
 def call(
@@ -299,9 +328,9 @@ def failures(
         if not isinstance(raised.value, GangError):
             # The client itself refused it.
             return [raised.value]
-        told = [outcome.error for outcome in raised.value.outcomes]
-        assert len(told) == len(members)
-        return [error for error in told if error is not None or pytest.fail(f"{raised.value.outcomes}")]
+        by_member = [outcome.error for outcome in raised.value.outcomes]
+        assert len(by_member) == len(members)
+        return [error for error in by_member if error is not None or pytest.fail(f"{raised.value.outcomes}")]
     assert refs is not None
     errors: list[RankBridgeError] = []
     try:
@@ -344,7 +373,7 @@ def check_results(gang: Gang, refs: list[Ref] | None, outcomes: list[Any], case:
             assert outcome is None
             continue
         assert isinstance(outcome, Ref)
-        assert cases.told(gang.get(outcome, to="tensor")) == expected
+        assert cases.tensor_form(gang.get(outcome, to="tensor")) == expected
         assert [outcome.dtype, list(outcome.shape)] == [expected["dtype"], expected["shape"]]
     if case["arguments"].get("in_place"):
         assert refs is not None

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 from tests.contract import cases
-from tests.contract.test_cases import CASES, check_case
+from tests.contract.test_cases import check_case, drawn
 from tests.support.gangs import RunningGang
 
 import rankbridge
@@ -25,6 +25,6 @@ def gang(fake4: RunningGang) -> Iterator[Gang]:
             assert all(each.shared > 100 and not each.streamed for each in went), went
 
 
-@pytest.mark.parametrize("case", CASES, ids=[case["case"] for case in CASES])
+@pytest.mark.parametrize("case", [pytest.param(case, id=case["case"]) for case in drawn()])
 def test_case(gang: Gang, case: cases.Json) -> None:
     check_case(gang, case)

@@ -6,10 +6,9 @@ import base64
 import struct
 from typing import Any
 
-from tests.contract.cases import Json, tensor, told
+from tests.contract.cases import Json, tensor, tensor_form
 
-from rankbridge import Gang, Ref
-from rankbridge import Rank as Member
+from rankbridge import Gang, Rank as Member, Ref
 from rankbridge._plan.tensor import as_tensor
 
 
@@ -55,11 +54,11 @@ def assert_is(gang: Gang, value: Any, expected: Json, rank: int) -> None:
             for item, (_, each) in zip(value.values(), it, strict=True):
                 assert_is(gang, item, each, rank)
         case "tensor":
-            assert told(as_tensor(value)) == it
+            assert tensor_form(as_tensor(value)) == it
         case "ref":
             assert isinstance(value, Ref)
             assert value.rank == rank
-            assert told(gang.get(value, to="tensor")) == it
+            assert tensor_form(gang.get(value, to="tensor")) == it
         case "float":
             assert struct.pack(">d", value).hex() == it
         case _:

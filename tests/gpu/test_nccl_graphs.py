@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 import torch
 from tests.support.local_gang import LocalGang
-from tests.unit.backends.test_nccl_graphs import Program, add, close, floats, record, refill, replay, run
+from tests.unit.backends.test_nccl_graphs import Program, add, close, floats, record, refill, replayed, run
 
 from rankbridge_server.backends.nccl import NcclBackend
 from rankbridge_server.backends.nccl.channel import Channel
 from rankbridge_server.backends.nccl.cuda_graph import CudaGraph, can_capture
 from rankbridge_server.core.dtype import Dtype
-from rankbridge_server.core.operations.table import BARRIER, Barrier
+from rankbridge_server.core.operations.agreements import Barrier, barrier
 from rankbridge_server.core.refs.tensors import Full, TensorSpec
 
 pytestmark = pytest.mark.gpu
@@ -76,8 +76,8 @@ def test_launches_take_turns_with_other_operations(gang: LocalGang, done: list[s
     record(gang, "g", lambda: sums.extend(add(gang, inputs)))
     for turn in range(50):
         refill(gang, inputs, turn)
-        replay(gang, "g")
-        run(gang, BARRIER, [Barrier()] * size)
+        replayed(gang, "g")
+        run(gang, barrier, [Barrier()] * size)
         assert floats(gang, sums) == floats(gang, add(gang, inputs))
     assert done.count("launched") == 49 * size
 
@@ -91,7 +91,7 @@ def test_large_results_are_there_when_they_are_told(gang: LocalGang, done: list[
         for ref in inputs:
             rank = gang.ranks[ref.rank]
             rank.refs.find("", ref.id).tensor = rank.backend.tensors.create(ref.spec, Full(float(turn)))
-        replay(gang, "g")
+        replayed(gang, "g")
         for ref in sums:
             tensor: Any = gang.ranks[ref.rank].refs.find("", ref.id).tensor
             with torch.cuda.device(tensor.device):
@@ -106,7 +106,7 @@ def test_generations_end_and_begin_with_graphs(gang: LocalGang, done: list[str])
     record(gang, "g", lambda: sums.extend(add(gang, inputs)))
     for generation in range(1, 5):
         for _ in range(3):
-            replay(gang, "g")
+            replayed(gang, "g")
             assert floats(gang, sums) == [[size, size]] * size
         assert done.count("launched") == 2 * generation * size
         # NCCL waits for graphs when it frees a communicator; there are none left by then.
@@ -129,8 +129,8 @@ def test_tensors_are_made_while_graphs_are_captured(gang: LocalGang, done: list[
         inputs = gang.full(1)
         for turn in range(20):
             record(gang, f"g{turn}", lambda: add(gang, inputs))
-            replay(gang, f"g{turn}")
-            replay(gang, f"g{turn}")
+            replayed(gang, f"g{turn}")
+            replayed(gang, f"g{turn}")
     finally:
         over.set()
         thread.join()

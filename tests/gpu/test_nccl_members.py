@@ -16,8 +16,8 @@ from tests.support.nccl_devices import members_on_devices
 from tests.unit.backends import test_coordinators
 from tests.unit.backends.test_coordinators import (
     TIMEOUT_S,
+    equal,
     noise,
-    same,
     test_a_reduction_of_one_element_or_none_keeps_its_shape,
     test_all_to_all_exchanges_parts_of_every_dtype,
     test_gathers_put_together_tensors_of_every_dtype,
@@ -69,7 +69,7 @@ def test_broadcast_moves_every_dtype(group: Members, dtype: Dtype) -> None:
     for shape in ((2, 3), (), (0, 2)):
         given = [noise(rank, dtype, shape) for rank in range(len(group))]
         for it in group.call("broadcast", [(mine, src, TIMEOUT_S) for mine in given]):
-            assert same(it, given[src])
+            assert equal(it, given[src])
 
 
 def test_strided_tensors_are_laid_out(group: Members) -> None:
@@ -77,10 +77,10 @@ def test_strided_tensors_are_laid_out(group: Members) -> None:
     given = [torch.arange(6 * size).reshape(3, 2 * size).t() + rank for rank in range(size)]
     total = torch.stack(given).sum(0)
     for it in group.call("all_reduce", [(mine, ReduceOp.SUM, TIMEOUT_S) for mine in given]):
-        assert same(it, total.contiguous())
+        assert equal(it, total.contiguous())
     parts = group.call("reduce_scatter", [(mine, ReduceOp.SUM, 0, [2] * size, TIMEOUT_S) for mine in given])
     for part, expected in zip(parts, total.chunk(size), strict=True):
-        assert same(part, expected.contiguous())
+        assert equal(part, expected.contiguous())
 
 
 def test_large_results_are_there_when_they_are_told(group: Members) -> None:
@@ -89,7 +89,7 @@ def test_large_results_are_there_when_they_are_told(group: Members) -> None:
     for it in group.call("all_reduce", [(mine, ReduceOp.SUM, TIMEOUT_S) for mine in given]):
         assert bool((it == size * (size + 1) / 2).all())
     for it in group.call("all_gather", [(mine, 0, [elements] * size, TIMEOUT_S) for mine in given]):
-        assert same(it, torch.cat(given))
+        assert equal(it, torch.cat(given))
 
 
 def test_what_was_told_is_there_for_every_stream(group: Members) -> None:

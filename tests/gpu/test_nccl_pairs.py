@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import torch
 from tests.support.nccl_devices import members_on_devices
-from tests.unit.backends.test_coordinators import TIMEOUT_S, noise, same
+from tests.unit.backends.test_coordinators import TIMEOUT_S, equal, noise
 from tests.unit.backends.test_nccl_graphs import Pair
 
 from rankbridge_server.core.coordinator import ReduceOp
@@ -32,7 +32,7 @@ def test_messages_of_every_dtype_pass_while_a_member_waits_in_a_collective() -> 
                 sending = threads.submit(first.send, given.to(FIRST), 1, 7, TIMEOUT_S)
                 second.recv(into, 0, 7, TIMEOUT_S)
                 sending.result(TIMEOUT_S)
-                assert same(into.cpu(), given)
+                assert equal(into.cpu(), given)
         assert not waiting.done()
         second.barrier(TIMEOUT_S)
         waiting.result(TIMEOUT_S)

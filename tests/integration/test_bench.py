@@ -14,8 +14,8 @@ def test_it_writes_results_and_tells_of_every_row(tmp_path: Path, capsys: pytest
     arguments = ["--quick", "--sizes", "2", "--growth", "2,3", "--rounds", "2", "--scale", "0.02"]
     subjects = "copy,admission,grpc_floor,torch_rpc,python"
     assert main([*arguments, "--subjects", subjects, "--out", str(tmp_path)]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert [line.partition(": ")[0] for line in told] == [row.title.partition(": ")[0] for row in ROWS]
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.partition(": ")[0] for line in lines] == [row.title.partition(": ")[0] for row in ROWS]
     lines = (tmp_path / "results.md").read_text().splitlines()
     assert "## 2 ranks" in lines
     assert [line for line in lines if "failed" in line] == []

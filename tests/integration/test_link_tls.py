@@ -17,15 +17,10 @@ from tests.support.tasks import error_of
 
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, RankState
+from rankbridge_server.core.groups.operations import NewGroup, new_group
 from rankbridge_server.core.links import Ended, LinkMaker
-from rankbridge_server.core.operations.table import (
-    ALL_REDUCE,
-    BARRIER,
-    NEW_GROUP,
-    AllReduce,
-    Barrier,
-    NewGroup,
-)
+from rankbridge_server.core.operations.agreements import Barrier, barrier
+from rankbridge_server.core.operations.reductions import AllReduce, all_reduce
 from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.links import wire
 from rankbridge_server.links.heartbeat import Heartbeat
@@ -77,7 +72,7 @@ def close(gang: LocalGang) -> None:
 
 
 def works(gang: LocalGang) -> bool:
-    return gang.run(BARRIER, [Barrier()] * len(gang.ranks)) == [None] * len(gang.ranks)
+    return gang.run(barrier, [Barrier()] * len(gang.ranks)) == [None] * len(gang.ranks)
 
 
 def ignored(*_: object) -> None:
@@ -112,20 +107,20 @@ def test_operations_are_admitted_over_tls(gang: LocalGang) -> None:
     assert all(isinstance(link.socket, TlsSocket) for each in group_links for link in each.links)
     inputs = [gang.full_on(rank, rank) for rank in range(3)]
     for _ in range(50):
-        outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs])
+        outcomes = gang.run(all_reduce, [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs])
         assert [gang.floats(it) for it in outcomes if isinstance(it, Ref)] == [[3.0, 3.0]] * 3
 
 
 def test_groups_are_made_and_the_gang_is_formed_again_over_tls(gang: LocalGang) -> None:
     for number in range(2, 6):
         assert gang.form().generation == number
-        gang.run(NEW_GROUP, [NewGroup("tail", (2, 1))] * 3)
-        assert gang.run(BARRIER, [None, Barrier(), Barrier()], group="tail") == [None, None]
+        gang.run(new_group, [NewGroup("tail", (2, 1))] * 3)
+        assert gang.run(barrier, [None, Barrier(), Barrier()], group="tail") == [None, None]
         assert works(gang)
 
 
 def test_a_missing_rank_is_named_over_tls(gang: LocalGang) -> None:
-    for outcome in gang.run(BARRIER, [Barrier(), Barrier(), None], timeout=0.2):
+    for outcome in gang.run(barrier, [Barrier(), Barrier(), None], timeout=0.2):
         assert isinstance(outcome, BridgeError)
         assert outcome.failure.code is ErrorCode.PEER_MISSING
     assert works(gang)
@@ -134,7 +129,7 @@ def test_a_missing_rank_is_named_over_tls(gang: LocalGang) -> None:
 @pytest.mark.parametrize("lost", [1, 2])
 def test_a_closed_tls_link_fails_every_pending_call_and_names_the_rank(gang: LocalGang, lost: int) -> None:
     survivors = [rank for rank in range(3) if rank != lost]
-    tasks = [gang.ranks[rank].submit(BARRIER, Barrier(), a_call(timeout=60)) for rank in survivors]
+    tasks = [gang.ranks[rank].submit(barrier, Barrier(), a_call(timeout=60)) for rank in survivors]
     (link,) = links_of(gang, lost)._groups["world"].links
     link.socket.shutdown(socket.SHUT_RDWR)
     for task in tasks:
@@ -145,7 +140,7 @@ def test_a_closed_tls_link_fails_every_pending_call_and_names_the_rank(gang: Loc
 
 
 def test_what_somebody_else_puts_on_a_tls_link_is_no_verdict_but_its_end(gang: LocalGang) -> None:
-    tasks = [gang.ranks[rank].submit(BARRIER, Barrier(), a_call(timeout=60)) for rank in (0, 1)]
+    tasks = [gang.ranks[rank].submit(barrier, Barrier(), a_call(timeout=60)) for rank in (0, 1)]
     (link,) = links_of(gang, 2)._groups["world"].links
     # Past the sealing, straight to the wire.
     socket.socket.sendall(link.socket, b"\x17\x03\x03\x00\x20" + bytes(32))

@@ -14,15 +14,10 @@ from tests.support.waiting import until
 
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, RankState
+from rankbridge_server.core.groups.operations import NewGroup, new_group
 from rankbridge_server.core.links import Ended, LinkMaker
-from rankbridge_server.core.operations.table import (
-    ALL_REDUCE,
-    BARRIER,
-    NEW_GROUP,
-    AllReduce,
-    Barrier,
-    NewGroup,
-)
+from rankbridge_server.core.operations.agreements import Barrier, barrier
+from rankbridge_server.core.operations.reductions import AllReduce, all_reduce
 from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.links import wire
 from rankbridge_server.links.heartbeat import Heartbeat
@@ -49,7 +44,7 @@ def gang(maker: Callable[[int], LinkMaker]) -> Iterator[LocalGang]:
 
 
 def works(gang: LocalGang) -> bool:
-    return gang.run(BARRIER, [Barrier()] * len(gang.ranks)) == [None] * len(gang.ranks)
+    return gang.run(barrier, [Barrier()] * len(gang.ranks)) == [None] * len(gang.ranks)
 
 
 def links_of(gang: LocalGang, rank: int) -> SocketLinks:
@@ -61,20 +56,20 @@ def links_of(gang: LocalGang, rank: int) -> SocketLinks:
 def test_operations_are_admitted_over_sockets(gang: LocalGang) -> None:
     inputs = [gang.full_on(rank, rank) for rank in range(3)]
     for _ in range(50):
-        outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs])
+        outcomes = gang.run(all_reduce, [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs])
         assert [gang.floats(it) for it in outcomes if isinstance(it, Ref)] == [[3.0, 3.0]] * 3
 
 
 def test_groups_with_leaders_of_their_own_work_side_by_side(gang: LocalGang) -> None:
     for name, ranks in (("a", (2, 1)), ("b", (1, 2)), ("c", (2, 0, 1))):
-        gang.run(NEW_GROUP, [NewGroup(name, ranks)] * 3)
+        gang.run(new_group, [NewGroup(name, ranks)] * 3)
     for name, members in (("a", {1, 2}), ("b", {1, 2}), ("c", {0, 1, 2})):
         args = [Barrier() if rank in members else None for rank in range(3)]
-        assert gang.run(BARRIER, args, group=name) == [None] * len(members)
+        assert gang.run(barrier, args, group=name) == [None] * len(members)
 
 
 def test_a_missing_rank_is_named_at_every_rank_that_came(gang: LocalGang) -> None:
-    outcomes = gang.run(BARRIER, [Barrier(), Barrier(), None], timeout=0.2)
+    outcomes = gang.run(barrier, [Barrier(), Barrier(), None], timeout=0.2)
     for outcome in outcomes:
         assert isinstance(outcome, BridgeError)
         assert outcome.failure.code is ErrorCode.PEER_MISSING
@@ -84,7 +79,7 @@ def test_a_missing_rank_is_named_at_every_rank_that_came(gang: LocalGang) -> Non
 
 
 def test_a_missing_leader_is_named(gang: LocalGang) -> None:
-    outcomes = gang.run(BARRIER, [None, Barrier(), Barrier()], timeout=0.2)
+    outcomes = gang.run(barrier, [None, Barrier(), Barrier()], timeout=0.2)
     assert ["missing: rank 0" in str(outcome) for outcome in outcomes] == [True, True]
     assert works(gang)
 
@@ -97,7 +92,7 @@ def test_a_released_ref_at_one_rank_fails_the_call_at_all_and_names_that_rank(
     gang.ranks[refusing].refs.release("", [inputs[refusing].id])
     args = [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs]
     # Whoever would wait until its timeout waits for longer than any test may take.
-    outcomes = gang.run(ALL_REDUCE, args, timeout=3600)
+    outcomes = gang.run(all_reduce, args, timeout=3600)
     for rank, outcome in enumerate(outcomes):
         assert isinstance(outcome, BridgeError)
         assert (outcome.failure.code, outcome.failure.indefinite) == (ErrorCode.RELEASED_REF, False)
@@ -111,7 +106,7 @@ def test_a_closed_link_fails_every_pending_call_at_once_and_names_the_rank(
     gang: LocalGang, lost: int
 ) -> None:
     survivors = [rank for rank in range(3) if rank != lost]
-    tasks = [gang.ranks[rank].submit(BARRIER, Barrier(), a_call(timeout=60)) for rank in survivors]
+    tasks = [gang.ranks[rank].submit(barrier, Barrier(), a_call(timeout=60)) for rank in survivors]
     # What a killed process leaves: a socket that is closed without a word.
     (link,) = links_of(gang, lost)._groups["world"].links
     link.socket.shutdown(socket.SHUT_RDWR)
@@ -131,8 +126,8 @@ def test_links_that_a_lane_left_alone_are_read_again_when_it_stops_coming(tmp_pa
     sidecars = [links_of(gang, rank) for rank in range(3)]
     links = [link for it in sidecars for link in it._groups["world"].links]
     # Signs of life are heard on every link, though no lane reads them.
-    heard = [link.last_heard for link in links]
-    until(lambda: all(it.last_heard > was for it, was in zip(links, heard, strict=True)))
+    last = [link.last_heard for link in links]
+    until(lambda: all(it.last_heard > was for it, was in zip(links, last, strict=True)))
     assert works(gang)
     links[-1].socket.shutdown(socket.SHUT_RDWR)
     until(lambda: all(it._closed for it in sidecars))
@@ -160,7 +155,7 @@ def test_lanes_go_on_while_no_links_thread_gets_to_run(
 
 
 def test_an_abort_reaches_every_rank(gang: LocalGang) -> None:
-    task = gang.ranks[2].submit(BARRIER, Barrier(), a_call(timeout=60))
+    task = gang.ranks[2].submit(barrier, Barrier(), a_call(timeout=60))
     gang.ranks[1].abort(1, "enough")
     error = error_of(task, TIMEOUT_S)
     assert isinstance(error, BridgeError)
@@ -172,7 +167,7 @@ def test_the_gang_is_formed_again_and_again_without_leaving_sockets(gang: LocalG
     inputs = gang.full(1)
     for number in range(2, 12):
         assert gang.form().generation == number
-        outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs])
+        outcomes = gang.run(all_reduce, [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs])
         assert all(isinstance(it, Ref) for it in outcomes)
 
 

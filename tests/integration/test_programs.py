@@ -13,17 +13,17 @@ from tests.support.waiting import until
 
 from rankbridge.v1 import (
     call_pb2,
+    collective_service_pb2 as collectives,
     dtype_pb2,
     error_pb2,
+    operation_service_pb2 as pb,
+    operation_service_pb2_grpc as stub,
     rank_service_pb2,
     rank_service_pb2_grpc,
     ref_service_pb2,
     ref_service_pb2_grpc,
     tensor_pb2,
 )
-from rankbridge.v1 import collective_service_pb2 as collectives
-from rankbridge.v1 import operation_service_pb2 as pb
-from rankbridge.v1 import operation_service_pb2_grpc as stub
 
 SIZE = 4
 SPEC = tensor_pb2.TensorSpec(dtype=dtype_pb2.DTYPE_FLOAT32, shape=[2])
@@ -127,5 +127,5 @@ def test_what_is_wrong_is_told_by_its_step(channels: list[grpc.Channel]) -> None
 
 def test_ranks_tell_that_they_run_programs(channels: list[grpc.Channel]) -> None:
     rank = rank_service_pb2_grpc.RankServiceStub(channels[0])
-    told = rank.DescribeRank(rank_service_pb2.DescribeRankRequest())
-    assert "run_program" in told.abilities.collectives
+    description = rank.DescribeRank(rank_service_pb2.DescribeRankRequest())
+    assert "run_program" in description.abilities.collectives

@@ -94,8 +94,8 @@ def test_a_mismatch_is_told_once_with_every_side(gang: Gang, name: str) -> None:
                 gang[2].start("barrier", operation_id=operation_id),
             ]
             assert [type(it.exception()) for it in started] == [rankbridge.MismatchError] * 3
-        told = [next(events), next(events)]
-    for it, operation_id in zip(told, (name, f"{name}-again"), strict=True):
+        events_of_both = [next(events), next(events)]
+    for it, operation_id in zip(events_of_both, (name, f"{name}-again"), strict=True):
         assert isinstance(it, rankbridge.MismatchEvent)
         assert isinstance(it.error, rankbridge.MismatchError)
         assert (it.rank, it.error.rank, it.error.group, it.error.operation) == (0, 0, "world", "barrier")
@@ -110,11 +110,11 @@ def test_a_mismatch_is_told_once_with_every_side(gang: Gang, name: str) -> None:
 def test_missing_peers_are_told_by_the_first_rank_though_it_is_missing_itself(gang: Gang, name: str) -> None:
     with bounded(gang.events(["peer_missing"])) as events:
         miss(gang, name)
-        told = next(events)
-    assert isinstance(told, rankbridge.PeerMissingEvent)
-    assert isinstance(told.error, rankbridge.PeerMissingError)
-    assert (told.rank, told.error.rank, told.error.operation_id) == (0, 1, name)
-    assert [side.rank for side in told.error.ranks if side.state == "missing"] == [0, 2]
+        event = next(events)
+    assert isinstance(event, rankbridge.PeerMissingEvent)
+    assert isinstance(event.error, rankbridge.PeerMissingError)
+    assert (event.rank, event.error.rank, event.error.operation_id) == (0, 1, name)
+    assert [side.rank for side in event.error.ranks if side.state == "missing"] == [0, 2]
 
 
 def test_stragglers_are_told_of_while_they_are_missing_and_once_they_have_come(gang: Gang, name: str) -> None:
@@ -136,11 +136,11 @@ def test_a_group_tells_by_its_own_first_rank(gang: Gang, name: str) -> None:
     with bounded(gang.events()) as events:
         group = gang.new_group(name, [2, 1])
         pending = gang[1].start("barrier", group=group, operation_id=name)
-        told = first(events, rankbridge.StragglerEvent, lambda it: it.operation_id == name)
+        event = first(events, rankbridge.StragglerEvent, lambda it: it.operation_id == name)
         gang[2].barrier(group=group, operation_id=name)
         pending.result()
         gang.destroy_group(group)
-    assert (told.rank, told.group, told.arrived, told.missing) == (2, name, {1: 0.0}, (2,))
+    assert (event.rank, event.group, event.arrived, event.missing) == (2, name, {1: 0.0}, (2,))
 
 
 def test_who_watches_again_misses_nothing(gang: Gang, name: str) -> None:
@@ -150,12 +150,12 @@ def test_who_watches_again_misses_nothing(gang: Gang, name: str) -> None:
     miss(gang, f"{name}-1")
     miss(gang, f"{name}-2")
     with bounded(gang[0].events(["peer_missing"], after=events.position[0])) as events:
-        told = [next(events), next(events)]
-    assert [it.error.operation_id for it in told if isinstance(it, rankbridge.PeerMissingEvent)] == [
+        both = [next(events), next(events)]
+    assert [it.error.operation_id for it in both if isinstance(it, rankbridge.PeerMissingEvent)] == [
         f"{name}-1",
         f"{name}-2",
     ]
-    assert [it.missed for it in told if isinstance(it, rankbridge.Event)] == [0, 0]
+    assert [it.missed for it in both if isinstance(it, rankbridge.Event)] == [0, 0]
 
 
 def test_who_watched_and_read_nothing_misses_nothing_either(gang: Gang, name: str) -> None:
@@ -163,13 +163,13 @@ def test_who_watched_and_read_nothing_misses_nothing_either(gang: Gang, name: st
         pass
     miss(gang, name)
     with bounded(gang.events(["peer_missing"], after=events.position)) as events:
-        told = next(events)
-    assert isinstance(told, rankbridge.PeerMissingEvent)
-    assert told.error.operation_id == name
+        event = next(events)
+    assert isinstance(event, rankbridge.PeerMissingEvent)
+    assert event.error.operation_id == name
 
 
 def test_a_kind_that_is_none_is_refused_before_anything_is_sent(gang: Gang) -> None:
-    with pytest.raises(rankbridge.InvalidArgumentError, match="kind of event"):
+    with pytest.raises(rankbridge.InvalidArgumentError, match="event kind"):
         gang.events(["lost"])  # type: ignore[list-item]
 
 
@@ -203,9 +203,9 @@ def test_the_asyncio_front_tells_the_same(running: RunningGang, name: str) -> No
         async with gang, await gang.events(["peer_missing"]) as events:
             with pytest.raises(rankbridge.PeerMissingError):
                 await gang[1].barrier(operation_id=name, timeout=0.02)
-            told = [await anext(events)]
+            seen = [await anext(events)]
             async with await gang[0].events(["peer_missing"], after=events.watching[0].last) as again:
-                told.append(await anext(again))
+                seen.append(await anext(again))
             assert again.position == {0: events.position[0]}
             waiting = asyncio.create_task(anext(events, None))
             await asyncio.sleep(0)
@@ -213,15 +213,15 @@ def test_the_asyncio_front_tells_the_same(running: RunningGang, name: str) -> No
             assert await waiting is None
             with pytest.raises(rankbridge.InvalidArgumentError):
                 await gang.events(["lost"])  # type: ignore[list-item]
-        return told
+        return seen
 
     async def in_time() -> list[rankbridge.Event | rankbridge.WatchEnded]:
         async with asyncio.timeout(DEADLINE_S):
             return await program()
 
-    told = asyncio.run(in_time())
-    assert [it.error.operation_id for it in told if isinstance(it, rankbridge.PeerMissingEvent)] == [name] * 2
-    assert [it.rank for it in told] == [0, 0]
+    seen = asyncio.run(in_time())
+    assert [it.error.operation_id for it in seen if isinstance(it, rankbridge.PeerMissingEvent)] == [name] * 2
+    assert [it.rank for it in seen] == [0, 0]
 
 
 def test_a_lost_rank_is_named_by_every_survivor_and_its_replacement_is_watched_anew(tmp_path: Path) -> None:

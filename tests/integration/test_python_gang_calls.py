@@ -109,9 +109,9 @@ def test_a_repeated_call_has_the_first_ones_refs(gang: Gang) -> None:
 def test_submitted_operations_and_coalesced_ones(gang: Gang) -> None:
     refs = ones(gang)
     assert totals(gang, gang.submit("all_reduce", refs).result() or []) == [[4.0, 4.0]] * SIZE
-    (sums, nothing) = gang.coalesce([("all_reduce", refs), ("barrier",)])
+    (sums, no_result) = gang.coalesce([("all_reduce", refs), ("barrier",)])
     assert totals(gang, sums) == [[4.0, 4.0]] * SIZE
-    assert nothing is None
+    assert no_result is None
 
 
 def test_asyncio_has_gang_calls_too(gloo4: RunningGang) -> None:

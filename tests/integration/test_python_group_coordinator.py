@@ -45,7 +45,7 @@ def pairs(gang: Any) -> Iterator[Any]:
 
 
 @pytest.fixture
-def some(gang: Any) -> Iterator[Any]:
+def partial(gang: Any) -> Iterator[Any]:
     """Ranks 3 and 0, rank 1 alone, and rank 2 in no group."""
     it = coordinator(gang, [[3, 0], [1]])
     yield it
@@ -63,7 +63,7 @@ def lists(gang: Any, refs: Any) -> list[Any]:
     return [None if ref is None else gang.get(ref).tolist() for ref in refs]
 
 
-def test_members_know_their_groups(pairs: Any, some: Any, gang: Any) -> None:
+def test_members_know_their_groups(pairs: Any, partial: Any, gang: Any) -> None:
     name = pairs.groups[0].name.removesuffix("/0")
     assert [(it.name, it.ranks) for it in pairs.groups] == [(f"{name}/0", (0, 2)), (f"{name}/1", (3, 1))]
     told = [
@@ -79,9 +79,9 @@ def test_members_know_their_groups(pairs: Any, some: Any, gang: Any) -> None:
     assert [pairs.member(rank).is_first_rank for rank in range(4)] == [True, False, False, True]
     assert [pairs.member(rank).local_rank for rank in range(4)] == [0, 1, 2, 3]
     assert [pairs.member(rank).fs_local_rank for rank in range(4)] == [rank.fs_local_rank() for rank in gang]
-    assert [group.ranks for group in some.groups] == [(3, 0), (1,)]
+    assert [group.ranks for group in partial.groups] == [(3, 0), (1,)]
     with pytest.raises(rankbridge.InvalidArgumentError, match="rank 2 is in none of the groups"):
-        some.member(2)
+        partial.member(2)
 
 
 def test_collectives_run_in_all_groups_at_once_with_lists_by_rank(pairs: Any, gang: Any, refs: Any) -> None:
@@ -203,50 +203,53 @@ def test_what_was_begun_is_taken_back_if_not_all_can_begin(pairs: Any, gang: Any
         pairs.recv(2, "float32", 0, ranks=[2], timeout=0.3)
 
 
-def test_who_is_alone_gets_back_what_it_gave(some: Any, gang: Any, refs: Any) -> None:
+def test_who_is_alone_gets_back_what_it_gave(partial: Any, gang: Any, refs: Any) -> None:
     given = [refs[0], refs[1], None, refs[3]]
-    assert lists(gang, some.all_reduce(given)) == [[3, 23], [1, 11], None, [3, 23]]
+    assert lists(gang, partial.all_reduce(given)) == [[3, 23], [1, 11], None, [3, 23]]
     for call in (
-        some.all_reduce,
-        lambda given: some.all_gather(given, 0),
-        some.reduce_scatter,
-        lambda given: some.gather(given, 1, 0),
-        some.broadcast,
-        some.all_gatherv,
-        some.reduce_scatterv,
-        some.combine,
+        partial.all_reduce,
+        lambda given: partial.all_gather(given, 0),
+        partial.reduce_scatter,
+        lambda given: partial.gather(given, 1, 0),
+        partial.broadcast,
+        partial.all_gatherv,
+        partial.reduce_scatterv,
+        partial.combine,
     ):
         result = call(given)
         assert (result[1], result[2]) == (refs[1], None)
-    pair = some.dispatch(given, given)[1]
+    pair = partial.dispatch(given, given)[1]
     assert pair == (refs[1], refs[1])
-    assert some.broadcast_object(["a", "b", "c", "d"]) == ["d", "b", None, "d"]
-    assert some.broadcast_object_list([["a"], ["b"], None, ["d"]]) == [["d"], ["b"], None, ["d"]]
+    assert partial.broadcast_object(["a", "b", "c", "d"]) == ["d", "b", None, "d"]
+    assert partial.broadcast_object_list([["a"], ["b"], None, ["d"]]) == [["d"], ["b"], None, ["d"]]
     mine = {"t": refs[1]}
-    assert some.broadcast_tensor_dict([None, mine, None, {}]) == [{}, mine, None, {}]
-    sent = some.isend([None, refs[1], None, refs[3]])
+    assert partial.broadcast_tensor_dict([None, mine, None, {}]) == [{}, mine, None, {}]
+    sent = partial.isend([None, refs[1], None, refs[3]])
     assert [work is not None for work in sent] == [False, False, False, True]
-    assert [ref and ref.rank for ref in some.recv(2, "float32", 0, ranks=[0, 1])] == [0, None, None, None]
+    assert [ref and ref.rank for ref in partial.recv(2, "float32", 0, ranks=[0, 1])] == [0, None, None, None]
     assert sent[3].wait() is None
-    assert some.send_tensor_dict([None, mine, None, None], 5, ranks=[1]) == [None, mine, None, None]
-    assert some.recv_tensor_dict(ranks=[1]) == [None] * 4
-    for call in (lambda: some.send_object(["x"] * 4, 0, ranks=[1]), lambda: some.recv_object(0, ranks=[1])):
+    assert partial.send_tensor_dict([None, mine, None, None], 5, ranks=[1]) == [None, mine, None, None]
+    assert partial.recv_tensor_dict(ranks=[1]) == [None] * 4
+    for call in (
+        lambda: partial.send_object(["x"] * 4, 0, ranks=[1]),
+        lambda: partial.recv_object(0, ranks=[1]),
+    ):
         with pytest.raises(rankbridge.InvalidArgumentError, match="is the rank itself"):
             call()
     with pytest.raises(rankbridge.RankOutOfRangeError):
-        some.broadcast(given, 1)
-    assert some.barrier() is None
+        partial.broadcast(given, 1)
+    assert partial.barrier() is None
 
 
-def test_lists_that_are_not_by_rank_are_refused(some: Any, refs: Any) -> None:
+def test_lists_that_are_not_by_rank_are_refused(partial: Any, refs: Any) -> None:
     for given in (refs[0], refs[:3], [*refs, refs[0]]):
         with pytest.raises(rankbridge.InvalidArgumentError, match="by rank of the gang"):
-            some.all_reduce(given)
+            partial.all_reduce(given)
     for given in (refs, [None, *refs[1:2], None, refs[3]]):
         with pytest.raises(rankbridge.InvalidArgumentError, match="each member gives something"):
-            some.all_reduce(given)
+            partial.all_reduce(given)
     with pytest.raises(rankbridge.InvalidArgumentError, match="by rank of the gang"):
-        some.broadcast_object("abcd")
+        partial.broadcast_object("abcd")
 
 
 def test_what_fails_in_one_group_is_told_with_what_the_others_did(pairs: Any, gang: Any) -> None:
@@ -266,8 +269,10 @@ def test_what_fails_in_one_group_is_told_with_what_the_others_did(pairs: Any, ga
     assert lists(gang, pairs.all_reduce(gang.create("int8", 1))) == [[0]] * 4
 
 
-def test_buffers_are_made_on_members(some: Any) -> None:
-    made = some.prepare_communication_buffer_for_model([{"name": "w", "shape": (2, 3), "dtype": "float16"}])
+def test_buffers_are_made_on_members(partial: Any) -> None:
+    made = partial.prepare_communication_buffer_for_model(
+        [{"name": "w", "shape": (2, 3), "dtype": "float16"}]
+    )
     assert [own and {dtype: (ref.rank, ref.shape) for dtype, ref in own.items()} for own in made] == [
         {"float16": (0, (6,))},
         {"float16": (1, (6,))},
@@ -279,15 +284,15 @@ def test_buffers_are_made_on_members(some: Any) -> None:
         {"name": "v", "dtype": "float32", "shape": [5]},
         {"name": "scale", "dtype": "bfloat16", "shape": ()},
     ]
-    several = some.prepare_communication_buffer_for_model(model)[3]
+    several = partial.prepare_communication_buffer_for_model(model)[3]
     assert {dtype: (ref.dtype, ref.shape) for dtype, ref in several.items()} == {
         "float32": ("float32", (12,)),
         "bfloat16": ("bfloat16", (1,)),
     }
-    assert some.prepare_communication_buffer_for_model([]) == [{}, {}, None, {}]
+    assert partial.prepare_communication_buffer_for_model([]) == [{}, {}, None, {}]
     for wrong in ([{"name": "w", "dtype": "float32"}], ["w"]):
         with pytest.raises(rankbridge.InvalidArgumentError, match="description"):
-            some.prepare_communication_buffer_for_model(wrong)
+            partial.prepare_communication_buffer_for_model(wrong)
 
 
 def test_buffers_are_made_on_all_members_or_none(pairs: Any, gang: Any) -> None:

@@ -138,8 +138,8 @@ def test_later_steps_see_what_is_changed_in_place_and_refs_have_it_at_the_end(
         assert now == ROWS
         seen += 1
     assert seen
-    same, sent = begun.result()
-    assert [ref.id for ref in same] == [ref.id for ref in refs]
+    changed, sent = begun.result()
+    assert [ref.id for ref in changed] == [ref.id for ref in refs]
     assert lists(gang, refs) == lists(gang, sent) == [[6, 46]] * SIZE
 
 

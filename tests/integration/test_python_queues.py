@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 from tests.support.gangs import RunningGang
-from tests.unit.client.fronts import connected
+from tests.unit.client.fronts import connected, coordinator
 
 import rankbridge
+from rankbridge._plan import vllm
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -167,20 +168,22 @@ def test_what_cannot_be_made_is_made_nowhere(gang: Any, name: str) -> None:
 
 def test_each_rank_makes_a_queue_by_itself(gang: Any, name: str) -> None:
     begun = [rank.start("new_queue", name, reader_ranks_in_group=[3]) for rank in gang]
-    told = [it.result() for it in begun]
-    assert [rank.queues() for rank in gang] == [[queue] for queue in told]
-    gang[0].enqueue(told[0], "hello")
-    assert gang[3].dequeue(told[3]) == "hello"
+    queues = [it.result() for it in begun]
+    assert [rank.queues() for rank in gang] == [[queue] for queue in queues]
+    gang[0].enqueue(queues[0], "hello")
+    assert gang[3].dequeue(queues[3]) == "hello"
 
 
-def test_queues_have_vllms_names(gang: Any, name: str) -> None:
-    queue = gang.create_mq_broadcaster(2, 1 << 10, 3)
+def test_queues_have_vllms_names(gang: Any) -> None:
+    world = coordinator(gang, [range(4)])
+    (queue,) = {
+        it.name: it for it in world.create_mq_broadcaster(2, max_chunk_bytes=1 << 10, max_chunks=3)
+    }.values()
     assert (queue.writer_rank_in_group, queue.reader_ranks_in_group) == (2, (0, 1, 3))
     assert (queue.description.max_chunk_bytes, queue.description.max_chunks) == (1024, 3)
-    assert gang.create_mq_broadcaster(name=name).name == name
-    queues = gang.create_single_reader_mq_broadcasters(1, name=f"{name}-s", operation_id=f"{name}-id")
-    told = [it if it is None else (it.writer_rank_in_group, it.reader_ranks_in_group) for it in queues]
-    assert told == [
+    queues = world.create_single_reader_mq_broadcasters(1, operation_id=uuid.uuid4().hex)
+    ends = [it if it is None else (it.writer_rank_in_group, it.reader_ranks_in_group) for it in queues]
+    assert ends == [
         (0, (1,)),
         None,
         (2, (1,)),
@@ -190,11 +193,15 @@ def test_queues_have_vllms_names(gang: Any, name: str) -> None:
         queues[place].enqueue(place)
     assert [queues[place].dequeue() for place in (3, 2, 0)] == [3, 2, 0]
     with pytest.raises(rankbridge.RankOutOfRangeError):
-        gang.create_single_reader_mq_broadcasters(4)
+        world.create_single_reader_mq_broadcasters(4)
+    world.destroy()
 
 
-def test_queues_to_one_reader_are_all_made_or_none(gang: Any, name: str) -> None:
-    gang.new_queue(f"{name}/2")
+def test_queues_to_one_reader_are_all_made_or_none(gang: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    world = coordinator(gang, [range(4)])
+    monkeypatch.setattr(vllm, "new_id", lambda: "taken")
+    gang.new_queue("mq-taken/2", group=world.groups[0])
     with pytest.raises(rankbridge.NameExistsError):
-        gang.create_single_reader_mq_broadcasters(name=name)
-    assert [[queue.name for queue in rank.queues()] for rank in gang] == [[f"{name}/2"]] * 4
+        world.create_single_reader_mq_broadcasters()
+    assert [[queue.name for queue in rank.queues()] for rank in gang] == [["mq-taken/2"]] * 4
+    world.destroy()

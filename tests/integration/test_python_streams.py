@@ -26,8 +26,7 @@ from tests.support.waiting import until
 
 import rankbridge
 from rankbridge import Gang, GangError, Ref
-from rankbridge.v1 import gang_service_pb2 as gang_pb
-from rankbridge.v1 import operation_service_pb2 as operation_pb
+from rankbridge.v1 import gang_service_pb2 as gang_pb, operation_service_pb2 as operation_pb
 
 SIZE = 4
 PATIENCE_S = 60.0
@@ -99,9 +98,9 @@ def test_operations_are_done_in_the_order_in_which_they_were_sent(gang: Gang) ->
             # Where it is done in another place of the order, the sums are others.
             stream.submit("broadcast", refs, src_rank_in_group=1, in_place=True)
         gathered = stream.submit("all_gather", refs)
-        told = stream.submit("all_gather_object", list(range(SIZE)))
+        objects = stream.submit("all_gather_object", list(range(SIZE)))
     assert totals(gang, gathered.result())[2] == [1024.0] * 2 * SIZE
-    assert told.result() == [list(range(SIZE))] * SIZE
+    assert objects.result() == [list(range(SIZE))] * SIZE
     assert totals(gang, refs) == [[1024.0] * 2] * SIZE
 
 
@@ -227,11 +226,11 @@ def test_a_deadline_that_passes_while_a_rank_is_stopped(patient: Gang) -> None:
     refs = ones(patient)
     with patient.stream() as stream, stopped(patient, 2):
         begun = [stream.submit("all_reduce", refs, timeout=0.3) for _ in range(3)]
-        told = [{type(each.error) for each in it.outcomes()} for it in begun]
+        kinds_of_each = [{type(each.error) for each in it.outcomes()} for it in begun]
     late = {rankbridge.PeerMissingError, rankbridge.DeadlineExceededError}
-    assert told[0] == late
+    assert kinds_of_each[0] == late
     # Those behind it have come to their turn when their time was almost over, or not at all.
-    assert all(kinds <= late for kinds in told)
+    assert all(kinds <= late for kinds in kinds_of_each)
     assert totals(patient, patient.all_reduce(refs)) == [[3.0, 3.0]] * 3
 
 

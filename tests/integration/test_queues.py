@@ -16,13 +16,15 @@ from tests.support.gangs import RunningGang, up
 from tests.support.proc import open_files
 from tests.support.waiting import until
 
-from rankbridge.v1 import error_pb2 as error
-from rankbridge.v1 import operation_service_pb2 as operation
-from rankbridge.v1 import operation_service_pb2_grpc as operation_stub
-from rankbridge.v1 import queue_service_pb2 as pb
-from rankbridge.v1 import queue_service_pb2_grpc as stub
-from rankbridge.v1 import rank_service_pb2 as rank_pb
-from rankbridge.v1 import rank_service_pb2_grpc as rank_stub
+from rankbridge.v1 import (
+    error_pb2 as error,
+    operation_service_pb2 as operation,
+    operation_service_pb2_grpc as operation_stub,
+    queue_service_pb2 as pb,
+    queue_service_pb2_grpc as stub,
+    rank_service_pb2 as rank_pb,
+    rank_service_pb2_grpc as rank_stub,
+)
 from rankbridge.v1.call_pb2 import Call
 from rankbridge.v1.value_pb2 import MapEntry, MapValue, NoneValue, Value
 

@@ -26,8 +26,7 @@ from tests.support.waiting import until
 import rankbridge
 from rankbridge import Gang, Tensor
 from rankbridge._plan.dtypes import DTYPES
-from rankbridge.v1 import dtype_pb2, error_pb2, ref_service_pb2_grpc, tensor_pb2
-from rankbridge.v1 import ref_service_pb2 as ref_pb
+from rankbridge.v1 import dtype_pb2, error_pb2, ref_service_pb2 as ref_pb, ref_service_pb2_grpc, tensor_pb2
 
 MIB = 1 << 20
 DEADLINE_S = 60.0

@@ -15,8 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.support.certificates import Certificate, self_signed, signed
-from tests.support.prepared import Forked
-from tests.support.prepared import rankbridge as rankbridge_command
+from tests.support.prepared import Forked, rankbridge as rankbridge_command
 from tests.support.proc import open_files
 from tests.support.waiting import until
 from torch._C._distributed_c10d import TCPStore

@@ -16,9 +16,9 @@ from tests.model.gang import Member
 
 from rankbridge_server.core.coordinator import Coordinator, ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase
-from rankbridge_server.core.operations.operation import Entry, LocalPlan, Plan, Site, Transfer
+from rankbridge_server.core.operations.operation import Entry, LocalPlan, Operation, Plan, Site, Transfer
 from rankbridge_server.core.operations.outcome import Outcome
-from rankbridge_server.core.operations.table import ALL_REDUCE, AllReduce, Operation
+from rankbridge_server.core.operations.reductions import AllReduce, all_reduce
 from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.task import VERDICT_GRACE, Task
 
@@ -91,7 +91,7 @@ class History:
         """`all_reduce`, watched on behalf of `call`."""
 
         def plan(site: Site, args: AllReduce) -> Plan:
-            inner = ALL_REDUCE.plan(site, args)
+            inner = all_reduce.plan(site, args)
             assert not isinstance(inner, Transfer | LocalPlan)
             call.first = True
             call.generation = site.generation.number
@@ -99,7 +99,7 @@ class History:
             call.rank_in_group = site.membership.rank_in_group
             return _Watched(self, call, inner, args.ref_id)
 
-        return Operation(ALL_REDUCE.name, ALL_REDUCE.args, plan)
+        return Operation(all_reduce.name, all_reduce.args, plan)
 
     def committed(self, call: Call, ref_id: str, value: float) -> None:
         """A result was put into a ref."""

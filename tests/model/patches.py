@@ -23,8 +23,7 @@ from tests.model.simulation import (
 )
 from tests.support.simulated_sockets import Network
 
-from rankbridge_server.backends.fake import backend as fake_backend
-from rankbridge_server.backends.fake import meeting
+from rankbridge_server.backends.fake import backend as fake_backend, meeting
 from rankbridge_server.core import alarms, generation, lane, rank, task, waker
 from rankbridge_server.core.admission.admission import Admission, Arrival, Reply
 from rankbridge_server.core.groups import forming, preparation

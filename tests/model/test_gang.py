@@ -15,7 +15,7 @@ from tests.model.simulation import Simulation
 from rankbridge_server.backends.fake import FakeHub
 from rankbridge_server.core.coordinator import GroupDescription, ReduceOp
 from rankbridge_server.core.errors import BridgeError
-from rankbridge_server.core.operations.table import AllReduce
+from rankbridge_server.core.operations.reductions import AllReduce
 from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.task import Call as TaskCall
 

@@ -14,7 +14,7 @@ from tests.support.simulated_sockets import Network
 from rankbridge_server.backends.fake import FakeHub
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase
-from rankbridge_server.core.operations.table import ALL_REDUCE, AllReduce
+from rankbridge_server.core.operations.reductions import AllReduce, all_reduce
 from rankbridge_server.core.task import Call, Task
 
 ORDERS = range(1, 401)
@@ -47,7 +47,7 @@ class Gang:
             # It may come after the end of the generation.
             with suppress(BridgeError):
                 call = Call("", operation_id, 2.0, "s", 0)
-                self.tasks.append(member.sidecar.submit(ALL_REDUCE, args, call))
+                self.tasks.append(member.sidecar.submit(all_reduce, args, call))
 
         self.simulation.spawn(submit, member)
 

@@ -14,8 +14,8 @@ from rankbridge_server.core.groups.preparation import RankAddress
 from rankbridge_server.core.groups.regrouping import PeerState
 from rankbridge_server.core.limits import Limits
 from rankbridge_server.core.links import LinkMaker
+from rankbridge_server.core.operations.operation import Operation
 from rankbridge_server.core.operations.outcome import Outcome
-from rankbridge_server.core.operations.table import Operation
 from rankbridge_server.core.rank import Identity, Rank, State
 from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.refs.tensors import Arange, Full, Init, TensorSpec

@@ -9,18 +9,11 @@ from tests.support.local_gang import LocalGang, a_call
 
 from rankbridge_server.core.coordinator import Coordinator, ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode
-from rankbridge_server.core.operations.gathers import GatherLayout
-from rankbridge_server.core.operations.table import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    BARRIER,
-    RUN_PROGRAM,
-    AllGather,
-    AllReduce,
-    Barrier,
-    RunProgram,
-)
-from rankbridge_server.core.programs.program import ProgramLoop, ProgramOperation, ProgramStep
+from rankbridge_server.core.operations.agreements import Barrier, barrier
+from rankbridge_server.core.operations.gathers import AllGather, GatherLayout, all_gather
+from rankbridge_server.core.operations.reductions import AllReduce, all_reduce
+from rankbridge_server.core.programs.plan import run_program
+from rankbridge_server.core.programs.program import ProgramLoop, ProgramOperation, ProgramStep, RunProgram
 from rankbridge_server.core.rank import Rank
 from rankbridge_server.core.refs.refs import Ref
 
@@ -30,17 +23,17 @@ SIZE = 3
 
 def add(source: str, name: str = "", *, in_place: bool = False, op: ReduceOp = ReduceOp.SUM) -> ProgramStep:
     """A sum."""
-    return ProgramOperation(ALL_REDUCE, AllReduce(source, op, in_place), name)
+    return ProgramOperation(all_reduce, AllReduce(source, op, in_place), name)
 
 
-def barrier(name: str = "") -> ProgramStep:
+def a_barrier(name: str = "") -> ProgramStep:
     """A barrier."""
-    return ProgramOperation(BARRIER, Barrier(), name)
+    return ProgramOperation(barrier, Barrier(), name)
 
 
 def gather_ragged(source: str, name: str, layout: GatherLayout = GatherLayout.CONCATENATED) -> ProgramStep:
     """An all_gather of tensors whose shapes differ."""
-    return ProgramOperation(ALL_GATHER, AllGather(source, layout=layout, ragged=True), name)
+    return ProgramOperation(all_gather, AllGather(source, layout=layout, ragged=True), name)
 
 
 def loop(count: int, *steps: ProgramStep) -> ProgramStep:
@@ -57,7 +50,7 @@ def run(
 ) -> list[Any]:
     """Run what `steps` makes of each rank's ref id."""
     programs = [RunProgram(tuple(steps(ref.id)), tuple(results)) for ref in refs]
-    return gang.run(RUN_PROGRAM, programs, **call)
+    return gang.run(run_program, programs, **call)
 
 
 def coordinator_of(rank: Rank) -> Coordinator:

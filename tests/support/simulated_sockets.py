@@ -81,9 +81,11 @@ class SimulatedSocket:
 
     family = socket.AF_UNIX
 
-    def __init__(self, files: Files, out: Half, into: Half, heard: Callable[[], None] | None = None) -> None:
+    def __init__(
+        self, files: Files, out: Half, into: Half, on_receive: Callable[[], None] | None = None
+    ) -> None:
         self._files = files
-        self._heard = heard
+        self._on_receive = on_receive
         self._out = out
         self.into = into
         self._said_end = False
@@ -112,8 +114,8 @@ class SimulatedSocket:
             raise BlockingIOError("nothing has come")
         data = bytes(it.data[:size])
         del it.data[:size]
-        if self._heard is not None:
-            self._heard()
+        if self._on_receive is not None:
+            self._on_receive()
         return data
 
     def shutdown(self, how: int) -> None:

@@ -9,7 +9,9 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTEST = "== 1 failed, 12 passed in 3.45s =="
+PYTEST_FAILURE = "FAILED tests/test_it.py::test_that - assert 1 == 2"
 EXUNIT = "2 doctests, 34 tests, 0 failures"
+EXUNIT_FAILURE = "  1) test that (ItTest)"
 
 
 def stand_in(path: Path, script: str) -> None:
@@ -31,11 +33,17 @@ def test_the_tests_fail_if_either_suite_fails(
 ) -> None:
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
     (tmp_path / "elixir_client").mkdir()
-    stand_in(tmp_path / ".venv" / "bin" / "python", f"echo '{PYTEST}'; exit {pytest_status}")
-    stand_in(tmp_path / "bin" / "mix", f"echo '{EXUNIT}'; exit {mix_status}")
+    stand_in(
+        tmp_path / ".venv" / "bin" / "python",
+        f"echo '{PYTEST_FAILURE}'; echo '{PYTEST}'; exit {pytest_status}",
+    )
+    stand_in(tmp_path / "bin" / "mix", f"echo '{EXUNIT_FAILURE}'; echo '{EXUNIT}'; exit {mix_status}")
     done = execute(tmp_path, tmp_path / "scripts" / "test")
     assert done.returncode == expected
     assert f"pytest: {PYTEST}\nExUnit: {EXUNIT}" in done.stdout
+    closing = done.stdout[done.stdout.index(EXUNIT) :]
+    assert (PYTEST_FAILURE in closing) == (pytest_status == 1)
+    assert (EXUNIT_FAILURE in closing) == (mix_status == 2)
     assert ("pytest (status 1)" in done.stderr) == (pytest_status == 1)
     assert ("ExUnit (status 2)" in done.stderr) == (mix_status == 2)
 

@@ -36,7 +36,8 @@ defmodule RankBridge.Abilities do
     }
   end
 
-  defp dtypes(dtypes), do: for(it <- dtypes, {:ok, dtype} <- [Dtype.from_proto(it)], do: dtype)
+  defp dtypes(dtypes),
+    do: for(proto <- dtypes, {:ok, dtype} <- [Dtype.from_proto(proto)], do: dtype)
 
   defimpl Inspect do
     def inspect(abilities, _options) do

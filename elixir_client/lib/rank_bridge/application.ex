@@ -8,6 +8,7 @@ defmodule RankBridge.Application do
     # Callers find a gang's channels here, and call its ranks from their own process.
     children = [
       {Registry, keys: :unique, name: RankBridge.Registry},
+      RankBridge.Turns,
       RankBridge.Gang.Subscribers,
       RankBridge.Gang.Readiness
     ]

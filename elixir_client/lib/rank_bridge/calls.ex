@@ -13,8 +13,7 @@ defmodule RankBridge.Calls do
   alias RankBridge.Protobuf
   alias RankBridge.Protobuf.{EncodeError, Rpc}
 
-  # Milliseconds that an RPC's deadline leaves the rank beyond the timeout that it was told, so that the rank's own
-  # verdict arrives first.
+  # Milliseconds by which an RPC's deadline exceeds the timeout in its request, so that the rank's own verdict arrives first.
   @margin 2_000
 
   @enforce_keys [:rpc, :operation, :deadline]
@@ -49,7 +48,7 @@ defmodule RankBridge.Calls do
 
   @type result :: {:ok, term()} | {:error, Error.t()}
 
-  @doc "Deadline of an RPC whose request tells the rank a timeout. Both in milliseconds."
+  @doc "Deadline of an RPC whose request has a timeout for the rank. Both in milliseconds."
   @spec deadline(pos_integer()) :: pos_integer()
   def deadline(timeout), do: timeout + @margin
 
@@ -79,7 +78,7 @@ defmodule RankBridge.Calls do
   defp ended({rank, {:ok, _value}}), do: {rank, :ok}
   defp ended({rank, {:error, error}}), do: {rank, error}
 
-  @doc "Calls ranks at once, and gives each one's result."
+  @doc "Calls ranks at once. Returns each rank's result."
   @spec each(View.t(), [{non_neg_integer(), struct()}], t()) :: [{non_neg_integer(), result()}]
   def each(view, requests, call) do
     encoded(requests, call, fn encoded ->
@@ -89,7 +88,7 @@ defmodule RankBridge.Calls do
     end)
   end
 
-  @doc "What a function that is given the encoded requests gives of each; or each one's error, if one is not well-formed."
+  @doc "The results that `fun` returns for the encoded requests; or an error for each, if any request is not well-formed."
   @spec encoded(
           [{non_neg_integer(), struct()}],
           t(),
@@ -106,8 +105,8 @@ defmodule RankBridge.Calls do
   end
 
   @doc """
-  Calls ranks at once, in whichever way: `start` sends everything, and `next` gives each rank's result in turn; what they
-  hand on is theirs.
+  Calls ranks at once. `start` sends everything and returns a state; `next` takes that state and returns each rank's result in
+  turn.
   """
   @spec in_turn(
           View.t(),
@@ -119,7 +118,7 @@ defmodule RankBridge.Calls do
         when state: term()
   def in_turn(view, ranks, call, start, next) do
     begun = for rank <- ranks, do: {rank, begin(view, rank, call)}
-    told(begun, ending(begun, start), next)
+    outcomes(begun, ending(begun, start), next)
   end
 
   @doc "The bytes of a request."
@@ -139,7 +138,7 @@ defmodule RankBridge.Calls do
     )
   end
 
-  @doc "Begins the span of a call, for whoever ends it."
+  @doc "Begins the span of a call. The caller ends it."
   @spec begin(View.t(), non_neg_integer(), t()) :: Telemetry.span()
   def begin(view, rank, call) do
     if Telemetry.loaded?(),
@@ -158,12 +157,12 @@ defmodule RankBridge.Calls do
     }
   end
 
-  defp told([], _state, _next), do: []
+  defp outcomes([], _state, _next), do: []
 
-  defp told([{rank, span} | others] = running, state, next) do
+  defp outcomes([{rank, span} | others] = running, state, next) do
     {result, state} = ending(running, fn -> next.(rank, state) end)
     Telemetry.stop(span, Telemetry.outcome(result))
-    [{rank, result} | told(others, state, next)]
+    [{rank, result} | outcomes(others, state, next)]
   end
 
   # With one call all that are still running end.

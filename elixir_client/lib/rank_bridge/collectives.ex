@@ -62,8 +62,8 @@ defmodule RankBridge.Collectives do
     * `:layout` - how the tensors are put together: `:concatenated` (one tensor, the members' side by side along
       `:dim`), `:stacked` (one with one dimension more, at place `:dim`, along which they follow one another) or
       `:list` (one for each member) (default `:concatenated`).
-    * `:ragged` - true: shapes may differ, as far as the layout allows, and the members tell each other theirs;
-      `:sizes` must be empty (default `false`).
+    * `:ragged` - true: shapes may differ, as far as the layout allows, and the members exchange them; `:sizes`
+      must be empty (default `false`).
 
   Errors of its own: `:invalid_argument`: the tensors have no such dimension, or a member's is not of its size;
   `:rank_out_of_range`: there is no such destination; `:mismatch`: the members' dtypes, shapes, dims, sizes,
@@ -114,8 +114,8 @@ defmodule RankBridge.Collectives do
     * `:layout` - how the tensors are put together: `:concatenated` (one tensor, the members' side by side along
       `:dim`), `:stacked` (one with one dimension more, at place `:dim`, along which they follow one another) or
       `:list` (one for each member) (default `:concatenated`).
-    * `:ragged` - true: shapes may differ, as far as the layout allows, and the members tell each other theirs;
-      `:sizes` must be empty (default `false`).
+    * `:ragged` - true: shapes may differ, as far as the layout allows, and the members exchange them; `:sizes`
+      must be empty (default `false`).
 
   Errors of its own: `:invalid_argument`: the tensors have no such dimension, or a member's is not of its size;
   `:mismatch`: the members' dtypes, shapes, dims, sizes or layouts differ.
@@ -235,7 +235,7 @@ defmodule RankBridge.Collectives do
 
   Options:
 
-    * `:op` - how elements are combined: all but `:avg` of those that AllReduce has (default `:sum`).
+    * `:op` - how elements are combined: any reduce op of AllReduce except `:avg` (default `:sum`).
     * `:exclusive` - true: of members 0 to m - 1, for member 0 zeros; of sums only. false: of members 0 to m
       (default `false`).
 

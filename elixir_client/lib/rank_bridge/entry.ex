@@ -1,7 +1,6 @@
 defmodule RankBridge.Entry do
   @moduledoc """
-  The one way into a gang: every function on one comes through here, once, whatever it is made of. See
-  `RankBridge.Facade`, which leads here.
+  The one way into a gang: every public function on a gang passes here, once. `RankBridge.Facade` calls this.
   """
 
   alias RankBridge.{Error, Gang, Group, Telemetry}
@@ -10,8 +9,8 @@ defmodule RankBridge.Entry do
   @type result :: :ok | {:ok, term()} | {:error, Error.t()}
 
   @doc """
-  What a function gives for the view of a gang, or why there is none. `operation` is the name under which the caller knows
-  the function, and `opts` are the options as it has given them.
+  Calls `fun` with the view of a gang; returns its result, or why there is no view. `operation` is the name of the public
+  function, and `opts` are the caller's options.
   """
   @spec call(Gang.gang(), atom(), term(), (View.t() -> result)) :: result | {:error, Error.t()}
         when result: result()

@@ -1,13 +1,13 @@
 defmodule RankBridge.Error do
   @moduledoc """
-  A failure, told so that it can be acted on.
+  A failure, with what a caller needs to act on it.
 
   * `reason` - what went wrong, see `t:reason/0`
   * `message` - one sentence for people; match on `reason`
   * `indefinite` - true: some rank may have done the operation; false: no rank has, and none will
-  * `phase` - how far it had come: `:check`, `:admission`, `:data`, `:forming`, or `:unspecified`
-  * `rank` - rank in the gang that it is about: for `:peer_lost` the one that was lost (the first, if there are more), else
-    the one that reports it; nil: this client refuses
+  * `phase` - how far the operation came: `:check`, `:admission`, `:data`, `:forming`, or `:unspecified`
+  * `rank` - rank in the gang: for `:peer_lost` the lost one (the first, if there are more), else the one that reports the
+    error; nil: this client refuses the call
   * `group`, `operation`, `operation_id` - empty where none was involved
   * `generation` - in which it failed; 0: none
   * `expected`, `got` - both sides, where that applies
@@ -74,7 +74,7 @@ defmodule RankBridge.Error do
           outcomes: [{non_neg_integer(), :ok | t()}]
         }
 
-  # These are as many as the ranks. What they come to, the message says.
+  # These have an entry for each rank. The message sums them up.
   @derive {Inspect, except: [:ranks, :outcomes]}
   defexception reason: :unspecified,
                message: "",
@@ -91,7 +91,7 @@ defmodule RankBridge.Error do
                outcomes: []
 
   @typedoc """
-  What the caller knows of a call that failed.
+  The caller's knowledge of a call that failed.
 
   * `changes?` - false: it changes nothing, so that it is never indefinite; default true
   * `begun?` - true: the operation was begun by an earlier call, so that it is always indefinite if this one is not
@@ -236,11 +236,11 @@ defmodule RankBridge.Error do
   defp lost(ranks), do: Enum.find_value(ranks, &(&1.state == :lost && &1.rank))
 
   @doc """
-  The error of a call that the transport did not bring to an answer.
+  The error of a call that got no answer over the transport.
 
   It is definite if the rank certainly has not processed the call, or if the call changes nothing
-  (`changes?: false` in the context); else a deadline or a lost connection leaves it open. What an earlier call has
-  begun (`begun?: true`) is open whatever becomes of this one.
+  (`changes?: false` in the context); else a deadline or a lost connection leaves it open. An operation that
+  an earlier call has begun (`begun?: true`) stays open in any case.
   """
   @spec from_status(Status.t(), context()) :: t()
   def from_status(%Status{} = status, context) do

@@ -1,6 +1,6 @@
 defmodule RankBridge.Facade do
   @moduledoc """
-  Functions on a gang, each declared once: with its documentation, its types, and what it does.
+  Functions on a gang, each declared once: with its documentation, its types, and its body.
 
       defmodule RankBridge.Objects do
         use RankBridge.Facade
@@ -13,8 +13,8 @@ defmodule RankBridge.Facade do
   defines `all_gather_object/3`, which gives `{:ok, lists}` or `{:error, %RankBridge.Error{}}`, and
   `all_gather_object!/3`, which gives the lists or raises the error.
 
-  Where the first argument is a `gang`, the function goes through `RankBridge.Entry`, and what it does has the gang's
-  `view`. What it is made of is called with that, and not with the gang: a function goes in once.
+  Where the first argument is a `gang`, the function goes through `RankBridge.Entry`, and its body has the gang's `view`. The
+  body passes `view` on, and not the gang: a function goes through the entry once.
 
   A module that says
 
@@ -23,7 +23,7 @@ defmodule RankBridge.Facade do
   has both of them too, with their documentation.
   """
 
-  # As far as a module is named in a type, nothing is needed of it when this is compiled.
+  # A module named in a type is not needed at compile time.
   @lazily {:__info__, 1}
 
   @doc "Declares functions with `defcall/2`; those of the modules in `:of` are here too."
@@ -39,7 +39,7 @@ defmodule RankBridge.Facade do
     end
   end
 
-  @doc "Keeps what was declared."
+  @doc "Stores the declarations."
   defmacro __before_compile__(env) do
     calls = env.module |> Module.get_attribute(:calls) |> Enum.reverse()
 
@@ -51,7 +51,7 @@ defmodule RankBridge.Facade do
 
   @doc "Declares a function: `defcall name(argument :: type, ...) :: type, do: ...`."
   defmacro defcall({:"::", _meta, [{name, _, arguments}, given]}, do: body) do
-    types = for it <- arguments, do: it |> type_of() |> expanded(__CALLER__)
+    types = for argument <- arguments, do: argument |> type_of() |> expanded(__CALLER__)
     given = expanded(given, __CALLER__)
     parameters = Enum.map(arguments, &parameter/1)
     call = Macro.escape({name, parameters, types, given})
@@ -125,8 +125,8 @@ defmodule RankBridge.Facade do
   defp parameter({:"::", _meta, [{name, _, _}, _type]}), do: {name, [], nil}
 
   defp variables(parameters) do
-    for it <- parameters do
-      case it do
+    for parameter <- parameters do
+      case parameter do
         {:\\, _meta, [variable, _default]} -> variable
         variable -> variable
       end

@@ -11,17 +11,17 @@ defmodule RankBridge.Gang do
       {:ok, refs} = RankBridge.create(MyGang, :float32, [2], init: {:full, 1.0})
 
   With `:size` it starts the ranks itself, by an agent on this host (`rankbridge up`); they end with the gang, and with
-  the VM, however it dies. With `:endpoints` they are somebody else's (torchrun's, a container's), and outlive the gang.
+  the VM, however it dies. With `:endpoints`, something else runs the ranks (torchrun, a container), and they outlive the gang.
 
   Calls (see `RankBridge`) run in the process of their caller; the gang's only owns the connections and the session. The
   death of a caller cancels its calls, which the ranks withdraw if they were not admitted yet.
 
   ## When ranks are lost
 
-  The gang hears of it from its agent, which sees a process end, and from the other ranks, whose links to it are closed
-  or silent. Pending calls get an error that names the rank: `{:error, %RankBridge.Error{reason: :peer_lost, rank: 2}}`; calls
+  The gang learns of a loss from its agent, which sees the process end, and from the other ranks, whose links to the lost rank
+  are closed or silent. Pending calls get an error that names the rank: `{:error, %RankBridge.Error{reason: :peer_lost, rank: 2}}`; calls
   that need no other rank (`RankBridge.get/3`) `:unavailable`, or, from the new rank, `:unknown_session`.
-  What then is done, `:on_rank_lost` says:
+  `:on_rank_lost` says what the gang does then:
 
     * `:replace` - a new rank takes the place of each, and the next generation is formed; the refs of the others stay.
       More than `:max_restarts` within `:max_seconds` are too many, as for a supervisor: the gang ends, and its
@@ -29,7 +29,8 @@ defmodule RankBridge.Gang do
     * `:shrink` - the next generation is formed of those that are left, which get new numbers, 0 and up (see
       `RankBridge.Gang.Lost`); so many losses are too many as above. The default on `:mpi`, which takes in no new ranks
     * `:stop` - the gang ends; its supervisor decides. The default on `:fake`, whose ranks share a process
-    * `:leave` - somebody else sees to it, as by `RankBridge.form/2`. The default with `:endpoints`
+    * `:leave` - the gang does nothing; something else replaces the ranks, as by `RankBridge.form/2`. The default with
+      `:endpoints`
 
   `:handle_rank_lost` is called before calls go on, to bring back what was on the ranks: see `RankBridge.Gang.Lost`.
   Until then, calls wait for as long as their `:timeout` allows, or fail at once, as `:unready` says.
@@ -58,8 +59,8 @@ defmodule RankBridge.Gang do
     * `:groups` - groups for that generation beside "world": a list of `{name, ranks}`
     * `:session` - true (the default): refs are owned by a session of this gang and freed with it; false: they
       are owned by the ranks' shared sessions
-    * `:lease` - how long the ranks keep that session when nothing is heard of the gang, in milliseconds; 30,000.
-      The gang renews it in the background, three times in that time. nil or 0: until it is closed
+    * `:lease` - how long the ranks keep that session without a renewal by the gang, in milliseconds; 30,000.
+      The gang renews the session in the background, three times in that time. nil or 0: until the session is closed
     * `:shared_memory` - true (the default): large tensors come from ranks at unix sockets, and go to them, by memory
       that both share, where that can be had (`RankBridge.SharedMemory`); false: always over gRPC
     * `:timeout` - default for calls, and limit for connecting, in milliseconds; 30,000

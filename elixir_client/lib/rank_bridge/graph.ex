@@ -26,10 +26,10 @@ defmodule RankBridge.Graph do
   defstruct [:name, :ranks, group: "world", session_id: "", operations: []]
 
   @doc """
-  What ranks tell of a graph of a session.
+  The graph that the ranks of a session describe.
 
-      iex> told = %RankBridge.Proto.V1.Graph{name: "g", group: "world", operations: ["barrier", "all_reduce"]}
-      iex> RankBridge.Graph.from_proto(told, "", [0, 1]).operations
+      iex> proto = %RankBridge.Proto.V1.Graph{name: "g", group: "world", operations: ["barrier", "all_reduce"]}
+      iex> RankBridge.Graph.from_proto(proto, "", [0, 1]).operations
       [:barrier, :all_reduce]
   """
   @spec from_proto(V1.Graph.t(), String.t(), [non_neg_integer()]) :: t()

@@ -109,8 +109,8 @@ defmodule RankBridge.Graphs do
     call = call(V1.GraphService.begin_capture(), "begin_capture", group, timeout)
     results = Calls.each(view, for(rank <- members, do: {rank, request}), call)
 
-    with {:ok, [told | _same]} <- Calls.gathered(results, true) do
-      {:ok, Graph.from_proto(told, view.session_id, members)}
+    with {:ok, [proto | _others]} <- Calls.gathered(results, true) do
+      {:ok, Graph.from_proto(proto, view.session_id, members)}
     else
       {:error, error} ->
         begun =
@@ -145,7 +145,7 @@ defmodule RankBridge.Graphs do
         _ = release_ended(view, results, view.session_id, timeout)
         {:error, error}
       else
-        {:ok, [told | _same]} -> {:ok, Graph.from_proto(told, view.session_id, members)}
+        {:ok, [proto | _others]} -> {:ok, Graph.from_proto(proto, view.session_id, members)}
       end
     end
   end
@@ -177,9 +177,9 @@ defmodule RankBridge.Graphs do
       names = for rank <- graph.ranks, do: {rank, graph.name}
       results = releases(view, graph.session_id, names, opts.timeout || view.timeout)
 
-      with {:ok, [told | _same]} <- results |> but_unknown() |> Calls.gathered(true) do
-        had = for {rank, {:ok, _told}} <- results, do: rank
-        {:ok, Graph.from_proto(told, graph.session_id, had)}
+      with {:ok, [proto | _others]} <- results |> but_unknown() |> Calls.gathered(true) do
+        holders = for {rank, {:ok, _proto}} <- results, do: rank
+        {:ok, Graph.from_proto(proto, graph.session_id, holders)}
       end
     end
   end
@@ -214,7 +214,7 @@ defmodule RankBridge.Graphs do
     end)
   end
 
-  # Ends a recording, and keeps it nowhere; what fails is not told.
+  # Ends a recording and keeps no graph of it. Failures are not reported.
   defp drop(view, graph, timeout) do
     results = ends(view, graph.ranks, graph.group, graph.session_id, timeout)
     release_ended(view, results, graph.session_id, timeout)
@@ -231,7 +231,7 @@ defmodule RankBridge.Graphs do
       releases(
         view,
         session_id,
-        for({rank, {:ok, told}} <- results, do: {rank, told.name}),
+        for({rank, {:ok, graph}} <- results, do: {rank, graph.name}),
         timeout
       )
 

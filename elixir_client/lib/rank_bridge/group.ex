@@ -46,8 +46,8 @@ defmodule RankBridge.Group do
   @doc "The group that a rank described."
   @spec from_proto(V1.Group.t()) :: t()
   def from_proto(%V1.Group{} = group) do
-    told = [:name, :ranks, :backend, :generation, :rank_in_group, :sequence]
-    struct!(__MODULE__, Map.take(group, told))
+    fields = [:name, :ranks, :backend, :generation, :rank_in_group, :sequence]
+    struct!(__MODULE__, Map.take(group, fields))
   end
 
   @doc "A group as the gang sees it: without the place of the rank that was asked."

@@ -8,31 +8,30 @@ defmodule RankBridge.GroupCoordinator do
       {:ok, rows} = GroupCoordinator.all_gather(tp, sums, [0])      # or dim: 0
       {:ok, 3} = GroupCoordinator.next_rank(tp)
 
-  Each function gives `{:ok, _}` or `{:error, %RankBridge.Error{}}`. Integers are integers, nil is nil. What a method may be
-  called without is in `args`, which has to be there: by position, as `[0]`, or by name, as `[dim: 0]`; `[]` for none of
-  it. See `RankBridge.GroupCoordinator.Conventions`.
+  Each function gives `{:ok, _}` or `{:error, %RankBridge.Error{}}`. Integers are integers, nil is nil. A method's
+  optional arguments are in `args`, which is required: by position, as `[0]`, or by name, as `[dim: 0]`; `[]` for none. See
+  `RankBridge.GroupCoordinator.Conventions`.
 
-  ## Whose it is
+  ## The rank of a coordinator
 
-  As in vLLM, a coordinator is one rank's, and a call is that rank's part of the operation: the other members have to call
-  too, each from a process of its own, for a call waits for the others. Properties ask nobody.
+  As in vLLM, a coordinator belongs to one rank, and a call is that rank's part of the operation: the other members have to
+  call too, each from a process of its own, for a call waits for the others. Properties call no rank.
 
   The gang is `__runtime__: [gang: MyGang]`, else that of the pool `__runtime__: [pool_name: :rank_2]` (a pool stands for a
   rank: `config :rank_bridge, pools: [rank_2: {MyGang, 2}]`), else `config :rank_bridge, gang: MyGang`. The rank is
   `__runtime__: [rank: 2]`, else the pool's, else `local_rank`, if all ranks are on one host.
 
-  A coordinator for no rank (`local_rank` nil, and neither a rank nor a pool told) speaks for all ranks at once: a call is
-  made on all of them, and what differs from rank to rank - tensors, values, sizes, results, properties - is a list by rank
-  of the gang, nil for those in no group.
+  A coordinator for no rank (`local_rank` nil, and neither a rank nor a pool given) stands for all ranks at once: a call is
+  made on all of them, and whatever differs from rank to rank - tensors, values, sizes, results, properties - is a list by rank
+  of the gang, nil for ranks in no group.
 
   ## Arguments
 
-  A tensor is a `RankBridge.Ref`, a `SnakeBridge.Ref` or its wire map that stands for one, or what
-  `RankBridge.Tensor.coerce/1` takes: that is brought to the rank first, and freed there after the call unless it is the
-  result. `__runtime__: [timeout: milliseconds]` is how long the rank waits for the others; then the call is
-  withdrawn, and never meets a later one.
+  A tensor is a `RankBridge.Ref`, a `SnakeBridge.Ref` of one or its wire map, or an argument of
+  `RankBridge.Tensor.coerce/1`: that is sent to the rank first, and freed there after the call unless it is the result. `__runtime__: [timeout:
+  milliseconds]` is how long the rank waits for the others; then the call is withdrawn, and never meets a later one.
 
-  Who is alone in its group has back what it gave. `src` and `dst` are ranks in the group. Refs are never freed because a
+  A rank alone in its group gets its own argument back. `src` and `dst` are ranks in the group. Refs are never freed because a
   process ends: they belong to the gang's session.
   """
 
@@ -40,7 +39,7 @@ defmodule RankBridge.GroupCoordinator do
   alias RankBridge.GroupCoordinator.{AllRanks, Conventions, Making, Part, Signatures}
   alias RankBridge.SnakeBridge.Objects
 
-  @typedoc "`rank` nil: it speaks for all `size` ranks. `groups` are as they were when it was made."
+  @typedoc "`rank` nil: it stands for all `size` ranks. `groups` are the groups at the time it was made."
   @type t :: %__MODULE__{
           gang: Gang.gang(),
           size: pos_integer(),
@@ -57,7 +56,7 @@ defmodule RankBridge.GroupCoordinator do
   defstruct [:gang, :size, :rank, :groups]
 
   @doc """
-  A rank's coordinator of the group that it is in. The groups are made if they are not there.
+  A rank's coordinator of its group. The groups are made if they do not exist.
 
   `group_ranks` are the ranks of each group, in group order. `backend` is the gang's own, or nil. `local_rank`: see the
   module; `use_device_communicator` changes nothing. In `args`, or by name:
@@ -65,7 +64,7 @@ defmodule RankBridge.GroupCoordinator do
     * `use_message_queue_broadcaster` - changes nothing: objects are broadcast by the backend
     * `group_name` - what the groups are named after: "tp/0", "tp/1". nil: a name made of `group_ranks`
 
-  Any rank may call this alone: whoever comes first makes the groups on all members. Coordinators of one name, or of none
+  Any rank may call this alone: the first call makes the groups on all members. Coordinators of one name, or of none
   and the same `group_ranks`, share their groups. `:group_exists`: there are others of the name.
   """
   @spec new([[non_neg_integer()]], term(), term(), term(), term(), keyword()) ::
@@ -123,48 +122,63 @@ defmodule RankBridge.GroupCoordinator do
   @spec call(ref(), atom() | String.t(), [term()], [{atom() | String.t(), term()}], term()) ::
           result()
   def call(ref, name, positional, named, runtime) do
-    with {:ok, it} <- find(ref, "#{name}"),
+    with {:ok, coordinator} <- find(ref, "#{name}"),
          {:ok, signature} <- method(name),
          {:ok, run} <- Conventions.runtime(runtime, "#{name}"),
-         :ok <- check_place(it, run, "#{name}"),
+         :ok <- check_place(coordinator, run, "#{name}"),
          {:ok, given} <- Conventions.bind(signature, positional, named) do
-      if it.rank,
-        do: Part.call(it, signature.name, given, run),
-        else: AllRanks.call(it, signature.name, given, run)
+      if coordinator.rank,
+        do: Part.call(coordinator, signature.name, given, run),
+        else: AllRanks.call(coordinator, signature.name, given, run)
     end
   end
 
   @doc "The property of a name, also as text."
   @spec property(ref(), atom() | String.t()) :: result()
   def property(ref, name) do
-    with {:ok, it} <- find(ref, "#{name}"),
+    with {:ok, coordinator} <- find(ref, "#{name}"),
          {:ok, name} <- property_name(name),
-         do: {:ok, if(it.rank, do: Part.property(it, name), else: AllRanks.property(it, name))}
+         do:
+           {:ok,
+            if(coordinator.rank,
+              do: Part.property(coordinator, name),
+              else: AllRanks.property(coordinator, name)
+            )}
   end
 
   @doc "The group of the coordinator's rank."
   @spec group(t()) :: Group.t()
-  def group(%__MODULE__{rank: rank} = it) when rank != nil,
-    do: Enum.find(it.groups, &Group.member?(&1, rank))
+  def group(%__MODULE__{rank: rank} = coordinator) when rank != nil,
+    do: Enum.find(coordinator.groups, &Group.member?(&1, rank))
 
-  defp find(%__MODULE__{} = it, _operation), do: {:ok, it}
+  defp find(%__MODULE__{} = coordinator, _operation), do: {:ok, coordinator}
 
   defp find(ref, operation) do
     case Objects.of_ref(ref) do
-      {:ok, {:coordinator, it}} -> {:ok, it}
+      {:ok, {:coordinator, coordinator}} -> {:ok, coordinator}
       {:error, error} -> {:error, %{error | operation: operation}}
       _other -> refuse(operation, "this is no coordinator", "what new has given", shown(ref))
     end
   end
 
   # A call is not routed to a rank that has no such object.
-  defp check_place(it, run, operation) do
+  defp check_place(coordinator, run, operation) do
     cond do
-      run.gang not in [nil, it.gang] ->
-        refuse(operation, "the coordinator is of another gang", inspect(it.gang), shown(run.gang))
+      run.gang not in [nil, coordinator.gang] ->
+        refuse(
+          operation,
+          "the coordinator is of another gang",
+          inspect(coordinator.gang),
+          shown(run.gang)
+        )
 
-      run.rank not in [nil, it.rank] ->
-        refuse(operation, "the coordinator is of another rank", shown(it.rank), shown(run.rank))
+      run.rank not in [nil, coordinator.rank] ->
+        refuse(
+          operation,
+          "the coordinator is of another rank",
+          shown(coordinator.rank),
+          shown(run.rank)
+        )
 
       true ->
         :ok
@@ -189,10 +203,10 @@ defmodule RankBridge.GroupCoordinator do
   defp shown(term), do: inspect(term, limit: 3, printable_limit: 40)
 
   defimpl Inspect do
-    def inspect(it, _options) do
-      names = Enum.map_join(it.groups, ", ", & &1.name)
-      who = if it.rank, do: "rank #{it.rank}", else: "all ranks"
-      "#RankBridge.GroupCoordinator<#{who} in #{names}>"
+    def inspect(coordinator, _options) do
+      names = Enum.map_join(coordinator.groups, ", ", & &1.name)
+      ranks = if coordinator.rank, do: "rank #{coordinator.rank}", else: "all ranks"
+      "#RankBridge.GroupCoordinator<#{ranks} in #{names}>"
     end
   end
 end

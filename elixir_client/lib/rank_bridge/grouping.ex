@@ -1,5 +1,5 @@
 defmodule RankBridge.Grouping do
-  @moduledoc "Groups of ranks: made, asked for, ended. What a group is, `RankBridge.Group` tells."
+  @moduledoc "Groups of ranks: making, describing and ending them. `RankBridge.Group` describes a group."
 
   use RankBridge.Facade
 
@@ -27,7 +27,7 @@ defmodule RankBridge.Grouping do
     do: Groups.list(view, opts)
 
   @doc """
-  One group, by its name, with the `places` of its members, as far as ranks answer. `RankBridge.Group` tells what each
+  One group, by its name, with the `places` of its members, as far as ranks answer. `RankBridge.Group` says what each
   member is in it: `RankBridge.Group.next_rank(group, rank)`.
   """
   defcall group(gang :: Gang.gang(), name :: String.t(), opts :: keyword() \\ []) :: Group.t(),

@@ -39,10 +39,10 @@ defmodule RankBridge.Groups do
     request = %V1.DescribeGroupRequest{name: name}
     results = Calls.each(view, for(rank <- View.all_ranks(view), do: {rank, request}), call)
 
-    told = for {_rank, {:ok, %V1.Group{} = group}} <- results, do: group
+    known = for {_rank, {:ok, %V1.Group{} = group}} <- results, do: group
 
-    case {Enum.find(told, & &1.rank_in_group), told} do
-      {%V1.Group{} = group, _told} ->
+    case {Enum.find(known, & &1.rank_in_group), known} do
+      {%V1.Group{} = group, _known} ->
         remember(view, name, group.ranks)
         {:ok, group.ranks}
 
@@ -91,7 +91,7 @@ defmodule RankBridge.Groups do
     with {:ok, opts} <- Options.read(opts, [group: @world, operation_id: nil], "new_group"),
          timeout = opts.timeout || view.timeout,
          {:ok, members} <- members(view, opts.group, timeout, "new_group"),
-         {:ok, [group | _same]} <-
+         {:ok, [group | _others]} <-
            call_members(view, V1.GroupService.new_group(), "new_group", opts, members, fn call ->
              %V1.NewGroupRequest{call: call, name: name, ranks: ranks}
            end) do
@@ -121,7 +121,7 @@ defmodule RankBridge.Groups do
           end
         )
 
-      with {:ok, [group | _same]} <- result,
+      with {:ok, [group | _others]} <- result,
            do: {:ok, group |> Group.from_proto() |> Group.of_gang()}
     end
   end
@@ -163,9 +163,11 @@ defmodule RankBridge.Groups do
       requests = for rank <- View.all_ranks(view), do: {rank, %V1.ListGroupsRequest{}}
 
       with {:ok, responses} <- Calls.all(view, requests, call) do
-        # Who is no member need not have heard of a group's end.
-        told = for response <- responses, group <- response.groups, group.rank_in_group, do: group
-        groups = told |> Enum.uniq_by(& &1.name) |> Enum.sort_by(& &1.name)
+        # A rank outside a group may not know yet that the group has ended.
+        reported =
+          for response <- responses, group <- response.groups, group.rank_in_group, do: group
+
+        groups = reported |> Enum.uniq_by(& &1.name) |> Enum.sort_by(& &1.name)
         {:ok, Enum.map(groups, &(&1 |> Group.from_proto() |> Group.of_gang()))}
       end
     end

@@ -106,7 +106,7 @@ defmodule RankBridge.Layout do
   Splits each host's ranks evenly into teams: some trainers, and last the buffer that is theirs.
 
   If the hosts cannot have equally many buffers, all ranks, host by host, are split evenly instead; then teams may span
-  hosts, which `warnings/1` tells. Coordinators are the last ranks of the gang.
+  hosts, which `warnings/1` reports. Coordinators are the last ranks of the gang.
 
   `hosts` is the host of each rank, by rank: `RankBridge.hosts/2`. Options as of `in_blocks/2`.
   """

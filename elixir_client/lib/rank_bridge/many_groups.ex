@@ -26,15 +26,17 @@ defmodule RankBridge.ManyGroups do
     name = if name == "", do: "world", else: Group.name(name)
 
     with {:ok, statuses} <- Ranks.status(view, opts) do
-      told = for {%{error: nil} = status, rank} <- Enum.with_index(statuses), do: {rank, status}
-      known = told |> Enum.map(&elem(&1, 1)) |> known()
+      reachable =
+        for {%{error: nil} = status, rank} <- Enum.with_index(statuses), do: {rank, status}
+
+      known = reachable |> Enum.map(&elem(&1, 1)) |> known()
 
       case known do
         %{^name => group} ->
-          places = Map.new(told, fn {rank, status} -> {rank, place(status)} end)
+          places = Map.new(reachable, fn {rank, status} -> {rank, place(status)} end)
           {:ok, %{group | places: Enum.map(group.ranks, &places[&1])}}
 
-        _unknown when told == [] ->
+        _unknown when reachable == [] ->
           gathered(statuses)
 
         _unknown ->
@@ -77,7 +79,7 @@ defmodule RankBridge.ManyGroups do
 
         [{_name, error} | _others] = failed ->
           names = Enum.map(failed, &elem(&1, 0))
-          {:error, add(error, "groups that were not ended: #{some(names)}")}
+          {:error, add(error, "groups that were not ended: #{listing(names)}")}
       end
     end
   end
@@ -144,7 +146,7 @@ defmodule RankBridge.ManyGroups do
 
         case unmake(view, half ++ Enum.map(made, & &1.name), []) do
           [] -> {:error, error}
-          left -> {:error, add(error, "groups that may be left: #{some(left)}")}
+          left -> {:error, add(error, "groups that may be left: #{listing(left)}")}
         end
     end
   end
@@ -170,9 +172,9 @@ defmodule RankBridge.ManyGroups do
   defp reasons(%Error{outcomes: []} = error), do: [error.reason]
   defp reasons(error), do: for({_rank, %Error{reason: reason}} <- error.outcomes, do: reason)
 
-  defp add(error, told), do: %{error | message: "#{error.message}; #{told}"}
+  defp add(error, detail), do: %{error | message: "#{error.message}; #{detail}"}
 
-  # --- what ranks tell ---
+  # --- what ranks report ---
 
   defp statuses(view, opts) do
     with {:ok, statuses} <- Ranks.status(view, opts), do: gathered(statuses)
@@ -187,7 +189,7 @@ defmodule RankBridge.ManyGroups do
     Calls.gathered(results, false)
   end
 
-  # Every group as its own members tell of it: who is no member need not have heard of its end.
+  # Every group as its own members report it: other ranks may not know yet that it has ended.
   defp known(statuses) do
     for status <- Enum.sort_by(statuses, & &1.generation),
         group <- status.groups,
@@ -207,7 +209,7 @@ defmodule RankBridge.ManyGroups do
     ranks = opts.ranks || View.size(view)
     plan_opts = [name: opts.name, flattened: opts.flattened]
 
-    # Once before any rank is asked, and again with what they told.
+    # Once before any rank is asked, and again with the ranks' answers.
     with {:ok, mesh} <- Mesh.plan(axes, ranks, plan_opts),
          :ok <- check_range(view, "mesh #{inspect(mesh.name)}", mesh.ranks),
          {:ok, statuses} <- statuses(view, []),
@@ -228,7 +230,7 @@ defmodule RankBridge.ManyGroups do
       {:ok, wanted}
     else
       %Error{} = error -> {:error, error}
-      twice -> wrong("several groups have one name", "each name once", some(twice))
+      twice -> wrong("several groups have one name", "each name once", listing(twice))
     end
   end
 
@@ -290,7 +292,7 @@ defmodule RankBridge.ManyGroups do
         message = "#{length(taken)} of #{length(names)} groups exist already; none was made"
 
         expected = "names of no group"
-        {:error, refusal(:group_exists, message, "new_groups", expected, some(taken))}
+        {:error, refusal(:group_exists, message, "new_groups", expected, listing(taken))}
     end
   end
 
@@ -314,8 +316,8 @@ defmodule RankBridge.ManyGroups do
         message =
           "mesh #{inspect(mesh.name)}: #{length(missing)} of its #{length(wanted)} groups are not there"
 
-        expected = some(Enum.map(wanted, & &1.name))
-        {:error, refusal(:unknown_group, message, "mesh", expected, "not #{some(missing)}")}
+        expected = listing(Enum.map(wanted, & &1.name))
+        {:error, refusal(:unknown_group, message, "mesh", expected, "not #{listing(missing)}")}
     end
   end
 
@@ -340,7 +342,7 @@ defmodule RankBridge.ManyGroups do
   defp refusal(reason, message, operation, expected, got),
     do: Error.refusal(reason, message, operation: operation, expected: expected, got: got)
 
-  defp some(names) do
+  defp listing(names) do
     {shown, others} = Enum.split(names, 8)
     more = if others == [], do: "", else: " and #{length(others)} more"
     Enum.map_join(shown, ", ", &inspect/1) <> more

@@ -1,6 +1,6 @@
 defmodule RankBridge.Meshes do
   @moduledoc """
-  Meshes and role layouts: many groups, made as one. What they are, `RankBridge.Mesh` and `RankBridge.Layout` tell.
+  Meshes and role layouts: many groups, made as one. `RankBridge.Mesh` and `RankBridge.Layout` describe them.
   """
 
   use RankBridge.Facade

@@ -8,7 +8,7 @@ defmodule RankBridge.Operation do
   * `group` - name of its group
   * `ranks` - the ranks on which it was begun: its members in group order, or one
   * `timeout` - the longest that it may wait for its members, in milliseconds
-  * `gives` - how to tell what it gives from what the ranks give; nil: not known
+  * `gives` - how the operation's result is made of the ranks' results; nil: not known
   """
 
   alias RankBridge.{Error, Value}

@@ -22,7 +22,7 @@ defmodule RankBridge.Operations do
     OPERATION_STATE_DONE: :done
   }
 
-  # Milliseconds after an operation's own timeout by which the ranks have told of a member that did not come.
+  # Milliseconds after an operation's own timeout within which the ranks report a member that did not come.
   @verdict 2_000
   @longest 0xFFFF_FFFF
 
@@ -151,7 +151,7 @@ defmodule RankBridge.Operations do
           ) :: Value.t() do
     with {:ok, operation, opts} <- find(view, operation, opts, "await"),
          {:ok, values, call} <- outcomes(view, operation, opts),
-         do: told(operation.gives, values, call)
+         do: combined(operation.gives, values, call)
   end
 
   @doc """
@@ -278,10 +278,10 @@ defmodule RankBridge.Operations do
   end
 
   # What is not known to be a list for each member is one only if there is something in it.
-  defp told(gives, values, _call) when gives in [nil, :one],
+  defp combined(gives, values, _call) when gives in [nil, :one],
     do: {:ok, if(Enum.all?(values, &is_nil/1), do: nil, else: values)}
 
-  defp told(gives, values, call), do: Given.tell(gives, values, call)
+  defp combined(gives, values, call), do: Given.tell(gives, values, call)
 
   defp find(_view, %Operation{} = operation, opts, name) do
     with {:ok, opts} <- Options.read(opts, [], name), do: {:ok, operation, opts}

@@ -1,6 +1,6 @@
 defmodule RankBridge.Pipeline do
   @moduledoc """
-  Collectives one after the other, each on what the last one gave.
+  Collectives one after the other, each on the result of the last one.
 
       alias RankBridge.Pipeline
 
@@ -14,23 +14,23 @@ defmodule RankBridge.Pipeline do
 
   The steps are collected, and run by the ending: `get/1`, `refs/1` or `run/1`, in the process that calls it. Until then no
   rank is asked, and there is nothing to clean up if the pipeline is forgotten; a wrong option of any collective in it is
-  refused before the first step runs; and whatever happens on the way, an ending knows what to release. A pipeline is plain
+  refused before the first step runs; and in any case, the ending releases the refs of the steps. A pipeline is plain
   data: run twice, it does everything twice.
 
-  The first error ends it, and is what the ending gives; with a `!`, the ending raises it. What a function in it raises is
-  raised again.
+  The first error ends the pipeline, and the ending returns it; with a `!`, the ending raises it. If a function in the pipeline
+  raises, so does the ending.
 
-  ## Whose refs are whose
+  ## Ownership of refs
 
-  What the steps make is released at the end, whichever end that is, but for what `refs/1` gives out. What was there before,
-  as the refs given to `of/3`, or is made by a function (`then/3`), is never released. Releasing is tried once: on a rank
-  that cannot be reached then, refs stay until their session is closed, and so do those of a step that has failed on some
-  ranks only.
+  The ending releases the refs that the steps have made, in success and failure, except the result of `refs/1`. Refs that
+  existed before, as the refs given to `of/3`, or that a function has made (`then/3`), are never released. Releasing is tried
+  once: on a rank that cannot be reached then, refs stay until their session is closed, as do the refs of a step that has
+  failed on some ranks only.
 
   ## One rank's part
 
-  With `rank: 2`, a pipeline is that rank's part of the same: it has one ref or tensor where others have a list, and its
-  steps are `RankBridge.call_rank/5`. Such are used within `RankBridge.run/3`, where the other ranks do theirs:
+  With `rank: 2`, a pipeline is that rank's part: it has one ref or tensor where others have a list, and its steps are
+  `RankBridge.call_rank/5`. Use it within `RankBridge.run/3`, where the other ranks do their parts:
 
       RankBridge.run(gang, fn rank ->
         gang |> Pipeline.new(rank: rank) |> Pipeline.put([1.0 * rank]) |> Pipeline.all_reduce() |> Pipeline.get()

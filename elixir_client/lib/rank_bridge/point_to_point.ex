@@ -17,8 +17,8 @@ defmodule RankBridge.PointToPoint do
 
   ## Options
 
-    * `:tag` - tells messages between the same two apart (default 0)
-    * `:src_rank_in_group` - of receives: who sends (default nil: whoever does)
+    * `:tag` - separates messages between the same two ranks (default 0)
+    * `:src_rank_in_group` - of receives: the sender (default nil: any)
     * `:group`, `:timeout`, `:operation_id` - as of collectives
   """
 

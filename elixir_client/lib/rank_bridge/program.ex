@@ -121,17 +121,17 @@ defmodule RankBridge.Program do
   defimpl Inspect do
     @most 8
 
-    def inspect(program, _options), do: "#RankBridge.Program<#{told(program)}>"
+    def inspect(program, _options), do: "#RankBridge.Program<#{shown(program)}>"
 
-    defp told(%{steps: []}), do: "nothing"
+    defp shown(%{steps: []}), do: "nothing"
 
-    defp told(%{steps: steps}) do
+    defp shown(%{steps: steps}) do
       {first, others} = steps |> Enum.reverse() |> Enum.split(@most)
       shown = Enum.map_join(first, ", ", &step/1)
       if others == [], do: shown, else: "#{shown}, and #{length(others)} more"
     end
 
-    defp step({:loop, count, repeated}), do: "#{Kernel.inspect(count)} * [#{told(repeated)}]"
+    defp step({:loop, count, repeated}), do: "#{Kernel.inspect(count)} * [#{shown(repeated)}]"
 
     defp step({name, _input, opts}) do
       as = if Keyword.keyword?(opts), do: opts[:as]

@@ -39,14 +39,14 @@ defmodule RankBridge.Queue do
   defstruct @enforce_keys ++
               [shared_memory_ranks_in_group: [], max_chunk_bytes: 4_194_304, max_chunks: 6]
 
-  @doc "The queue that a rank tells of; `ranks` are the members of its group, in group order."
+  @doc "The queue that a rank describes; `ranks` are the members of its group, in group order."
   @spec from_proto(V1.Queue.t(), [non_neg_integer()]) :: t()
   def from_proto(%V1.Queue{} = queue, ranks) do
-    told =
+    fields =
       [:name, :group, :writer_rank_in_group, :reader_ranks_in_group] ++
         [:shared_memory_ranks_in_group, :max_chunk_bytes, :max_chunks]
 
-    struct!(__MODULE__, queue |> Map.take(told) |> Map.put(:ranks, ranks))
+    struct!(__MODULE__, queue |> Map.take(fields) |> Map.put(:ranks, ranks))
   end
 
   @doc "Rank in the gang of the writer."

@@ -124,8 +124,8 @@ defmodule RankBridge.Queues do
     request = struct!(V1.NewQueueRequest, [{:call, header} | fields])
     results = Calls.each(view, for(rank <- members, do: {rank, request}), call)
 
-    with {:ok, [told | _same]} <- Calls.gathered(results, true) do
-      {:ok, Queue.from_proto(told, members)}
+    with {:ok, [proto | _others]} <- Calls.gathered(results, true) do
+      {:ok, Queue.from_proto(proto, members)}
     else
       {:error, error} ->
         half =
@@ -227,7 +227,7 @@ defmodule RankBridge.Queues do
          :ok <- check_ranks(view, ranks),
          timeout = opts.timeout || view.timeout,
          results = ends(view, ranks, queue.name, queue.group, timeout),
-         {:ok, _told} <- ended(results, opts.rank_in_group),
+         {:ok, _response} <- ended(results, opts.rank_in_group),
          do: {:ok, nil}
   end
 
@@ -260,8 +260,8 @@ defmodule RankBridge.Queues do
     with {:ok, opts} <- Options.read(opts, [rank: nil], "queues"),
          timeout = opts.timeout || view.timeout,
          {:ok, ranks} <- asked(view, opts.rank),
-         {:ok, told} <- lists(view, ranks, timeout),
-         do: described(view, told, timeout)
+         {:ok, queues} <- lists(view, ranks, timeout),
+         do: described(view, queues, timeout)
   end
 
   defp asked(view, nil), do: {:ok, View.all_ranks(view)}
@@ -277,8 +277,8 @@ defmodule RankBridge.Queues do
     with {:ok, opts} <- Options.read(opts, [group: "world"], "queue"),
          timeout = opts.timeout || view.timeout,
          {:ok, members} <- Groups.members(view, opts.group, timeout, "queue"),
-         {:ok, told} <- lists(view, members, timeout) do
-      case Enum.find(told, &(&1.group == opts.group and &1.name == name)) do
+         {:ok, queues} <- lists(view, members, timeout) do
+      case Enum.find(queues, &(&1.group == opts.group and &1.name == name)) do
         nil ->
           message = "no member of the group has such a queue"
           refuse(:unknown_queue, message, "queue", opts.group, "the name of a queue", name)
@@ -289,7 +289,7 @@ defmodule RankBridge.Queues do
     end
   end
 
-  # What the ranks tell of each queue, which is the same at all its ends.
+  # The ranks' descriptions of each queue, which are equal at all its ends.
   defp lists(view, ranks, timeout) do
     call = %Calls{
       rpc: V1.QueueService.list_queues(),
@@ -306,8 +306,8 @@ defmodule RankBridge.Queues do
     end
   end
 
-  defp described(view, told, timeout) do
-    told
+  defp described(view, queues, timeout) do
+    queues
     |> Enum.reduce_while({:ok, []}, fn queue, {:ok, done} ->
       case Groups.members(view, queue.group, timeout, "queues") do
         {:ok, members} -> {:cont, {:ok, [Queue.from_proto(queue, members) | done]}}

@@ -6,7 +6,7 @@ defmodule RankBridge.RankStatus do
   generation is over. `device` is where tensors live that name none: "cpu", "cuda:0". `fs_local_rank` is the rank among those
   that share its file system, and `local_world_size` the number of ranks on its host (0: not said), as its launcher says.
   `sessions` are `{session_id, refs, bytes}`, the shared one (an empty id) first. `abilities` is nil
-  where the rank's version does not tell.
+  where the rank's version does not report it.
   """
 
   alias RankBridge.{Abilities, Error, Group}

@@ -40,7 +40,7 @@ defmodule RankBridge.Refs do
     end
   end
 
-  # What is on some ranks only is of no use to a caller, who is not told of it either. Whatever comes of the releasing: it
+  # A value on only some of the ranks is of no use to the caller, who gets no ref on it. Whatever comes of the releasing: it
   # ends with the session.
   defp all_or_none(results, view) do
     with {:error, error} <- Calls.gathered(results, true) do

@@ -12,11 +12,11 @@ defmodule RankBridge.Rounds do
       RankBridge.do_n_at_a_time(gang, 2, fn rank -> load(gang, rank) end)
 
   `fun` gets a rank of the gang, and gives `{:ok, value}` or `{:error, error}`. Those of one round run at once, each in a
-  process of its own; after each round, the last one included, comes a barrier of the group. `plan/2` tells whose turn
+  process of its own; after each round, the last one included, comes a barrier of the group. `plan/2` says whose turn
   it is when; for `n` nil, one on each host at a time, `by_host/1` does.
 
-  A turn that fails strands nobody: the rounds go on, and its error is told at the end, or raised again if it was raised.
-  If a barrier fails, its error is told at once, and no other round begins. Options: `:group` (default "world"), and
+  A turn that fails strands no other rank: the rounds go on, and its error is returned at the end, or raised again if it was
+  raised. If a barrier fails, its error is returned at once, and no other round begins. Options: `:group` (default "world"), and
   `:timeout`, of each barrier.
   """
   defcall do_n_at_a_time(
@@ -27,8 +27,8 @@ defmodule RankBridge.Rounds do
           ) :: [term()] do
     with {:ok, opts} <- Options.read(opts, [group: "world"], "do_n_at_a_time"),
          {:ok, ranks, rounds} <- turns(view, n, opts),
-         {:ok, told} <- run(view, rounds, fun, opts, []),
-         do: ranks |> Enum.map(&{&1, finished(told[&1])}) |> Calls.gathered(true)
+         {:ok, results} <- run(view, rounds, fun, opts, []),
+         do: ranks |> Enum.map(&{&1, finished(results[&1])}) |> Calls.gathered(true)
   end
 
   @doc """
@@ -84,13 +84,13 @@ defmodule RankBridge.Rounds do
      )}
   end
 
-  defp run(_view, [], _fun, _opts, told), do: {:ok, Map.new(told)}
+  defp run(_view, [], _fun, _opts, results), do: {:ok, Map.new(results)}
 
-  defp run(view, [round | others], fun, opts, told) do
-    told = AtOnce.map(round, &{&1, turn(fun, &1)}) ++ told
+  defp run(view, [round | others], fun, opts, results) do
+    results = AtOnce.map(round, &{&1, turn(fun, &1)}) ++ results
 
     with {:ok, nil} <- Collectives.run(view, :barrier, nil, [group: opts.group] ++ timeout(opts)),
-         do: run(view, others, fun, opts, told)
+         do: run(view, others, fun, opts, results)
   end
 
   defp turn(fun, rank) do

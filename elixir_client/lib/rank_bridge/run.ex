@@ -9,15 +9,15 @@ defmodule RankBridge.Run do
       end)
       #=> {:ok, [tensor, tensor, ...]}
 
-  What one of them does, the others have to do, too, in the same order: where one leaves out a collective, or stops, the
-  others get `:peer_missing` at the timeout of theirs, or `:mismatch` if they meet it in another one.
+  All of them have to call the same collectives, in the same order. If one leaves out a collective, or stops, the others get
+  `:peer_missing` at their timeout, or `:mismatch` if it has called another collective.
 
   ## Which calls belong together
 
   `RankBridge.call_rank/5` and `RankBridge.submit_rank/5` in such a function need no `:operation_id`: each rank's first
   collective in a group has the same id as the other ranks' first, and so on. So the members cannot take one call for
-  another; who is late for one that has failed is told what the others were told. This counts what the function calls in
-  its own process; in others that it starts, collectives need an `:operation_id` that all members know.
+  another, and a member that is late for a failed call gets the same error as the others. Only calls in the function's own
+  process count; in other processes that it starts, collectives need an `:operation_id` that all members know.
   """
 
   use RankBridge.Facade
@@ -26,21 +26,21 @@ defmodule RankBridge.Run do
   alias RankBridge.Run.{Ids, Outcome}
 
   @doc """
-  Calls a function for each member of a group, all at once, and gives what it gave for each, in group order. See
+  Calls a function for each member of a group, all at once, and gives their results, in group order. See
   `RankBridge.Run`.
 
       RankBridge.run(gang, fn rank -> RankBridge.call_rank(gang, rank, :barrier, nil) end, group: "trainers")
 
-  `fun` gets a rank of the gang. What it gives is a value; of `{:ok, value}` that is the value, and `{:error, error}` is a
-  failure, told when all have ended: the root cause, with every rank's outcome. Every call has a process of its own, which
+  `fun` gets a rank of the gang. It returns a value, plain or as `{:ok, value}`, or `{:error, error}`, a failure. Failures
+  are returned when all calls have ended: the root cause, with every rank's outcome. Every call has a process of its own, which
   is linked to this one and ends with it; `$callers` are set.
 
-  If it raises, throws or exits for a member, so does this function, with that stacktrace, when all have ended: which they
-  do, as what they wait for has a timeout. Of several, that is the first in group order, but an error that follows from
-  another (a `RankBridge.Error`, as of functions with `!`) comes after the others, and is told as a given one is: of all
-  ranks. `{:error, other}` for what is no `RankBridge.Error` raises an `ArgumentError`.
+  If `fun` raises, throws or exits for a member, so does this function, with that stacktrace, when all calls have ended. They
+  do end, as every wait in them has a timeout. Of several raises, the first in group order counts, but a `RankBridge.Error`
+  (as of functions with `!`) may follow from another error: it comes after the others, and has every rank's outcome, like a
+  returned one. `{:error, other}` with anything but a `RankBridge.Error` raises an `ArgumentError`.
 
-  Options: `:group` (default "world"), and `:timeout`, of asking who is in the group. The calls in `fun` have theirs.
+  Options: `:group` (default "world"), and `:timeout`, of the lookup of the group's members. The calls in `fun` have their own.
   """
   defcall run(
             gang :: Gang.gang(),
@@ -62,8 +62,8 @@ defmodule RankBridge.Run do
         Outcome.of(fn -> fun.(rank) end)
       end)
 
-    for it <- ended do
-      case it do
+    for result <- ended do
+      case result do
         {:ok, outcome} -> outcome
         {:exit, reason} -> {:raised, :exit, reason, []}
       end

@@ -9,15 +9,15 @@ defmodule RankBridge.Stream do
       results = Enum.map(pushed, &Stream.await/1)
       :ok = Stream.close(stream)
 
-  A push returns as soon as the call is on its way; its `await/1` gives what the direct call gives
-  (`RankBridge.Operations.GangCall`). The ranks do them in the order in which they were pushed by one process. One that fails
-  does not keep the others from being done.
+  A push returns as soon as the call is on its way; its `await/1` returns the result of the call
+  (`RankBridge.Operations.GangCall`). The ranks do the calls in the order in which one process has pushed them. A call that
+  fails does not stop the calls after it.
 
-  All streams to a rank, and all else that this gang asks it for, go on one connection. Any process may push. A stream ends with
-  the process that has opened it, and what was not admitted then is withdrawn; so is what a process has pushed that ends. It
-  ends also with the connection to its rank, the group's first, as when that rank is
-  lost: what is under way then gets `:unavailable`, or what became of it, and what is pushed later `:unavailable`, too; open
-  another then. Where calls wait for a gang that is being made whole, `push/4` does.
+  All streams to a rank, and this gang's other operations on it, share one connection. Any process may push. A stream ends with
+  the process that has opened it; its calls that were not admitted are withdrawn then, as are the calls of a pushing process
+  that ends. A stream ends also with the connection to its rank, the group's first, as when that rank is lost: calls under way
+  then get their outcome or `:unavailable`, and later pushes `:unavailable`; open another stream. Where calls wait for a gang
+  that is recovering, `push/4` waits, too.
   """
 
   alias RankBridge.{Calls, Entry, Error, Gang, Groups, Options, Telemetry}
@@ -28,7 +28,7 @@ defmodule RankBridge.Stream do
   @enforce_keys [:gang, :group, :rank, :server, :stream]
   defstruct @enforce_keys
 
-  @typedoc "`rank` - the one that is asked; `server` - the process of its streams; `stream` - which of them."
+  @typedoc "`rank` - the one that gets the calls; `server` - the process of its streams; `stream` - this stream's reference."
   @type t :: %__MODULE__{
           gang: Gang.gang(),
           group: String.t(),
@@ -38,8 +38,8 @@ defmodule RankBridge.Stream do
         }
 
   @doc """
-  Opens a stream, which ends with the calling process. Options: `:group` (default "world"), `:timeout` of asking who is in
-  it, and of opening the stream then, and `:unready`.
+  Opens a stream, which ends with the calling process. Options: `:group` (default "world"), `:timeout` of the
+  lookup of its members and of opening the stream, and `:unready`.
   """
   @spec open(Gang.gang(), keyword()) :: {:ok, t()} | {:error, Error.t()}
   def open(gang, opts \\ []) do
@@ -67,11 +67,11 @@ defmodule RankBridge.Stream do
   end
 
   @doc """
-  Sends a collective, and returns at once. `operation` is its name, as in `:all_reduce`, and `input` what its function takes
-  after the gang; nil, if it takes nothing. Options: its own, but for `:group` and `:calls`.
+  Sends a collective, and returns at once. `operation` is its name, as in `:all_reduce`, and `input` its function's argument
+  after the gang; nil, if there is none. Options: its own, except `:group` and `:calls`.
 
-  `:invalid_argument`: it is no collective, or a member's part is too large for a gang call. That the stream has ended, `await/1`
-  tells.
+  `:invalid_argument`: it is no collective, or a member's part is too large for a gang call. If the stream has ended, `await/1`
+  returns the error.
   """
   @spec push(t(), atom(), term(), keyword()) :: {:ok, Pushed.t()} | {:error, Error.t()}
   def push(%__MODULE__{} = stream, operation, input \\ nil, opts \\ []) do
@@ -154,7 +154,7 @@ defmodule RankBridge.Stream do
   def await(%Pushed{}),
     do: raise(ArgumentError, "what was pushed belongs to the process that has pushed it")
 
-  @doc "As `await/1`; raises the error. What was pushed besides is as it was, to be awaited."
+  @doc "As `await/1`; raises the error. Other pushes are not affected."
   @spec await!(Pushed.t()) :: term()
   def await!(pushed), do: bang(await(pushed))
 
@@ -165,13 +165,12 @@ defmodule RankBridge.Stream do
   end
 
   @doc """
-  Withdraws what was pushed from every member that it was not admitted on. It is to be awaited all the same, and gives what
-  became of it.
+  Withdraws a push from every member that has not admitted it. Await it all the same: that returns its outcome.
   """
   @spec withdraw(Pushed.t()) :: :ok
   def withdraw(%Pushed{} = pushed), do: Server.withdraw(pushed.server, pushed.ref)
 
-  @doc "Waits until all that was pushed is done and answered, and ends the stream. Closing twice is no error."
+  @doc "Waits until all pushes are answered, and ends the stream. Closing twice is no error."
   @spec close(t()) :: :ok
   def close(%__MODULE__{} = stream), do: Server.close(stream.server, stream.stream)
 

@@ -112,9 +112,8 @@ defmodule RankBridge.Telemetry do
   | --- | --- | --- | --- |
   #{@table}
 
-  Every measurement is a time in native units. Handlers run in the process in which the event happens: that of whoever
-  has called the function (for several ranks at once also processes of its own), or the gang's. An event has all of its
-  metadata always:
+  Every measurement is a time in native units. Handlers run in the process in which the event happens: the caller's
+  (for several ranks at once also processes of the call), or the gang's. An event always has all of its metadata:
 
     * `gang` - of `[:rankbridge, :call, ...]`: name or pid, as the function was given it; else the gang's name, its pid if
       it has none; nil: its own calls before it is ready
@@ -134,15 +133,15 @@ defmodule RankBridge.Telemetry do
     * `call_span_context` - of an RPC: that of the function on the gang that it is a part of; nil: the gang's own
     * `kind`, `reason`, `stacktrace` - as of `:telemetry.span/3`
 
-  What one sees of a function is one span of it, whatever it is made of: `RankBridge.average/3` is no `:coalesce` as well.
-  What a program's own functions call, as in `RankBridge.graph_capture/4` and `RankBridge.do_n_at_a_time/4`, are spans of
-  their own. A function with a `!` is seen as the one without, before it raises. Its arguments are checked within the span;
-  what is refused there has no RPCs. An RPC that a caller did not live to see the end of has no end.
+  A function has one span, also if it is made of others: `RankBridge.average/3` has no span of `:coalesce`. Calls in a caller's
+  own function, as in `RankBridge.graph_capture/4` and `RankBridge.do_n_at_a_time/4`, have spans of their own. A function with
+  a `!` has the span of the one without, before it raises. Arguments are checked within the span; a call that is refused there
+  has no RPCs. If the caller dies during an RPC, the RPC's span has no end.
 
-  Several ranks are called at once, and what they answer is taken in in the order of the calls: an RPC's `duration` lasts
-  until then, and is at least that of those before it in the same function.
+  Several ranks are called at once, and their answers are handled in the order of the calls: an RPC's `duration` lasts until
+  then, and is at least as long as the durations before it in the same function.
 
-  Whether `:telemetry` is loaded is asked of the VM at every event: who attaches a handler has loaded it.
+  Every event checks whether `:telemetry` is loaded: a program that attaches a handler has loaded it.
   """
 
   alias RankBridge.{Error, Gang}
@@ -209,11 +208,11 @@ defmodule RankBridge.Telemetry do
   def context(nil), do: nil
   def context(span), do: span.metadata.telemetry_span_context
 
-  @doc "Runs a function as a span. It gives its result, and what the end has of metadata in addition to the beginning."
+  @doc "Runs a function as a span. The function returns its result, and the metadata that the end has in addition."
   @spec span([atom()], map(), (() -> {result, map()})) :: result when result: term()
   def span(prefix, metadata, fun), do: prefix |> start(metadata) |> run(fun)
 
-  @doc "Runs a function as what a span that was begun is of, and ends it; as `span/3`."
+  @doc "Runs the function of a span that was begun, and ends the span; as `span/3`."
   @spec run(span(), (() -> {result, map()})) :: result when result: term()
   def run(span, fun) do
     fun.()
@@ -227,7 +226,7 @@ defmodule RankBridge.Telemetry do
       result
   end
 
-  @doc "The metadata that say what came of something."
+  @doc "The metadata of a result."
   @spec outcome(:ok | {:ok, term()} | {:error, Error.t()}) :: %{
           result: :ok | :error,
           error: Error.t() | nil
@@ -246,12 +245,12 @@ defmodule RankBridge.Telemetry do
     end)
   end
 
-  @doc "A gang begins to get over the loss of ranks. `policy` says what it does about it."
+  @doc "A gang begins to recover from the loss of ranks. `policy` says how."
   @spec start_recovery(Gang.gang(), [non_neg_integer()], term()) :: span()
   def start_recovery(gang, ranks, policy),
     do: start([:rankbridge, :gang, :recover], %{gang: gang, ranks: ranks, policy: policy})
 
-  @doc "A gang has got over the loss of ranks, or has given up."
+  @doc "A gang has recovered from the loss of ranks, or has given up."
   @spec stop_recovery(span(), {:ok, formed()} | {:error, Error.t()}) :: :ok
   def stop_recovery(span, result), do: stop(span, formed(result))
 

@@ -13,9 +13,9 @@ defmodule RankBridge.Transport do
 
   ## Options of `connect/2`
 
-  * `:tls` - options of `:ssl`, with which the channel is encrypted: `:cacertfile` (default: those of the
+  * `:tls` - true, or options of `:ssl`, with which the channel is encrypted: `:cacertfile` (default: those of the
     operating system), `:certfile` and `:keyfile` for a certificate of one's own, `:server_name` if the
-    server's certificate names another host than the target. Verifies the server unless told otherwise.
+    server's certificate names another host than the target. Verifies the server by default.
   * `:connect_timeout` - for one attempt, in milliseconds, until the server's SETTINGS; default 5,000
   * `:lazy` - true: do not wait for the first attempt; default false
   * `:owner` - process with which the channel ends; default nil, the channel lives until `close/1`
@@ -92,11 +92,11 @@ defmodule RankBridge.Transport do
 
   @doc """
   Sends a message; waits while `:write_cap` bytes of the call are unwritten. `:closed`: the call has ended,
-  and `recv_message/1` tells how.
+  and `recv_message/1` returns how.
   """
   @callback send_message(call(), message :: iodata()) :: {:ok | :closed, call()}
 
-  @doc "Tells the server that no more messages follow."
+  @doc "Ends the sending side: no more messages follow."
   @callback half_close(call()) :: {:ok | :closed, call()}
 
   @doc "Waits for the next message. `{:done, metadata}`: the call ended well, with these trailers."
@@ -107,14 +107,14 @@ defmodule RankBridge.Transport do
   @callback room?(call()) :: boolean()
 
   @doc """
-  Takes a message of the caller's mailbox, for a process that does not wait for a call that streams both ways; `:unknown`:
-  it is not of that call.
+  Handles a message of the caller's mailbox, for a process that must not block on a call that streams both ways. `:unknown`:
+  the message is not of that call.
   """
   @callback hear(call(), message :: term()) :: {:ok, call()} | :unknown
 
   @doc """
-  The messages of a call that streams both ways that are there, without waiting; and its end, as of `recv_message/1`. To be
-  asked after everything that was heard or sent, and again until there are none.
+  The messages of a call that streams both ways that have arrived, without waiting; and its end, as of `recv_message/1`. Call
+  this after each `hear/2` and each `send_message/2`, and again until there are no messages.
   """
   @callback arrived(call()) ::
               {:ok, [binary()], call()}
@@ -125,8 +125,8 @@ defmodule RankBridge.Transport do
   @optional_callbacks room?: 1, hear: 2, arrived: 1
 
   @doc """
-  The path of the unix socket that the channel's target is, and the process with which the channel ends; `:none`: it is none,
-  or has no path. Where it tells one, streams of operations go by the socket beside it, if there is one, and not by
+  The path of the unix socket that the channel's target is, and the process with which the channel ends; `:none`: the target is
+  no unix socket, or has no path. With a path, streams of operations use the socket beside it, if there is one, and not
   `c:open_stream/3` (`RankBridge.Transport.Local`).
   """
   @callback unix_socket(channel()) :: {:ok, path :: binary(), pid()} | :none

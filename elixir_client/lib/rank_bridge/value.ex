@@ -123,7 +123,7 @@ defmodule RankBridge.Value do
   end
 
   defp read(%V1.Value{kind: kind}) when kind != nil, do: term(kind)
-  defp read(_nothing), do: throw({:refused, "a value with nothing set"})
+  defp read(_unset), do: throw({:refused, "a value with nothing set"})
 
   defp term({:none, _none}), do: nil
   defp term({:big_int, ""}), do: throw({:refused, "a big_int without bytes"})

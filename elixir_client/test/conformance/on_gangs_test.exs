@@ -41,9 +41,9 @@ defmodule RankBridge.Conformance.OnGangsTest do
           nil ->
             refute Group.member?(group, status.rank)
 
-          told ->
-            assert told.ranks == group.ranks
-            assert told.rank_in_group == Group.rank_in_group(group, status.rank)
+          described ->
+            assert described.ranks == group.ranks
+            assert described.rank_in_group == Group.rank_in_group(group, status.rank)
         end
       end
     end
@@ -123,13 +123,13 @@ defmodule RankBridge.Conformance.OnGangsTest do
       for {rank, recorded} <- Recorded.answers(case) do
         own = own_groups(Enum.at(statuses, rank))
 
-        told =
+        described =
           for part <- [mesh, physical],
               axis <- part.axes,
               into: %{},
               do: {"#{axis}", own[Mesh.group(part, axis, rank).name].ranks}
 
-        assert told == recorded["groups"]
+        assert described == recorded["groups"]
         dp = own[Mesh.group(mesh, :dp, rank).name]
 
         assert {dp.rank_in_group, length(dp.ranks)} ==
@@ -148,11 +148,11 @@ defmodule RankBridge.Conformance.OnGangsTest do
       "get_num_nodes" => fn world, _rank -> length(Group.by_host(world)) end
     }
 
-    for {asked, tell} <- ours,
+    for {asked, answer} <- ours,
         case <- Recorded.cases("olmo", [asked]),
         world = RankBridge.group!(gangs[case["world"]], "world"),
         {rank, recorded} <- Recorded.answers(case),
-        do: assert({asked, tell.(world, rank)} == {asked, recorded})
+        do: assert({asked, answer.(world, rank)} == {asked, recorded})
   end
 
   test "OLMo-core's meshes and groups", %{gangs: gangs} do
@@ -185,7 +185,7 @@ defmodule RankBridge.Conformance.OnGangsTest do
 
       for {rank, answer} <- Recorded.answers(case) do
         own = own_groups(Enum.at(statuses, rank))
-        seen = &if(told = own[&1.name], do: told.ranks, else: "non_member")
+        seen = &if(described = own[&1.name], do: described.ranks, else: "non_member")
         recorded = Recorded.gfn_recorded(answer, layout, rank)
         assert Recorded.gfn_groups(layout, seen) == recorded["groups_torch"]
       end
@@ -218,13 +218,13 @@ defmodule RankBridge.Conformance.OnGangsTest do
     smaller =
       start_supervised!({Gang, endpoints: two, form: false, timeout: 60_000}, id: :smaller)
 
-    for {axes, opts, told} <- [
+    for {axes, opts, text} <- [
           {[dp: 3, tp: 1], opts, "expected 3 ranks, got 2"},
           {[dp: 1, tp: 2], opts, "1 of its 4 groups are not there"},
           {[tp: 2], [name: mesh.name], "1 of its 1 groups have other members"}
         ] do
       assert {:error, %Error{indefinite: false} = error} = RankBridge.mesh(smaller, axes, opts)
-      assert Exception.message(error) =~ told
+      assert Exception.message(error) =~ text
     end
 
     :ok = stop_supervised(:smaller)

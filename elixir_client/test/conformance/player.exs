@@ -1,4 +1,4 @@
-defmodule RankBridge.Test.Conformance.Told do
+defmodule RankBridge.Test.Conformance.Forms do
   @moduledoc "Values, refs and errors as the lines between `make conformance` and its Elixir player have them."
 
   alias RankBridge.{Error, Group, Ref, Tensor}
@@ -16,16 +16,16 @@ defmodule RankBridge.Test.Conformance.Told do
 
   def to_term(%{"$bytes" => text}), do: {:bytes, Base.decode64!(text)}
   def to_term(%{"$atom" => name}), do: String.to_atom(name)
-  def to_term(%{"$ref" => told}), do: Chaos.Told.to_ref(told)
+  def to_term(%{"$ref" => form}), do: Chaos.Forms.to_ref(form)
 
-  def to_term(%{"$tensor" => told}),
-    do: Tensor.new!(String.to_atom(told["dtype"]), told["shape"], Base.decode64!(told["data"]))
+  def to_term(%{"$tensor" => form}),
+    do: Tensor.new!(String.to_atom(form["dtype"]), form["shape"], Base.decode64!(form["data"]))
 
   def to_term(plain), do: plain
 
   @doc "What a line has of a term."
   @spec value(term()) :: term()
-  def value(%Ref{} = ref), do: %{"$ref" => Chaos.Told.ref(ref)}
+  def value(%Ref{} = ref), do: %{"$ref" => Chaos.Forms.ref(ref)}
 
   # Who wants to know more of a group asks for it.
   def value(%Group{} = group), do: group.name
@@ -54,11 +54,11 @@ defmodule RankBridge.Test.Conformance.Told do
   @spec error(Error.t()) :: json()
   def error(%Error{} = error) do
     outcomes = for {rank, outcome} <- error.outcomes, do: [rank, outcome(outcome)]
-    error |> Chaos.Told.error() |> Map.put("outcomes", outcomes)
+    error |> Chaos.Forms.error() |> Map.put("outcomes", outcomes)
   end
 
   defp outcome(:ok), do: nil
-  defp outcome(%Error{} = error), do: Chaos.Told.error(error)
+  defp outcome(%Error{} = error), do: Chaos.Forms.error(error)
 end
 
 defmodule RankBridge.Test.Conformance.Player do
@@ -79,7 +79,7 @@ defmodule RankBridge.Test.Conformance.Player do
   """
 
   alias RankBridge.{Error, Gang}
-  alias RankBridge.Test.Conformance.Told
+  alias RankBridge.Test.Conformance.Forms
   alias RankBridge.Test.JSON
 
   @doc "Runs until standard input is closed, then ends the whole program."
@@ -112,8 +112,8 @@ defmodule RankBridge.Test.Conformance.Player do
 
   defp answer_of(request) do
     case perform(request["do"], String.to_atom(request["gang"]), request) do
-      {:ok, value} -> %{"ok" => Told.value(value)}
-      {:error, %Error{} = error} -> %{"error" => Told.error(error)}
+      {:ok, value} -> %{"ok" => Forms.value(value)}
+      {:error, %Error{} = error} -> %{"error" => Forms.error(error)}
     end
   rescue
     raised -> %{"crash" => Exception.format(:error, raised, __STACKTRACE__)}
@@ -131,15 +131,15 @@ defmodule RankBridge.Test.Conformance.Player do
   end
 
   defp perform("put", gang, request),
-    do: RankBridge.put(gang, request["rank"], Told.to_term(request["tensor"]))
+    do: RankBridge.put(gang, request["rank"], Forms.to_term(request["tensor"]))
 
-  defp perform("get", gang, request), do: RankBridge.get(gang, Told.to_term(request["ref"]))
+  defp perform("get", gang, request), do: RankBridge.get(gang, Forms.to_term(request["ref"]))
 
   defp perform("call", gang, request) do
     options =
-      for {name, value} <- request["options"], do: {String.to_atom(name), Told.to_term(value)}
+      for {name, value} <- request["options"], do: {String.to_atom(name), Forms.to_term(value)}
 
-    arguments = [gang | Told.to_term(request["arguments"])] ++ [options]
+    arguments = [gang | Forms.to_term(request["arguments"])] ++ [options]
     apply(RankBridge, String.to_existing_atom(request["function"]), arguments)
   end
 end

@@ -46,10 +46,10 @@ defmodule RankBridge.Conformance.RecordedCasesTest do
         assert Map.keys(recorded) -- Map.keys(ours) == ["default_device", "repr"]
 
         for {key, value} <- ours do
-          told =
+          answer =
             if is_map(value), do: Map.take(recorded[key], Map.keys(value)), else: recorded[key]
 
-          assert {inputs, rank, key, told} == {inputs, rank, key, value}
+          assert {inputs, rank, key, answer} == {inputs, rank, key, value}
         end
       end
     end
@@ -133,13 +133,13 @@ defmodule RankBridge.Conformance.RecordedCasesTest do
           assert layout.teams == recorded["agent_ranks_per_group"]
           assert layout.agent_groups == recorded["agent_group_rank_list"]
 
-          for {told, rank} <- Enum.with_index(recorded["per_rank"]) do
+          for {recorded_rank, rank} <- Enum.with_index(recorded["per_rank"]) do
             served = Layout.trainers_of(layout, rank)
-            assert Layout.buffer_of(layout, rank) == told["assigned_buffer"]
-            assert if(served != [], do: served) == told["assigned_training_ranks"]
+            assert Layout.buffer_of(layout, rank) == recorded_rank["assigned_buffer"]
+            assert if(served != [], do: served) == recorded_rank["assigned_training_ranks"]
 
             if Layout.role(layout, rank) == :trainer,
-              do: assert(Layout.agent_group_of(layout, rank) == told["agent_group_id"])
+              do: assert(Layout.agent_group_of(layout, rank) == recorded_rank["agent_group_id"])
           end
 
           # Where torchgfn lays out numbers of nodes and not hosts, it does not warn of all that cross them.

@@ -49,7 +49,7 @@ defmodule RankBridge.Conformance.ValuesOnGangsTest do
   defp inputs(%{"inputs" => inputs, "world" => world}), do: List.duplicate(inputs, world)
 
   defp recorded(case, ranks),
-    do: for({rank, told} <- Recorded.answers(case), rank in ranks, do: told)
+    do: for({rank, answer} <- Recorded.answers(case), rank in ranks, do: answer)
 
   # OLMo-core counts sources in the gang.
   defp source(ranks, %{"src" => src}), do: Enum.find_index(ranks, &(&1 == src))
@@ -72,9 +72,14 @@ defmodule RankBridge.Conformance.ValuesOnGangsTest do
       input = Enum.at(inputs, source)
       value = if name == "synchronize_value", do: input["value"], else: input["obj"]
       opts = [group: group, src_rank_in_group: source]
-      told = RankBridge.synchronize_value!(gangs[case["world"]], value, opts)
-      assert told === List.duplicate(value, length(ranks))
-      olmo = if name == "synchronize_value", do: Enum.map(told, &told_by_olmo/1), else: told
+      ours_of_all = RankBridge.synchronize_value!(gangs[case["world"]], value, opts)
+      assert ours_of_all === List.duplicate(value, length(ranks))
+
+      olmo =
+        if name == "synchronize_value",
+          do: Enum.map(ours_of_all, &told_by_olmo/1),
+          else: ours_of_all
+
       assert {case, olmo} == {case, recorded(case, ranks)}
     end
   end
@@ -83,15 +88,16 @@ defmodule RankBridge.Conformance.ValuesOnGangsTest do
     for case <- Recorded.cases("olmo", ["synchronize_flag"]),
         Recorded.name(case) == "synchronize_flag",
         {group, ranks, [input | _others]} <- groups(case) do
-      told = RankBridge.synchronize_flag!(gangs[case["world"]], input["flag"], group: group)
+      ours_of_all =
+        RankBridge.synchronize_flag!(gangs[case["world"]], input["flag"], group: group)
 
       # Where OLMo-core fails, because its default source is not in the group, ours is the group's first member.
       recorded = recorded(case, ranks)
 
       if match?([%{} | _others], recorded),
-        do: assert(for(it <- told, do: %{"ok" => it}) == recorded)
+        do: assert(for(it <- ours_of_all, do: %{"ok" => it}) == recorded)
 
-      assert told == List.duplicate(input["flag"], length(ranks))
+      assert ours_of_all == List.duplicate(input["flag"], length(ranks))
     end
   end
 
@@ -99,8 +105,8 @@ defmodule RankBridge.Conformance.ValuesOnGangsTest do
     for case <- Recorded.cases("olmo", ["all_gather_object"]),
         {group, ranks, inputs} <- groups(case) do
       values = Enum.map(inputs, & &1["obj"])
-      told = RankBridge.all_gather_object!(gangs[case["world"]], values, group: group)
-      assert told == recorded(case, ranks)
+      ours_of_all = RankBridge.all_gather_object!(gangs[case["world"]], values, group: group)
+      assert ours_of_all == recorded(case, ranks)
     end
   end
 
@@ -110,10 +116,10 @@ defmodule RankBridge.Conformance.ValuesOnGangsTest do
         {group, ranks, [%{"op" => op} | _others] = inputs} <- groups(case) do
       values = Enum.map(inputs, & &1["value"])
       opts = [group: group, op: op |> String.downcase() |> String.to_atom()]
-      told = RankBridge.all_reduce_value!(gangs[case["world"]], values, opts)
-      assert [_one] = Enum.uniq(told)
+      ours_of_all = RankBridge.all_reduce_value!(gangs[case["world"]], values, opts)
+      assert [_one] = Enum.uniq(ours_of_all)
 
-      for {ours, theirs} <- Enum.zip(told, recorded(case, ranks)) do
+      for {ours, theirs} <- Enum.zip(ours_of_all, recorded(case, ranks)) do
         # Theirs went through float32, whose digits are seven, and which holds nothing below 1.0e-45.
         if is_float(theirs),
           do:
@@ -130,8 +136,8 @@ defmodule RankBridge.Conformance.ValuesOnGangsTest do
       gang = gangs[case["world"]]
       refs = RankBridge.put!(gang, Enum.map(inputs, &tensor(&1["tensor"])), group: group)
       lists = RankBridge.all_gather!(gang, refs, group: group, layout: :list, ragged: true)
-      told = for list <- lists, do: for(it <- RankBridge.get!(gang, list), do: plain(it))
-      assert told == recorded(case, ranks)
+      ours_of_all = for list <- lists, do: for(it <- RankBridge.get!(gang, list), do: plain(it))
+      assert ours_of_all == recorded(case, ranks)
     end
   end
 
@@ -155,8 +161,8 @@ defmodule RankBridge.Conformance.ValuesOnGangsTest do
       refs = RankBridge.put!(gang, locals, group: group)
       [first | others] = RankBridge.gather!(gang, refs, group: group, dim: 0, ragged: true)
       assert Enum.all?(others, &is_nil/1)
-      told = [plain(RankBridge.get!(gang, first)) | others]
-      assert {Recorded.name(case), told} == {Recorded.name(case), recorded(case, ranks)}
+      ours_of_all = [plain(RankBridge.get!(gang, first)) | others]
+      assert {Recorded.name(case), ours_of_all} == {Recorded.name(case), recorded(case, ranks)}
     end
   end
 
@@ -175,18 +181,18 @@ defmodule RankBridge.Conformance.ValuesOnGangsTest do
 
       averages = RankBridge.average!(gang, refs, group: group)
 
-      told =
+      ours_of_all =
         for {part, refs} <- averages,
             ref = hd(refs),
             do: {part, plain(RankBridge.get!(gang, ref))}
 
-      [recorded | _same] = recorded(case, ranks)
+      [recorded | _others] = recorded(case, ranks)
       recorded = recorded["grads"] || recorded
 
       # torchgfn divides the group's sum by the world's size.
       factor = case["world"] / length(ranks)
 
-      for {part, ours} <- told do
+      for {part, ours} <- ours_of_all do
         theirs = Tensor.from_list(recorded[part]["data"])
         assert ours["shape"] == recorded[part]["shape"]
         ours = List.flatten([ours["data"]])

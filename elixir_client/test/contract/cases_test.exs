@@ -65,10 +65,10 @@ for {backend, calls} <- [{"fake", :gang}, {"fake", :ranks}, {"gloo", :gang}] do
       outcomes = call(gang, group, members, refs, case)
 
       if case["error"] do
-        told =
+        reasons =
           for outcome <- outcomes, error <- errors(outcome), do: {error.reason, error.indefinite}
 
-        assert Enum.uniq(told) == [{ContractCases.reason(case), false}]
+        assert Enum.uniq(reasons) == [{ContractCases.reason(case), false}]
       else
         results = for outcome <- outcomes, {:ok, result} = outcome, do: result
         # One of the gang is a list of all members', or nil; those of each member are one each.
@@ -77,7 +77,8 @@ for {backend, calls} <- [{"fake", :gang}, {"fake", :ranks}, {"gloo", :gang}] do
       end
 
       if refs && (case["error"] || !case["arguments"]["in_place"]) do
-        assert gang |> RankBridge.get!(refs) |> Enum.map(&ContractCases.told/1) == case["inputs"]
+        assert gang |> RankBridge.get!(refs) |> Enum.map(&ContractCases.tensor_form/1) ==
+                 case["inputs"]
       end
     end
 
@@ -145,15 +146,19 @@ for {backend, calls} <- [{"fake", :gang}, {"fake", :ranks}, {"gloo", :gang}] do
     end
 
     defp program(gang, group, members, case) do
-      refs = Map.new(case["tensors"], fn {name, it} -> {name, put(gang, group, members, it)} end)
+      refs =
+        Map.new(case["tensors"], fn {name, tensor} ->
+          {name, put(gang, group, members, tensor)}
+        end)
+
       program = Enum.reduce(case["steps"], Program.new(), &described(&2, &1, refs))
       opts = [keep: case["keep"], group: group, timeout: ContractCases.timeout(case)]
       outcome = RankBridge.run_program(gang, program, opts)
       after_it = Map.merge(case["tensors"], case["after"])
 
       if case["error"] do
-        told = for error <- errors(outcome), do: {error.reason, error.indefinite}
-        assert Enum.uniq(told) == [{ContractCases.reason(case), false}]
+        reasons = for error <- errors(outcome), do: {error.reason, error.indefinite}
+        assert Enum.uniq(reasons) == [{ContractCases.reason(case), false}]
       else
         assert {:ok, given} = outcome
         assert length(given) == length(case["results"])
@@ -165,7 +170,7 @@ for {backend, calls} <- [{"fake", :gang}, {"fake", :ranks}, {"gloo", :gang}] do
       end
 
       for {name, own} <- refs do
-        assert gang |> RankBridge.get!(own) |> Enum.map(&ContractCases.told/1) ==
+        assert gang |> RankBridge.get!(own) |> Enum.map(&ContractCases.tensor_form/1) ==
                  Enum.take(after_it[name], length(members))
       end
     end
@@ -182,7 +187,7 @@ for {backend, calls} <- [{"fake", :gang}, {"fake", :ranks}, {"gloo", :gang}] do
         Program.loop(
           program,
           count,
-          &Enum.reduce(steps, &1, fn it, p -> described(p, it, refs) end)
+          &Enum.reduce(steps, &1, fn step, p -> described(p, step, refs) end)
         )
 
     defp described(program, step, refs) do
@@ -201,8 +206,8 @@ for {backend, calls} <- [{"fake", :gang}, {"fake", :ranks}, {"gloo", :gang}] do
       outcome = apply(RankBridge, ContractCases.operation(case), [gang, brought, opts])
 
       if case["error"] do
-        told = for error <- errors(outcome), do: {error.reason, error.indefinite}
-        assert Enum.uniq(told) == [{ContractCases.reason(case), false}]
+        reasons = for error <- errors(outcome), do: {error.reason, error.indefinite}
+        assert Enum.uniq(reasons) == [{ContractCases.reason(case), false}]
       else
         assert {:ok, results} = outcome
 
@@ -245,23 +250,23 @@ for {backend, calls} <- [{"fake", :gang}, {"fake", :ranks}, {"gloo", :gang}] do
       assert length(results) == length(case["results"])
 
       for {result, expected} <- Enum.zip(results, case["results"]) do
-        told(gang, result, expected)
+        assert_result(gang, result, expected)
       end
 
       if case["arguments"]["in_place"],
         do: assert(Enum.map(results, & &1.id) == Enum.map(refs, & &1.id))
     end
 
-    defp told(_gang, result, nil), do: assert(result == nil)
+    defp assert_result(_gang, result, nil), do: assert(result == nil)
 
-    defp told(gang, result, expected) when is_list(expected) do
+    defp assert_result(gang, result, expected) when is_list(expected) do
       assert length(result) == length(expected)
-      for {one, each} <- Enum.zip(result, expected), do: told(gang, one, each)
+      for {one, each} <- Enum.zip(result, expected), do: assert_result(gang, one, each)
     end
 
-    defp told(gang, result, expected) do
+    defp assert_result(gang, result, expected) do
       assert %Ref{} = result
-      assert gang |> RankBridge.get!(result) |> ContractCases.told() == expected
+      assert gang |> RankBridge.get!(result) |> ContractCases.tensor_form() == expected
       assert {"#{result.dtype}", result.shape} == {expected["dtype"], expected["shape"]}
     end
   end

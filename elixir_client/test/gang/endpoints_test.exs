@@ -86,10 +86,10 @@ defmodule RankBridge.Gang.EndpointsTest do
   test "a rank that is killed and started again by somebody else is taken in", context do
     %{ranks: ranks, name: name} = context
     test = self()
-    told = fn _gang, lost -> send(test, {:lost, lost}) && :ok end
+    callback = fn _gang, lost -> send(test, {:lost, lost}) && :ok end
     Gang.subscribe(name)
 
-    opts = [name: name, on_rank_lost: :replace, handle_rank_lost: told, timeout: @soon]
+    opts = [name: name, on_rank_lost: :replace, handle_rank_lost: callback, timeout: @soon]
     gang = start(context.targets, opts)
     assert_receive {:rank_bridge, ^name, %Event{kind: :formed, generation: 1}}, @soon
     refs = RankBridge.put!(name, [[1.0], [2.0]])
@@ -124,8 +124,15 @@ defmodule RankBridge.Gang.EndpointsTest do
 
     gangs =
       for id <- [:one, :other] do
-        told = fn _gang, lost -> send(test, {:lost, id, lost}) && :ok end
-        opts = [on_rank_lost: :replace, handle_rank_lost: told, max_restarts: 100, timeout: @soon]
+        callback = fn _gang, lost -> send(test, {:lost, id, lost}) && :ok end
+
+        opts = [
+          on_rank_lost: :replace,
+          handle_rank_lost: callback,
+          max_restarts: 100,
+          timeout: @soon
+        ]
+
         gang = start(targets, opts)
         Gang.subscribe(gang)
         Marks.await_heard(gang)
@@ -139,7 +146,7 @@ defmodule RankBridge.Gang.EndpointsTest do
         for id <- [:one, :other], do: assert_receive({:lost, ^id, %Lost{ranks: [^killed]}}, @soon)
         latest = for {gang, _refs} <- gangs, do: formed(gang, 0)
         settled(gangs, Enum.max(latest))
-        assert [_same] = gangs |> Enum.map(&generation(elem(&1, 0))) |> Enum.uniq()
+        assert [_generation] = gangs |> Enum.map(&generation(elem(&1, 0))) |> Enum.uniq()
         ranks
     end
 

@@ -23,9 +23,9 @@ defmodule RankBridge.Gang.EventTest do
     }
 
     assert %Event{kind: :over, generation: 3, ranks: [2], reason: "rank 2 is lost"} =
-             it = event({:over, error})
+             event_of_rank = event({:over, error})
 
-    assert %Error{reason: :peer_lost, rank: 2} = it.error
+    assert %Error{reason: :peer_lost, rank: 2} = event_of_rank.error
   end
 
   test "of members that disagree, and of those that are missing" do
@@ -39,10 +39,10 @@ defmodule RankBridge.Gang.EventTest do
     }
 
     assert %Event{kind: :mismatch, group: "world", operation: "all_reduce", operation_id: "x"} =
-             it = event({:mismatch, error})
+             event_of_rank = event({:mismatch, error})
 
-    assert it.ranks == [1]
-    assert %Error{reason: :mismatch, ranks: [_arrived, %{detail: "[2]"}]} = it.error
+    assert event_of_rank.ranks == [1]
+    assert %Error{reason: :mismatch, ranks: [_arrived, %{detail: "[2]"}]} = event_of_rank.error
 
     ranks = [
       detail(0, :RANK_STATE_ARRIVED),
@@ -57,7 +57,7 @@ defmodule RankBridge.Gang.EventTest do
   test "of members that are late, and have come since" do
     first = %V1.ArrivedMember{rank: 0, after_us: 0}
 
-    told = %V1.StragglerEvent{
+    straggler = %V1.StragglerEvent{
       group: "world",
       operation: "barrier",
       operation_id: "x",
@@ -66,7 +66,7 @@ defmodule RankBridge.Gang.EventTest do
       waited_us: 1_000
     }
 
-    assert event({:straggler, told}) ==
+    assert event({:straggler, straggler}) ==
              %Event{
                kind: :straggler,
                generation: 3,
@@ -85,7 +85,7 @@ defmodule RankBridge.Gang.EventTest do
     ]
 
     assert %Event{arrived?: true, ranks: [2]} =
-             event({:straggler, %{told | arrived: came, missing: []}})
+             event({:straggler, %{straggler | arrived: came, missing: []}})
   end
 
   test "of a kind that is not known there is none" do

@@ -11,7 +11,7 @@ defmodule RankBridge.Gang.EventsTest do
   @name __MODULE__.Gang
 
   # On a loaded machine others may be late, too.
-  defp told(name, kind, id \\ "") do
+  defp next_event(name, kind, id \\ "") do
     assert_receive {:rank_bridge, ^name, %Event{kind: ^kind, operation_id: ^id} = event}, @soon
     event
   end
@@ -39,7 +39,7 @@ defmodule RankBridge.Gang.EventsTest do
         [arguments: ["--straggler-after", "0.5"]]
 
     gang = start_supervised!({Gang, opts})
-    assert %Event{generation: 1, world_size: 3} = told(@name, :formed)
+    assert %Event{generation: 1, world_size: 3} = next_event(@name, :formed)
     test = self()
 
     by_pid =
@@ -63,7 +63,7 @@ defmodule RankBridge.Gang.EventsTest do
     assert {:error, %Error{reason: :mismatch}} =
              RankBridge.all_reduce(@name, wide, operation_id: "mismatched")
 
-    mismatch = told(@name, :mismatch, "mismatched")
+    mismatch = next_event(@name, :mismatch, "mismatched")
     assert %Event{group: "world", operation: "all_reduce", generation: 1} = mismatch
     assert %Error{reason: :mismatch, ranks: [_one, _of, _each]} = mismatch.error
     passed_on(gang, mismatch)
@@ -71,22 +71,22 @@ defmodule RankBridge.Gang.EventsTest do
     # Members that keep the others waiting, and come.
     call = fn rank, opts -> RankBridge.call_rank(@name, rank, :barrier, nil, opts) end
     early = Task.async(fn -> call.(0, operation_id: "late") end)
-    late = told(@name, :straggler, "late")
+    late = next_event(@name, :straggler, "late")
     assert %Event{group: "world", operation: "barrier", ranks: [1, 2], arrived?: false} = late
     assert late.waited_us >= 500_000
 
     others = for rank <- [1, 2], do: Task.async(fn -> call.(rank, operation_id: "late") end)
     for task <- [early | others], do: assert({:ok, _value} = Task.await(task, @soon))
-    came = told(@name, :straggler, "late")
+    came = next_event(@name, :straggler, "late")
     assert came.arrived? and came.waited_us >= late.waited_us
     assert came.ranks != [] and came.ranks -- [1, 2] == []
     for event <- [late, came], do: passed_on(gang, event)
 
     # Members that do not come.
     assert {:error, %Error{}} = call.(0, timeout: 2_000, operation_id: "alone")
-    alone = told(@name, :straggler, "alone")
+    alone = next_event(@name, :straggler, "alone")
     assert %Event{ranks: [1, 2], arrived?: false} = alone
-    missing = told(@name, :peer_missing, "alone")
+    missing = next_event(@name, :peer_missing, "alone")
     assert %Event{group: "world", operation: "barrier", ranks: [1, 2]} = missing
     assert %Error{reason: :peer_missing} = missing.error
     for event <- [alone, missing], do: passed_on(gang, event)

@@ -89,10 +89,10 @@ defmodule RankBridge.Gang.KillsTest do
 
   test "#{@kills} kills in a row, and every answer in between is right" do
     test = self()
-    tell = fn _gang, %Lost{} = lost -> send(test, {:lost, lost.ranks}) && :ok end
+    callback = fn _gang, %Lost{} = lost -> send(test, {:lost, lost.ranks}) && :ok end
 
     :ok = Gang.subscribe(__MODULE__)
-    gang = start(__MODULE__, max_restarts: @kills, handle_rank_lost: tell)
+    gang = start(__MODULE__, max_restarts: @kills, handle_rank_lost: callback)
     assert sums(gang) == {:ok, List.duplicate([6.0, 8.0], 4)}
     kept = RankBridge.status!(gang)
 

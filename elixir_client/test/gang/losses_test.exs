@@ -208,7 +208,7 @@ defmodule RankBridge.Gang.LossesTest do
                WatchedRanks.lose(ranks, [2])
                WatchedRanks.replace(ranks, 2)
                WatchedRanks.form(ranks)
-               await_told(context.name, 3)
+               await_formed(context.name, 3)
              end)
 
     assert_lost(2)
@@ -221,8 +221,9 @@ defmodule RankBridge.Gang.LossesTest do
   end
 
   # Each rank tells of a generation's end before it tells of the next one.
-  defp await_told(name, generation),
-    do: if(:sys.get_state(name).told < generation, do: await_told(name, generation), else: :ok)
+  defp await_formed(name, generation),
+    do:
+      if(:sys.get_state(name).formed < generation, do: await_formed(name, generation), else: :ok)
 
   test "a generation that somebody else forms is told, and is no loss", context do
     gang = start(context, on_rank_lost: :replace)
@@ -251,14 +252,14 @@ defmodule RankBridge.Gang.LossesTest do
     %{ranks: ranks} = context
     WatchedRanks.fail(ranks, :ERROR_CODE_BACKEND_FAILED, "no way through")
     assert_receive {:rank_bridge, _gang, %Event{kind: :over}}, @soon
-    for rank <- 0..2, do: heard(ranks, rank)
+    for rank <- 0..2, do: drained(ranks, rank)
     nothing_more(context)
 
     RankBridge.form!(gang)
     assert_formed(2)
     WatchedRanks.lose(ranks, [1])
     assert_lost(1)
-    for rank <- [0, 2], do: heard(ranks, rank)
+    for rank <- [0, 2], do: drained(ranks, rank)
     nothing_more(context)
 
     # The same rank, in another generation.
@@ -272,9 +273,9 @@ defmodule RankBridge.Gang.LossesTest do
   end
 
   # That a rank was heard to the end: what it tells last has come.
-  defp heard(ranks, place) do
+  defp drained(ranks, place) do
     error = %V1.Error{code: :ERROR_CODE_MISMATCH, message: "mark #{place}"}
-    WatchedRanks.tell(ranks, place, {:mismatch, error})
+    WatchedRanks.report(ranks, place, {:mismatch, error})
     message = "mark #{place}"
     assert_receive {:rank_bridge, _gang, %Event{kind: :mismatch, reason: ^message}}, @soon
   end
@@ -282,11 +283,11 @@ defmodule RankBridge.Gang.LossesTest do
   test "what happens while connections are lost is told afterwards, and nothing twice", context do
     start(context, on_rank_lost: :replace)
     %{ranks: ranks} = context
-    heard(ranks, 1)
+    drained(ranks, 1)
     WatchedRanks.hang_up(ranks)
-    heard(ranks, 1)
+    drained(ranks, 1)
     await_watched(ranks)
-    heard(ranks, 1)
+    drained(ranks, 1)
     nothing_more(context)
   end
 

@@ -97,18 +97,18 @@ defmodule RankBridge.Gang.NewsTest do
   end
 
   test "who is gone without news of the generation that was formed since is seen by the processes in it" do
-    heard = [{:over, 3, %{1 => "closed"}, "closed"}, {:exited, 1, 101, "killed by SIGKILL"}]
+    news = [{:over, 3, %{1 => "closed"}, "closed"}, {:exited, 1, 101, "killed by SIGKILL"}]
     replaced = statuses(%{1 => [pid: 201, generation: 4], 2 => [pid: 202, generation: 4]})
 
     # The newest comes first.
-    assert News.gone(heard, @pids, %{statuses: replaced, moved: %{}}) ==
+    assert News.gone(news, @pids, %{statuses: replaced, moved: %{}}) ==
              %{1 => "killed by SIGKILL", 2 => "was started again"}
 
     assert News.gone([], @pids, %{statuses: statuses(), moved: %{}}) == %{}
 
     left = [status(2, rank: 0, generation: 4)]
 
-    assert News.gone(heard, @pids, %{statuses: left, moved: %{2 => 0}}) ==
+    assert News.gone(news, @pids, %{statuses: left, moved: %{2 => 0}}) ==
              %{0 => "did not answer", 1 => "killed by SIGKILL"}
   end
 

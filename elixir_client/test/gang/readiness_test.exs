@@ -9,11 +9,11 @@ defmodule RankBridge.Gang.ReadinessTest do
   # A gang as far as callers know it: it says what the test tells it to say, until it is told to end.
   defp begin(name, unready, fields \\ []) do
     gang = spawn_link(fn -> known([self() | List.wrap(name)]) end)
-    told(gang, unready, fields)
+    set_unready(gang, unready, fields)
     gang
   end
 
-  defp told(gang, unready, fields \\ []) do
+  defp set_unready(gang, unready, fields \\ []) do
     view = %View{gang: gang, ranks: %{}, targets: %{}, timeout: 60_000, groups: nil}
     view = struct!(view, [unready: unready && Error.refusal(:unavailable, unready)] ++ fields)
     send(gang, {:say, self(), view})
@@ -79,9 +79,9 @@ defmodule RankBridge.Gang.ReadinessTest do
   test "a call waits until the gang is ready, through everything that is said meanwhile" do
     gang = begin(nil, "it is started")
     task = waiting(gang, fn -> Readiness.view(gang, [], :put) end)
-    for _time <- 1..3, do: told(gang, "it is formed again")
+    for _time <- 1..3, do: set_unready(gang, "it is formed again")
     assert Task.yield(task, 0) == nil
-    told(gang, nil)
+    set_unready(gang, nil)
     assert {:ok, %View{gang: ^gang, unready: nil, known_as: ^gang}} = waited(task)
     nobody_waits(gang)
     assert {:ok, %View{}} = Readiness.view(gang, [], :put)
@@ -94,13 +94,13 @@ defmodule RankBridge.Gang.ReadinessTest do
              Readiness.view(gang, [unready: :fail], :put)
 
     assert error.message == "it is started"
-    told(gang, "it is started", when_unready: :fail)
+    set_unready(gang, "it is started", when_unready: :fail)
     assert {:error, %Error{reason: :unavailable}} = Readiness.view(gang, [], :put)
     # What are no options is refused later.
     assert {:error, %Error{reason: :unavailable}} = Readiness.view(gang, [:unready], :put)
 
     task = waiting(gang, fn -> Readiness.view(gang, [unready: :wait], :put) end)
-    told(gang, nil)
+    set_unready(gang, nil)
     assert {:ok, %View{}} = waited(task)
   end
 
@@ -112,7 +112,7 @@ defmodule RankBridge.Gang.ReadinessTest do
 
     assert error.message =~ "it is formed again: rank 1"
     refute error.indefinite
-    told(gang, "it is formed again", timeout: 1)
+    set_unready(gang, "it is formed again", timeout: 1)
     assert {:error, %Error{reason: :deadline_exceeded}} = Readiness.view(gang, [], :put)
     nobody_waits(gang)
     refute_received _left
@@ -125,14 +125,14 @@ defmodule RankBridge.Gang.ReadinessTest do
 
     assert {:error, %Error{operation: "release"}} = Tensors.release(gang, [], unready: :fail)
 
-    told(gang, nil)
+    set_unready(gang, nil)
     assert {:error, %Error{reason: :invalid_argument}} = RankBridge.status(gang, unready: :maybe)
   end
 
   test "whoever is let through does not wait, nor what it starts" do
     gang = begin(nil, "it is formed again")
     test = self()
-    told(gang, "it is formed again", but_for: test, when_unready: :fail)
+    set_unready(gang, "it is formed again", but_for: test, when_unready: :fail)
     assert {:ok, %View{}} = Readiness.view(gang, [], :put)
     assert {:ok, %View{}} = Readiness.await(gang, 0)
     ask = fn -> Readiness.view(gang, [], :put) end
@@ -146,14 +146,14 @@ defmodule RankBridge.Gang.ReadinessTest do
   test "who may be let through while it waits is" do
     gang = begin(nil, "it is formed again")
     task = waiting(gang, fn -> Readiness.view(gang, [], :put) end)
-    told(gang, "it is formed again", but_for: task.pid)
+    set_unready(gang, "it is formed again", but_for: task.pid)
     assert {:ok, %View{}} = waited(task)
   end
 
   test "how the ranks are can be asked of a gang that is not ready, once it has any" do
     gang = begin(nil, "it is started", when_unready: :fail)
     assert {:error, %Error{reason: :unavailable}} = Readiness.view(gang, [], :status)
-    told(gang, "it is formed again", when_unready: :fail, ranks: %{0 => nil})
+    set_unready(gang, "it is formed again", when_unready: :fail, ranks: %{0 => nil})
     assert {:ok, %View{}} = Readiness.view(gang, [], :status)
   end
 
@@ -162,7 +162,7 @@ defmodule RankBridge.Gang.ReadinessTest do
     task = waiting(name, fn -> RankBridge.await_ready(name, 60_000) end)
     gang = begin(name, "it is started")
     assert Task.yield(task, 0) == nil
-    told(gang, nil)
+    set_unready(gang, nil)
     assert waited(task) == :ok
     nobody_waits(name)
   end
@@ -180,7 +180,7 @@ defmodule RankBridge.Gang.ReadinessTest do
     assert {:error, %Error{reason: :unavailable, operation: "put"}} = waited(call)
 
     second = begin(name, "it is started")
-    told(second, nil)
+    set_unready(second, nil)
     assert waited(task) == :ok
     assert {:ok, %View{gang: ^second}} = View.fetch(name)
   end
@@ -198,7 +198,7 @@ defmodule RankBridge.Gang.ReadinessTest do
              RankBridge.await_ready(__MODULE__.Never, 1)
 
     assert error.message =~ "there is no gang"
-    for _time <- 1..3, do: told(gang, "still")
+    for _time <- 1..3, do: set_unready(gang, "still")
     nobody_waits(gang)
     nobody_waits(__MODULE__.Never)
     refute_received _left
@@ -210,7 +210,7 @@ defmodule RankBridge.Gang.ReadinessTest do
     tasks =
       for _one <- 1..20, do: waiting(gang, fn -> RankBridge.await_ready(gang, :infinity) end)
 
-    told(gang, nil)
+    set_unready(gang, nil)
     assert Enum.map(tasks, &waited/1) == List.duplicate(:ok, 20)
     nobody_waits(gang)
   end

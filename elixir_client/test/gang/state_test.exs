@@ -11,7 +11,7 @@ defmodule RankBridge.Gang.StateTest do
     %{state: State.new(settings)}
   end
 
-  defp told(state) do
+  defp reported_losses(state) do
     %Lost{
       ranks: state.lost |> Map.keys() |> Enum.sort(),
       how: state.lost,
@@ -32,7 +32,7 @@ defmodule RankBridge.Gang.StateTest do
     state = State.lost(state, %{2 => "second", 0 => "second"})
     state = State.moved(state, %{1 => 0, 3 => 1})
 
-    lost = told(state)
+    lost = reported_losses(state)
     assert lost.ranks == [0, 1, 3]
     assert lost.how == %{0 => "second", 1 => "first", 3 => "second"}
     assert lost.moved == %{2 => 0, 4 => 1}

@@ -60,7 +60,7 @@ for backend <- ["fake", "gloo"] do
     test "vLLM's operations out of place", %{gang: gang} do
       refs = RankBridge.put!(gang, List.duplicate([[1, 2, 3], [4, 5, 6], [7, 8, 9]], 3))
       inputs = values(gang, refs)
-      [whole | _same] = inputs
+      [whole | _others] = inputs
       sum = times(3, whole)
       assert values(gang, RankBridge._all_reduce_out_place!(gang, refs)) == [sum, sum, sum]
 
@@ -79,9 +79,9 @@ for backend <- ["fake", "gloo"] do
     test "tokens go to the experts and back", %{gang: gang, tokens: tokens} do
       logits = RankBridge.put!(gang, for(rank <- 0..2, do: rows(rank, 3)))
       opts = [sizes: [1, 2, 3]]
-      assert {hidden, told} = RankBridge.dispatch!(gang, tokens, logits, opts)
+      assert {hidden, gathered_logits} = RankBridge.dispatch!(gang, tokens, logits, opts)
       assert values(gang, hidden) == List.duplicate(joined(2), 3)
-      assert values(gang, told) == List.duplicate(joined(3), 3)
+      assert values(gang, gathered_logits) == List.duplicate(joined(3), 3)
 
       assert {_hidden, _logits, [extra, again]} =
                RankBridge.dispatch!(
@@ -92,7 +92,7 @@ for backend <- ["fake", "gloo"] do
                )
 
       assert values(gang, extra) == values(gang, hidden)
-      assert values(gang, again) == values(gang, told)
+      assert values(gang, again) == values(gang, gathered_logits)
 
       assert values(gang, RankBridge.combine!(gang, hidden, opts)) ==
                for(rank <- 0..2, do: times(3, rows(rank, 2)))
@@ -117,9 +117,9 @@ for backend <- ["fake", "gloo"] do
         %{name: "none", shape: [0, 3], dtype: :int8}
       ]
 
-      told = RankBridge.prepare_communication_buffer_for_model!(gang, parameters)
+      buffers_of_ranks = RankBridge.prepare_communication_buffer_for_model!(gang, parameters)
 
-      for {buffers, rank} <- Enum.with_index(told) do
+      for {buffers, rank} <- Enum.with_index(buffers_of_ranks) do
         specs = for {dtype, ref} <- buffers, do: {dtype, {ref.rank, ref.dtype, ref.shape}}
 
         assert Map.new(specs) == %{
@@ -200,24 +200,27 @@ for backend <- ["fake", "gloo"] do
       assert values(gang, refs) == [[2.0, 4.0], [2.0, 4.0]]
 
       by_name = %{"w" => put.(), nil => put.()}
-      told = RankBridge.average_models!(gang, by_name, group: name)
+      averaged = RankBridge.average_models!(gang, by_name, group: name)
 
       for {key, refs} <- by_name,
-          do: assert(Enum.map(told[key], & &1.id) == Enum.map(refs, & &1.id))
+          do: assert(Enum.map(averaged[key], & &1.id) == Enum.map(refs, & &1.id))
 
       assert values(gang, by_name[nil]) == [[2.0, 4.0], [2.0, 4.0]]
 
       [second, first] = [put.(), put.()]
       by_member = for {w, b} <- Enum.zip(first, second), do: %{w: w, b: b}
-      told = RankBridge.average_gradients!(gang, by_member, group: name)
-      assert for(%{w: w, b: b} <- told, do: {w.rank, b.rank}) == [{2, 2}, {0, 0}]
-      assert Enum.map(told, & &1.w.id) == Enum.map(first, & &1.id)
+      averaged = RankBridge.average_gradients!(gang, by_member, group: name)
+      assert for(%{w: w, b: b} <- averaged, do: {w.rank, b.rank}) == [{2, 2}, {0, 0}]
+      assert Enum.map(averaged, & &1.w.id) == Enum.map(first, & &1.id)
       assert values(gang, first ++ second) == List.duplicate([2.0, 4.0], 4)
 
       # Tied weights are averaged once.
       tied = put.()
-      told = RankBridge.average!(gang, %{"in" => tied, "out" => tied}, group: name)
-      assert {told["in"], values(gang, told["out"])} == {told["out"], [[2.0, 4.0], [2.0, 4.0]]}
+      averaged = RankBridge.average!(gang, %{"in" => tied, "out" => tied}, group: name)
+
+      assert {averaged["in"], values(gang, averaged["out"])} ==
+               {averaged["out"], [[2.0, 4.0], [2.0, 4.0]]}
+
       assert RankBridge.average!(gang, %{}, group: name) == %{}
       assert RankBridge.average!(gang, [%{}, %{}], group: name) == [%{}, %{}]
 
@@ -273,7 +276,7 @@ for backend <- ["fake", "gloo"] do
             {9, [[0, 1, 2]]},
             {nil, [[0], [1], [2]]}
           ] do
-        told = Task.async(fn -> RankBridge.do_n_at_a_time(gang, n, turn) end)
+        running = Task.async(fn -> RankBridge.do_n_at_a_time(gang, n, turn) end)
 
         # Those of one round have their turns at once; those of the next begin when they have ended.
         for round <- rounds do
@@ -287,7 +290,7 @@ for backend <- ["fake", "gloo"] do
           Enum.each(turns, &send(&1, :go))
         end
 
-        assert Task.await(told, 60_000) == {:ok, [0, 10, 20]}
+        assert Task.await(running, 60_000) == {:ok, [0, 10, 20]}
       end
     end
 

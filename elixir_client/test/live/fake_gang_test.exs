@@ -90,7 +90,7 @@ defmodule RankBridge.FakeGangTest do
   test "seeded tensors are equal on all ranks and differ by seed", %{gang: gang} do
     for init <- [&{:uniform, &1, -1.0, 1.0}, &{:normal, &1, 0.0, 1.0}] do
       [a, a, a, a] = values(gang, RankBridge.create!(gang, :float64, [8], init: init.(1)))
-      [b | _same] = values(gang, RankBridge.create!(gang, :float64, [8], init: init.(2)))
+      [b | _others] = values(gang, RankBridge.create!(gang, :float64, [8], init: init.(2)))
       assert a != b
     end
   end

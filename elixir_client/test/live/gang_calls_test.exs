@@ -23,13 +23,13 @@ defmodule RankBridge.GangCallsTest do
 
   defp values(gang, refs), do: gang |> RankBridge.get!(refs) |> Enum.map(&Tensor.to_list/1)
   defp numbered(gang), do: RankBridge.put!(gang, for(rank <- @members, do: [1.0 * rank]))
-  defp same(value), do: List.duplicate(value, 3)
+  defp on_each(value), do: List.duplicate(value, 3)
 
   test "gang calls and calls of ranks mix", %{gang: gang} do
     refs = numbered(gang)
 
     for _time <- 1..5, calls <- [:gang, :ranks] do
-      assert values(gang, RankBridge.all_reduce!(gang, refs, calls: calls)) == same([3.0])
+      assert values(gang, RankBridge.all_reduce!(gang, refs, calls: calls)) == on_each([3.0])
       assert RankBridge.barrier!(gang, calls: calls) == nil
       assert RankBridge.ping!(gang) == nil
     end
@@ -37,7 +37,7 @@ defmodule RankBridge.GangCallsTest do
 
   test "every kind of result is that of calls of each rank", %{gang: gang} do
     refs = numbered(gang)
-    assert values(gang, RankBridge.all_gather!(gang, refs)) == same([0.0, 1.0, 2.0])
+    assert values(gang, RankBridge.all_gather!(gang, refs)) == on_each([0.0, 1.0, 2.0])
     assert [nil, ref, nil] = RankBridge.reduce!(gang, refs, dst_rank_in_group: 1)
     assert gang |> RankBridge.get!(ref) |> Tensor.to_list() == [3.0]
     # The members tell each other what they bring.
@@ -47,11 +47,11 @@ defmodule RankBridge.GangCallsTest do
       assert values(gang, parts) == [[0.0], [1.0, 1.0], [2.0, 2.0, 2.0]]
     end
 
-    assert RankBridge.broadcast_object!(gang, %{1 => nil}) == same(%{1 => nil})
+    assert RankBridge.broadcast_object!(gang, %{1 => nil}) == on_each(%{1 => nil})
     assert RankBridge.scatter_object!(gang, [1, nil, "x"]) == [1, nil, "x"]
-    assert RankBridge.all_reduce_value!(gang, [1, 2, 3]) == same(6)
+    assert RankBridge.all_reduce_value!(gang, [1, 2, 3]) == on_each(6)
     assert [sums, nil] = RankBridge.coalesce!(gang, [{:all_reduce, refs}, {:barrier, nil}])
-    assert values(gang, sums) == same([3.0])
+    assert values(gang, sums) == on_each([3.0])
     name = "step-" <> Id.uuid()
     graph = fn -> RankBridge.all_reduce(gang, refs) end
     assert {graph, recorded} = RankBridge.graph_capture!(gang, name, graph)
@@ -64,11 +64,11 @@ defmodule RankBridge.GangCallsTest do
 
   test "large outcomes are fetched from their ranks, large parts go to each", %{gang: gang} do
     text = String.duplicate("x", 20_000)
-    assert RankBridge.broadcast_object!(gang, text) == same(text)
+    assert RankBridge.broadcast_object!(gang, text) == on_each(text)
     parts = for rank <- @members, do: String.duplicate("#{rank}", 1_000 + 2_000 * rank)
-    assert RankBridge.all_gather_object!(gang, parts) == same(parts)
+    assert RankBridge.all_gather_object!(gang, parts) == on_each(parts)
     text = String.duplicate("x", 200_000)
-    assert RankBridge.broadcast_object!(gang, text) == same(text)
+    assert RankBridge.broadcast_object!(gang, text) == on_each(text)
   end
 
   test "a group of some ranks", %{gang: gang} do
@@ -121,14 +121,14 @@ defmodule RankBridge.GangCallsTest do
     seen = Telemetry.watch([[:rankbridge, :rank, :call, :stop]], gang)
     assert RankBridge.barrier!(gang) == nil
     text = String.duplicate("x", 20_000)
-    assert RankBridge.broadcast_object!(gang, text) == same(text)
+    assert RankBridge.broadcast_object!(gang, text) == on_each(text)
     {:ok, stream} = RankBridge.Stream.open(gang)
     {:ok, pushed} = RankBridge.Stream.push(stream, :barrier)
     {:ok, nil} = RankBridge.Stream.await(pushed)
 
     calls =
-      for {_event, _measurements, told} <- Telemetry.seen(seen),
-          do: {told.rank, told.operation, Path.basename(told.rpc), told.result}
+      for {_event, _measurements, metadata} <- Telemetry.seen(seen),
+          do: {metadata.rank, metadata.operation, Path.basename(metadata.rpc), metadata.result}
 
     assert calls ==
              [{0, "barrier", "Execute", :ok}, {0, "broadcast_object", "Execute", :ok}] ++

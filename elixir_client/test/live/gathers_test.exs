@@ -77,8 +77,8 @@ for backend <- ["fake", "gloo"] do
              ]
 
       lists = [[], [[1, 7]], [[2, 7], [2, 7]]]
-      told = values(gang, RankBridge.all_gather!(gang, ragged, ragged: true, layout: :list))
-      assert told == List.duplicate(lists, 3)
+      gathered = values(gang, RankBridge.all_gather!(gang, ragged, ragged: true, layout: :list))
+      assert gathered == List.duplicate(lists, 3)
     end
 
     test "a list may be of tensors that have nothing in common but their dtype", %{gang: gang} do
@@ -89,9 +89,9 @@ for backend <- ["fake", "gloo"] do
       ]
 
       refs = List.replace_at(refs, 2, RankBridge.create!(gang, :int64, [0, 4], rank: 2))
-      told = RankBridge.all_gather!(gang, refs, ragged: true, layout: :list)
+      gathered = RankBridge.all_gather!(gang, refs, ragged: true, layout: :list)
 
-      for list <- told do
+      for list <- gathered do
         assert Enum.map(list, & &1.shape) == [[], [2, 1], [0, 4]]
         assert Enum.map(list, & &1.dtype) == [:int64, :int64, :int64]
       end
@@ -131,8 +131,8 @@ for backend <- ["fake", "gloo"] do
                    {:unsupported_operation, false, "scan"}
       end
 
-      told = for status <- RankBridge.status!(gang), do: :scan in status.abilities.collectives
-      assert told == List.duplicate(match?({:ok, _sums}, RankBridge.scan(gang, refs)), 3)
+      gathered = for status <- RankBridge.status!(gang), do: :scan in status.abilities.collectives
+      assert gathered == List.duplicate(match?({:ok, _sums}, RankBridge.scan(gang, refs)), 3)
     end
 
     test "several collectives go as one, and each gives what it gives alone", context do
@@ -193,13 +193,14 @@ for backend <- ["fake", "gloo"] do
     test "each rank may call for its own part", %{gang: gang, refs: refs} do
       id = Id.uuid()
 
-      told =
+      gathered =
         AtOnce.map(Enum.with_index(refs), fn {ref, rank} ->
           calls = [{:all_reduce, ref}, {:gather, ref, layout: :list}]
           RankBridge.call_rank!(gang, rank, :coalesce, calls, operation_id: id)
         end)
 
-      assert [[%Ref{rank: 0}, [_r0, _r1, _r2]], [%Ref{rank: 1}, nil], [%Ref{rank: 2}, nil]] = told
+      assert [[%Ref{rank: 0}, [_r0, _r1, _r2]], [%Ref{rank: 1}, nil], [%Ref{rank: 2}, nil]] =
+               gathered
     end
   end
 end

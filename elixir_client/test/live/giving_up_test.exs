@@ -24,19 +24,20 @@ defmodule RankBridge.GivingUpTest do
   defp until(question), do: if(question.(), do: :ok, else: until(question))
 
   defp check_withdrawn(gang, rank) do
-    until(fn -> pending(gang, rank) == 0 end)
     began = System.monotonic_time(:millisecond)
+    until(fn -> pending(gang, rank) == 0 end)
     assert RankBridge.barrier!(gang, timeout: 20_000) == nil
     assert System.monotonic_time(:millisecond) - began < @at_once
   end
 
-  test "the death of a caller withdraws its call", %{gang: gang} do
-    {:ok, caller} =
-      Task.start(fn -> RankBridge.call_rank(gang, 1, :barrier, nil, timeout: @timeout) end)
-
-    until(fn -> pending(gang, 1) == 1 end)
-    true = Process.exit(caller, :kill)
-    check_withdrawn(gang, 1)
+  for {call, opts} <- [{"call", []}, {"call that has no id", [operation_id: ""]}] do
+    test "the death of a caller withdraws its #{call}", %{gang: gang} do
+      opts = [timeout: @timeout] ++ unquote(opts)
+      {:ok, caller} = Task.start(fn -> RankBridge.call_rank(gang, 1, :barrier, nil, opts) end)
+      until(fn -> pending(gang, 1) == 1 end)
+      true = Process.exit(caller, :kill)
+      check_withdrawn(gang, 1)
+    end
   end
 
   test "the end of a gang withdraws the calls of its callers", %{gang: gang, ranks: ranks} do

@@ -71,10 +71,10 @@ defmodule RankBridge.LocalStreamsTest do
   end
 
   test "ranks that are reached by TCP are called by gRPC", %{ranks: ranks, socket: socket} do
-    {:ok, %{"ranks" => told}} = ranks.file |> File.read!() |> RankBridge.JSON.decode()
+    {:ok, %{"ranks" => ranks_of_file}} = ranks.file |> File.read!() |> RankBridge.JSON.decode()
 
     targets =
-      for %{"endpoints" => targets} <- told,
+      for %{"endpoints" => targets} <- ranks_of_file,
           do: Enum.reject(targets, &String.starts_with?(&1, "unix:"))
 
     gang = start_supervised!({Gang, endpoints: targets}, id: :tcp)

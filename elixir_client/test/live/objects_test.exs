@@ -45,9 +45,9 @@ for backend <- ["fake", "gloo"] do
     test "the source's value comes to all as it was", %{gang: gang} do
       for {value, number} <- Enum.with_index(values()) do
         source = rem(number, 3)
-        told = RankBridge.broadcast_object!(gang, value, src_rank_in_group: source)
-        assert length(told) == 3
-        for it <- told, do: assert(same?(it, value), inspect({it, value}, printable_limit: 80))
+        results = RankBridge.broadcast_object!(gang, value, src_rank_in_group: source)
+        assert length(results) == 3
+        for it <- results, do: assert(same?(it, value), inspect({it, value}, printable_limit: 80))
       end
     end
 
@@ -140,15 +140,15 @@ for backend <- ["fake", "gloo"] do
       empty = RankBridge.create!(gang, :bool, [0, 3], rank: 1)
       dict = %{"weight" => weight, "step" => 7, "more" => %{3 => empty, nil => {:bytes, "x"}}}
 
-      told = RankBridge.broadcast_tensor_dict!(gang, dict, src_rank_in_group: 1)
+      results = RankBridge.broadcast_tensor_dict!(gang, dict, src_rank_in_group: 1)
 
-      for {told, rank} <- Enum.with_index(told) do
+      for {results, rank} <- Enum.with_index(results) do
         assert %{"weight" => own, "step" => 7, "more" => %{3 => own_empty, nil => {:bytes, "x"}}} =
-                 told
+                 results
 
         assert {own.rank, own.dtype, list(gang, own)} == {rank, :float32, [[1.5, 2.5]]}
         assert {own_empty.rank, own_empty.dtype, own_empty.shape} == {rank, :bool, [0, 3]}
-        assert map_size(told) == 3
+        assert map_size(results) == 3
       end
 
       assert RankBridge.broadcast_tensor_dict!(gang, %{}) == [%{}, %{}, %{}]
@@ -157,12 +157,12 @@ for backend <- ["fake", "gloo"] do
     test "one rank's parts of a call make it whole", %{gang: gang} do
       opts = [operation_id: Id.uuid(), src_rank_in_group: 2]
 
-      told =
+      results =
         AtOnce.map([{0, nil}, {1, "not looked at"}, {2, {nil, 5}}], fn {rank, value} ->
           RankBridge.call_rank!(gang, rank, :broadcast_object, value, opts)
         end)
 
-      assert told == [{nil, 5}, {nil, 5}, {nil, 5}]
+      assert results == [{nil, 5}, {nil, 5}, {nil, 5}]
     end
 
     test "who is not the source brings nothing", %{gang: gang} do
@@ -175,15 +175,15 @@ for backend <- ["fake", "gloo"] do
           ] do
         opts = [operation_id: Id.uuid(), src_rank_in_group: 1]
 
-        told =
+        results =
           AtOnce.map([0, 1, 2], fn rank ->
             RankBridge.call_rank!(gang, rank, operation, if(rank == 1, do: input), opts)
           end)
 
-        assert {operation, check.(told)} == {operation, true}
+        assert {operation, check.(results)} == {operation, true}
 
         # The source must have something.
-        told =
+        results =
           AtOnce.map([0, 1, 2], fn rank ->
             opts = [
               operation_id: opts[:operation_id] <> "2",
@@ -195,7 +195,7 @@ for backend <- ["fake", "gloo"] do
           end)
 
         assert [{:error, _}, {:error, %Error{reason: :invalid_argument, rank: 1}}, {:error, _}] =
-                 told
+                 results
       end
     end
 
@@ -205,8 +205,8 @@ for backend <- ["fake", "gloo"] do
       assert RankBridge.wait!(gang, operation) == expected
       assert RankBridge.await!(gang, operation) == expected
       assert RankBridge.is_complete!(gang, operation)
-      nothing = RankBridge.submit!(gang, :broadcast_object, nil)
-      assert RankBridge.await!(gang, nothing) == [nil, nil, nil]
+      empty = RankBridge.submit!(gang, :broadcast_object, nil)
+      assert RankBridge.await!(gang, empty) == [nil, nil, nil]
     end
 
     test "containers inside each other travel as deep as values go, and no deeper", %{gang: gang} do
@@ -215,7 +215,9 @@ for backend <- ["fake", "gloo"] do
       operation = RankBridge.submit!(gang, :all_gather_object, [deep, deep, deep])
       lists = List.duplicate([deep, deep, deep], 3)
       assert RankBridge.wait!(gang, operation) == lists
-      assert for(%{result: {:ok, told}} <- RankBridge.poll!(gang, operation), do: told) == lists
+
+      assert for(%{result: {:ok, results}} <- RankBridge.poll!(gang, operation), do: results) ==
+               lists
 
       assert {:error, %Error{reason: :invalid_argument}} =
                RankBridge.broadcast_object(gang, [deep])
@@ -226,13 +228,13 @@ for backend <- ["fake", "gloo"] do
     test "members that want another source are told so", %{gang: gang} do
       id = Id.uuid()
 
-      told =
+      results =
         AtOnce.map([0, 1, 2], fn rank ->
           opts = [operation_id: id, src_rank_in_group: div(rank, 2)]
           RankBridge.call_rank(gang, rank, :broadcast_object, rank, opts)
         end)
 
-      for result <- told,
+      for result <- results,
           do: assert({:error, %Error{reason: :mismatch, indefinite: false}} = result)
 
       assert RankBridge.barrier!(gang) == nil

@@ -20,9 +20,9 @@ defmodule RankBridge.LivePartsTest do
   end
 
   defp targets(ranks) do
-    {:ok, %{"ranks" => told}} = ranks.file |> File.read!() |> RankBridge.JSON.decode()
+    {:ok, %{"ranks" => ranks_of_file}} = ranks.file |> File.read!() |> RankBridge.JSON.decode()
 
-    for %{"endpoints" => targets} <- told,
+    for %{"endpoints" => targets} <- ranks_of_file,
         do: Enum.reject(targets, &String.starts_with?(&1, "unix:"))
   end
 
@@ -61,14 +61,14 @@ defmodule RankBridge.LivePartsTest do
 
   defp values(gang, refs), do: gang |> RankBridge.get!(refs) |> Enum.map(&Tensor.to_list/1)
   defp numbered(gang), do: RankBridge.put!(gang, for(rank <- @members, do: [1.0 * rank]))
-  defp same(value), do: List.duplicate(value, 3)
+  defp on_each(value), do: List.duplicate(value, 3)
 
   # What is to be the same, whichever way a call goes.
-  defp told(%Error{} = error) do
+  defp essence(%Error{} = error) do
     fields = [:reason, :indefinite, :phase, :rank, :group, :operation, :expected, :got, :message]
 
     outcomes =
-      for {rank, it} <- error.outcomes, do: {rank, if(it == :ok, do: :ok, else: told(it))}
+      for {rank, it} <- error.outcomes, do: {rank, if(it == :ok, do: :ok, else: essence(it))}
 
     details = for it <- error.ranks, do: {it.rank, it.rank_in_group, it.state}
     {error |> Map.take(fields) |> Map.new(&without_ids/1), details, outcomes}
@@ -93,18 +93,18 @@ defmodule RankBridge.LivePartsTest do
           refs = numbered(gang)
           assert run.(:barrier, nil, []) == {:ok, nil}
           {:ok, sums} = run.(:all_reduce, refs, [])
-          assert values(gang, sums) == same([3.0])
+          assert values(gang, sums) == on_each([3.0])
           assert {:ok, ^refs} = run.(:all_reduce, refs, in_place: true, op: :max)
-          assert values(gang, refs) == same([2.0])
+          assert values(gang, refs) == on_each([2.0])
           assert {:ok, [nil, %{rank: 1}, nil]} = run.(:reduce, refs, dst_rank_in_group: 1)
 
           assert run.(:all_gather_object, [%{1 => nil}, "x", 3], []) ==
-                   {:ok, same([%{1 => nil}, "x", 3])}
+                   {:ok, on_each([%{1 => nil}, "x", 3])}
 
           # Larger than what a stream takes at once, and not.
           for bytes <- [20_000, 59_000, 70_000], text = String.duplicate("x", bytes) do
-            assert run.(:broadcast_object, text, []) == {:ok, same(text)}
-            assert run.(:all_gather_object, same(text), []) == {:ok, same(same(text))}
+            assert run.(:broadcast_object, text, []) == {:ok, on_each(text)}
+            assert run.(:all_gather_object, on_each(text), []) == {:ok, on_each(on_each(text))}
           end
 
           assert {:ok, [[_, _, _], nil]} =
@@ -135,7 +135,7 @@ defmodule RankBridge.LivePartsTest do
             for view <- [view, unary] do
               assert {:error, error} = Collectives.run(view, name, input, opts)
               assert error.reason == reason
-              told(error)
+              essence(error)
             end
 
           assert [error, error] = errors
@@ -235,7 +235,7 @@ defmodule RankBridge.LivePartsTest do
             assert {:error, error} = Collectives.run(view, :barrier, nil, timeout: 300)
             assert (now() - started) in 2_300..12_000
             assert {:deadline_exceeded, true} = {List.last(reasons(error)), error.indefinite}
-            told(error)
+            essence(error)
           end
 
         assert [error, error] = errors
@@ -281,7 +281,7 @@ defmodule RankBridge.LivePartsTest do
 
       for _time <- 1..10 do
         assert RankBridge.barrier!(other) == nil
-        assert values(other, RankBridge.all_reduce!(other, refs)) == same([3.0])
+        assert values(other, RankBridge.all_reduce!(other, refs)) == on_each([3.0])
       end
 
       assert_soon([false, true, true], fn -> for {_, it} <- servers(other), do: streams?(it) end)

@@ -50,8 +50,8 @@ for backend <- ["fake", "gloo"] do
       %{gang: gang, refs: [r0, r1, r2]} = context
       receiving = RankBridge.irecv!(gang, 1, expected: r1)
       RankBridge.send!(gang, 0, r0, 1)
-      assert {same, 0} = RankBridge.wait!(gang, receiving)
-      assert {same.id, list(gang, r1)} == {r1.id, [0.0, 0.5]}
+      assert {received, 0} = RankBridge.wait!(gang, receiving)
+      assert {received.id, list(gang, r1)} == {r1.id, [0.0, 0.5]}
 
       receiving = RankBridge.irecv!(gang, 1, expected: {:float32, [2]}, src_rank_in_group: 2)
       RankBridge.send!(gang, 2, r2, 1)
@@ -115,10 +115,10 @@ for backend <- ["fake", "gloo"] do
       dict = %{"t" => r0, "n" => %{1 => scalar, "v" => {nil, "x"}}, "empty" => %{}}
       receiving = RankBridge.irecv_tensor_dict!(gang, 1, src_rank_in_group: 0)
       assert RankBridge.send_tensor_dict!(gang, 0, dict, 1) == nil
-      assert {told, 0} = RankBridge.wait!(gang, receiving)
-      assert %{"t" => t, "n" => %{1 => s, "v" => {nil, "x"}}, "empty" => %{}} = told
+      assert {received, 0} = RankBridge.wait!(gang, receiving)
+      assert %{"t" => t, "n" => %{1 => s, "v" => {nil, "x"}}, "empty" => %{}} = received
       assert {t.rank, list(gang, t), s.rank, list(gang, s)} == {1, [0.0, 0.5], 1, 7}
-      assert RankBridge.wait!(gang, receiving) == {told, 0}
+      assert RankBridge.wait!(gang, receiving) == {received, 0}
     end
 
     test "an operation tells whether it is complete, and gives the same however often", context do

@@ -37,7 +37,7 @@ for backend <- ["fake", "gloo"] do
       assert RankBridge.run(gang, &sum(gang, &1)) == {:ok, [[3.0], [3.0], [3.0]]}
 
       # One after the other, without and with ids of their own, and begun by some of them.
-      told =
+      results =
         RankBridge.run!(gang, fn rank ->
           for _time <- 1..5, do: {:ok, [3.0]} = sum(gang, rank)
           nil = RankBridge.call_rank!(gang, rank, :barrier, nil)
@@ -49,7 +49,7 @@ for backend <- ["fake", "gloo"] do
           RankBridge.wait!(gang, operation)
         end)
 
-      assert told == [2, 2, 2]
+      assert results == [2, 2, 2]
       assert RankBridge.list!(gang) == []
     end
 
@@ -65,14 +65,14 @@ for backend <- ["fake", "gloo"] do
       assert [pid] = RankBridge.run!(gang, fn 1 -> self() end, group: alone)
       assert pid != caller
 
-      told =
+      results =
         RankBridge.run!(gang, fn rank ->
           inner = if rank == 1, do: RankBridge.run!(gang, &sum(gang, &1, opts), opts)
           {inner, sum(gang, rank)}
         end)
 
       all = {:ok, [3.0]}
-      assert told == [{nil, all}, {[[2.0], [2.0]], all}, {nil, all}]
+      assert results == [{nil, all}, {[[2.0], [2.0]], all}, {nil, all}]
       assert {:error, %Error{reason: :unknown_group}} = RankBridge.run(gang, & &1, group: "none")
     end
 
@@ -264,8 +264,8 @@ for backend <- ["fake", "gloo"] do
       end
 
       stacked = List.duplicate([3.0, 3.0], 3)
-      told = RankBridge.run!(gang, &Pipeline.get(part.(&1)))
-      assert listed(told) == List.duplicate(stacked, 3)
+      results = RankBridge.run!(gang, &Pipeline.get(part.(&1)))
+      assert listed(results) == List.duplicate(stacked, 3)
       assert RankBridge.list!(gang) == []
       refs = RankBridge.run!(gang, &Pipeline.refs(part.(&1)))
       assert RankBridge.list!(gang) == refs
@@ -303,7 +303,7 @@ for backend <- ["fake", "gloo"] do
       assert pipeline |> Pipeline.get!() |> listed() == [[1, 2], [1, 2]]
       assert [%Ref{rank: 2}, %Ref{rank: 1}] = Pipeline.refs!(pipeline)
 
-      told =
+      results =
         RankBridge.run!(
           gang,
           fn rank ->
@@ -316,7 +316,7 @@ for backend <- ["fake", "gloo"] do
           group: group
         )
 
-      assert listed(told) == [[3], [3]]
+      assert listed(results) == [[3], [3]]
     end
   end
 end

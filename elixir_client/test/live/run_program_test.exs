@@ -20,7 +20,7 @@ defmodule RankBridge.RunProgramTest do
   end
 
   defp values(gang, refs), do: gang |> RankBridge.get!(refs) |> Enum.map(&Tensor.to_list/1)
-  defp same(value), do: List.duplicate(value, 3)
+  defp on_each(value), do: List.duplicate(value, 3)
 
   test "a step takes what another gives, and what is not kept is freed", context do
     %{gang: gang, refs: refs} = context
@@ -41,7 +41,7 @@ defmodule RankBridge.RunProgramTest do
       assert {:ok, [rows, [nil, nil, largest], parts]} =
                RankBridge.run_program(gang, program, opts)
 
-      assert values(gang, rows) == same([81.0, 81.0, 81.0])
+      assert values(gang, rows) == on_each([81.0, 81.0, 81.0])
       assert gang |> RankBridge.get!(largest) |> Tensor.to_list() == [2.0]
       for part <- parts, do: assert(values(gang, part) == [[0.0], [1.0], [2.0]])
       assert values(gang, refs) == [[0.0], [1.0], [2.0]]
@@ -55,7 +55,7 @@ defmodule RankBridge.RunProgramTest do
 
     for {calls, factor} <- [ranks: 27.0, gang: 27.0 * 81] do
       assert RankBridge.run_program!(gang, program, calls: calls) == []
-      assert values(gang, refs) == same([3.0 * factor])
+      assert values(gang, refs) == on_each([3.0 * factor])
     end
   end
 
@@ -65,7 +65,7 @@ defmodule RankBridge.RunProgramTest do
     program = Program.new() |> Program.all_reduce(refs, as: :total) |> Program.barrier()
     operation = RankBridge.submit!(gang, :run_program, program, keep: [:total])
     assert [total] = RankBridge.await!(gang, operation, timeout: 60_000)
-    assert values(gang, total) == same([3.0])
+    assert values(gang, total) == on_each([3.0])
 
     sums =
       RankBridge.run!(gang, fn rank ->
@@ -74,12 +74,12 @@ defmodule RankBridge.RunProgramTest do
         sum
       end)
 
-    assert values(gang, sums) == same([3.0])
+    assert values(gang, sums) == on_each([3.0])
   end
 
   test "where one member cannot, nobody does, and the step is named", context do
     %{gang: gang, refs: refs} = context
-    others = RankBridge.put!(gang, same([1.0]))
+    others = RankBridge.put!(gang, on_each([1.0]))
     RankBridge.release!(gang, Enum.at(others, 1))
 
     program =

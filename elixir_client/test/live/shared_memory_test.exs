@@ -97,10 +97,10 @@ defmodule RankBridge.SharedMemoryTest do
   end
 
   test "without it, and over TCP, tensors are streamed", %{ranks: ranks} do
-    {:ok, %{"ranks" => told}} =
+    {:ok, %{"ranks" => ranks_of_file}} =
       ranks["fake"].file |> Elixir.File.read!() |> RankBridge.JSON.decode()
 
-    tcp = for %{"endpoints" => [_unix, tcp]} <- told, do: tcp
+    tcp = for %{"endpoints" => [_unix, tcp]} <- ranks_of_file, do: tcp
 
     off = gang(ranks["fake"], shared_memory: false)
     far = start_supervised!({Gang, endpoints: tcp}, id: make_ref())
@@ -116,7 +116,7 @@ defmodule RankBridge.SharedMemoryTest do
   end
 
   test "a rank that shares no memory, or has no room, gets and gives streams" do
-    for {arguments, told} <- [
+    for {arguments, message} <- [
           {["--no-shared-memory"], "shares no memory"},
           {["--max-shared-bytes", "#{2 * @mib}"], "too many bytes of shared memory"}
         ] do
@@ -125,7 +125,7 @@ defmodule RankBridge.SharedMemoryTest do
       tensor = uint8(large())
       assert RankBridge.get!(gang, RankBridge.put!(gang, 0, tensor)) == tensor
       assert %{shared: 0, streamed: 2, reason: reason} = transfers(gang)
-      assert reason =~ told
+      assert reason =~ message
       LiveRanks.stop(ranks)
     end
   end
@@ -161,7 +161,7 @@ defmodule RankBridge.SharedMemoryTest do
       end
 
     assert length(:ets.match_object(table, {:_, :_, :_, :free})) == 4
-    {id, _path, _room} = List.last(segments)
+    {id, _path, _size} = List.last(segments)
     refute id in Segments.unwanted(table, "unix:a", false)
   end
 
@@ -247,7 +247,7 @@ defmodule RankBridge.SharedMemoryTest do
     {:ok, view} = View.fetch(gang)
     target = view.targets[rank]
 
-    [{_key, path, _room, _holder} | _] =
+    [{_key, path, _size, _holder} | _] =
       :ets.match_object(view.memory, {{target, :_}, :_, :_, :_})
 
     Path.dirname(path)

@@ -25,7 +25,7 @@ defmodule RankBridge.StreamTest do
 
   defp values(gang, refs), do: gang |> RankBridge.get!(refs) |> Enum.map(&Tensor.to_list/1)
   defp numbered(gang), do: RankBridge.put!(gang, for(rank <- @members, do: [1.0 * rank]))
-  defp same(value), do: List.duplicate(value, 3)
+  defp on_each(value), do: List.duplicate(value, 3)
 
   defp results(pushed), do: Enum.map(pushed, &Stream.await/1)
 
@@ -42,8 +42,8 @@ defmodule RankBridge.StreamTest do
     ]
 
     assert [nil, ^refs, gathered, objects, nil] = for({:ok, value} <- results(pushed), do: value)
-    assert values(gang, gathered) == same([3.0, 3.0, 3.0])
-    assert objects == same(%{1 => nil})
+    assert values(gang, gathered) == on_each([3.0, 3.0, 3.0])
+    assert objects == on_each(%{1 => nil})
 
     # More than go at once.
     many =
@@ -51,7 +51,7 @@ defmodule RankBridge.StreamTest do
 
     # In whichever order they are asked for.
     assert many |> Enum.reverse() |> results() |> Enum.uniq() == [{:ok, refs}]
-    assert values(gang, refs) == same([3.0])
+    assert values(gang, refs) == on_each([3.0])
     assert Stream.close(stream) == :ok
     assert Stream.close(stream) == :ok
   end
@@ -91,7 +91,10 @@ defmodule RankBridge.StreamTest do
 
     # What is too large to be passed on is fetched.
     text = String.duplicate("x", 20_000)
-    assert stream |> Stream.push!(:broadcast_object, text) |> Stream.await() == {:ok, same(text)}
+
+    assert stream |> Stream.push!(:broadcast_object, text) |> Stream.await() ==
+             {:ok, on_each(text)}
+
     assert RankBridge.barrier!(gang) == nil
   end
 

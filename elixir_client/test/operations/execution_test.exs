@@ -9,7 +9,7 @@ defmodule RankBridge.Operations.ExecutionTest do
   alias RankBridge.Operations.{Declaration, Execution}
   alias RankBridge.Proto.V1
   alias RankBridge.Stream.Server
-  alias RankBridge.Test.ToldRanks
+  alias RankBridge.Test.PuppetRanks
   alias RankBridge.Transport.Status
 
   @soon 10_000
@@ -56,7 +56,7 @@ defmodule RankBridge.Operations.ExecutionTest do
   defp refute_alone, do: refute_received({:unary, _, _, _, _})
 
   test "each rank is sent its part, and what it answers is its result, in whichever order" do
-    calling = begin(ToldRanks.view())
+    calling = begin(PuppetRanks.view())
 
     asking =
       for rank <- 0..2 do
@@ -74,7 +74,7 @@ defmodule RankBridge.Operations.ExecutionTest do
   end
 
   test "several requests to a rank share its stream, and each has its own answer" do
-    view = ToldRanks.view()
+    view = PuppetRanks.view()
     callings = for number <- 1..3, do: begin(view, call(), [{1, request(1, "#{number}")}])
 
     asked =
@@ -100,7 +100,7 @@ defmodule RankBridge.Operations.ExecutionTest do
   end
 
   test "every operation's part is written as its own message" do
-    view = ToldRanks.view()
+    view = PuppetRanks.view()
 
     for name <- Declaration.names() do
       request = struct!(Declaration.of(name).rpc.request, call: %V1.Call{operation_id: "it"})
@@ -112,7 +112,7 @@ defmodule RankBridge.Operations.ExecutionTest do
   end
 
   test "a rank's error is its own" do
-    calling = begin(ToldRanks.view())
+    calling = begin(PuppetRanks.view())
 
     refusal = %V1.Error{
       code: :ERROR_CODE_RELEASED_REF,
@@ -130,7 +130,7 @@ defmodule RankBridge.Operations.ExecutionTest do
   end
 
   test "an answer that cannot be read is an error of that rank" do
-    calling = begin(ToldRanks.view())
+    calling = begin(PuppetRanks.view())
     say(0, {:outcomes, %V1.MemberOutcomes{}})
     say(1, <<0xFF>>)
     say(2, result(integer(2)))
@@ -142,7 +142,7 @@ defmodule RankBridge.Operations.ExecutionTest do
   end
 
   test "an answer of no request under way is for nobody" do
-    calling = begin(ToldRanks.view(), call(), [{0, request(0)}])
+    calling = begin(PuppetRanks.view(), call(), [{0, request(0)}])
     {server, %{number: number}} = sent(0)
 
     for number <- [number + 1, number],
@@ -153,7 +153,7 @@ defmodule RankBridge.Operations.ExecutionTest do
 
   describe "what a stream did not begin goes by itself at once, while others wait:" do
     setup do
-      %{calling: begin(ToldRanks.view(), call(deadline: 50_000))}
+      %{calling: begin(PuppetRanks.view(), call(deadline: 50_000))}
     end
 
     for {why, what} <- [
@@ -173,7 +173,7 @@ defmodule RankBridge.Operations.ExecutionTest do
       send(server, {:say, encoded(refusal, 0)})
       assert_alone(calling)
       # A stream that was over at once is not opened again at once.
-      view = ToldRanks.view()
+      view = PuppetRanks.view()
       assert view |> begin(call(), [{1, request(1)}]) |> Task.await() |> integers() == [{1, 101}]
       assert_received {:opening, 1, ^server}
       refute_received {:opening, 1, _}
@@ -198,7 +198,7 @@ defmodule RankBridge.Operations.ExecutionTest do
   end
 
   test "what a stream may have begun is left open, and not sent again" do
-    view = ToldRanks.view()
+    view = PuppetRanks.view()
     calling = begin(view)
     say(0, result(integer(0)))
     say(1, Status.new(:unavailable, "lost", true))
@@ -210,7 +210,7 @@ defmodule RankBridge.Operations.ExecutionTest do
   end
 
   test "a stream that has answered, and ends, is opened again with the next request" do
-    view = ToldRanks.view()
+    view = PuppetRanks.view()
 
     for number <- 1..2 do
       calling = begin(view, call(), [{0, request(0)}])
@@ -225,21 +225,21 @@ defmodule RankBridge.Operations.ExecutionTest do
   end
 
   test "a rank that does not answer in time fails as a call of its own does, and its part is withdrawn" do
-    results = ToldRanks.view() |> begin(call(deadline: 30)) |> Task.await()
+    results = PuppetRanks.view() |> begin(call(deadline: 30)) |> Task.await()
 
     for {{rank, {:error, error}}, place} <- assert(Enum.with_index(results)) do
       assert {rank, error.rank} == {place, place}
       assert {error.reason, error.indefinite} == {:deadline_exceeded, true}
       assert error.message == "the deadline passed"
-      {_server, %{kind: {:part, _part}}} = sent(rank)
-      assert {_server, %{kind: {:withdraw, "it"}}} = sent(rank)
+      {_server, %{kind: {:part, _part}, number: number}} = sent(rank)
+      assert {_server, %{kind: {:withdraw, ""}, number: ^number}} = sent(rank)
     end
 
     assert length(results) == 3
   end
 
   test "a stream that is long in coming keeps nobody beyond the deadline, nor other ranks" do
-    view = %{ranks: ranks} = ToldRanks.view()
+    view = %{ranks: ranks} = PuppetRanks.view()
     view = %{view | ranks: %{ranks | 2 => %{ranks[2] | open: :ask}}}
     calling = begin(view, call(deadline: 300))
     for rank <- 0..1, do: say(rank, result(integer(rank)))
@@ -251,7 +251,7 @@ defmodule RankBridge.Operations.ExecutionTest do
   end
 
   test "what waits for room is sent when there is some, and not only when something is answered" do
-    view = ToldRanks.view()
+    view = PuppetRanks.view()
     large = %V1.BarrierRequest{call: %V1.Call{group: String.duplicate("x", 20_000)}}
     first = begin(view, call(), [{0, large}])
     {server, %{number: 1}} = sent(0)
@@ -266,7 +266,7 @@ defmodule RankBridge.Operations.ExecutionTest do
   end
 
   test "what finds as much under way as a rank takes goes by itself" do
-    view = ToldRanks.view()
+    view = PuppetRanks.view()
 
     waiting = for number <- 1..@share, do: begin(view, call(), [{0, request(0, "#{number}")}])
 
@@ -278,21 +278,21 @@ defmodule RankBridge.Operations.ExecutionTest do
   end
 
   test "the end of the caller withdraws the parts" do
-    view = ToldRanks.view()
+    view = PuppetRanks.view()
     requests = requests()
     {:ok, caller} = Task.start(fn -> Execution.parts(view, :barrier, requests, call()) end)
-    for rank <- 0..2, do: sent(rank)
+    numbers = for rank <- 0..2, {_server, %{number: number}} = sent(rank), do: number
     Process.exit(caller, :kill)
 
-    for rank <- 0..2 do
+    for {number, rank} <- Enum.with_index(numbers) do
       {_server, request} = sent(rank)
-      assert request == %V1.ExecuteRequest{kind: {:withdraw, "it"}}
+      assert request == %V1.ExecuteRequest{kind: {:withdraw, ""}, number: number}
     end
   end
 
   describe "without streams" do
     setup do
-      %{view: ToldRanks.view(%{open: %Status{code: :unimplemented}})}
+      %{view: PuppetRanks.view(%{open: %Status{code: :unimplemented}})}
     end
 
     test "parts are submitted and awaited", %{view: view} do
@@ -323,7 +323,7 @@ defmodule RankBridge.Operations.ExecutionTest do
 
   test "a gang that has ended asks for nothing" do
     {:ok, gang} = Task.start(fn -> :ok end)
-    view = %{ToldRanks.view() | gang: gang}
+    view = %{PuppetRanks.view() | gang: gang}
     Process.monitor(gang)
     assert_receive {:DOWN, _, :process, ^gang, _}, @soon
     assert [{0, {:error, error}}] = Execution.parts(view, :barrier, [{0, request(0)}], call())
@@ -331,7 +331,7 @@ defmodule RankBridge.Operations.ExecutionTest do
   end
 
   test "what a process that ends in order did not receive goes to the next" do
-    view = ToldRanks.view()
+    view = PuppetRanks.view()
     ended = Server.of(view, 0)
     calling = begin(view, call(), [{0, request(0)}])
     say(0, result(integer(1)))
@@ -347,7 +347,7 @@ defmodule RankBridge.Operations.ExecutionTest do
   end
 
   test "nothing is sent if one request cannot be" do
-    view = ToldRanks.view()
+    view = PuppetRanks.view()
     wrong = %V1.BarrierRequest{call: %V1.Call{timeout_ms: -1}}
     results = Execution.parts(view, :barrier, [{0, request(0)}, {1, wrong}], call())
     assert [{0, {:error, error}}, {1, {:error, error}}] = results

@@ -195,15 +195,15 @@ defmodule RankBridge.Operations.RequestsTest do
 
     RecordingRanks.give(ranks, [[nil, 1, [nil]], [nil, 2, [5]], [nil, 3, []]])
     calls = [{:barrier, nil}, {:all_reduce, refs}, {:all_gather, refs, layout: :list}]
-    told = [nil, [1, 2, 3], [[nil], [5], []]]
-    assert RankBridge.coalesce!(gang, calls) == told
-    assert RankBridge.await!(gang, RankBridge.submit!(gang, :coalesce, calls)) == told
+    results = [nil, [1, 2, 3], [[nil], [5], []]]
+    assert RankBridge.coalesce!(gang, calls) == results
+    assert RankBridge.await!(gang, RankBridge.submit!(gang, :coalesce, calls)) == results
     calls = [{:barrier, nil}, {:all_reduce, ref(1)}, {:all_gather, ref(1)}]
     assert RankBridge.call_rank!(gang, 1, :coalesce, calls) == [nil, 2, [5]]
 
-    told = [nil, [1, 2, 3], [[nil], [5], []]]
-    assert RankBridge.replay!(gang, "g") == told
-    assert RankBridge.await!(gang, RankBridge.submit!(gang, :replay, "g")) == told
+    results = [nil, [1, 2, 3], [[nil], [5], []]]
+    assert RankBridge.replay!(gang, "g") == results
+    assert RankBridge.await!(gang, RankBridge.submit!(gang, :replay, "g")) == results
     assert RankBridge.call_rank!(gang, 1, :replay, "g") == [nil, 2, [5]]
 
     for values <- [[[1], [1, 2], [3]], [[1], [1], 3]] do

@@ -22,6 +22,17 @@ defmodule RankBridge.ProtobufTest do
     assert decoded.part == {:chunk, part <> "d" <> part}
   end
 
+  test "a text that is kept does not keep the message that it came in" do
+    refs = for number <- 1..1_000, do: %V1.Ref{id: "ref-#{number}"}
+    page = V1.RefPage.decode(V1.RefPage.encode(%V1.RefPage{refs: refs}))
+    for %{id: id} <- page.refs, do: assert(:binary.referenced_byte_size(id) < 100)
+    name = String.duplicate("n", 500)
+    group = %V1.Group{name: name, backend: String.duplicate("b", 100_000)}
+    decoded = V1.Group.decode(V1.Group.encode(group))
+    assert decoded == group
+    assert :binary.referenced_byte_size(decoded.name) == 500
+  end
+
   test "empty iodata is the default of a plain bytes field" do
     assert V1.Tensor.encode(%V1.Tensor{data: [[], ""]}) == ""
     assert V1.PutTensorRequest.encode(%V1.PutTensorRequest{part: {:chunk, [[]]}}) == <<18, 0>>

@@ -25,22 +25,22 @@ defmodule RankBridge.SnakeBridge.ApplicationTest do
          {:ok, last?} <- GroupCoordinator.is_last_rank(tp),
          {:ok, sum} <- GroupCoordinator.all_reduce(tp, [1.0 * rank, 1.0]),
          {:ok, rows} <- GroupCoordinator.all_gather(tp, sum, dim: 0),
-         {:ok, same} <- GroupCoordinator.all_gather(tp, sum, [0]),
+         {:ok, by_position} <- GroupCoordinator.all_gather(tp, sum, [0]),
          {:ok, at_one} <- GroupCoordinator.gather(tp, sum, [1, 0]),
          {:ok, nil} <- GroupCoordinator.barrier(tp),
-         {:ok, told} <- GroupCoordinator.broadcast_object(tp, [%{step: {7, nil}}, 0]),
+         {:ok, received} <- GroupCoordinator.broadcast_object(tp, [%{step: {7, nil}}, 0]),
          {:ok, number} <- GroupCoordinator.broadcast_object(tp, obj: 2),
          {:ok, tensors} <- GroupCoordinator.broadcast_tensor_dict(tp, [%{"t" => sum, "n" => 1}]),
          {:ok, values} <- Runtime.call_method(sum, :tolist, []),
          {:ok, gathered} <- Runtime.call_method(rows, :tolist, []),
-         {:ok, again} <- Runtime.call_method(same, :tolist, []),
+         {:ok, again} <- Runtime.call_method(by_position, :tolist, []),
          {:ok, nil} <- GroupCoordinator.destroy(tp) do
       %{
         properties: {first, next, last?},
         sum: values,
         gathered: {gathered, again},
         gathered_at: at_one && at_one.type_name,
-        told: {told, number},
+        told: {received, number},
         tensors: {Map.keys(tensors), tensors["n"], tensors["t"].type_name}
       }
     end
@@ -114,36 +114,36 @@ defmodule RankBridge.SnakeBridge.ApplicationTest do
     pools = [:worker_0, :worker_1, :worker_2]
 
     # Objects that tasks have made outlive them.
-    its =
+    coordinators =
       AtOnce.map(pools, fn pool ->
         Process.put(:snakebridge_runtime_client, RuntimeClient)
         opts = [__runtime__: [pool_name: pool, timeout: @patient]]
-        {:ok, it} = GroupCoordinator.new([[0, 1, 2]], nil, nil, false, [], opts)
-        it
+        {:ok, coordinator} = GroupCoordinator.new([[0, 1, 2]], nil, nil, false, [], opts)
+        coordinator
       end)
 
-    each = fn its, fun ->
-      AtOnce.map(its, fn it ->
+    each = fn coordinators, fun ->
+      AtOnce.map(coordinators, fn coordinator ->
         Process.put(:snakebridge_runtime_client, RuntimeClient)
-        fun.(it)
+        fun.(coordinator)
       end)
     end
 
     soon = [__runtime__: [timeout: 300]]
     patient = [__runtime__: [timeout: @patient]]
-    late = each.(tl(its), &GroupCoordinator.all_reduce(&1, [100.0], soon))
-    assert [{:error, %Snakepit.Error{category: :timeout} = error}, {:error, _same}] = late
+    late = each.(tl(coordinators), &GroupCoordinator.all_reduce(&1, [100.0], soon))
+    assert [{:error, %Snakepit.Error{category: :timeout} = error}, {:error, _other}] = late
     assert error.details.indefinite == false
     assert 0 in for(%{state: :missing, rank: rank} <- error.details.ranks, do: rank)
 
     # The one that was given up meets nobody.
-    sums = each.(its, &GroupCoordinator.all_reduce(&1, [1.0], patient))
+    sums = each.(coordinators, &GroupCoordinator.all_reduce(&1, [1.0], patient))
 
     assert [[3.0], [3.0], [3.0]] ==
              for({:ok, sum} <- sums, do: elem(Runtime.call_method(sum, :tolist, []), 1))
 
     # Nor does that of a caller who has died.
-    [first | _others] = its
+    [first | _others] = coordinators
 
     {:ok, dead} =
       Task.start(fn ->
@@ -157,7 +157,7 @@ defmodule RankBridge.SnakeBridge.ApplicationTest do
     until(fn -> pending.() == 0 end)
 
     assert [{:ok, 5}, {:ok, 5}, {:ok, 5}] =
-             each.(its, &GroupCoordinator.broadcast_object(&1, [5], patient))
+             each.(coordinators, &GroupCoordinator.broadcast_object(&1, [5], patient))
 
     # A stuck call keeps nothing else from its rank.
     stuck =
@@ -170,7 +170,10 @@ defmodule RankBridge.SnakeBridge.ApplicationTest do
     [{:ok, sum} | _others] = sums
     assert Runtime.call_method(sum, :tolist, []) == {:ok, [3.0]}
     assert Runtime.call_method(sum, :__repr__, []) |> elem(1) =~ "float32[1]"
-    assert [{:ok, nil}, {:ok, nil}] = each.(tl(its), &GroupCoordinator.barrier(&1, patient))
+
+    assert [{:ok, nil}, {:ok, nil}] =
+             each.(tl(coordinators), &GroupCoordinator.barrier(&1, patient))
+
     assert Task.await(stuck, @patient) == {:ok, nil}
   end
 

@@ -48,20 +48,26 @@ defmodule :telemetry do
   def span(prefix, metadata, fun) do
     began = :erlang.monotonic_time()
     context = Map.get_lazy(metadata, :telemetry_span_context, &make_ref/0)
-    told = fn metadata -> Map.put_new(metadata, :telemetry_span_context, context) end
+    with_context = fn metadata -> Map.put_new(metadata, :telemetry_span_context, context) end
     start = %{monotonic_time: began, system_time: :erlang.system_time()}
-    execute(prefix ++ [:start], start, told.(metadata))
+    execute(prefix ++ [:start], start, with_context.(metadata))
 
     try do
       fun.()
     catch
       kind, reason ->
         failure = %{kind: kind, reason: reason, stacktrace: __STACKTRACE__}
-        execute(prefix ++ [:exception], since(began), metadata |> Map.merge(failure) |> told.())
+
+        execute(
+          prefix ++ [:exception],
+          since(began),
+          metadata |> Map.merge(failure) |> with_context.()
+        )
+
         :erlang.raise(kind, reason, __STACKTRACE__)
     else
       {result, metadata} ->
-        execute(prefix ++ [:stop], since(began), told.(metadata))
+        execute(prefix ++ [:stop], since(began), with_context.(metadata))
         result
     end
   end

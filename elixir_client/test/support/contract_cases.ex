@@ -44,8 +44,8 @@ defmodule RankBridge.Test.ContractCases do
     do: Tensor.new!(String.to_atom(dtype), shape, Base.decode64!(data))
 
   @doc "A tensor as cases have it."
-  @spec told(Tensor.t()) :: json()
-  def told(tensor) do
+  @spec tensor_form(Tensor.t()) :: json()
+  def tensor_form(tensor) do
     data = tensor |> Tensor.to_binary() |> Base.encode64()
     %{"dtype" => "#{tensor.dtype}", "shape" => tensor.shape, "data" => data}
   end

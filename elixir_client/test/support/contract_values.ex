@@ -42,11 +42,11 @@ defmodule RankBridge.Test.ContractValues do
         for [key, item] <- entries, do: assert_is(gang, Map.fetch!(value, given(key)), item, rank)
 
       [{"tensor", tensor}] ->
-        assert ContractCases.told(value) == tensor
+        assert ContractCases.tensor_form(value) == tensor
 
       [{"ref", tensor}] ->
         assert %Ref{rank: ^rank} = value
-        assert gang |> RankBridge.get!(value) |> ContractCases.told() == tensor
+        assert gang |> RankBridge.get!(value) |> ContractCases.tensor_form() == tensor
 
       _scalar ->
         # Of floats, minus zero is not zero.

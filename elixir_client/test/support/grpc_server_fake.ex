@@ -35,7 +35,7 @@ defmodule RankBridge.Test.FakeServer do
   @spec serve(:inet.socket(), [{non_neg_integer(), non_neg_integer()}]) :: :inet.socket()
   def serve(listener, settings \\ []) do
     {socket, _} = accept(listener)
-    write(socket, Frame.settings(settings))
+    write(socket, [Frame.settings(settings), Frame.settings_ack()])
     :settings_ack = next(socket, :settings_ack)
     socket
   end

@@ -134,7 +134,7 @@ defmodule RankBridge.Test.ScriptedRanks do
   defp response(:release_graph), do: %V1.ReleaseGraphResponse{}
 
   defp handle(:describe_rank, _request, rank, state) do
-    groups = for {name, ranks} <- state.groups[rank], do: told(name, ranks, rank)
+    groups = for {name, ranks} <- state.groups[rank], do: group_of(name, ranks, rank)
 
     {%V1.DescribeRankResponse{
        rank: rank,
@@ -153,13 +153,13 @@ defmodule RankBridge.Test.ScriptedRanks do
         {%V1.DescribeGroupResponse{outcome: {:error, unknown()}}, state}
 
       ranks ->
-        {%V1.DescribeGroupResponse{outcome: {:group, told(request.name, ranks, rank)}}, state}
+        {%V1.DescribeGroupResponse{outcome: {:group, group_of(request.name, ranks, rank)}}, state}
     end
   end
 
   defp handle(:new_group, request, rank, state) do
     state = put_in(state.groups[rank][request.name], request.ranks)
-    group = told(request.name, request.ranks, rank)
+    group = group_of(request.name, request.ranks, rank)
     {%V1.NewGroupResponse{outcome: {:group, group}}, state}
   end
 
@@ -167,7 +167,7 @@ defmodule RankBridge.Test.ScriptedRanks do
     {ranks, state} = pop_in(state.groups[rank][request.call.group])
 
     if ranks do
-      group = told(request.call.group, ranks, rank)
+      group = group_of(request.call.group, ranks, rank)
       {%V1.DestroyGroupResponse{outcome: {:group, group}}, state}
     else
       {%V1.DestroyGroupResponse{outcome: {:error, unknown()}}, state}
@@ -176,7 +176,7 @@ defmodule RankBridge.Test.ScriptedRanks do
 
   defp handle(:new_queue, request, rank, state) do
     queue = %V1.Queue{name: request.name, group: request.call.group, reader_ranks_in_group: [1]}
-    {%V1.NewQueueResponse{outcome: {:queue, queue}}, had(state, rank, request.name)}
+    {%V1.NewQueueResponse{outcome: {:queue, queue}}, add_name(state, rank, request.name)}
   end
 
   defp handle(:shut_down_queue, request, rank, state) do
@@ -187,7 +187,7 @@ defmodule RankBridge.Test.ScriptedRanks do
 
   defp handle(:begin_capture, request, rank, state) do
     graph = %V1.Graph{name: request.graph, group: request.call.group}
-    {%V1.BeginCaptureResponse{outcome: {:graph, graph}}, had(state, rank, request.graph)}
+    {%V1.BeginCaptureResponse{outcome: {:graph, graph}}, add_name(state, rank, request.graph)}
   end
 
   # There is one recording at a time.
@@ -213,7 +213,7 @@ defmodule RankBridge.Test.ScriptedRanks do
   defp handle(:close_session, _request, _rank, state),
     do: {%V1.CloseSessionResponse{outcome: {:released, 0}}, state}
 
-  defp had(state, rank, name), do: update_in(state.has[rank], &[name | &1])
+  defp add_name(state, rank, name), do: update_in(state.has[rank], &[name | &1])
 
   defp given_up(state, rank, name, code) do
     if name in state.has[rank],
@@ -224,7 +224,7 @@ defmodule RankBridge.Test.ScriptedRanks do
   defp unknown(code \\ :ERROR_CODE_UNKNOWN_GROUP),
     do: %V1.Error{code: code, message: "no such thing"}
 
-  defp told(name, ranks, rank) do
+  defp group_of(name, ranks, rank) do
     place = Enum.find_index(ranks, &(&1 == rank))
     %V1.Group{name: name, ranks: ranks, rank_in_group: place, backend: "fake", generation: 3}
   end

@@ -65,16 +65,16 @@ defmodule RankBridge.Test.WatchedRanks do
   def form(ranks),
     do: Agent.update(ranks, &(&1 |> aborted() |> formed(Enum.to_list(0..(&1.size - 1)))))
 
-  @doc "Lets a rank tell an event of this kind: `{:mismatch, %V1.Error{}}`."
-  @spec tell(pid(), non_neg_integer(), tuple()) :: :ok
-  def tell(ranks, place, kind), do: Agent.update(ranks, &told(&1, place, kind))
+  @doc "Lets a rank report an event of this kind: `{:mismatch, %V1.Error{}}`."
+  @spec report(pid(), non_neg_integer(), tuple()) :: :ok
+  def report(ranks, place, kind), do: Agent.update(ranks, &add_event(&1, place, kind))
 
   @doc "Ends every watch, as where connections are lost."
   @spec hang_up(pid()) :: :ok
   def hang_up(ranks) do
     Agent.update(ranks, fn state ->
       for {_place, rank} <- state.ranks, pid <- rank.watchers, do: send(pid, {ranks, :over})
-      update_in(state.ranks, &Map.new(&1, fn {at, it} -> {at, %{it | watchers: []}} end))
+      update_in(state.ranks, &Map.new(&1, fn {at, event} -> {at, %{event | watchers: []}} end))
     end)
   end
 
@@ -85,12 +85,16 @@ defmodule RankBridge.Test.WatchedRanks do
   @doc "How often a method was asked for at a rank's endpoint."
   @spec asked(pid(), String.t(), non_neg_integer()) :: non_neg_integer()
   def asked(ranks, method, place),
-    do: Agent.get(ranks, &Enum.count(&1.asked, fn it -> it == {method, place} end))
+    do: Agent.get(ranks, &Enum.count(&1.asked, fn event -> event == {method, place} end))
 
   @doc "How many watch a rank."
   @spec watchers(pid(), non_neg_integer()) :: non_neg_integer()
   def watchers(ranks, place),
-    do: Agent.get(ranks, &Enum.count(&1.ranks[place].watchers, fn it -> Process.alive?(it) end))
+    do:
+      Agent.get(
+        ranks,
+        &Enum.count(&1.ranks[place].watchers, fn event -> Process.alive?(event) end)
+      )
 
   # --- what the ranks do ---
 
@@ -123,7 +127,7 @@ defmodule RankBridge.Test.WatchedRanks do
 
     Enum.reduce(running, state, fn place, state ->
       state = put_in(state.ranks[place].error, error)
-      told(state, place, {:over, error})
+      add_event(state, place, {:over, error})
     end)
   end
 
@@ -135,14 +139,14 @@ defmodule RankBridge.Test.WatchedRanks do
     |> Enum.reduce(%{state | generation: number}, fn {place, rank}, state ->
       since = %{rank: rank, generation: number, world_size: length(places), error: nil}
       state = update_in(state.ranks[place], &Map.merge(&1, since))
-      told(state, place, {:formed, %V1.FormedEvent{world_size: length(places)}})
+      add_event(state, place, {:formed, %V1.FormedEvent{world_size: length(places)}})
     end)
   end
 
-  defp told(state, place, {kind, _detail} = it) do
+  defp add_event(state, place, {kind, _detail} = content) do
     rank = state.ranks[place]
     number = length(rank.events) + 1
-    event = %V1.Event{number: number, rank: rank.rank, generation: rank.generation, kind: it}
+    event = %V1.Event{number: number, rank: rank.rank, generation: rank.generation, kind: content}
     for pid <- rank.watchers, do: send(pid, {self(), {:event, event}})
     rank = %{rank | events: rank.events ++ [event]}
     rank = if kind in [:formed, :over], do: %{rank | state: event}, else: rank
@@ -168,12 +172,17 @@ defmodule RankBridge.Test.WatchedRanks do
     request = rpc.request.decode(IO.iodata_to_binary(request))
 
     if match?(%V1.FormRequest{}, request) do
-      funs = Agent.get_and_update(ranks, &Map.get_and_update(&1, :forming, fn it -> {it, []} end))
+      funs =
+        Agent.get_and_update(
+          ranks,
+          &Map.get_and_update(&1, :forming, fn event -> {event, []} end)
+        )
+
       for fun <- funs, do: fun.()
     end
 
     answer = Agent.get_and_update(ranks, &answer(&1, place, Path.basename(path), request))
-    %{channel | answer: with(%module{} = it <- answer, do: {:ok, module.encode(it)})}
+    %{channel | answer: with(%module{} = event <- answer, do: {:ok, module.encode(event)})}
   end
 
   @doc false

@@ -100,11 +100,66 @@ defmodule RankBridge.Transport.CallsTest do
       files = Certificates.make()
       server = GRPCServer.start(tls: %{"key" => files.server_key, "cert" => files.server_cert})
 
-      for tls <- [[cacertfile: files.stranger_cert], []] do
+      for tls <- [[cacertfile: files.stranger_cert], [], true] do
         assert {:error, %{code: :unavailable, message: message, sent?: false}} =
                  Transport.connect(server.address, tls: tls)
 
         assert message =~ "TLS"
+      end
+    end
+
+    test "refuses a server that has none but suites that RFC 9113 forbids" do
+      files = Certificates.make()
+
+      suites =
+        :ssl.filter_cipher_suites(:ssl.cipher_suites(:all, :"tlsv1.2"),
+          key_exchange: &(&1 in [:ecdhe_ecdsa, :ecdhe_rsa]),
+          mac: &(&1 in [:sha256, :sha384])
+        )
+
+      for {options, expected} <- [{[ciphers: suites], ~r/TLS/}, {[], :connected}] do
+        {:ok, listener} =
+          :ssl.listen(
+            0,
+            [
+              certfile: files.server_cert,
+              keyfile: files.server_key,
+              ip: {127, 0, 0, 1},
+              active: false,
+              versions: [:"tlsv1.2"],
+              alpn_preferred_protocols: ["h2"],
+              log_level: :none
+            ] ++ options
+          )
+
+        {:ok, {_address, port}} = :ssl.sockname(listener)
+
+        server =
+          Task.async(fn ->
+            {:ok, socket} = :ssl.transport_accept(listener, 5_000)
+
+            with {:ok, socket} <- :ssl.handshake(socket, 5_000),
+                 do: :ssl.negotiated_protocol(socket)
+          end)
+
+        connecting =
+          Task.async(fn ->
+            Transport.connect("localhost:#{port}",
+              tls: [cacertfile: files.ca_cert],
+              connect_timeout: 2_000
+            )
+          end)
+
+        if expected == :connected do
+          assert Task.await(server) == {:ok, "h2"}
+        else
+          assert {:error, %{code: :unavailable, message: message}} = Task.await(connecting)
+          assert message =~ expected
+          assert {:error, _no_shared_suite} = Task.await(server)
+        end
+
+        _ = Task.shutdown(connecting, :brutal_kill)
+        :ok = :ssl.close(listener)
       end
     end
 

@@ -91,6 +91,111 @@ defmodule RankBridge.Transport.ConnectionTest do
     end
   end
 
+  describe "a host with several addresses" do
+    test "is reached at the second when the first swallows what is sent" do
+      {:ok, hole} = :gen_tcp.listen(0, ip: {127, 0, 0, 2}, backlog: 1, active: false)
+      {:ok, port} = :inet.port(hole)
+      waiting = fill(port, [])
+      {:ok, listener} = :gen_tcp.listen(port, [:binary, active: false, ip: {127, 0, 0, 1}])
+      :ok = :inet_db.add_host({127, 0, 0, 2}, ['two-addresses.test'])
+      :ok = :inet_db.add_host({127, 0, 0, 1}, ['two-addresses.test'])
+      lookup = :inet_db.res_option(:lookup)
+      :ok = :inet_db.set_lookup([:file | lookup])
+
+      on_exit(fn ->
+        :inet_db.set_lookup(lookup)
+        for address <- [{127, 0, 0, 1}, {127, 0, 0, 2}], do: :inet_db.del_host(address)
+      end)
+
+      assert {:ok, addresses} = :inet.getaddrs('two-addresses.test', :inet)
+      assert Enum.sort(addresses) == [{127, 0, 0, 1}, {127, 0, 0, 2}]
+      opts = [lazy: true, owner: self(), connect_timeout: 2_000]
+      {:ok, _channel} = Transport.connect("two-addresses.test:#{port}", opts)
+      assert {_socket, [_setting | _settings]} = accept(listener)
+      Enum.each([hole | waiting], &:gen_tcp.close/1)
+    end
+
+    # A listener whose queue is full takes no notice of who comes.
+    defp fill(port, sockets) do
+      case :gen_tcp.connect({127, 0, 0, 2}, port, [active: false], 200) do
+        {:ok, socket} when length(sockets) < 20 -> fill(port, [socket | sockets])
+        {:error, :timeout} -> sockets
+      end
+    end
+  end
+
+  describe "what one caller or peer does wrong" do
+    test "a timeout that is no whole number is its caller's error, and nobody else's", context do
+      {channel, socket} = connect(context)
+      call = unary(channel)
+      id = request(socket)
+      assert_raise ArgumentError, ~r/timeout: 0.5/, fn -> unary(channel, "x", timeout: 0.5) end
+      respond(socket, id, "fine")
+      assert {:ok, "fine"} = Transport.await(call)
+    end
+
+    test "a handshake's timer that fires as it is cancelled ends nothing", context do
+      {:ok, channel} = Transport.connect(context.target, lazy: true, owner: self())
+      {socket, _settings} = accept(context.listener)
+      [{_monitor, connection}] = Map.to_list(:sys.get_state(channel.pid).connections)
+      %{handshake: timer} = :sys.get_state(connection)
+      write(socket, [Frame.settings([]), Frame.settings_ack()])
+      assert :settings_ack = next(socket, :settings_ack)
+      send(connection, {:timeout, timer, :handshake})
+      call = unary(channel)
+      respond(socket, request(socket), "fine")
+      assert {:ok, "fine"} = Transport.await(call)
+    end
+
+    test "a server that does not acknowledge SETTINGS is left", context do
+      {:ok, _channel} =
+        Transport.connect(context.target, lazy: true, owner: self(), connect_timeout: 200)
+
+      {socket, _settings} = accept(context.listener)
+      write(socket, Frame.settings([]))
+      assert {:goaway, _last_id, :settings_timeout, _debug} = next(socket, :goaway)
+    end
+
+    test "a call with more headers than the server takes is refused, and others go on", context do
+      {channel, socket} = connect(context, settings: [{6, 1_000}])
+      large = unary(channel, "x", metadata: [{"key", String.duplicate("v", 1_000)}])
+
+      assert {:error, %{code: :resource_exhausted, sent?: false, message: message}} =
+               Transport.await(large)
+
+      assert message =~ "at most 1000"
+      call = unary(channel)
+      respond(socket, request(socket), "fine")
+      assert {:ok, "fine"} = Transport.await(call)
+    end
+
+    test "calls after a failed write go to another connection", context do
+      {channel, socket} = connect(context, backoff: {10, 10})
+      [{_monitor, connection}] = Map.to_list(:sys.get_state(channel.pid).connections)
+      # As the writer reports it, while the socket still looks well.
+      send(connection, {:write_failed, :epipe})
+      call = unary(channel, "elsewhere")
+      other = serve(context.listener)
+      respond(other, request(other), "fine")
+      assert {:ok, "fine"} = Transport.await(call)
+      :ok = :gen_tcp.close(socket)
+    end
+
+    test "a server that counts too many pings is asked half as often, and not again at once",
+         context do
+      {channel, socket} =
+        connect(context, keepalive: 200, keepalive_without_calls: true, backoff: {300, 300})
+
+      # It has lasted, as far as the channel can know.
+      :sys.replace_state(channel.pid, &%{&1 | ready_at: &1.ready_at - 60_000})
+      closed = System.monotonic_time(:millisecond)
+      write(socket, Frame.goaway(0, :enhance_your_calm, "too_many_pings"))
+      {_other, _settings} = accept(context.listener)
+      assert System.monotonic_time(:millisecond) - closed >= 200
+      assert :sys.get_state(channel.pid).opts[:keepalive] == 400
+    end
+  end
+
   describe "a refused stream" do
     test "is sent again if its request is complete", context do
       {channel, socket} = connect(context)
@@ -103,11 +208,46 @@ defmodule RankBridge.Transport.ConnectionTest do
       assert {:ok, "ok"} = Transport.await(call)
     end
 
-    test "is not sent again for ever", context do
+    test "is sent again at once one time, then after longer and longer pauses, and not for ever",
+         context do
       {channel, socket} = connect(context)
       call = unary(channel)
-      for _ <- 1..51, do: write(socket, Frame.rst_stream(request(socket), :refused_stream))
+
+      times =
+        for _ <- 1..9 do
+          id = request(socket)
+          time = System.monotonic_time(:millisecond)
+          write(socket, Frame.rst_stream(id, :refused_stream))
+          time
+        end
+
       assert {:error, %{code: :unavailable, sent?: false}} = Transport.await(call)
+
+      [_at_once | pauses] = Enum.zip_with(tl(times), times, &-/2)
+      least = [10, 20, 40, 80, 160, 320, 640]
+      assert pauses |> Enum.zip(least) |> Enum.all?(fn {pause, least} -> pause >= least - 1 end)
+      assert length(pauses) == length(least)
+    end
+
+    test "that waits to be sent again goes to another connection when its own ends", context do
+      {channel, socket} = connect(context, backoff: {10, 10})
+      call = unary(channel, "again")
+      for _ <- 1..2, do: write(socket, Frame.rst_stream(request(socket), :refused_stream))
+      :ok = :gen_tcp.close(socket)
+      socket = serve(context.listener)
+      respond(socket, request(socket), "ok")
+      assert {:ok, "ok"} = Transport.await(call)
+    end
+
+    test "that waits to be sent again ends with its caller and its deadline", context do
+      {channel, socket} = connect(context)
+      call = unary(channel, "late", timeout: 500)
+      for _ <- 1..7, do: write(socket, Frame.rst_stream(request(socket), :refused_stream))
+      assert {:error, %{code: :deadline_exceeded}} = Transport.await(call)
+      last = unary(channel, "last")
+      assert {:data, id, <<_::40, "last">>, true, _} = next(socket, :data)
+      respond(socket, id, "ok")
+      assert {:ok, "ok"} = Transport.await(last)
     end
 
     test "fails as not sent if more might have followed", context do

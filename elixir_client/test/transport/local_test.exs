@@ -47,21 +47,21 @@ defmodule RankBridge.Transport.LocalTest do
   end
 
   # All that arrives until the end.
-  defp told(call, before \\ []) do
+  defp receive_all(call, before \\ []) do
     case Transport.arrived(call) do
-      {:ok, [], call} -> call |> heard() |> told(before)
-      {:ok, messages, call} -> told(call, before ++ messages)
+      {:ok, [], call} -> call |> handle_next() |> receive_all(before)
+      {:ok, messages, call} -> receive_all(call, before ++ messages)
       {how, messages, why} -> {how, before ++ messages, why}
     end
   end
 
   # Until something arrives.
-  defp some(call) do
-    with {:ok, [], call} <- Transport.arrived(call), do: call |> heard() |> some()
+  defp receive_some(call) do
+    with {:ok, [], call} <- Transport.arrived(call), do: call |> handle_next() |> receive_some()
   end
 
   # Other processes of a test may tell it something, too.
-  defp heard(%{monitor: monitor} = call) do
+  defp handle_next(%{monitor: monitor} = call) do
     message =
       receive do
         {:"$socket", _socket, _kind, _what} = message -> message
@@ -86,10 +86,10 @@ defmodule RankBridge.Transport.LocalTest do
     for message <- ["one", "two"], do: assert({:ok, ^message} = :gen_tcp.recv(rank, 0, @timeout))
 
     answer(rank, ["first"])
-    assert {:ok, ["first"], call} = some(call)
+    assert {:ok, ["first"], call} = receive_some(call)
     large = String.duplicate("x", 3_000_000)
     answer = Task.async(fn -> answer(rank, ["second", large, "last", ""]) end)
-    assert told(call) == {:done, ["second", large, "last"], []}
+    assert receive_all(call) == {:done, ["second", large, "last"], []}
     Task.await(answer, @timeout)
     assert {:error, :closed} = :gen_tcp.recv(rank, 0, @timeout)
     assert_nothing_left()
@@ -104,7 +104,7 @@ defmodule RankBridge.Transport.LocalTest do
       :ok = :inet.setopts(rank, packet: :raw)
       answer(rank, last)
       :ok = :gen_tcp.close(rank)
-      assert {:error, ["first"], %{code: :unavailable, sent?: true}} = told(call)
+      assert {:error, ["first"], %{code: :unavailable, sent?: true}} = receive_all(call)
       assert_nothing_left()
     end
   end
@@ -115,13 +115,15 @@ defmodule RankBridge.Transport.LocalTest do
     :ok = :gen_tcp.shutdown(rank, :read_write)
     call = sent(call, "one")
     assert {:closed, call} = Transport.send_message(call, "two")
-    assert told(call) == {:done, ["too many"], []}
+    assert receive_all(call) == {:done, ["too many"], []}
   end
 
   test "what could never be written was not sent", context do
     {call, rank} = connect(context)
     :ok = :gen_tcp.close(rank)
-    assert {:error, [], %{code: :unavailable, sent?: false}} = call |> sent("one") |> told()
+
+    assert {:error, [], %{code: :unavailable, sent?: false}} =
+             call |> sent("one") |> receive_all()
   end
 
   test "what has come before a message could not be sent is told", context do
@@ -131,7 +133,7 @@ defmodule RankBridge.Transport.LocalTest do
     answer(rank, ["first", ""])
     :ok = :gen_tcp.shutdown(rank, :read_write)
     assert {:closed, call} = Transport.send_message(call, "two")
-    assert told(call) == {:done, ["first"], []}
+    assert receive_all(call) == {:done, ["first"], []}
   end
 
   test "a rank that reads nothing lets nobody wait, and there is no room until it does",
@@ -151,21 +153,21 @@ defmodule RankBridge.Transport.LocalTest do
     call = until_written(call)
     assert Task.await(reading, @timeout) == ["one" | List.duplicate(message, 4)]
     answer(rank, [""])
-    assert told(call) == {:done, [], []}
+    assert receive_all(call) == {:done, [], []}
   end
 
   defp until_room(call),
-    do: if(Transport.room?(call), do: call, else: call |> heard() |> until_room())
+    do: if(Transport.room?(call), do: call, else: call |> handle_next() |> until_room())
 
   defp until_written(%{waiting: 0} = call), do: call
-  defp until_written(call), do: call |> heard() |> until_written()
+  defp until_written(call), do: call |> handle_next() |> until_written()
 
   test "a rank that goes while much is to be written is lost", context do
     {call, rank} = connect(context)
     call = sent(call, String.duplicate("x", 4_000_000))
     refute Transport.room?(call)
     :ok = :gen_tcp.close(rank)
-    assert {:error, [], %{code: :unavailable, sent?: true}} = told(call)
+    assert {:error, [], %{code: :unavailable, sent?: true}} = receive_all(call)
     assert_nothing_left()
   end
 
@@ -175,7 +177,7 @@ defmodule RankBridge.Transport.LocalTest do
     answer(rank, ["first"])
     :ok = :inet.setopts(rank, packet: :raw)
     answer(rank, [<<256 * 1_048_576 + 1::32>>])
-    assert {:error, ["first"], %{code: :resource_exhausted, sent?: true}} = told(call)
+    assert {:error, ["first"], %{code: :resource_exhausted, sent?: true}} = receive_all(call)
     assert {:ok, <<3::32, "one">>} = :gen_tcp.recv(rank, 7, @timeout)
     assert {:error, :closed} = :gen_tcp.recv(rank, 0, @timeout)
   end
@@ -210,7 +212,7 @@ defmodule RankBridge.Transport.LocalTest do
     {call, rank} = connect(context)
     call = sent(call, "one")
     stop_supervised!(Agent)
-    assert {:error, [], %{code: :cancelled, sent?: true}} = told(call)
+    assert {:error, [], %{code: :cancelled, sent?: true}} = receive_all(call)
     assert {:ok, "one"} = :gen_tcp.recv(rank, 0, @timeout)
     assert {:error, :closed} = :gen_tcp.recv(rank, 0, @timeout)
     assert Local.open(context.channel) == :none

@@ -158,26 +158,26 @@ defmodule RankBridge.Transport.StreamsTest do
     assert {:ok, [], call} = Transport.arrived(call)
     assert Transport.room?(call)
 
-    {call, heard} =
+    {call, messages_so_far} =
       for n <- 1..200, reduce: {call, []} do
-        {call, heard} ->
+        {call, messages_so_far} ->
           {:ok, call} = Transport.send_message(call, "#{n}")
           # What has come meanwhile was taken in by that.
           {:ok, messages, call} = Transport.arrived(call)
-          {call, heard ++ messages}
+          {call, messages_so_far ++ messages}
       end
 
     {:ok, call} = Transport.half_close(call)
-    assert {:done, messages, []} = hear(call)
-    assert heard ++ messages == for(n <- 1..200, do: "re: #{n}")
+    assert {:done, messages, []} = receive_all(call)
+    assert messages_so_far ++ messages == for(n <- 1..200, do: "re: #{n}")
   end
 
   test "a stream that hears is told of the end of its connection, after what came", context do
     {:ok, call} = Transport.open_stream(context.channel, "/test.Test/Chat", timeout: 20_000)
     {:ok, call} = Transport.send_message(call, "1")
-    assert {:ok, ["re: 1"], call} = heard(call)
+    assert {:ok, ["re: 1"], call} = receive_some(call)
     Transport.close(context.channel)
-    assert {:error, [], %{sent?: true}} = hear(call)
+    assert {:error, [], %{sent?: true}} = receive_all(call)
   end
 
   test "there is no room while the server takes nothing", %{channel: channel} do
@@ -185,7 +185,7 @@ defmodule RankBridge.Transport.StreamsTest do
     call = fill(call)
     refute Transport.room?(call)
     {:ok, call} = Transport.half_close(call)
-    assert {:done, [_ | _], []} = hear(call)
+    assert {:done, [_ | _], []} = receive_all(call)
   end
 
   # One message is far more than the cap.
@@ -195,26 +195,26 @@ defmodule RankBridge.Transport.StreamsTest do
   end
 
   # All messages until the end.
-  defp hear(call, before \\ []) do
-    case heard(call) do
-      {:ok, messages, call} -> hear(call, before ++ messages)
+  defp receive_all(call, before \\ []) do
+    case receive_some(call) do
+      {:ok, messages, call} -> receive_all(call, before ++ messages)
       {how, messages, why} -> {how, before ++ messages, why}
     end
   end
 
-  defp heard(call) do
+  defp receive_some(call) do
     receive do
       message ->
         case Transport.hear(call, message) do
-          {:ok, call} -> some(Transport.arrived(call))
-          :unknown -> heard(call)
+          {:ok, call} -> at_least_one(Transport.arrived(call))
+          :unknown -> receive_some(call)
         end
     end
   end
 
   # Headers and words of what was sent bring no message.
-  defp some({:ok, [], call}), do: heard(call)
-  defp some(told), do: told
+  defp at_least_one({:ok, [], call}), do: receive_some(call)
+  defp at_least_one(told), do: told
 
   test "halting cancels the call at the server", %{server: server, channel: channel} do
     wish = ~s({"count": 1000000, "size": 100000, "name": "halted"})

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 from typing import Self
 
 from rankbridge._plan.calls import Call
-from rankbridge._plan.events import Event, Position, WatchEnded, Watching
-from rankbridge._plan.watched import Watched
+from rankbridge._plan.events import Event, Position, Said, WatchEnded, Watching, start_of
 from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge._transport.aio.readings import AsyncReadings
+from rankbridge.errors import DeadlineExceededError, Outcome, gang_error
 
 
-class AsyncEvents(Watched):
+class AsyncEvents:
     """What happens on one rank, or on all: an iterator that waits for the next event.
 
     It watches from when it was made until it is closed, or no rank can be watched any more. Use it in an
@@ -34,8 +35,21 @@ class AsyncEvents(Watched):
         *,
         alone: bool,
     ) -> None:
-        """Made by ``AsyncGang.events`` and ``AsyncRank.events``."""
-        super().__init__(starts, alone)
+        """Made by ``AsyncGang.events`` and ``AsyncRank.events``.
+
+        Args:
+            channels: The gang's.
+            calls: What asks each rank.
+            starts: Where the watch of each rank begins.
+            alone: There is one rank, whose end is the watch's.
+        """
+        self.watching: dict[int, Watching] = {}
+        self.position: dict[int, Position] = {}
+        self._alone = alone
+        self._starts = starts
+        self._silent = set(starts)
+        self._open = set(starts)
+        self._ready: deque[Event | WatchEnded] = deque()
         self._calls = calls
         self._readings = AsyncReadings(channels, calls)
 
@@ -74,7 +88,11 @@ class AsyncEvents(Watched):
         await self._readings.close()
 
     async def _begin(self) -> Self:
-        """Waits until every rank has answered, or the first deadline has passed."""
+        """Waits until every rank has answered, or the first deadline has passed.
+
+        Raises:
+            RankBridgeError: No rank can be watched.
+        """
         until = time.monotonic() + max(call.deadline for call in self._calls)
         try:
             while self._silent:
@@ -86,7 +104,9 @@ class AsyncEvents(Watched):
                 if said is None:
                     break
                 self._take(said)
-            self._begun()
+            ended = [it for it in self._ready if isinstance(it, WatchEnded) and it.error is not None]
+            if ended and not self.watching:
+                raise gang_error([Outcome(rank=it.rank, error=it.error) for it in ended])
         except BaseException:
             await self.close()
             raise
@@ -96,4 +116,24 @@ class AsyncEvents(Watched):
         for call in self._calls:
             if call.rank in self._silent:
                 self._readings.cancel(call.rank)
-                self._late(call)
+                why = "the rank did not say that it is watched"
+                self._take(Said(call.rank, DeadlineExceededError(why, rank=call.rank, operation=call.kind)))
+
+    def _take(self, said: Said) -> None:
+        rank, what = said
+        if rank not in self._open:
+            return
+        if isinstance(what, Watching):
+            self._silent.discard(rank)
+            self.watching[rank] = what
+            self.position[rank] = start_of(self._starts[rank], what)
+        elif isinstance(what, Event):
+            self.position[rank] = Position(what.number, self.position[rank].log)
+            self._ready.append(what)
+        else:
+            self._silent.discard(rank)
+            self._open.discard(rank)
+            if not self._alone:
+                self._ready.append(WatchEnded(rank=rank, error=what))
+            elif what is not None:
+                raise what

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, Literal, Self, TypeVar, Unpack, overload
 import grpc
 
 from rankbridge._async.events import AsyncEvents
-from rankbridge._async.front import AsyncGangFront
 from rankbridge._async.queue import AsyncQueue
 from rankbridge._async.rank import AsyncRank
 from rankbridge._async.stream import AsyncGangStream
@@ -20,16 +19,15 @@ from rankbridge._plan import (
     compositions,
     graph_procedures,
     group_procedures,
-    procedures,
+    operations as ops,
     queue_procedures,
 )
-from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
-from rankbridge._plan.events import EventKind, Position, watch
-from rankbridge._plan.gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
+from rankbridge._plan.events import EventKind, Position, starts_at, watch
+from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, groups_known, new_id, of_gang
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.group_procedures import GroupLike
-from rankbridge._plan.groups import Group
+from rankbridge._plan.groups import Group, listed
 from rankbridge._plan.inits import Init
 from rankbridge._plan.layout import Layout
 from rankbridge._plan.mesh import Mesh
@@ -42,23 +40,40 @@ from rankbridge._plan.operations import (
     MemberOptions,
     ReduceOp,
 )
-from rankbridge._plan.procedures import anything, finishing, member_calls, members_for, replaying
+from rankbridge._plan.procedures import (
+    Procedure,
+    anything,
+    calling,
+    doing_several,
+    finishing,
+    member_calls,
+    members_for,
+    members_of,
+)
 from rankbridge._plan.program import Program
 from rankbridge._plan.program_steps import Named
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import Formed, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
-from rankbridge._plan.watched import starts_at
 from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge._transport.aio.renewing import AsyncRenewing
 from rankbridge._transport.shared_memory import SharedMemory
 from rankbridge._transport.targets import Target, resolve
-from rankbridge.errors import RankBridgeError, UnavailableError
+from rankbridge.errors import (
+    InvalidArgumentError,
+    RankBridgeError,
+    UnavailableError,
+    UnknownOperationError,
+    gang_error,
+)
 
 if TYPE_CHECKING:
     import torch
 
 T = TypeVar("T")
+
+LEASE = 30.0
+"""How long the ranks keep a session whose controller is silent, in seconds, if `lease` is not given."""
 
 
 async def aconnect(
@@ -116,7 +131,7 @@ async def aconnect(
     return gang
 
 
-class AsyncGang(AsyncGangFront):
+class AsyncGang(GangCore[AsyncRank]):
     """All ranks of a job: ``gang.all_reduce(refs)``, ``gang[2]``, ``len(gang)``.
 
     Lists of refs and values are in group order, one for each member; for "world" that is by rank. A call goes to all
@@ -154,9 +169,13 @@ class AsyncGang(AsyncGangFront):
         calls: Calls = "gang",
     ) -> None:
         """Made by ``aconnect``."""
-        super().__init__(targets, session_id=session_id, lease=lease, timeout=timeout, calls=calls)
+        super().__init__(targets, session_id=session_id, timeout=timeout, calls=calls)
         self._channels = channels
+        self._lease = lease
+        self._period = lease / 3 if lease else None
         self._renewing: AsyncRenewing | None = None
+        # The sessions that are open, which are renewed.
+        self._kept: dict[str, None] = {}
         self._ranks = tuple(AsyncRank(self, rank) for rank in self._all())
 
     async def __aenter__(self) -> Self:
@@ -287,8 +306,8 @@ class AsyncGang(AsyncGangFront):
             layout: How the tensors are put together: "concatenated" (one tensor, the members' side by side along
                 `dim`), "stacked" (one with one dimension more, at place `dim`, along which they follow one another)
                 or "list" (one for each member).
-            ragged: True: shapes may differ, as far as the layout allows, and the members tell each other theirs;
-                `sizes` must be empty.
+            ragged: True: shapes may differ, as far as the layout allows, and the members exchange them; `sizes`
+                must be empty.
             **options: See the class.
 
         Returns:
@@ -388,8 +407,8 @@ class AsyncGang(AsyncGangFront):
             layout: How the tensors are put together: "concatenated" (one tensor, the members' side by side along
                 `dim`), "stacked" (one with one dimension more, at place `dim`, along which they follow one another)
                 or "list" (one for each member).
-            ragged: True: shapes may differ, as far as the layout allows, and the members tell each other theirs;
-                `sizes` must be empty.
+            ragged: True: shapes may differ, as far as the layout allows, and the members exchange them; `sizes`
+                must be empty.
             **options: See the class.
 
         Returns:
@@ -558,7 +577,7 @@ class AsyncGang(AsyncGangFront):
 
         Args:
             refs: One ref of each member, in group order; equal dtype and shape on all members.
-            op: How elements are combined: all but "avg" of those that AllReduce has.
+            op: How elements are combined: any reduce op of AllReduce except "avg".
             exclusive: True: of members 0 to m - 1, for member 0 zeros; of sums only. False: of members 0 to m.
             **options: See the class.
 
@@ -717,8 +736,13 @@ class AsyncGang(AsyncGangFront):
         operation_id = calls[0].operation_id
         outcomes = await self._channels.outcomes(calls)
         if any(outcome.error is not None for outcome in outcomes):
-            withdrawn = await self._channels.outcomes(self._withdraws(operation_id, outcomes))
-            raise refused_submit(outcomes, withdrawn)
+            begun = [it.rank for it in outcomes if it.error is None or it.error.indefinite]
+            withdrawn = await self._channels.outcomes(self._on(begun, ops.cancel, operation_id))
+            error = gang_error(outcomes)
+            error.indefinite = not all(
+                it.value is True or isinstance(it.error, UnknownOperationError) for it in withdrawn
+            )
+            raise error
         timeout = options.get("timeout") or self.timeout
         ranks = [call.rank for call in calls]
         return AsyncSubmitted(self._channels, finish, operation_id, ranks, self._scope, timeout)
@@ -761,7 +785,9 @@ class AsyncGang(AsyncGangFront):
 
     async def groups(self) -> list[Group]:
         """Describes every group that any rank is a member of, by name."""
-        return merge_groups(await self._channels.run_all(self._on(self._all(), ops.groups)))
+        by_rank = await self._channels.run_all(self._on(self._all(), ops.groups))
+        known = groups_known(by_rank)
+        return [known[name] for name in sorted(known)]
 
     async def status(self) -> list[RankStatus]:
         """Describes every rank.
@@ -795,7 +821,9 @@ class AsyncGang(AsyncGangFront):
         call = ops.form(scope, endpoints or self.targets, groups=groups, timeout=timeout)
         # The rank that is asked may be one that was just replaced.
         (formed,) = await self._run_again([replace(call, wait_for_ready=True)])
-        await self._run_again(self._opens_again())
+        opens = [call for kept in tuple(self._kept) for call in self._opens(kept)]
+        # Some ranks may be new, and not serve yet.
+        await self._run_again([replace(call, wait_for_ready=True) for call in opens])
         return formed
 
     # --- tensors on the ranks ----------------------------------------------------------------------------
@@ -888,8 +916,11 @@ class AsyncGang(AsyncGangFront):
             group: Whose ranks get one.
             device: "cpu", "cuda:0". Empty: each rank's own.
         """
+        members = await self._members(group)
+        inits = [init] * len(members) if init is None or isinstance(init, Init) else list(init)
+        pairs = self._paired(members, inits, "create")
         return await self._channels.run_all(
-            self._creates(await self._members(group), dtype, shape, init, device)
+            [ops.create(scope, dtype, shape, init=own, device=device) for scope, own in pairs]
         )
 
     @overload
@@ -918,12 +949,6 @@ class AsyncGang(AsyncGangFront):
         """
         return sum(await self._channels.run_all(self._releases(refs)))
 
-    async def all_gather_to_list(
-        self, refs: Sequence[Ref], **options: Unpack[CallOptions]
-    ) -> list[list[Ref]]:
-        """Gives every member a list of all members' tensors: `all_gather` as a list, under optimus-dl's name."""
-        return await self._called("all_gather", refs, layout="list", **options)
-
     # --- values by value, and maps of tensors ------------------------------------------------------------
 
     async def broadcast_object_list(
@@ -944,8 +969,8 @@ class AsyncGang(AsyncGangFront):
         Raises:
             InvalidArgumentError: It is no list. No rank was asked.
         """
-        listed = ops.checked_list("broadcast_object_list", values)
-        return await self._called("broadcast_object", listed, src_rank_in_group=src_rank_in_group, **options)
+        given = ops.checked_list("broadcast_object_list", values)
+        return await self._called("broadcast_object", given, src_rank_in_group=src_rank_in_group, **options)
 
     async def broadcast_tensor_dict(
         self,
@@ -973,24 +998,20 @@ class AsyncGang(AsyncGangFront):
             InvalidArgumentError: It is no map, its refs are not the source's, or the metadata's group has other
                 members. No rank was asked to send.
         """
-        return await self._carried_out(
-            procedures.broadcasting_tensor_dict(
-                self, tensors, metadata_group, {**options, "src_rank_in_group": src_rank_in_group}
-            )
+        group = options.get("group", "world")
+        if metadata_group is not None:
+            members, others = await self._members(group), await self._members(metadata_group)
+            if set(members) != set(others):
+                raise InvalidArgumentError(
+                    "the metadata's group has other members",
+                    group=ops.group_name(group),
+                    operation="broadcast_tensor_dict",
+                    expected=f"ranks {listed(members)}",
+                    got=f"{ops.group_name(metadata_group)!r} of ranks {listed(others)}",
+                )
+        return await self._called(
+            "broadcast_tensor_dict", tensors, src_rank_in_group=src_rank_in_group, **options
         )
-
-    async def all_gather_objects(
-        self, values: Sequence[object], **options: Unpack[CallOptions]
-    ) -> list[list[Any]]:
-        """Gives every member all members' values: `all_gather_object` under optimus-dl's name."""
-        return await self._called("all_gather_object", values, **options)
-
-    async def broadcast_objects(
-        self, values: Sequence[object], *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
-    ) -> list[list[Any]]:
-        """Gives every member the source's list of values: `broadcast_object_list` under optimus-dl's name."""
-        listed = ops.checked_list("broadcast_objects", values)
-        return await self._called("broadcast_object", listed, src_rank_in_group=src_rank_in_group, **options)
 
     # --- several collectives as one operation ------------------------------------------------------------
 
@@ -1018,7 +1039,7 @@ class AsyncGang(AsyncGangFront):
             InvalidArgumentError: A collective is malformed, or is none on tensors. No rank was asked.
             GangError: One cannot be done, or differs among the members; the message tells which.
         """
-        return await self._carried_out(procedures.coalescing(self, collectives, dict(options)))
+        return await self._of_each("coalesce", collectives, dict(options))
 
     # --- programs ----------------------------------------------------------------------------------------
 
@@ -1049,7 +1070,7 @@ class AsyncGang(AsyncGangFront):
                 done. ``DeadlineExceededError``: it has not ended in time; if `indefinite`, it goes on, and
                 ``gang.find`` has its outcome by its `operation_id`.
         """
-        return await self._carried_out(procedures.running(self, program, {**options, "keep": keep}))
+        return await self._of_each("run_program", program, {**options, "keep": keep})
 
     # --- streams -----------------------------------------------------------------------------------------
 
@@ -1117,7 +1138,9 @@ class AsyncGang(AsyncGangFront):
         Raises:
             GangError: ``UnknownGraphError``: it records nothing there; ``ResourceExhaustedError``: it was too much.
         """
-        return await self._carried_out(graph_procedures.recorded_in(self, group))
+        ranks, within = await self._members(group), ops.group_name(group) or "world"
+        graph = Graph(name="", group=within, session_id=self.session_id, ranks=ranks)
+        return await self._carried_out(graph_procedures.ending(self, graph))
 
     async def replay(self, graph: str | Graph, **options: Unpack[CallOptions]) -> list[Any]:
         """Runs a graph again, on all members, as one operation: one call and one admission. Nothing is allocated.
@@ -1135,7 +1158,7 @@ class AsyncGang(AsyncGangFront):
                 members have recorded different collectives; or what a collective can fail with. If one cannot be
                 done, none is.
         """
-        return await self._carried_out(replaying(self, graph, dict(options)))
+        return await self._of_each("replay", graph, dict(options))
 
     async def release_graph(self, graph: str | Graph) -> Graph:
         """Forgets a graph, on every rank that has it, and gives it as it was. Its refs stay.
@@ -1174,10 +1197,13 @@ class AsyncGang(AsyncGangFront):
             GangError: ``NameExistsError``; ``RankOutOfRangeError``; ``InvalidArgumentError``: the writer is to read,
                 or a size is too large; ``PeerMissingError``.
         """
-        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
-        readers = None if reader_ranks_in_group is None else tuple(reader_ranks_in_group)
-        ends = {"writer_rank_in_group": writer_rank_in_group, "reader_ranks_in_group": readers}
-        procedure = queue_procedures.making(self, name, {**options, **ends, **sizes})
+        own = {
+            "writer_rank_in_group": writer_rank_in_group,
+            "reader_ranks_in_group": None if reader_ranks_in_group is None else tuple(reader_ranks_in_group),
+            "max_chunk_bytes": max_chunk_bytes,
+            "max_chunks": max_chunks,
+        }
+        procedure = queue_procedures.making(self, name, {**options, **own})
         return AsyncQueue(self, await self._carried_out(procedure))
 
     async def queue(self, name: str, *, group: str | Group = "world") -> AsyncQueue:
@@ -1189,52 +1215,6 @@ class AsyncGang(AsyncGangFront):
         """
         return AsyncQueue(self, await self._carried_out(queue_procedures.finding(self, name, group)))
 
-    async def create_mq_broadcaster(
-        self,
-        writer_rank: int = 0,
-        max_chunk_bytes: int = 1 << 22,
-        max_chunks: int = 6,
-        *,
-        name: str | None = None,
-        **options: Unpack[CallOptions],
-    ) -> AsyncQueue:
-        """Makes a queue from one member to all others: `new_queue` under vLLM's name.
-
-        Arguments are as of `new_queue`. Without a name it has one that nothing else has.
-        """
-        return await self.new_queue(
-            queue_procedures.queue_name(name),
-            writer_rank_in_group=writer_rank,
-            max_chunk_bytes=max_chunk_bytes,
-            max_chunks=max_chunks,
-            **options,
-        )
-
-    async def create_single_reader_mq_broadcasters(
-        self,
-        reader_rank_in_group: int = 0,
-        max_chunk_bytes: int = 1 << 22,
-        max_chunks: int = 6,
-        *,
-        name: str | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[AsyncQueue | None]:
-        """Makes a queue from each other member to one reader, under vLLM's name: all of them, or none.
-
-        Arguments are as of `new_queue`. The names are `name`, or one that nothing else has, a slash, and the writer's
-        rank in group.
-
-        Returns:
-            By rank in group the queue that the member writes, None at the reader's place.
-        """
-        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
-        procedure = queue_procedures.making_for_one_reader(
-            self, reader_rank_in_group, queue_procedures.queue_name(name), {**options, **sizes}
-        )
-        return [
-            None if made is None else AsyncQueue(self, made) for made in await self._carried_out(procedure)
-        ]
-
     # --- many groups, meshes, layouts --------------------------------------------------------------------
 
     async def hosts(self) -> tuple[str, ...]:
@@ -1243,7 +1223,7 @@ class AsyncGang(AsyncGangFront):
         Raises:
             GangError: Some rank could not be asked.
         """
-        return await self._carried_out(group_procedures.hosting(self))
+        return tuple(status.host for status in await self.status())
 
     async def group(self, name: str) -> Group:
         """Describes one group, and where its members run, as far as ranks answer.
@@ -1327,7 +1307,8 @@ class AsyncGang(AsyncGangFront):
             GroupExistsError: There is a group of one of the names. None was made.
             GangError: A group could not be made on every rank.
         """
-        mesh = group_procedures.planned(self, axes, ranks, name, flattened)
+        every = self._all() if ranks is None else ranks
+        mesh = Mesh.plan(axes, every, name=name, flattened=flattened)
         procedure = group_procedures.making_mesh(
             self, mesh, local=local, timeout=timeout, generation=generation
         )
@@ -1352,7 +1333,8 @@ class AsyncGang(AsyncGangFront):
             UnknownGroupError: Groups are missing.
             GangError: Some rank could not be asked.
         """
-        mesh = group_procedures.planned(self, axes, ranks, name, flattened)
+        every = self._all() if ranks is None else ranks
+        mesh = Mesh.plan(axes, every, name=name, flattened=flattened)
         return await self._carried_out(group_procedures.finding_mesh(self, mesh, local=local))
 
     async def new_layout(
@@ -1370,8 +1352,16 @@ class AsyncGang(AsyncGangFront):
             GroupExistsError: There is a group of one of the names. None was made.
             GangError: A group could not be made on every rank.
         """
-        procedure = group_procedures.making_layout(self, layout, timeout=timeout, generation=generation)
-        return await self._carried_out(procedure)
+        if layout.size != len(self):
+            raise InvalidArgumentError(
+                f"layout {layout.name!r} is for a gang of another size",
+                phase="check",
+                operation="layout",
+                expected=f"{len(self)} ranks",
+                got=str(layout.size),
+            )
+        made = await self.new_groups(layout.groups(), timeout=timeout, generation=generation)
+        return replace(layout, backend=made[0].backend, generation=made[0].generation)
 
     # --- events ------------------------------------------------------------------------------------------
 
@@ -1435,6 +1425,29 @@ class AsyncGang(AsyncGangFront):
 
     # --- inside --------------------------------------------------------------------------------------------
 
+    async def _members(self, group: str | Group) -> tuple[int, ...]:
+        return await self._carried_out(members_of(self, group))
+
+    async def _called(self, operation: str, given: Any = None, /, **options: Any) -> list[Any]:
+        return await self._carried_out(calling(self, operation, given, options))
+
+    async def _of_each(self, operation: str, given: Any, options: dict[str, Any]) -> list[Any]:
+        return await self._carried_out(doing_several(self, operation, given, options))
+
+    async def _carried_out(self, procedure: Procedure[T]) -> T:
+        try:
+            calls = next(procedure)
+            while True:
+                try:
+                    outcomes = await self._channels.outcomes(calls)
+                except BaseException as error:
+                    calls = procedure.throw(error)
+                else:
+                    calls = procedure.send(outcomes)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
     async def _run_again(self, calls: Sequence[Call[T]]) -> list[T]:
         # A connection to a rank that died may not be known to be lost yet; the next one leads to the new rank.
         try:
@@ -1442,19 +1455,33 @@ class AsyncGang(AsyncGangFront):
         except UnavailableError:
             return await self._channels.run_all(calls)
 
+    def _opens(self, session_id: str) -> list[Call[str]]:
+        return self._on(self._all(), ops.open_session, session_id, lease=self._lease)
+
     async def _open_session(self, session_id: str) -> None:
         if session_id:
             opens = self._opens(session_id)
+            self._kept[session_id] = None
             if self._period is not None and self._renewing is None:
                 self._renewing = AsyncRenewing(self._period, self._renew)
             await self._channels.run_all(opens)
 
     async def _close_session(self, session_id: str) -> None:
         if session_id and not self._channels.closed:
+            self._kept.pop(session_id, None)
+            timeout = min(self.timeout, CLOSE_TIMEOUT)
             # Errors change nothing: a rank that cannot be reached frees its refs by its own end.
-            await self._channels.outcomes(self._closes(session_id))
+            await self._channels.outcomes(
+                self._on(self._all(), ops.close_session, session_id, timeout=timeout)
+            )
 
     async def _renew(self) -> None:
         # Errors change nothing: calls in a session that was lost fail by themselves.
         with contextlib.suppress(RankBridgeError):
-            await self._channels.outcomes(self._renewals())
+            await self._channels.outcomes(
+                [
+                    call
+                    for kept in tuple(self._kept)
+                    for call in self._on(self._all(), ops.renew_session, kept, timeout=self._period)
+                ]
+            )

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, overload
 
 import numpy.typing as npt
 
 from rankbridge._async.events import AsyncEvents
-from rankbridge._async.front import AsyncRankFront
 from rankbridge._async.work import AsyncWork
 from rankbridge._plan import operations as ops
-from rankbridge._plan.events import EventKind, Position, watch
+from rankbridge._plan.calls import Call
+from rankbridge._plan.events import EventKind, Position, starts_at, watch
 from rankbridge._plan.gang_core import with_id
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.groups import Group
@@ -32,15 +32,19 @@ from rankbridge._plan.queue import NamedQueue, QueueDescription
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import OperationStatus, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike
-from rankbridge._plan.watched import starts_at
 from rankbridge._transport.aio.pending import AsyncPending
+from rankbridge._transport.shared_memory import Transfers
 from rankbridge.errors import RankBridgeError
 
 if TYPE_CHECKING:
     import torch
 
+    from rankbridge._async.gang import AsyncGang
 
-class AsyncRank(AsyncRankFront):
+T = TypeVar("T")
+
+
+class AsyncRank:
     """One rank of a gang: ``gang[2]``.
 
     Every method raises ``RankBridgeError``, as its subclasses tell. A collective is called on every member of
@@ -62,6 +66,29 @@ class AsyncRank(AsyncRankFront):
         rank: Rank in the gang.
         target: Its gRPC target.
     """
+
+    def __init__(self, gang: AsyncGang, rank: int) -> None:
+        """Made by the gang."""
+        self._gang = gang
+        self.rank = rank
+        self.target = gang.targets[rank]
+
+    def __repr__(self) -> str:
+        """Gives number and target."""
+        return f"{type(self).__name__}({self.rank}, {self.target!r})"
+
+    @property
+    def transfers(self) -> Transfers:
+        """How large tensors came and went so far: by shared memory, or not and why."""
+        shared = self._gang._channels.shared
+        return Transfers() if shared is None else shared.transfers(self.rank)
+
+    @property
+    def _scope(self) -> ops.Scope:
+        return self._gang._scope(self.rank)
+
+    async def _run(self, call: Call[T]) -> T:
+        return await self._gang._channels.run(call)
 
     async def put(self, value: TensorLike, *, device: str = "", timeout: float | None = None) -> Ref:
         """Brings a tensor to the rank.
@@ -546,7 +573,7 @@ class AsyncRank(AsyncRankFront):
         Args:
             ref: A ref of this rank.
             dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1, not this one.
-            tag: Tells messages between the same two apart, 0 to 2**32 - 1.
+            tag: Separates messages between the same two members, 0 to 2**32 - 1.
             **options: See the class.
         """
         await self._run(
@@ -609,7 +636,7 @@ class AsyncRank(AsyncRankFront):
         Args:
             value: What is sent. Whatever ``to_value`` takes.
             dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1, not this one.
-            tag: Tells messages between the same two apart, 0 to 2**32 - 1.
+            tag: Separates messages between the same two members, 0 to 2**32 - 1.
             **options: See the class.
         """
         await self._run(
@@ -665,7 +692,7 @@ class AsyncRank(AsyncRankFront):
         Args:
             tensors: A map of values, maps in it included, whose refs are tensors on this rank.
             dst_rank_in_group: Rank in the group that receives, 0 to the group's size - 1, not this one.
-            tag: Tells messages between the same two apart, 0 to 2**32 - 1.
+            tag: Separates messages between the same two members, 0 to 2**32 - 1.
             **options: See the class.
         """
         await self._run(
@@ -727,7 +754,7 @@ class AsyncRank(AsyncRankFront):
                 await channels.outcomes([ops.cancel(self._scope, call.operation_id)])
             raise
         timeout = options.get("timeout") or self._gang.timeout
-        return AsyncWork(channels, call.operation_id, [self.rank], self._gang._scope, timeout)
+        return AsyncWork(channels, call.operation_id, self._scope, timeout)
 
     # --- several collectives as one operation ------------------------------------------------------------
 

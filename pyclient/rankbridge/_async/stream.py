@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+from collections import deque
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
-from rankbridge._async.front import AsyncGangFront
-from rankbridge._plan.gang_calls import Joined
+from rankbridge._plan import operations as ops
+from rankbridge._plan.gang_calls import Joined, joined
 from rankbridge._plan.gang_core import all_values
 from rankbridge._plan.groups import Group
-from rankbridge._plan.procedures import Finish
-from rankbridge._plan.streaming import StreamedCore, Unreported, streaming
+from rankbridge._plan.procedures import Finish, finishing, member_calls, members_for
 from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge._transport.aio.lock import AsyncLock
 from rankbridge._transport.aio.pending import AsyncPending
 from rankbridge._transport.streams import RankStream
 from rankbridge.errors import GangError, InvalidArgumentError, Outcome
 
+if TYPE_CHECKING:
+    from rankbridge._async.gang import AsyncGang
 
-class AsyncStreamed(StreamedCore):
+_MOST_UNDER_WAY = 256
+"""Operations of one stream. A rank reads no further when it has as many."""
+
+
+class AsyncStreamed:
     """An operation that was begun with ``AsyncGangStream.submit``.
 
     Attributes:
@@ -37,9 +43,32 @@ class AsyncStreamed(StreamedCore):
         before: AsyncStreamed | None,
     ) -> None:
         """Made by ``AsyncGangStream``. `before`: what was sent before it."""
-        super().__init__(gang_call, finish, pending, before)
+        self.operation = gang_call.call.kind
+        self.operation_id = gang_call.call.operation_id
+        self.ranks = tuple(gang_call.each.ranks)
         self._channels = channels
-        self._pending: AsyncPending[Any] = pending
+        self._gang_call = gang_call
+        self._pending = pending
+        self._finish = finish
+        # As long as that may be under way: this counts as answered no earlier.
+        self._before = before
+        self._told: list[Outcome[Any]] | None = None
+
+    def __repr__(self) -> str:
+        """Gives operation, id and ranks."""
+        return f"{type(self).__name__}({self.operation}, {self.operation_id!r}, ranks {list(self.ranks)})"
+
+    def done(self) -> bool:
+        """Says whether it is answered: whether `result` would wait."""
+        if not self._pending.done() or not all(it._pending.done() for it in self._before_this()):
+            return False
+        self._before = None
+        return True
+
+    def cancel(self) -> None:
+        """Withdraws it wherever it was not admitted yet. It is answered all the same."""
+        if not self.done():
+            self._pending._withdraw()
 
     async def result(self) -> Any:
         """Waits until it is answered, at most until its deadline. May be called again.
@@ -66,8 +95,22 @@ class AsyncStreamed(StreamedCore):
             self._told = await self._channels.answered(self._gang_call, self._pending)
         return self._told
 
-    async def _await(self) -> None:
-        await self._pending._wait()
+    def _before_this(self) -> list[AsyncStreamed]:
+        """Gives those before it that may be under way, the first first."""
+        earlier: deque[AsyncStreamed] = deque()
+        before = self._before
+        while before is not None:
+            earlier.appendleft(before)
+            before = before._before
+        return list(earlier)
+
+    def _went_well(self) -> bool:
+        """Whether no member has failed, once it is answered."""
+        try:
+            outcomes = self._pending._ended()
+        except Exception:
+            return False
+        return all(outcome is None or outcome.error is None for outcome in outcomes)
 
 
 class AsyncGangStream:
@@ -81,14 +124,16 @@ class AsyncGangStream:
         group: The group, or its name.
     """
 
-    def __init__(self, gang: AsyncGangFront, group: str | Group) -> None:
+    def __init__(self, gang: AsyncGang, group: str | Group) -> None:
         """Made by ``AsyncGang.stream``."""
         self.group = group
         self._gang = gang
         self._lock = AsyncLock()
         self._stream: RankStream | None = None
         self._last: AsyncStreamed | None = None
-        self._unreported: Unreported[AsyncStreamed] = Unreported()
+        # Those whose failure was not raised yet, and those under way.
+        self._failed: list[AsyncStreamed] = []
+        self._begun: deque[AsyncStreamed] = deque()
         self._closed = False
 
     async def submit(self, operation: str, given: Any = None, **options: Any) -> AsyncStreamed:
@@ -107,7 +152,8 @@ class AsyncGangStream:
             CallCancelledError: The gang is closed.
         """
         gang = self._gang
-        gang_call, finish = await gang._carried_out(streaming(gang, self.group, operation, given, options))
+        gang_call = await self._joined(operation, given, options)
+        finish = finishing(operation, given)
         with self._lock:
             if self._closed:
                 raise InvalidArgumentError("the stream is closed", operation=operation)
@@ -115,9 +161,11 @@ class AsyncGangStream:
             self._stream = pending._stream
             streamed = AsyncStreamed(gang._channels, gang_call, pending, finish, self._last)
             self._last = streamed
-            oldest = self._unreported.add(streamed)
+            self._begun.append(streamed)
+            self._look_after_ended()
+            oldest = self._begun[0] if len(self._begun) >= _MOST_UNDER_WAY else None
         if oldest is not None:
-            await oldest._await()
+            await oldest._pending._wait()
         return streamed
 
     async def close(self) -> None:
@@ -130,10 +178,11 @@ class AsyncGangStream:
         """
         with self._lock:
             self._closed = True
-            begun = self._unreported.take()
+            begun = self._unreported
+            self._failed, self._begun = [], deque()
             stream, self._stream, self._last = self._stream, None, None
         try:
-            failures = [error for it in begun if (error := await _unreported(it)) is not None]
+            failures = [error for it in begun if (error := await _unraised(it)) is not None]
         except BaseException:
             _withdraw(begun)
             raise
@@ -155,13 +204,44 @@ class AsyncGangStream:
             await self.close()
             return
         with self._lock:
-            begun = list(self._unreported)
+            begun = self._unreported
         _withdraw(begun)
         with contextlib.suppress(GangError):
             await self.close()
 
+    async def _joined(self, operation: str, given: Any, options: dict[str, Any]) -> Joined[Any]:
+        """Makes the gang call of an operation."""
+        if options.keys() & {"group", "calls"}:
+            raise InvalidArgumentError(
+                "a stream is of one group, and of gang calls", expected="no group, no calls", got=str(options)
+            )
+        options = {**options, "group": self.group, "calls": "gang"}
+        members = await self._gang._carried_out(members_for(self._gang, operation, given, options))
+        build = ops.ping if operation == "ping" else ops.find_operation(operation)
+        gang_call = joined(member_calls(self._gang, operation, build, given, members, options))
+        if gang_call is None:
+            raise InvalidArgumentError(
+                "it does not go as a gang call",
+                group=ops.group_name(self.group),
+                operation=operation,
+                expected="a collective that is small enough, on refs of one session",
+            )
+        return gang_call
 
-async def _unreported(streamed: AsyncStreamed) -> GangError | None:
+    @property
+    def _unreported(self) -> list[AsyncStreamed]:
+        """Those that need somebody's attention, in the order in which they were sent."""
+        return [*self._failed, *self._begun]
+
+    def _look_after_ended(self) -> None:
+        while self._begun and self._begun[0].done():
+            first = self._begun.popleft()
+            # Of so many failures the first that was not raised is there at the end, or all of them were raised.
+            if first._told is None and not first._went_well() and len(self._failed) < _MOST_UNDER_WAY:
+                self._failed.append(first)
+
+
+async def _unraised(streamed: AsyncStreamed) -> GangError | None:
     """Waits for it; gives its failure, if it was not raised before."""
     if streamed._told is None:
         try:

@@ -146,16 +146,7 @@ class Call(Generic[T]):
         return self._status(status, error.details() or "", target)
 
     def _status(self, status: grpc.StatusCode, details: str, target: str) -> RankBridgeError:
-        return error_from_rpc(
-            status,
-            details,
-            rank=self.rank,
-            target=target,
-            group=self.group,
-            operation=self.kind,
-            operation_id=self.operation_id,
-            begun=self.begun,
-        )
+        return error_from_rpc(status, details, target=target, begun=self.begun, **self._named())
 
     def late(self, target: str) -> RankBridgeError:
         """Makes the exception of a call that was not answered before its deadline, where gRPC keeps none."""
@@ -192,16 +183,16 @@ class Call(Generic[T]):
         return self._error(ProtocolError, error.message, indefinite=True, sides=sides)
 
     def _error(self, cls: type[E], message: str, *, indefinite: bool, sides: tuple[str, str] = ("", "")) -> E:
-        return cls(
-            message,
-            indefinite=indefinite,
-            rank=self.rank,
-            group=self.group,
-            operation=self.kind,
-            operation_id=self.operation_id,
-            expected=sides[0],
-            got=sides[1],
-        )
+        return cls(message, indefinite=indefinite, expected=sides[0], got=sides[1], **self._named())
+
+    def _named(self) -> dict[str, Any]:
+        """What errors say of the call."""
+        return {
+            "rank": self.rank,
+            "group": self.group,
+            "operation": self.kind,
+            "operation_id": self.operation_id,
+        }
 
 
 class Together(Sequence[Call[T]]):
@@ -213,19 +204,15 @@ class Together(Sequence[Call[T]]):
         alike: Whether all are like the first, their ranks apart.
     """
 
-    def __init__(self, each: Sequence[Call[T]]) -> None:
-        """Holds the calls of members, one at least."""
-        self.first = each[0]
-        self.ranks = [call.rank for call in each]
-        self.alike = False
-        self._each = each
+    def __init__(self, each: Sequence[Call[T]], ranks: Sequence[int] | None = None) -> None:
+        """Holds the calls of members, one at least.
 
-    @classmethod
-    def of(cls, first: Call[T], ranks: Sequence[int]) -> Together[T]:
-        """Makes them of the first, which is the same for every member: no other is made before it is asked for."""
-        it = cls((first,))
-        it.ranks, it.alike = list(ranks), True
-        return it
+        With `ranks`, the one that is given is the same for all of them: no other is made before it is asked for.
+        """
+        self.first = each[0]
+        self.ranks = [call.rank for call in each] if ranks is None else list(ranks)
+        self.alike = ranks is not None
+        self._each = each
 
     @overload
     def __getitem__(self, place: int) -> Call[T]: ...

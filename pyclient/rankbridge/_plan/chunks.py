@@ -16,8 +16,7 @@ from rankbridge._plan.dtypes import dtype_from_wire
 from rankbridge._plan.failures import error_from_wire
 from rankbridge._plan.tensor import Tensor
 from rankbridge.errors import ProtocolError
-from rankbridge.v1 import ref_service_pb2 as pb
-from rankbridge.v1 import tensor_pb2
+from rankbridge.v1 import ref_service_pb2 as pb, tensor_pb2
 
 T = TypeVar("T")
 

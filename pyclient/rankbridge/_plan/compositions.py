@@ -11,7 +11,7 @@ from rankbridge._plan.calls import Call
 from rankbridge._plan.dtypes import dtype_of
 from rankbridge._plan.gang_core import GangCore, all_values
 from rankbridge._plan.groups import Group
-from rankbridge._plan.procedures import Procedure, coalescing, members_of
+from rankbridge._plan.procedures import Procedure, doing_several, members_of
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.tensor import checked_shape
 from rankbridge.errors import InvalidArgumentError, Outcome
@@ -62,8 +62,8 @@ def _averaged(
     by_ids = {_ids(refs): refs for refs in lists}
     if not by_ids:
         return []
-    reduce = {"op": "avg", "in_place": True}
-    results = yield from coalescing(gang, [("all_reduce", refs, reduce) for refs in by_ids.values()], options)
+    reduces = [("all_reduce", refs, {"op": "avg", "in_place": True}) for refs in by_ids.values()]
+    results = yield from doing_several(gang, "coalesce", reduces, options)
     averaged = dict(zip(by_ids, results, strict=True))
     return [averaged[_ids(refs)] for refs in lists]
 
@@ -97,16 +97,3 @@ def _parameter(parameter: Mapping[str, Any]) -> tuple[str, tuple[int, ...]]:
             got=repr(parameter),
         ) from error
     return dtype_of(dtype).name, checked_shape(shape)
-
-
-def checked_flag(flag: object) -> bool:
-    """Gives a flag.
-
-    Raises:
-        InvalidArgumentError: It is no bool.
-    """
-    if not isinstance(flag, bool):
-        raise InvalidArgumentError(
-            "a flag is a bool", operation="synchronize_flag", expected="True or False", got=repr(flag)
-        )
-    return flag

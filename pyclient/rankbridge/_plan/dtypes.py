@@ -41,44 +41,43 @@ class Dtype:
         return np.dtype(f"<u{self.itemsize}")
 
 
-def _with_numpy(name: str, spec: str) -> Dtype:
+def _dtype(name: str, spec: str | int) -> Dtype:
+    code = dtype_pb2.Dtype.Value(f"DTYPE_{name.upper()}")
+    if isinstance(spec, int):
+        return Dtype(name, code, spec, None)
     numpy = np.dtype(spec)
-    return Dtype(name, dtype_pb2.Dtype.Value(f"DTYPE_{name.upper()}"), numpy.itemsize, numpy)
+    return Dtype(name, code, numpy.itemsize, numpy)
 
 
-def _without_numpy(name: str, itemsize: int) -> Dtype:
-    return Dtype(name, dtype_pb2.Dtype.Value(f"DTYPE_{name.upper()}"), itemsize, None)
-
-
-DTYPES: dict[str, Dtype] = {
-    dtype.name: dtype
-    for dtype in (
-        _with_numpy("float32", "<f4"),
-        _with_numpy("float64", "<f8"),
-        _with_numpy("float16", "<f2"),
-        _without_numpy("bfloat16", 2),
-        _with_numpy("int8", "<i1"),
-        _with_numpy("int16", "<i2"),
-        _with_numpy("int32", "<i4"),
-        _with_numpy("int64", "<i8"),
-        _with_numpy("uint8", "<u1"),
-        _with_numpy("uint16", "<u2"),
-        _with_numpy("uint32", "<u4"),
-        _with_numpy("uint64", "<u8"),
-        _with_numpy("bool", "?"),
-        _with_numpy("complex64", "<c8"),
-        _with_numpy("complex128", "<c16"),
-        _without_numpy("float8_e4m3fn", 1),
-        _without_numpy("float8_e5m2", 1),
-        _without_numpy("float8_e4m3fnuz", 1),
-        _without_numpy("float8_e5m2fnuz", 1),
-        _without_numpy("complex32", 4),
-        _without_numpy("float8_e8m0fnu", 1),
-    )
+# Of each the numpy dtype, or the bytes of an element where numpy has none.
+_SPECS: dict[str, str | int] = {
+    "float32": "<f4",
+    "float64": "<f8",
+    "float16": "<f2",
+    "bfloat16": 2,
+    "int8": "<i1",
+    "int16": "<i2",
+    "int32": "<i4",
+    "int64": "<i8",
+    "uint8": "<u1",
+    "uint16": "<u2",
+    "uint32": "<u4",
+    "uint64": "<u8",
+    "bool": "?",
+    "complex64": "<c8",
+    "complex128": "<c16",
+    "float8_e4m3fn": 1,
+    "float8_e5m2": 1,
+    "float8_e4m3fnuz": 1,
+    "float8_e5m2fnuz": 1,
+    "complex32": 4,
+    "float8_e8m0fnu": 1,
 }
+
+DTYPES = {name: _dtype(name, spec) for name, spec in _SPECS.items()}
 """Every dtype by its name."""
 
-_BY_CODE = {dtype.code: dtype for dtype in DTYPES.values()}
+_BY_CODE: dict[int, Dtype] = {dtype.code: dtype for dtype in DTYPES.values()}
 
 
 def dtype_of(named: object) -> Dtype:
@@ -112,7 +111,6 @@ def dtype_from_wire(code: int) -> Dtype:
     Raises:
         ProtocolError: The code is unspecified, or of a newer protocol than this client's.
     """
-    for known, dtype in _BY_CODE.items():
-        if known == code:
-            return dtype
-    raise ProtocolError(f"dtype code {code} is unknown to this client", got=str(code))
+    if code not in _BY_CODE:
+        raise ProtocolError(f"dtype code {code} is unknown to this client", got=str(code))
+    return _BY_CODE[code]

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
 from rankbridge._plan.calls import Call, Shape
 from rankbridge._plan.failures import error_from_wire
@@ -12,11 +12,15 @@ from rankbridge._plan.groups import Group
 from rankbridge._plan.operations import Scope
 from rankbridge._plan.operations.declare import path_of, timeout_of
 from rankbridge._plan.status import group_from_wire
-from rankbridge.errors import InvalidArgumentError, ProtocolError, RankBridgeError
+from rankbridge._plan.wire import fields_of, number_of
+from rankbridge.errors import ProtocolError, RankBridgeError
 from rankbridge.v1 import event_pb2, rank_service_pb2
 
 EventKind = Literal["formed", "over", "mismatch", "peer_missing", "straggler"]
 """What kinds of events there are."""
+
+AHEAD = 64
+"""How many responses are read before they are asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,6 +159,16 @@ class Watching:
     state: Event | None
 
 
+class Said(NamedTuple):
+    """What a rank has said: how it is, an event, or what ended its watch; None: it has ended in good order."""
+
+    rank: int
+    what: Watching | Event | RankBridgeError | None
+
+
+_number_of = number_of(event_pb2.EventKind.DESCRIPTOR, "events")
+
+
 def watch(
     scope: Scope, kinds: Iterable[EventKind], after: Position | None, timeout: float | None
 ) -> Call[Watching | Event]:
@@ -164,7 +178,7 @@ def watch(
         InvalidArgumentError: There is no such kind.
     """
     request = rank_service_pb2.WatchEventsRequest(
-        kinds=[_number(kind) for kind in kinds],
+        kinds=[_number_of(kind) for kind in kinds],
         after=after.number if after else None,
         log=after.log if after else 0,
     )
@@ -179,13 +193,33 @@ def watch(
     )
 
 
+def starts_at(
+    after: Mapping[int, Position] | Position | int | None, ranks: Sequence[int]
+) -> dict[int, Position | None]:
+    """Where the watch of each rank begins; None: with what happens from now on."""
+    if isinstance(after, Mapping):
+        return {rank: after.get(rank) for rank in ranks}
+    return dict.fromkeys(ranks, Position(after) if isinstance(after, int) else after)
+
+
+def start_of(asked: Position | None, watching: Watching) -> Position:
+    """Where the watch of a rank has begun.
+
+    As the rank reads it: a position that it cannot have reported begins with all that it has.
+    """
+    if asked is None:
+        return Position(watching.last, watching.log)
+    known = asked.log in (0, watching.log) and asked.number <= watching.last
+    return Position(asked.number if known else 0, watching.log)
+
+
 def _told(message: bytes) -> Watching | Event:
     response = rank_service_pb2.WatchEventsResponse.FromString(message)
     match response.WhichOneof("outcome"):
         case "watching":
             it = response.watching
             state = _event(it.state, 0) if it.HasField("state") else None
-            return Watching(rank=it.rank, log=it.log, last=it.last, state=state)
+            return Watching(state=state, **fields_of(Watching, it))
         case "event":
             return _event(response.event, response.missed)
         case "error":
@@ -197,13 +231,7 @@ def _told(message: bytes) -> Watching | Event:
 
 
 def _event(it: event_pb2.Event, missed: int) -> Event:
-    common: dict[str, Any] = {
-        "number": it.number,
-        "time": it.time_us / 1e6,
-        "rank": it.rank,
-        "generation": it.generation,
-        "missed": missed,
-    }
+    common = {"time": it.time_us / 1e6, "missed": missed, **fields_of(Event, it)}
     match it.WhichOneof("kind"):
         case "formed":
             groups = tuple(group_from_wire(group) for group in it.formed.groups)
@@ -211,9 +239,7 @@ def _event(it: event_pb2.Event, missed: int) -> Event:
         case "straggler":
             return StragglerEvent(
                 **common,
-                group=it.straggler.group,
-                operation=it.straggler.operation,
-                operation_id=it.straggler.operation_id,
+                **fields_of(StragglerEvent, it.straggler),
                 arrived={member.rank: member.after_us / 1e6 for member in it.straggler.arrived},
                 missing=tuple(member.rank for member in it.straggler.missing),
                 waited=it.straggler.waited_us / 1e6,
@@ -229,16 +255,3 @@ _ERRORS: dict[str, type[OverEvent | MismatchEvent | PeerMissingEvent]] = {
     "mismatch": MismatchEvent,
     "peer_missing": PeerMissingEvent,
 }
-
-
-def _number(kind: str) -> event_pb2.EventKind.ValueType:
-    names = {
-        name.removeprefix("EVENT_KIND_").lower(): number
-        for name, number in event_pb2.EventKind.items()
-        if number
-    }
-    if kind not in names:
-        raise InvalidArgumentError(
-            "there is no such kind of event", operation="events", expected=", ".join(names), got=str(kind)
-        )
-    return names[kind]

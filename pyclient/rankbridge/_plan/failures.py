@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from typing import Any
 
 import grpc
 
 from rankbridge import errors
+from rankbridge._plan.wire import fields_of, short_name
 from rankbridge.errors import ErrorCode, RankBridgeError, RankDetail
 from rankbridge.v1 import error_pb2
 
@@ -38,10 +39,7 @@ def error_from_wire(error: error_pb2.Error) -> RankBridgeError:
         got=error.got,
         ranks=[
             RankDetail(
-                rank=detail.rank,
-                rank_in_group=detail.rank_in_group,
-                state=short_name(error_pb2.RankState.items(), detail.state),
-                detail=detail.detail,
+                state=short_name(error_pb2.RankState.items(), detail.state), **fields_of(RankDetail, detail)
             )
             for detail in error.ranks
         ],
@@ -78,12 +76,9 @@ def error_from_rpc(
     status: grpc.StatusCode,
     details: str,
     *,
-    rank: int,
     target: str,
-    group: str,
-    operation: str,
-    operation_id: str,
     begun: bool = False,
+    **call: Any,
 ) -> RankBridgeError:
     """Makes the exception of a call that gRPC did not bring to a structured end.
 
@@ -93,12 +88,9 @@ def error_from_rpc(
     Args:
         status: What gRPC says, not OK.
         details: What gRPC says in words.
-        rank: Rank in the gang that was called.
         target: Where it was called.
-        group: Name of the group, or empty.
-        operation: Kind of operation.
-        operation_id: Id of the operation, or empty.
         begun: Whether an earlier call has begun the operation. Then the error is always indefinite.
+        **call: What was called, as errors have it: `rank`, `group`, `operation`, `operation_id`.
     """
     if status is grpc.StatusCode.INTERNAL and details == _ENDED_WHILE_SENDING:
         status, details = grpc.StatusCode.UNAVAILABLE, "the stream ended while it was sent to"
@@ -108,10 +100,7 @@ def error_from_rpc(
     return cls(
         f"gRPC {status.name} from {target}: {details or 'no details'}{hint}",
         indefinite=begun or not (never_sent or status in _REFUSED),
-        rank=rank,
-        group=group,
-        operation=operation,
-        operation_id=operation_id,
+        **call,
     )
 
 
@@ -124,9 +113,3 @@ def _never_sent(details: str) -> bool:
 def _hung_up(details: str) -> bool:
     # How it looks when a server accepts the connection and then shows this client out.
     return "Socket closed" in details or "Connection reset" in details
-
-
-def short_name(enum: Iterable[tuple[str, int]], number: int) -> str:
-    """Names an enum's value: "PHASE_DATA" of Phase is "data"; a number of a newer protocol is "unspecified"."""
-    names: dict[int, str] = {value: name for name, value in enum}
-    return names.get(number, names[0]).removeprefix(names[0].removesuffix("UNSPECIFIED")).lower()

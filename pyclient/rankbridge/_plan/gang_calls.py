@@ -11,20 +11,16 @@ from typing import Any, Generic, TypeVar
 from rankbridge._plan.calls import Call, SideBySide, Together
 from rankbridge._plan.failures import error_from_wire
 from rankbridge._plan.operations.declare import KINDS, path_of
+from rankbridge._plan.operations.shares import FirstArgument, given
 from rankbridge.errors import InvalidArgumentError, Outcome, ProtocolError, RankBridgeError
-from rankbridge.v1 import gang_service_pb2 as gang_pb
-from rankbridge.v1 import operation_service_pb2 as operation_pb
+from rankbridge.v1 import gang_service_pb2 as gang_pb, operation_service_pb2 as operation_pb
 
 T = TypeVar("T")
 
 MAX_PART = 60_000
 """Bytes of a member's part that goes by another rank. The ranks take a little more."""
 
-_NEVER = {
-    *("send", "recv", "send_object", "recv_object", "send_tensor_dict", "recv_tensor_dict"),
-    *("enqueue", "dequeue"),
-}
-_GANG_KINDS = KINDS - _NEVER
+_GANG_KINDS = {kind for kind in KINDS if given(kind) is not FirstArgument.NEVER}
 _AWAIT = path_of("OperationService/Await")
 _CALL = path_of("GangService/Call")
 
@@ -113,7 +109,10 @@ def joined(calls: Sequence[Call[T]]) -> Joined[T] | None:
         if call is first:
             request.call.CopyFrom(part.call)
         if operation.ByteSize() > MAX_PART or part.call != request.call:
-            _check_each_may_go_alone(first.kind)
+            if first.kind == "ping":
+                raise InvalidArgumentError(
+                    "a ping is a gang call", operation=first.kind, expected="one session", got="several"
+                )
             return None
         part.ClearField("call")
         part.SetInParent()
@@ -130,13 +129,6 @@ def joined(calls: Sequence[Call[T]]) -> Joined[T] | None:
         read=lambda response: _read(response, calls),
     )
     return Joined(whole, calls)
-
-
-def _check_each_may_go_alone(kind: str) -> None:
-    if kind == "ping":
-        raise InvalidArgumentError(
-            "a ping is a gang call", operation=kind, expected="one session", got="several"
-        )
 
 
 def _spell_out(request: gang_pb.CallRequest, calls: Sequence[Call[Any]]) -> None:

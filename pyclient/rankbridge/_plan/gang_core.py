@@ -6,31 +6,22 @@ import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
-from dataclasses import replace
 from typing import Any, Generic, TypeVar, get_args
 
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call, Together
 from rankbridge._plan.groups import Group
-from rankbridge._plan.inits import Init
-from rankbridge._plan.leases import renewal_period
 from rankbridge._plan.operations import Calls, Scope, group_name
 from rankbridge._plan.ref import Ref
 from rankbridge.errors import (
-    GangError,
     InvalidArgumentError,
     Outcome,
     RankOutOfRangeError,
-    UnknownOperationError,
     gang_error,
 )
 
 T = TypeVar("T")
 RankT = TypeVar("RankT")
-
-LEASE = 30.0
-"""How long the ranks keep a session whose controller is silent, in seconds, if `lease` is not given."""
-
 
 CLOSE_TIMEOUT = 5.0
 """Longest time that closing a session may take, in seconds: a rank that is gone has freed its refs."""
@@ -59,7 +50,6 @@ class GangCore(Generic[RankT]):
         targets: Sequence[str],
         *,
         session_id: str,
-        lease: float | None,
         timeout: float,
         calls: Calls = "gang",
     ) -> None:
@@ -70,9 +60,6 @@ class GangCore(Generic[RankT]):
         self.timeout = timeout
         self.calls: Calls = calls
         self._session_id = session_id
-        self._lease = lease
-        self._period = renewal_period(lease)
-        self._kept: dict[str, None] = {}
         self._ranks: tuple[RankT, ...] = ()
 
     def __len__(self) -> int:
@@ -110,37 +97,6 @@ class GangCore(Generic[RankT]):
         finally:
             _ENTERED.reset(token)
 
-    def _opens(self, session_id: str) -> list[Call[str]]:
-        """Opens a session on every rank; from now on it is kept."""
-        self._kept[session_id] = None
-        return self._on(self._all(), ops.open_session, session_id, lease=self._lease)
-
-    def _opens_again(self) -> list[Call[str]]:
-        """Opens every session that is kept on every rank, of which some may be new and not serve yet."""
-        return [
-            replace(call, wait_for_ready=True) for kept in tuple(self._kept) for call in self._opens(kept)
-        ]
-
-    def _renewals(self) -> list[Call[float]]:
-        """Renews every session that is kept on every rank, before it is due again."""
-        kept = tuple(self._kept)
-        return [
-            call
-            for one in kept
-            for call in self._on(self._all(), ops.renew_session, one, timeout=self._period)
-        ]
-
-    def _closes(self, session_id: str) -> list[Call[int]]:
-        """Closes a session on every rank; it is kept no longer."""
-        self._kept.pop(session_id, None)
-        timeout = min(self.timeout, CLOSE_TIMEOUT)
-        return self._on(self._all(), ops.close_session, session_id, timeout=timeout)
-
-    def _withdraws(self, operation_id: str, outcomes: Sequence[Outcome[str]]) -> list[Call[bool]]:
-        """Withdraws an operation wherever it may have been begun."""
-        begun = [each.rank for each in outcomes if each.error is None or each.error.indefinite]
-        return self._on(begun, ops.cancel, operation_id)
-
     def _scope(self, rank: int, session_id: str | None = None) -> Scope:
         """Gives where a call is made, and for whom: the session given, else the current one."""
         if not 0 <= rank < len(self):
@@ -164,7 +120,7 @@ class GangCore(Generic[RankT]):
         if (calls or self.calls) == "gang" and not args:
             # What takes options alone is the same for every member, and costs as much to make as to send.
             scopes = [self._scope(rank) for rank in members]
-            return Together.of(build(scopes[0], **with_id(options)), [scope.rank for scope in scopes])
+            return Together([build(scopes[0], **with_id(options))], [scope.rank for scope in scopes])
         return self._together(calls, self._on(members, build, *args, **with_id(options)))
 
     def _on_refs(
@@ -216,19 +172,6 @@ class GangCore(Generic[RankT]):
             )
         return [(self._scope(rank), value) for rank, value in zip(members, values, strict=True)]
 
-    def _creates(
-        self,
-        members: Sequence[int],
-        dtype: object,
-        shape: Iterable[int] | int,
-        init: Init | Sequence[Init] | None,
-        device: str,
-    ) -> list[Call[Ref]]:
-        """Makes a tensor on each rank, from one description or from one for each."""
-        inits = [init] * len(members) if init is None or isinstance(init, Init) else list(init)
-        pairs = self._paired(members, inits, "create")
-        return [ops.create(scope, dtype, shape, init=own, device=device) for scope, own in pairs]
-
     def _on_owners(
         self, refs: Ref | Iterable[Ref], build: Callable[..., Call[T]], **options: Any
     ) -> list[Call[T]]:
@@ -252,9 +195,6 @@ class GangCore(Generic[RankT]):
     def _all(self) -> range:
         return range(len(self))
 
-    def _describe(self, group: str | Group) -> Call[Group]:
-        return ops.describe_group(self._scope(0), group_name(group))
-
 
 def all_values(outcomes: Sequence[Outcome[T]]) -> list[T]:
     """Gives the values of a call to several ranks.
@@ -267,25 +207,11 @@ def all_values(outcomes: Sequence[Outcome[T]]) -> list[T]:
     return [outcome.value for outcome in outcomes]  # type: ignore[misc]
 
 
-def refused_submit(outcomes: Sequence[Outcome[str]], withdrawn: Sequence[Outcome[bool]]) -> GangError:
-    """Makes the exception of an operation that some ranks refused to begin.
-
-    Args:
-        outcomes: Every rank's answer to it.
-        withdrawn: The answers to `cancel` of those that may have begun it.
-    """
-    error = gang_error(outcomes)
-    error.indefinite = not all(
-        outcome.value is True or isinstance(outcome.error, UnknownOperationError) for outcome in withdrawn
-    )
-    return error
-
-
-def merge_groups(listed: Sequence[list[Group]]) -> list[Group]:
-    """Makes one list of what every rank tells of the groups that it belongs to: each group once, by name."""
-    # Who is no member need not have heard of a group's end.
+def groups_known(listed: Iterable[Iterable[Group]]) -> dict[str, Group]:
+    """Gives every group as its own members tell of it, by name: who is no member need not have heard of its end."""
     own = [group for groups in listed for group in groups if group.rank_in_group is not None]
-    return [of_gang(group) for _, group in sorted({group.name: group for group in own}.items())]
+    newest = sorted(own, key=lambda group: group.generation)
+    return {group.name: of_gang(group) for group in newest}
 
 
 def of_gang(group: Group) -> Group:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from rankbridge.v1 import graph_service_pb2
-
 
 @dataclass(slots=True, kw_only=True)
 class Graph:
@@ -24,14 +22,3 @@ class Graph:
     session_id: str
     ranks: tuple[int, ...]
     operations: tuple[str, ...] = ()
-
-
-def graph_from_wire(graph: graph_service_pb2.Graph, session_id: str, rank: int) -> Graph:
-    """Reads what one rank tells of a graph of a session."""
-    return Graph(
-        name=graph.name,
-        group=graph.group,
-        session_id=session_id,
-        ranks=(rank,),
-        operations=tuple(graph.operations),
-    )

@@ -39,15 +39,6 @@ def beginning(gang: GangCore[Any], name: str | None, group: str | Group) -> Proc
     return graph
 
 
-def recorded_in(gang: GangCore[Any], group: str | Group) -> Procedure[Graph]:
-    """Ends what the current session records in a group, on every member."""
-    members = yield from members_of(gang, group)
-    name = group_name(group) or "world"
-    return (
-        yield from ending(gang, Graph(name="", group=name, session_id=gang.session_id, ranks=tuple(members)))
-    )
-
-
 def ending(gang: GangCore[Any], graph: Graph) -> Procedure[Graph]:
     """Ends a recording on every member, and keeps it on all of them or on none. Completes the graph."""
     outcomes: list[Outcome[Graph]] = yield list(_ends(gang, graph))

@@ -1,16 +1,15 @@
-"""The procedures of groups made together, of meshes and of layouts."""
+"""The procedures of groups made together, and of meshes."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
-from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, all_values, of_gang
+from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, all_values, groups_known, of_gang
 from rankbridge._plan.groups import Group, Place, listed
-from rankbridge._plan.layout import Layout
 from rankbridge._plan.mesh import Mesh
 from rankbridge._plan.procedures import Procedure
 from rankbridge._plan.status import RankStatus
@@ -30,33 +29,6 @@ GroupLike = Group | tuple[str, Iterable[int]]
 """A group to make: its description, or its name and ranks."""
 
 
-def planned(
-    gang: GangCore[Any],
-    axes: Mapping[str, int],
-    ranks: Iterable[int] | None,
-    name: str,
-    flattened: Mapping[str, Iterable[str]] | None,
-) -> Mesh:
-    """Lays out a mesh of a gang's ranks."""
-    return Mesh.plan(axes, len(gang) if ranks is None else ranks, name=name, flattened=flattened)
-
-
-def hosting(gang: GangCore[Any]) -> Procedure[tuple[str, ...]]:
-    """Asks every rank for its host."""
-    return tuple(status.host for status in all_values((yield _statuses(gang))))
-
-
-def being_formed(gang: GangCore[Any]) -> Procedure[bool]:
-    """Asks every rank whether it is in a generation, and all of them in the same."""
-    outcomes: list[Outcome[RankStatus]] = yield _statuses(gang)
-    reported = [outcome.value for outcome in outcomes if outcome.value is not None]
-    return (
-        len(reported) == len(gang)
-        and all(status.generation_state == "formed" for status in reported)
-        and len({status.generation for status in reported}) == 1
-    )
-
-
 def describing(gang: GangCore[Any], name: str) -> Procedure[Group]:
     """Asks every rank, and describes one group with what those that answer tell."""
     name = name or "world"
@@ -64,16 +36,11 @@ def describing(gang: GangCore[Any], name: str) -> Procedure[Group]:
     reported = [outcome.value for outcome in outcomes if outcome.value is not None]
     if not reported:
         raise gang_error(outcomes)
-    known = _known(reported)
+    known = groups_known(status.groups for status in reported)
     if name not in known:
-        raise UnknownGroupError(
-            f"no rank that answers is a member of a group {name!r}",
-            phase="check",
-            group=name,
-            operation="group",
-            expected=f"one of {', '.join(known)}",
-            got=repr(name),
-        )
+        why = f"no rank that answers is a member of a group {name!r}"
+        expected = f"one of {', '.join(known)}"
+        raise _refused("group", why, expected, repr(name), cls=UnknownGroupError, group=name)
     places = {outcome.rank: place_of(outcome.value) for outcome in outcomes if outcome.value is not None}
     return replace(known[name], places=tuple(places.get(rank) for rank in known[name].ranks))
 
@@ -106,44 +73,23 @@ def finding_mesh(gang: GangCore[Any], mesh: Mesh, *, local: bool) -> Procedure[M
     check_ranks(gang, f"mesh {mesh.name!r}", mesh.ranks)
     statuses: list[RankStatus] = all_values((yield _statuses(gang)))
     mesh = _placed(mesh, statuses, local=local)
-    known = _known(statuses)
+    known = groups_known(status.groups for status in statuses)
     wanted = mesh.groups()
     missing = [group.name for group in wanted if group.name not in known]
     if missing:
-        raise UnknownGroupError(
-            f"mesh {mesh.name!r}: {len(missing)} of its {len(wanted)} groups are not there",
-            phase="check",
-            operation="mesh",
-            expected=_some([group.name for group in wanted]),
-            got=f"not {_some(missing)}",
-        )
+        why = f"mesh {mesh.name!r}: {len(missing)} of its {len(wanted)} groups are not there"
+        expected = _some([group.name for group in wanted])
+        raise _refused("mesh", why, expected, f"not {_some(missing)}", cls=UnknownGroupError)
     other = [group for group in wanted if known[group.name].ranks != group.ranks]
     if other:
-        raise InvalidArgumentError(
+        raise _refused(
+            "mesh",
             f"mesh {mesh.name!r}: {len(other)} of its {len(wanted)} groups have other members",
-            phase="check",
-            operation="mesh",
             expected=f"{other[0].name} of ranks {listed(other[0].ranks)}",
             got=f"ranks {listed(known[other[0].name].ranks)}",
         )
     seen = known[wanted[0].name]
     return replace(mesh, backend=seen.backend, generation=seen.generation)
-
-
-def making_layout(
-    gang: GangCore[Any], layout: Layout, *, timeout: float | None, generation: int
-) -> Procedure[Layout]:
-    """Makes the groups of a layout: all of them, or none."""
-    if layout.size != len(gang):
-        raise InvalidArgumentError(
-            f"layout {layout.name!r} is for a gang of another size",
-            phase="check",
-            operation="layout",
-            expected=f"{len(gang)} ranks",
-            got=str(layout.size),
-        )
-    made = yield from making(gang, layout.groups(), timeout=timeout, generation=generation)
-    return replace(layout, backend=made[0].backend, generation=made[0].generation)
 
 
 def ending(
@@ -152,15 +98,10 @@ def ending(
     """Ends those of several groups that exist; goes on after one that cannot be ended, and raises at the end."""
     names = list(dict.fromkeys(ops.group_name(group) for group in groups))
     if "world" in names or "" in names:
-        raise InvalidArgumentError(
-            "group 'world' ends with its generation",
-            phase="check",
-            group="world",
-            operation="destroy_groups",
-            expected="other groups",
-            got="'world'",
-        )
-    known = _known(all_values((yield _statuses(gang))))
+        why = "group 'world' ends with its generation"
+        raise _refused("destroy_groups", why, "other groups", "'world'", group="world")
+    statuses: list[RankStatus] = all_values((yield _statuses(gang)))
+    known = groups_known(status.groups for status in statuses)
     ended: list[Group] = []
     failed: list[tuple[str, RankBridgeError]] = []
     for group in [known[name] for name in names if name in known]:
@@ -232,13 +173,6 @@ def _statuses(gang: GangCore[Any]) -> list[Call[Any]]:
     return list(gang._on(gang._all(), ops.status))
 
 
-def _known(statuses: Iterable[RankStatus]) -> dict[str, Group]:
-    """Gives every group as its own members tell of it, by name: who is no member need not have heard of its end."""
-    reported = [group for status in statuses for group in status.groups if group.rank_in_group is not None]
-    newest = sorted(reported, key=lambda group: group.generation)
-    return {group.name: of_gang(group) for group in newest}
-
-
 def place_of(status: RankStatus) -> Place:
     """Gives where a rank runs, as it tells."""
     return Place(host=status.host, local_rank=status.local_rank, fs_local_rank=status.fs_local_rank)
@@ -260,13 +194,12 @@ def _description(gang: GangCore[Any], group: GroupLike) -> tuple[str, tuple[int,
     name, ranks = (group.name, group.ranks) if isinstance(group, Group) else (group[0], tuple(group[1]))
     check_ranks(gang, f"group {name!r}", ranks)
     if not 0 < len(name.encode()) <= 128 or not ranks or len(set(ranks)) != len(ranks):
-        raise InvalidArgumentError(
+        raise _refused(
+            "new_groups",
             "not a group that can be made",
-            phase="check",
-            group=name,
-            operation="new_groups",
             expected="a name of 1 to 128 bytes, one rank at least, each once",
             got=f"{name!r} of ranks {listed(ranks)}",
+            group=name,
         )
     return name, ranks
 
@@ -279,38 +212,35 @@ def check_ranks(gang: GangCore[Any], what: str, ranks: Sequence[int]) -> None:
     """
     outside = [rank for rank in ranks if not 0 <= rank < len(gang)]
     if outside:
-        raise RankOutOfRangeError(
-            f"{what} names ranks outside the gang",
-            phase="check",
-            operation="new_groups",
-            expected=f"0 to {len(gang) - 1}",
-            got=listed(outside),
-        )
+        why, expected = f"{what} names ranks outside the gang", f"0 to {len(gang) - 1}"
+        raise _refused("new_groups", why, expected, listed(outside), cls=RankOutOfRangeError)
 
 
 def _check_names(names: Sequence[str]) -> None:
     if len(set(names)) != len(names):
-        raise InvalidArgumentError(
-            "several groups have one name",
-            phase="check",
-            operation="new_groups",
-            expected="each name once",
-            got=_some([name for name in names if names.count(name) > 1]),
-        )
+        twice = _some([name for name in names if names.count(name) > 1])
+        raise _refused("new_groups", "several groups have one name", "each name once", twice)
 
 
 def _check_free(statuses: Iterable[RankStatus], names: Sequence[str]) -> None:
-    known = _known(statuses)
+    known = groups_known(status.groups for status in statuses)
     taken = [name for name in names if name in known]
     if taken:
-        raise GroupExistsError(
-            f"{len(taken)} of {len(names)} groups exist already; none was made",
-            phase="check",
-            group=taken[0],
-            operation="new_groups",
-            expected="names of no group",
-            got=_some(taken),
-        )
+        why = f"{len(taken)} of {len(names)} groups exist already; none was made"
+        got = _some(taken)
+        raise _refused("new_groups", why, "names of no group", got, cls=GroupExistsError, group=taken[0])
+
+
+def _refused(
+    operation: str,
+    message: str,
+    expected: str,
+    got: str,
+    *,
+    cls: type[RankBridgeError] = InvalidArgumentError,
+    group: str = "",
+) -> RankBridgeError:
+    return cls(message, phase="check", group=group, operation=operation, expected=expected, got=got)
 
 
 def _some(names: Sequence[str]) -> str:

@@ -1,11 +1,6 @@
-"""When sessions are renewed: three times in each lease."""
+"""When sessions are renewed."""
 
 from __future__ import annotations
-
-
-def renewal_period(lease: float | None) -> float | None:
-    """Gives the time from one renewal to the next, in seconds: a third of the lease. None: there is no lease."""
-    return lease / 3 if lease else None
 
 
 class Schedule:

@@ -13,7 +13,7 @@ from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
 from rankbridge._plan.gang_core import GangCore, all_values, with_id
 from rankbridge._plan.graph import Graph
-from rankbridge._plan.groups import Group, check_place, listed
+from rankbridge._plan.groups import Group, check_place
 from rankbridge._plan.operations import FirstArgument, group_name
 from rankbridge.errors import InvalidArgumentError, Outcome, ProtocolError
 
@@ -38,7 +38,7 @@ def members_of(gang: GangCore[Any], group: str | Group) -> Procedure[tuple[int, 
     known = gang._known_members(group)
     if known is not None:
         return known
-    (outcome,) = yield [gang._describe(group)]
+    (outcome,) = yield [ops.describe_group(gang._scope(0), group_name(group))]
     if outcome.error is not None:
         raise outcome.error
     described: Any = outcome.value
@@ -87,19 +87,6 @@ def member_calls(
             return gang._on_refs(given, build, **options)
         case FirstArgument.SAME:
             return gang._on_members(members, build, given, **options)
-        case FirstArgument.EACH:
-            calls, options = options.pop("calls", None), with_id(options)
-            pairs = gang._paired(members, ops.checked_list(operation, given), operation)
-            return gang._together(calls, [build(scope, value, **options) for scope, value in pairs])
-        case FirstArgument.SOURCE:
-            calls, options = options.pop("calls", None), with_id(options)
-            return gang._together(calls, _from_source(gang, operation, build, given, members, options))
-        case FirstArgument.CALLS:
-            calls, options = options.pop("calls", None), with_id(options)
-            return gang._together(calls, _coalesced(gang, build, given, members, options))
-        case FirstArgument.PROGRAM:
-            calls, options = options.pop("calls", None), with_id(options)
-            return gang._together(calls, _described(gang, build, given, members, options))
         case FirstArgument.NEVER:
             raise InvalidArgumentError(
                 "this is an operation of one rank",
@@ -107,6 +94,18 @@ def member_calls(
                 expected="a call of each rank on its own: gang[0]",
                 got="a call of the gang",
             )
+    calls, options = options.pop("calls", None), with_id(options)
+    match ops.given(operation):
+        case FirstArgument.EACH:
+            pairs = gang._paired(members, ops.checked_list(operation, given), operation)
+            each = [build(scope, value, **options) for scope, value in pairs]
+        case FirstArgument.SOURCE:
+            each = _from_source(gang, operation, build, given, members, options)
+        case FirstArgument.CALLS:
+            each = _coalesced(gang, build, given, members, options)
+        case FirstArgument.PROGRAM:
+            each = _described(gang, build, given, members, options)
+    return gang._together(calls, each)
 
 
 def _names_members(operation: str, given: Any) -> bool:
@@ -200,34 +199,24 @@ def _described(
     return [build(gang._scope(rank), part, **options) for rank, part in zip(members, parts, strict=True)]
 
 
-def running(gang: GangCore[Any], program: Any, options: dict[str, Any]) -> Procedure[list[Any]]:
-    """Runs a program of steps, and gives for each name that is kept what the collective's method gives."""
-    by_member = yield from calling(gang, "run_program", program, options)
-    return finishing("run_program", program)(by_member) or []
-
-
-def coalescing(gang: GangCore[Any], collectives: Any, options: dict[str, Any]) -> Procedure[list[Any]]:
-    """Does several collectives as one, and gives for each what its method gives."""
-    by_member = yield from calling(gang, "coalesce", collectives, options)
-    return finishing("coalesce", collectives)(by_member) or []
-
-
-def replaying(gang: GangCore[Any], graph: str | Graph, options: dict[str, Any]) -> Procedure[list[Any]]:
-    """Runs a graph again, and gives for each collective what its method gives."""
-    by_member = yield from calling(gang, "replay", graph, options)
-    return finishing("replay", graph)(by_member) or []
+def doing_several(
+    gang: GangCore[Any], operation: str, given: Any, options: dict[str, Any]
+) -> Procedure[list[Any]]:
+    """Coalesces collectives, runs a program or replays a graph: gives for each what the collective's method gives."""
+    by_member = yield from calling(gang, operation, given, options)
+    return finishing(operation, given)(by_member) or []
 
 
 def finishing(operation: str, given: Any) -> Finish:
     """Gives what makes, of the members' results, what the gang's method of an operation gives."""
     if ops.given(operation) is FirstArgument.NOTHING:
-        return _nothing
+        return lambda _: None
     if operation == "replay":
         return _by_recorded
     if ops.given(operation) is FirstArgument.PROGRAM:
         return _by_kept
     if ops.given(operation) is not FirstArgument.CALLS:
-        return _as_they_are
+        return list
     kinds = [finishing(name, refs) for name, refs, _ in ops.parts_of(given)]
 
     def by_collective(by_member: list[Any]) -> list[Any]:
@@ -239,10 +228,6 @@ def finishing(operation: str, given: Any) -> Finish:
 def anything(results: list[Any]) -> list[Any] | None:
     """Gives the members' results of an operation that is not known, None where no member got anything."""
     return results if any(result is not None for result in results) else None
-
-
-def _nothing(_: list[Any]) -> None:
-    return None
 
 
 def _by_recorded(by_member: list[Any]) -> list[Any]:
@@ -257,25 +242,3 @@ def _by_recorded(by_member: list[Any]) -> list[Any]:
 
 def _by_kept(by_member: list[Any]) -> list[Any]:
     return [list(results) for results in zip(*by_member, strict=True)]
-
-
-def _as_they_are(results: list[Any]) -> list[Any]:
-    return results
-
-
-def broadcasting_tensor_dict(
-    gang: GangCore[Any], tensors: Any, metadata_group: str | Group | None, options: dict[str, Any]
-) -> Procedure[list[Any]]:
-    """Broadcasts a tensor dict, once the group of its metadata is known to have the same members."""
-    if metadata_group is not None:
-        members = yield from members_of(gang, options.get("group", "world"))
-        others = yield from members_of(gang, metadata_group)
-        if set(members) != set(others):
-            raise InvalidArgumentError(
-                "the metadata's group has other members",
-                group=group_name(options.get("group", "world")),
-                operation="broadcast_tensor_dict",
-                expected=f"ranks {listed(members)}",
-                got=f"{group_name(metadata_group)!r} of ranks {listed(others)}",
-            )
-    return (yield from calling(gang, "broadcast_tensor_dict", tensors, options))

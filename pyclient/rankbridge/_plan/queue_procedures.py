@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
-from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, all_values, new_id
+from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, all_values
 from rankbridge._plan.groups import Group, check_place
 from rankbridge._plan.operations import group_name
 from rankbridge._plan.procedures import Procedure, members_of
@@ -21,11 +21,6 @@ from rankbridge.errors import (
 )
 
 T = TypeVar("T")
-
-
-def queue_name(name: str | None) -> str:
-    """Gives the name of a queue: the one given, else one that nothing else has."""
-    return f"mq-{new_id()}" if name is None else name
 
 
 def making(gang: GangCore[Any], name: str, options: dict[str, Any]) -> Procedure[MadeQueue]:
@@ -47,9 +42,14 @@ def making(gang: GangCore[Any], name: str, options: dict[str, Any]) -> Procedure
 
 
 def making_for_one_reader(
-    gang: GangCore[Any], reader: int, name: str, options: dict[str, Any]
+    gang: GangCore[Any], name: str, options: dict[str, Any]
 ) -> Procedure[list[MadeQueue | None]]:
-    """Makes a queue from each member to one reader: all of them, or none. By rank in group, none at the reader's."""
+    """Makes a queue from each member to one reader: all of them, or none. By rank in group, none at the reader's.
+
+    The options are those of `making`, but for `reader_rank_in_group`, which says who the reader is.
+    """
+    options = dict(options)
+    reader: int = options.pop("reader_rank_in_group")
     group: str | Group = options.get("group", "world")
     members = yield from members_of(gang, group)
     check_place("new_queue", "reader_rank_in_group", reader, len(members), group_name(group))
@@ -100,19 +100,6 @@ def finding(gang: GangCore[Any], name: str, group: str | Group) -> Procedure[Mad
         operation="queue",
         got=repr(name),
     )
-
-
-def broadcasting(
-    gang: GangCore[Any], queue: MadeQueue, value: object, options: dict[str, Any]
-) -> Procedure[list[Any]]:
-    """Writes a value, and reads one on every reader."""
-    (written,) = yield [ops.enqueue(gang._scope(queue.writer), queue.description, value, **options)]
-    if written.error is not None:
-        raise written.error
-    outcomes: list[Outcome[Any]] = yield [
-        ops.dequeue(gang._scope(rank), queue.description, **options) for rank in queue.readers
-    ]
-    return all_values(outcomes)
 
 
 def dequeuing(

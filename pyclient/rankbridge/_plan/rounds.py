@@ -11,7 +11,7 @@ from rankbridge._plan import operations as ops
 from rankbridge._plan.gang_core import GangCore, all_values
 from rankbridge._plan.groups import Group, by_host
 from rankbridge._plan.procedures import Procedure, members_of
-from rankbridge.errors import InvalidArgumentError, Outcome, RankBridgeError, gang_error
+from rankbridge.errors import Outcome, RankBridgeError, gang_error
 
 RankT = TypeVar("RankT")
 
@@ -69,19 +69,6 @@ class Round(Generic[RankT]):
     def __len__(self) -> int:
         """Number of turns."""
         return len(self.turns)
-
-
-def checked_number(n: int | None) -> int | None:
-    """Gives how many may have their turn at once.
-
-    Raises:
-        InvalidArgumentError: Less than one.
-    """
-    if n is not None and n < 1:
-        raise InvalidArgumentError(
-            "nobody would ever have a turn", operation="do_n_at_a_time", expected="n of 1 or more", got=str(n)
-        )
-    return n
 
 
 def rounds_of(members: int, n: int) -> list[tuple[int, ...]]:

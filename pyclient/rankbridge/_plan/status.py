@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal, cast
 
 from rankbridge._plan.dtypes import DTYPES
-from rankbridge._plan.failures import error_from_wire, short_name
+from rankbridge._plan.failures import error_from_wire
 from rankbridge._plan.groups import Group
+from rankbridge._plan.wire import fields_of, short_name
 from rankbridge.errors import RankBridgeError
 from rankbridge.v1 import (
     collective_service_pb2,
@@ -138,37 +139,18 @@ class OperationStatus:
 
 def group_from_wire(group: group_service_pb2.Group) -> Group:
     """Reads a group."""
-    return Group(
-        name=group.name,
-        ranks=tuple(group.ranks),
-        backend=group.backend,
-        generation=group.generation,
-        rank_in_group=group.rank_in_group if group.HasField("rank_in_group") else None,
-        sequence=group.sequence,
-    )
-
-
-_SAME = (
-    *("rank", "world_size", "local_rank", "pid", "host", "backend", "generation", "pending_operations"),
-    *("version", "device", "fs_local_rank", "local_world_size"),
-)
-"""What a rank's status has as the wire has it."""
+    return Group(**fields_of(Group, group))
 
 
 def status_from_wire(status: rank_service_pb2.DescribeRankResponse) -> RankStatus:
     """Reads a rank's description of itself."""
-    same: dict[str, Any] = {name: getattr(status, name) for name in _SAME}
     over = error_from_wire(status.generation_error) if status.HasField("generation_error") else None
     return RankStatus(
-        **same,
+        **fields_of(RankStatus, status),
         generation_state=short_name(rank_service_pb2.GenerationState.items(), status.generation_state),
         generation_error=over,
         groups=tuple(group_from_wire(group) for group in status.groups),
-        sessions=tuple(
-            SessionUsage(session_id=usage.session_id, refs=usage.refs, bytes=usage.bytes)
-            for usage in status.sessions
-        ),
-        endpoints=tuple(status.endpoints),
+        sessions=tuple(SessionUsage(**fields_of(SessionUsage, usage)) for usage in status.sessions),
         abilities=abilities_from_wire(status.abilities) if status.HasField("abilities") else None,
     )
 
@@ -197,7 +179,7 @@ def _dtypes(codes: Iterable[int]) -> tuple[str, ...]:
 
 def formed_from_wire(formed: gang_service_pb2.Formed) -> Formed:
     """Reads a generation that was formed."""
-    return Formed(generation=formed.generation, world_size=formed.world_size, took=formed.took_us / 1e6)
+    return Formed(took=formed.took_us / 1e6, **fields_of(Formed, formed))
 
 
 def operation_state(number: int) -> OperationState:

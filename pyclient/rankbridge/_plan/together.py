@@ -24,43 +24,31 @@ def together(procedures: Sequence[Procedure[T]]) -> Procedure[list[T]]:
     One that refuses before any call keeps all from being called. What fails later fails when the others have come to
     their ends, with the outcomes of all. What interrupts ends all of them where they are.
     """
+    results: dict[int, T] = {}
+    failures: list[RankBridgeError] = []
+    outcomes_by_place: dict[int, list[Outcome[Any]]] = {}
+    waiting: dict[int, Sequence[Call[Any]]] = {}
     try:
-        return (yield from _side_by_side(procedures))
+        for place, procedure in enumerate(procedures):
+            try:
+                waiting[place] = next(procedure)
+            except StopIteration as end:
+                results[place] = end.value
+        while waiting:
+            outcomes = iter((yield SideBySide(waiting.values())))
+            asked, waiting = waiting, {}
+            for place, calls in asked.items():
+                outcomes_by_place[place] = [next(outcomes) for _ in calls]
+                try:
+                    waiting[place] = procedures[place].send(outcomes_by_place[place])
+                except StopIteration as end:
+                    results[place] = end.value
+                except RankBridgeError as error:
+                    failures.append(error)
     finally:
         for procedure in procedures:
             procedure.close()
-
-
-def _side_by_side(procedures: Sequence[Procedure[T]]) -> Procedure[list[T]]:
-    results: dict[int, T] = {}
-    failures: dict[int, RankBridgeError] = {}
-    outcomes_by_place: dict[int, list[Outcome[Any]]] = {}
-    waiting: dict[int, Sequence[Call[Any]]] = {}
-    for place, procedure in enumerate(procedures):
-        try:
-            waiting[place] = next(procedure)
-        except StopIteration as end:
-            results[place] = end.value
-    while waiting:
-        outcomes = iter((yield SideBySide(waiting.values())))
-        asked, waiting = waiting, {}
-        for place, calls in asked.items():
-            outcomes_by_place[place] = [next(outcomes) for _ in calls]
-            try:
-                waiting[place] = procedures[place].send(outcomes_by_place[place])
-            except StopIteration as end:
-                results[place] = end.value
-            except RankBridgeError as error:
-                failures[place] = error
     if failures:
-        raise _of_all(
-            list(failures.values()),
-            [it for place in sorted(outcomes_by_place) for it in outcomes_by_place[place]],
-        )
+        last = [it for place in sorted(outcomes_by_place) for it in outcomes_by_place[place]]
+        raise gang_error(last) if any(it.error is not None for it in last) else failures[0]
     return [results[place] for place in range(len(procedures))]
-
-
-def _of_all(failures: list[RankBridgeError], outcomes: list[Outcome[Any]]) -> RankBridgeError:
-    if any(outcome.error is not None for outcome in outcomes):
-        return gang_error(outcomes)
-    return failures[0]

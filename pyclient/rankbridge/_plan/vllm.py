@@ -6,20 +6,19 @@ import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
-from rankbridge._plan import compositions as compositions
-from rankbridge._plan import group_procedures as group_procedures
-from rankbridge._plan import operations as ops
-from rankbridge._plan import queue_procedures as queue_procedures
+from rankbridge._plan import group_procedures, operations as ops, queue_procedures
 from rankbridge._plan.gang_core import GangCore, all_values, new_id, with_id
 from rankbridge._plan.groups import Group, Member, check_place, listed
-from rankbridge._plan.procedures import Procedure, calling, coalescing
+from rankbridge._plan.procedures import Procedure, calling, doing_several
 from rankbridge._plan.queue import MadeQueue
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import RankStatus
 from rankbridge._plan.together import at_once, together
 from rankbridge.errors import InvalidArgumentError, Outcome, RankBridgeError
+
+T = TypeVar("T")
 
 ByRank = Sequence[Any]
 """One for each rank of the gang, at its place; None for who is in none of the groups."""
@@ -93,12 +92,6 @@ class Coordinated:
 
         return self._unless_alone(operation, input_, procedure)
 
-    def barrier(self, options: dict[str, Any]) -> Procedure[None]:
-        """Waits for all members of each group."""
-        yield from together(
-            [calling(self._gang, "barrier", None, {**options, "group": group}) for group in self.groups]
-        )
-
     def broadcast(self, input_: ByRank, src: int, options: dict[str, Any]) -> Procedure[list[Any]]:
         """Overwrites the members' tensors with the source's."""
         self._check_place("broadcast", "src", src)
@@ -111,22 +104,28 @@ class Coordinated:
                 check_place("gather", "dst", dst, len(group), group.name)
         return self.collective("gather", input_, options, dst_rank_in_group=dst, dim=dim)
 
+    def gathered(
+        self, operation: str, lists: ByRank, dim: int, sizes: Sequence[int] | None, options: dict[str, Any]
+    ) -> Procedure[list[Any]]:
+        """Gathers several tensors of each member at once: for each rank a list."""
+        picked = self._sizes(operation, sizes)
+
+        def procedure(group: Group, lists: list[Any]) -> Procedure[list[Any]]:
+            gather = {"dim": dim, **picked(group)}
+            together_ = [("all_gather", refs, gather) for refs in _columns(operation, group, lists)]
+            results = yield from doing_several(self._gang, "coalesce", together_, {**options, "group": group})
+            return [list(each) for each in zip(*results, strict=True)]
+
+        return self._unless_alone(operation, lists, procedure)
+
     def all_gatherv(
         self, input_: ByRank, dim: int, sizes: Sequence[int] | None, options: dict[str, Any]
     ) -> Procedure[list[Any]]:
         """Gathers a tensor of each member, or several at once."""
         self._check_list("all_gatherv", input_)
-        if not any(isinstance(own, list | tuple) for own in input_):
-            return self.collective("all_gather", input_, options, sizes=sizes, dim=dim)
-        picked = self._sizes("all_gatherv", sizes)
-
-        def procedure(group: Group, lists: list[Any]) -> Procedure[list[Any]]:
-            gather = {"dim": dim, **picked(group)}
-            inputs = _columns("all_gatherv", group, lists)
-            gathered = yield from self._gathered(inputs, gather, {**options, "group": group})
-            return [list(each) for each in zip(*gathered, strict=True)]
-
-        return self._unless_alone("all_gatherv", input_, procedure)
+        if any(isinstance(own, list | tuple) for own in input_):
+            return self.gathered("all_gatherv", input_, dim, sizes, options)
+        return self.collective("all_gather", input_, options, sizes=sizes, dim=dim)
 
     def dispatch(
         self,
@@ -138,83 +137,52 @@ class Coordinated:
     ) -> Procedure[list[Any]]:
         """Gathers tokens, and what goes with them: for each rank a tuple."""
         extras = [()] * len(self._gang) if extra_tensors is None else extra_tensors
-        for name, given in (("hidden_states", hidden_states), ("router_logits", router_logits)):
-            self._check_list("dispatch", given, name)
-        self._check_list("dispatch", extras, "extra_tensors")
-        together_ = [
-            (hidden, logits, *([list(extra)] if extra else []))
-            for hidden, logits, extra in zip(hidden_states, router_logits, extras, strict=True)
+        given = {"hidden_states": hidden_states, "router_logits": router_logits, "extra_tensors": extras}
+        for name, by_rank in given.items():
+            self._check_list("dispatch", by_rank, name)
+        lists = [
+            [hidden, logits, *(extra or ())] if rank in self._group_of else None
+            for rank, (hidden, logits, extra) in enumerate(zip(*given.values(), strict=True))
         ]
-        picked = self._sizes("dispatch", sizes)
-
-        def procedure(group: Group, tuples: list[Any]) -> Procedure[list[Any]]:
-            lists = [[hidden, logits, *(extra[0] if extra else ())] for hidden, logits, *extra in tuples]
-            gather = {"dim": 0, **picked(group)}
-            inputs = _columns("dispatch", group, lists)
-            gathered = yield from self._gathered(inputs, gather, {**options, "group": group})
-            return [
-                (hidden, logits, *([extra] if extra else []))
-                for hidden, logits, *extra in zip(*gathered, strict=True)
-            ]
-
-        members_alone = [own if rank in self._group_of else None for rank, own in enumerate(together_)]
-        return self._unless_alone("dispatch", members_alone, procedure)
-
-    def buffers(self, model: Sequence[Mapping[str, Any]], device: str) -> Procedure[list[Any]]:
-        """Makes on each member a buffer for each dtype of a model."""
-        made = yield from together(
-            [compositions.preparing_buffers(self._gang, model, group, device) for group in self.groups]
-        )
-        return self.by_rank(made)
+        gathered = yield from self.gathered("dispatch", lists, 0, sizes, options)
+        return [None if own is None else _tokens(*own) for own in gathered]
 
     # --- values --------------------------------------------------------------------------------------------
 
-    def broadcast_object(self, obj: ByRank | None, src: int, options: dict[str, Any]) -> Procedure[list[Any]]:
-        """Gives every member its source's value, through the group's queue if it has one."""
-        if self._queues and src != 0:
+    def from_source(
+        self, operation: str, given: ByRank | None, src: int, options: dict[str, Any]
+    ) -> Procedure[list[Any]]:
+        """Gives every member its source's value, list or map of tensors; values go by the group's queue if it has one.
+
+        Args:
+            operation: "broadcast_object", "broadcast_object_list" or "broadcast_tensor_dict".
+            given: What each has; what the others have does not count.
+            src: Rank in the group of the source. A map of tensors is given back to who is alone whatever it is.
+            options: ``MemberOptions``.
+        """
+        by_queue = operation == "broadcast_object" and bool(self._queues)
+        if by_queue and src != 0:
             raise InvalidArgumentError(
                 "the message queues are written by rank_in_group 0",
-                operation="broadcast_object",
+                operation=operation,
                 expected="src 0",
                 got=str(src),
             )
-        self._check_place("broadcast_object", "src", src)
+        if operation != "broadcast_tensor_dict":
+            self._check_place(operation, "src", src)
 
         def procedure(group: Group, values: list[Any]) -> Procedure[list[Any]]:
-            queue = self._queues.get(group.name)
-            if queue is None:
-                in_group = {**options, "src_rank_in_group": src, "group": group}
-                return calling(self._gang, "broadcast_object", values[src], in_group)
-            return _through(self._gang, queue, values[src], options)
-
-        given = [None] * len(self._gang) if obj is None else obj
-        return self._unless_alone("broadcast_object", given, procedure, whole=False)
-
-    def broadcast_object_list(
-        self, obj_list: ByRank, src: int, options: dict[str, Any]
-    ) -> Procedure[list[Any]]:
-        """Gives every member its source's list."""
-        self._check_place("broadcast_object_list", "src", src)
-
-        def procedure(group: Group, lists: list[Any]) -> Procedure[list[Any]]:
-            values = ops.checked_list("broadcast_object_list", lists[src])
+            check_place(operation, "src", src, len(group), group.name)
+            if by_queue:
+                return _through(self._gang, self._queues[group.name], values[src], options)
             in_group = {**options, "src_rank_in_group": src, "group": group}
-            return calling(self._gang, "broadcast_object", values, in_group)
+            if operation == "broadcast_object_list":
+                values_of_source = ops.checked_list(operation, values[src])
+                return calling(self._gang, "broadcast_object", values_of_source, in_group)
+            return calling(self._gang, operation, values[src], in_group)
 
-        return self._unless_alone("broadcast_object_list", obj_list, procedure, whole=False)
-
-    def broadcast_tensor_dict(
-        self, tensor_dict: ByRank | None, src: int, options: dict[str, Any]
-    ) -> Procedure[list[Any]]:
-        """Gives every member its source's map of tensors."""
-
-        def procedure(group: Group, maps: list[Any]) -> Procedure[list[Any]]:
-            in_group = {**options, "src_rank_in_group": src, "group": group}
-            check_place("broadcast_tensor_dict", "src", src, len(group), group.name)
-            return calling(self._gang, "broadcast_tensor_dict", maps[src], in_group)
-
-        given = [None] * len(self._gang) if tensor_dict is None else tensor_dict
-        return self._unless_alone("broadcast_tensor_dict", given, procedure, whole=False)
+        by_rank = [None] * len(self._gang) if given is None else given
+        return self._unless_alone(operation, by_rank, procedure, whole=False)
 
     # --- point to point ------------------------------------------------------------------------------------
 
@@ -294,40 +262,25 @@ class Coordinated:
 
     # --- queues and ends -----------------------------------------------------------------------------------
 
-    def queue_in_each(
-        self, writer: int, max_chunk_bytes: int, max_chunks: int, options: dict[str, Any]
-    ) -> Procedure[list[MadeQueue]]:
-        """Makes a queue in every group: all of them, or none."""
-        self._check_place("create_mq_broadcaster", "writer_rank", writer)
-        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
-        own = {**options, **sizes, "writer_rank_in_group": writer}
-        name = queue_procedures.queue_name(None)
-        making = [queue_procedures.making(self._gang, name, {**own, "group": group}) for group in self.groups]
-        return (yield from queue_procedures.all_or_none(self._gang, making))
+    def queues(
+        self, operation: str, making: Callable[..., Procedure[T]], options: dict[str, Any], **place: int
+    ) -> Procedure[list[T]]:
+        """Makes a queue, or a list of queues, in every group: all of them, or none.
 
-    def queues_to_one_reader(
-        self, reader: int, max_chunk_bytes: int, max_chunks: int, options: dict[str, Any]
-    ) -> Procedure[list[list[MadeQueue | None]]]:
-        """Makes in every group a queue from each member to one reader: all of them, or none."""
-        self._check_place("create_single_reader_mq_broadcasters", "reader_rank_in_group", reader)
-        own = {**options, "max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
-        name = queue_procedures.queue_name(None)
-        making = [
-            queue_procedures.making_for_one_reader(self._gang, reader, name, {**own, "group": group})
-            for group in self.groups
-        ]
-        return (yield from queue_procedures.all_or_none(self._gang, making))
-
-    def destroy(self, timeout: float | None) -> Procedure[None]:
-        """Ends the groups, and with them their queues."""
-        yield from group_procedures.ending(self._gang, self.groups, timeout=timeout)
+        Args:
+            operation: What asks for them.
+            making: The procedure for one group.
+            options: ``MemberOptions``, and the queues' sizes.
+            **place: Which rank in the group writes, or reads, by the name of its option.
+        """
+        for name, rank_in_group in place.items():
+            self._check_place(operation, name, rank_in_group)
+        name = f"mq-{new_id()}"
+        own = {**options, **place}
+        each = [making(self._gang, name, {**own, "group": group}) for group in self.groups]
+        return (yield from queue_procedures.all_or_none(self._gang, each))
 
     # --- inside --------------------------------------------------------------------------------------------
-
-    def _gathered(
-        self, inputs: Sequence[Sequence[Ref]], gather: dict[str, Any], options: dict[str, Any]
-    ) -> Procedure[list[Any]]:
-        return coalescing(self._gang, [("all_gather", refs, gather) for refs in inputs], options)
 
     def _unless_alone(
         self,
@@ -417,32 +370,6 @@ class Coordinated:
             check_place(operation, name, place, len(group), group.name)
 
 
-class CoordinatorCore:
-    """What a coordinator knows, for both fronts."""
-
-    _procedures: Coordinated
-
-    def __repr__(self) -> str:
-        """Gives the groups."""
-        return f"{type(self).__name__}({[(group.name, list(group.ranks)) for group in self.groups]})"
-
-    @property
-    def groups(self) -> tuple[Group, ...]:
-        """The groups, in order."""
-        return self._procedures.groups
-
-    def member(self, rank: int) -> Member:
-        """Gives what one rank of the gang is in its group.
-
-        It has vLLM's properties: `rank`, `rank_in_group`, `local_rank`, `world_size`, `first_rank`, `last_rank`,
-        `is_first_rank`, `is_last_rank`, `next_rank`, `prev_rank`; and `group`, with its `name` and `ranks`.
-
-        Raises:
-            InvalidArgumentError: The rank is in none of the groups.
-        """
-        return self._procedures.member(rank)
-
-
 def forming(
     gang: GangCore[Any],
     group_ranks: Iterable[Iterable[int]],
@@ -475,7 +402,9 @@ def forming(
         return groups, []
     try:
         shared = Coordinated(gang, [group for group in groups if len(group) > 1])
-        queues = yield from shared.queue_in_each(0, 1 << 22, 6, {"timeout": timeout})
+        queues = yield from shared.queues(
+            "new", queue_procedures.making, {"timeout": timeout}, writer_rank_in_group=0
+        )
     except GeneratorExit:
         raise
     except BaseException:
@@ -540,6 +469,10 @@ def _through(
         if not waiting:
             break
     return [got[rank] for rank in queue.ranks]
+
+
+def _tokens(hidden: Any, logits: Any, *extra: Any) -> tuple[Any, ...]:
+    return (hidden, logits, list(extra)) if extra else (hidden, logits)
 
 
 def _columns(operation: str, group: Group, lists: Sequence[Any]) -> list[list[Any]]:

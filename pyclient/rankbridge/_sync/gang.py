@@ -15,16 +15,15 @@ from rankbridge._plan import (
     compositions,
     graph_procedures,
     group_procedures,
-    procedures,
+    operations as ops,
     queue_procedures,
 )
-from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Call
-from rankbridge._plan.events import EventKind, Position, watch
-from rankbridge._plan.gang_core import LEASE, merge_groups, new_id, of_gang, refused_submit
+from rankbridge._plan.events import EventKind, Position, starts_at, watch
+from rankbridge._plan.gang_core import CLOSE_TIMEOUT, GangCore, groups_known, new_id, of_gang
 from rankbridge._plan.graph import Graph
 from rankbridge._plan.group_procedures import GroupLike
-from rankbridge._plan.groups import Group
+from rankbridge._plan.groups import Group, listed
 from rankbridge._plan.inits import Init
 from rankbridge._plan.layout import Layout
 from rankbridge._plan.mesh import Mesh
@@ -37,15 +36,22 @@ from rankbridge._plan.operations import (
     MemberOptions,
     ReduceOp,
 )
-from rankbridge._plan.procedures import anything, finishing, member_calls, members_for, replaying
+from rankbridge._plan.procedures import (
+    Procedure,
+    anything,
+    calling,
+    doing_several,
+    finishing,
+    member_calls,
+    members_for,
+    members_of,
+)
 from rankbridge._plan.program import Program
 from rankbridge._plan.program_steps import Named
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.status import Formed, RankStatus
 from rankbridge._plan.tensor import Array, Tensor, TensorLike, as_tensor
-from rankbridge._plan.watched import starts_at
 from rankbridge._sync.events import Events
-from rankbridge._sync.front import GangFront
 from rankbridge._sync.queue import Queue
 from rankbridge._sync.rank import Rank
 from rankbridge._sync.stream import GangStream
@@ -54,12 +60,21 @@ from rankbridge._transport.shared_memory import SharedMemory
 from rankbridge._transport.targets import Target, resolve
 from rankbridge._transport.threads.channels import Channels
 from rankbridge._transport.threads.renewing import Renewing
-from rankbridge.errors import RankBridgeError, UnavailableError
+from rankbridge.errors import (
+    InvalidArgumentError,
+    RankBridgeError,
+    UnavailableError,
+    UnknownOperationError,
+    gang_error,
+)
 
 if TYPE_CHECKING:
     import torch
 
 T = TypeVar("T")
+
+LEASE = 30.0
+"""How long the ranks keep a session whose controller is silent, in seconds, if `lease` is not given."""
 
 
 def connect(
@@ -117,7 +132,7 @@ def connect(
     return gang
 
 
-class Gang(GangFront):
+class Gang(GangCore[Rank]):
     """All ranks of a job: ``gang.all_reduce(refs)``, ``gang[2]``, ``len(gang)``.
 
     Lists of refs and values are in group order, one for each member; for "world" that is by rank. A call goes to all
@@ -155,9 +170,13 @@ class Gang(GangFront):
         calls: Calls = "gang",
     ) -> None:
         """Made by ``connect``."""
-        super().__init__(targets, session_id=session_id, lease=lease, timeout=timeout, calls=calls)
+        super().__init__(targets, session_id=session_id, timeout=timeout, calls=calls)
         self._channels = channels
+        self._lease = lease
+        self._period = lease / 3 if lease else None
         self._renewing: Renewing | None = None
+        # The sessions that are open, which are renewed.
+        self._kept: dict[str, None] = {}
         self._ranks = tuple(Rank(self, rank) for rank in self._all())
 
     def __enter__(self) -> Self:
@@ -288,8 +307,8 @@ class Gang(GangFront):
             layout: How the tensors are put together: "concatenated" (one tensor, the members' side by side along
                 `dim`), "stacked" (one with one dimension more, at place `dim`, along which they follow one another)
                 or "list" (one for each member).
-            ragged: True: shapes may differ, as far as the layout allows, and the members tell each other theirs;
-                `sizes` must be empty.
+            ragged: True: shapes may differ, as far as the layout allows, and the members exchange them; `sizes`
+                must be empty.
             **options: See the class.
 
         Returns:
@@ -389,8 +408,8 @@ class Gang(GangFront):
             layout: How the tensors are put together: "concatenated" (one tensor, the members' side by side along
                 `dim`), "stacked" (one with one dimension more, at place `dim`, along which they follow one another)
                 or "list" (one for each member).
-            ragged: True: shapes may differ, as far as the layout allows, and the members tell each other theirs;
-                `sizes` must be empty.
+            ragged: True: shapes may differ, as far as the layout allows, and the members exchange them; `sizes`
+                must be empty.
             **options: See the class.
 
         Returns:
@@ -559,7 +578,7 @@ class Gang(GangFront):
 
         Args:
             refs: One ref of each member, in group order; equal dtype and shape on all members.
-            op: How elements are combined: all but "avg" of those that AllReduce has.
+            op: How elements are combined: any reduce op of AllReduce except "avg".
             exclusive: True: of members 0 to m - 1, for member 0 zeros; of sums only. False: of members 0 to m.
             **options: See the class.
 
@@ -716,8 +735,13 @@ class Gang(GangFront):
         operation_id = calls[0].operation_id
         outcomes = self._channels.outcomes(calls)
         if any(outcome.error is not None for outcome in outcomes):
-            withdrawn = self._channels.outcomes(self._withdraws(operation_id, outcomes))
-            raise refused_submit(outcomes, withdrawn)
+            begun = [it.rank for it in outcomes if it.error is None or it.error.indefinite]
+            withdrawn = self._channels.outcomes(self._on(begun, ops.cancel, operation_id))
+            error = gang_error(outcomes)
+            error.indefinite = not all(
+                it.value is True or isinstance(it.error, UnknownOperationError) for it in withdrawn
+            )
+            raise error
         timeout = options.get("timeout") or self.timeout
         ranks = [call.rank for call in calls]
         return Submitted(self._channels, finish, operation_id, ranks, self._scope, timeout)
@@ -758,7 +782,9 @@ class Gang(GangFront):
 
     def groups(self) -> list[Group]:
         """Describes every group that any rank is a member of, by name."""
-        return merge_groups(self._channels.run_all(self._on(self._all(), ops.groups)))
+        by_rank = self._channels.run_all(self._on(self._all(), ops.groups))
+        known = groups_known(by_rank)
+        return [known[name] for name in sorted(known)]
 
     def status(self) -> list[RankStatus]:
         """Describes every rank.
@@ -792,7 +818,9 @@ class Gang(GangFront):
         call = ops.form(scope, endpoints or self.targets, groups=groups, timeout=timeout)
         # The rank that is asked may be one that was just replaced.
         (formed,) = self._run_again([replace(call, wait_for_ready=True)])
-        self._run_again(self._opens_again())
+        opens = [call for kept in tuple(self._kept) for call in self._opens(kept)]
+        # Some ranks may be new, and not serve yet.
+        self._run_again([replace(call, wait_for_ready=True) for call in opens])
         return formed
 
     # --- tensors on the ranks ----------------------------------------------------------------------------
@@ -881,7 +909,12 @@ class Gang(GangFront):
             group: Whose ranks get one.
             device: "cpu", "cuda:0". Empty: each rank's own.
         """
-        return self._channels.run_all(self._creates(self._members(group), dtype, shape, init, device))
+        members = self._members(group)
+        inits = [init] * len(members) if init is None or isinstance(init, Init) else list(init)
+        pairs = self._paired(members, inits, "create")
+        return self._channels.run_all(
+            [ops.create(scope, dtype, shape, init=own, device=device) for scope, own in pairs]
+        )
 
     @overload
     def describe(self, refs: Ref) -> Ref: ...
@@ -909,10 +942,6 @@ class Gang(GangFront):
         """
         return sum(self._channels.run_all(self._releases(refs)))
 
-    def all_gather_to_list(self, refs: Sequence[Ref], **options: Unpack[CallOptions]) -> list[list[Ref]]:
-        """Gives every member a list of all members' tensors: `all_gather` as a list, under optimus-dl's name."""
-        return self._called("all_gather", refs, layout="list", **options)
-
     # --- values by value, and maps of tensors ------------------------------------------------------------
 
     def broadcast_object_list(
@@ -933,8 +962,8 @@ class Gang(GangFront):
         Raises:
             InvalidArgumentError: It is no list. No rank was asked.
         """
-        listed = ops.checked_list("broadcast_object_list", values)
-        return self._called("broadcast_object", listed, src_rank_in_group=src_rank_in_group, **options)
+        given = ops.checked_list("broadcast_object_list", values)
+        return self._called("broadcast_object", given, src_rank_in_group=src_rank_in_group, **options)
 
     def broadcast_tensor_dict(
         self,
@@ -962,22 +991,18 @@ class Gang(GangFront):
             InvalidArgumentError: It is no map, its refs are not the source's, or the metadata's group has other
                 members. No rank was asked to send.
         """
-        return self._carried_out(
-            procedures.broadcasting_tensor_dict(
-                self, tensors, metadata_group, {**options, "src_rank_in_group": src_rank_in_group}
-            )
-        )
-
-    def all_gather_objects(self, values: Sequence[object], **options: Unpack[CallOptions]) -> list[list[Any]]:
-        """Gives every member all members' values: `all_gather_object` under optimus-dl's name."""
-        return self._called("all_gather_object", values, **options)
-
-    def broadcast_objects(
-        self, values: Sequence[object], *, src_rank_in_group: int = 0, **options: Unpack[CallOptions]
-    ) -> list[list[Any]]:
-        """Gives every member the source's list of values: `broadcast_object_list` under optimus-dl's name."""
-        listed = ops.checked_list("broadcast_objects", values)
-        return self._called("broadcast_object", listed, src_rank_in_group=src_rank_in_group, **options)
+        group = options.get("group", "world")
+        if metadata_group is not None:
+            members, others = self._members(group), self._members(metadata_group)
+            if set(members) != set(others):
+                raise InvalidArgumentError(
+                    "the metadata's group has other members",
+                    group=ops.group_name(group),
+                    operation="broadcast_tensor_dict",
+                    expected=f"ranks {listed(members)}",
+                    got=f"{ops.group_name(metadata_group)!r} of ranks {listed(others)}",
+                )
+        return self._called("broadcast_tensor_dict", tensors, src_rank_in_group=src_rank_in_group, **options)
 
     # --- several collectives as one operation ------------------------------------------------------------
 
@@ -1005,7 +1030,7 @@ class Gang(GangFront):
             InvalidArgumentError: A collective is malformed, or is none on tensors. No rank was asked.
             GangError: One cannot be done, or differs among the members; the message tells which.
         """
-        return self._carried_out(procedures.coalescing(self, collectives, dict(options)))
+        return self._of_each("coalesce", collectives, dict(options))
 
     # --- programs ----------------------------------------------------------------------------------------
 
@@ -1036,7 +1061,7 @@ class Gang(GangFront):
                 done. ``DeadlineExceededError``: it has not ended in time; if `indefinite`, it goes on, and
                 ``gang.find`` has its outcome by its `operation_id`.
         """
-        return self._carried_out(procedures.running(self, program, {**options, "keep": keep}))
+        return self._of_each("run_program", program, {**options, "keep": keep})
 
     # --- streams -----------------------------------------------------------------------------------------
 
@@ -1102,7 +1127,9 @@ class Gang(GangFront):
         Raises:
             GangError: ``UnknownGraphError``: it records nothing there; ``ResourceExhaustedError``: it was too much.
         """
-        return self._carried_out(graph_procedures.recorded_in(self, group))
+        ranks, within = self._members(group), ops.group_name(group) or "world"
+        graph = Graph(name="", group=within, session_id=self.session_id, ranks=ranks)
+        return self._carried_out(graph_procedures.ending(self, graph))
 
     def replay(self, graph: str | Graph, **options: Unpack[CallOptions]) -> list[Any]:
         """Runs a graph again, on all members, as one operation: one call and one admission. Nothing is allocated.
@@ -1120,7 +1147,7 @@ class Gang(GangFront):
                 members have recorded different collectives; or what a collective can fail with. If one cannot be
                 done, none is.
         """
-        return self._carried_out(replaying(self, graph, dict(options)))
+        return self._of_each("replay", graph, dict(options))
 
     def release_graph(self, graph: str | Graph) -> Graph:
         """Forgets a graph, on every rank that has it, and gives it as it was. Its refs stay.
@@ -1159,10 +1186,13 @@ class Gang(GangFront):
             GangError: ``NameExistsError``; ``RankOutOfRangeError``; ``InvalidArgumentError``: the writer is to read,
                 or a size is too large; ``PeerMissingError``.
         """
-        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
-        readers = None if reader_ranks_in_group is None else tuple(reader_ranks_in_group)
-        ends = {"writer_rank_in_group": writer_rank_in_group, "reader_ranks_in_group": readers}
-        procedure = queue_procedures.making(self, name, {**options, **ends, **sizes})
+        own = {
+            "writer_rank_in_group": writer_rank_in_group,
+            "reader_ranks_in_group": None if reader_ranks_in_group is None else tuple(reader_ranks_in_group),
+            "max_chunk_bytes": max_chunk_bytes,
+            "max_chunks": max_chunks,
+        }
+        procedure = queue_procedures.making(self, name, {**options, **own})
         return Queue(self, self._carried_out(procedure))
 
     def queue(self, name: str, *, group: str | Group = "world") -> Queue:
@@ -1174,50 +1204,6 @@ class Gang(GangFront):
         """
         return Queue(self, self._carried_out(queue_procedures.finding(self, name, group)))
 
-    def create_mq_broadcaster(
-        self,
-        writer_rank: int = 0,
-        max_chunk_bytes: int = 1 << 22,
-        max_chunks: int = 6,
-        *,
-        name: str | None = None,
-        **options: Unpack[CallOptions],
-    ) -> Queue:
-        """Makes a queue from one member to all others: `new_queue` under vLLM's name.
-
-        Arguments are as of `new_queue`. Without a name it has one that nothing else has.
-        """
-        return self.new_queue(
-            queue_procedures.queue_name(name),
-            writer_rank_in_group=writer_rank,
-            max_chunk_bytes=max_chunk_bytes,
-            max_chunks=max_chunks,
-            **options,
-        )
-
-    def create_single_reader_mq_broadcasters(
-        self,
-        reader_rank_in_group: int = 0,
-        max_chunk_bytes: int = 1 << 22,
-        max_chunks: int = 6,
-        *,
-        name: str | None = None,
-        **options: Unpack[CallOptions],
-    ) -> list[Queue | None]:
-        """Makes a queue from each other member to one reader, under vLLM's name: all of them, or none.
-
-        Arguments are as of `new_queue`. The names are `name`, or one that nothing else has, a slash, and the writer's
-        rank in group.
-
-        Returns:
-            By rank in group the queue that the member writes, None at the reader's place.
-        """
-        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
-        procedure = queue_procedures.making_for_one_reader(
-            self, reader_rank_in_group, queue_procedures.queue_name(name), {**options, **sizes}
-        )
-        return [None if made is None else Queue(self, made) for made in self._carried_out(procedure)]
-
     # --- many groups, meshes, layouts --------------------------------------------------------------------
 
     def hosts(self) -> tuple[str, ...]:
@@ -1226,7 +1212,7 @@ class Gang(GangFront):
         Raises:
             GangError: Some rank could not be asked.
         """
-        return self._carried_out(group_procedures.hosting(self))
+        return tuple(status.host for status in self.status())
 
     def group(self, name: str) -> Group:
         """Describes one group, and where its members run, as far as ranks answer.
@@ -1308,7 +1294,8 @@ class Gang(GangFront):
             GroupExistsError: There is a group of one of the names. None was made.
             GangError: A group could not be made on every rank.
         """
-        mesh = group_procedures.planned(self, axes, ranks, name, flattened)
+        every = self._all() if ranks is None else ranks
+        mesh = Mesh.plan(axes, every, name=name, flattened=flattened)
         procedure = group_procedures.making_mesh(
             self, mesh, local=local, timeout=timeout, generation=generation
         )
@@ -1333,7 +1320,8 @@ class Gang(GangFront):
             UnknownGroupError: Groups are missing.
             GangError: Some rank could not be asked.
         """
-        mesh = group_procedures.planned(self, axes, ranks, name, flattened)
+        every = self._all() if ranks is None else ranks
+        mesh = Mesh.plan(axes, every, name=name, flattened=flattened)
         return self._carried_out(group_procedures.finding_mesh(self, mesh, local=local))
 
     def new_layout(self, layout: Layout, *, timeout: float | None = None, generation: int = 0) -> Layout:
@@ -1349,8 +1337,16 @@ class Gang(GangFront):
             GroupExistsError: There is a group of one of the names. None was made.
             GangError: A group could not be made on every rank.
         """
-        procedure = group_procedures.making_layout(self, layout, timeout=timeout, generation=generation)
-        return self._carried_out(procedure)
+        if layout.size != len(self):
+            raise InvalidArgumentError(
+                f"layout {layout.name!r} is for a gang of another size",
+                phase="check",
+                operation="layout",
+                expected=f"{len(self)} ranks",
+                got=str(layout.size),
+            )
+        made = self.new_groups(layout.groups(), timeout=timeout, generation=generation)
+        return replace(layout, backend=made[0].backend, generation=made[0].generation)
 
     # --- events ------------------------------------------------------------------------------------------
 
@@ -1414,6 +1410,29 @@ class Gang(GangFront):
 
     # --- inside --------------------------------------------------------------------------------------------
 
+    def _members(self, group: str | Group) -> tuple[int, ...]:
+        return self._carried_out(members_of(self, group))
+
+    def _called(self, operation: str, given: Any = None, /, **options: Any) -> list[Any]:
+        return self._carried_out(calling(self, operation, given, options))
+
+    def _of_each(self, operation: str, given: Any, options: dict[str, Any]) -> list[Any]:
+        return self._carried_out(doing_several(self, operation, given, options))
+
+    def _carried_out(self, procedure: Procedure[T]) -> T:
+        try:
+            calls = next(procedure)
+            while True:
+                try:
+                    outcomes = self._channels.outcomes(calls)
+                except BaseException as error:
+                    calls = procedure.throw(error)
+                else:
+                    calls = procedure.send(outcomes)
+        except StopIteration as end:
+            result: T = end.value
+            return result
+
     def _run_again(self, calls: Sequence[Call[T]]) -> list[T]:
         # A connection to a rank that died may not be known to be lost yet; the next one leads to the new rank.
         try:
@@ -1421,19 +1440,31 @@ class Gang(GangFront):
         except UnavailableError:
             return self._channels.run_all(calls)
 
+    def _opens(self, session_id: str) -> list[Call[str]]:
+        return self._on(self._all(), ops.open_session, session_id, lease=self._lease)
+
     def _open_session(self, session_id: str) -> None:
         if session_id:
             opens = self._opens(session_id)
+            self._kept[session_id] = None
             if self._period is not None and self._renewing is None:
                 self._renewing = Renewing(self._period, self._renew)
             self._channels.run_all(opens)
 
     def _close_session(self, session_id: str) -> None:
         if session_id and not self._channels.closed:
+            self._kept.pop(session_id, None)
+            timeout = min(self.timeout, CLOSE_TIMEOUT)
             # Errors change nothing: a rank that cannot be reached frees its refs by its own end.
-            self._channels.outcomes(self._closes(session_id))
+            self._channels.outcomes(self._on(self._all(), ops.close_session, session_id, timeout=timeout))
 
     def _renew(self) -> None:
         # Errors change nothing: calls in a session that was lost fail by themselves.
         with contextlib.suppress(RankBridgeError):
-            self._channels.outcomes(self._renewals())
+            self._channels.outcomes(
+                [
+                    call
+                    for kept in tuple(self._kept)
+                    for call in self._on(self._all(), ops.renew_session, kept, timeout=self._period)
+                ]
+            )

@@ -3,26 +3,46 @@
 
 from __future__ import annotations
 
-from typing import Any, Unpack
+from typing import TYPE_CHECKING, Any, Unpack
 
-from rankbridge._plan import operations as ops
-from rankbridge._plan import queue_procedures as procedures
+from rankbridge._plan import operations as ops, queue_procedures as procedures
 from rankbridge._plan.operations import MemberOptions
-from rankbridge._plan.queue import MadeQueue, QueueCore
-from rankbridge._sync.front import GangFront
+from rankbridge._plan.queue import MadeQueue
+
+if TYPE_CHECKING:
+    from rankbridge._sync.gang import Gang
 
 
-class Queue(QueueCore):
+class Queue:
     """A message queue: what the writer puts in, every reader takes out, in order.
 
     It belongs to its group and its generation, not to a session. ``**options`` are ``MemberOptions``: `timeout` in
     seconds, `operation_id` (with one, a value is written or taken once, however often it is asked for), `generation`.
+
+    Attributes:
+        description: All that the ranks said of it when it was made.
+        name: Its name, unique in its group.
+        group: Name of its group.
+        ranks: Ranks of the gang that are members of its group, in group order.
+        writer_rank_in_group: Who writes.
+        reader_ranks_in_group: Who reads, in ascending order.
     """
 
-    def __init__(self, gang: GangFront, made: MadeQueue) -> None:
+    def __init__(self, gang: Gang, made: MadeQueue) -> None:
         """Made by ``Gang.new_queue``."""
-        super().__init__(made)
+        self.description = made.description
+        self.name = made.description.name
+        self.group = made.description.group
+        self.ranks = made.ranks
+        self.writer_rank_in_group = made.description.writer_rank_in_group
+        self.reader_ranks_in_group = made.description.reader_ranks_in_group
+        self._made = made
         self._gang = gang
+
+    def __repr__(self) -> str:
+        """Gives name, group and who writes and reads."""
+        ends = f"writer {self.writer_rank_in_group}, readers {list(self.reader_ranks_in_group)}"
+        return f"{type(self).__name__}({self.name!r}, group {self.group!r}, {ends})"
 
     def enqueue(self, value: object, **options: Unpack[MemberOptions]) -> None:
         """Writes a value, at the writer; waits while a reader has `max_chunks` unread.
@@ -73,7 +93,9 @@ class Queue(QueueCore):
             GangError: Some reader could not read; the others have read. What the writing can fail with, `enqueue`
                 tells.
         """
-        return self._gang._carried_out(procedures.broadcasting(self._gang, self._made, value, dict(options)))
+        self.enqueue(value, **options)
+        scopes = [self._gang._scope(rank) for rank in self._made.readers]
+        return self._gang._channels.run_all([ops.dequeue(it, self, **options) for it in scopes])
 
     def shut_down(self, rank_in_group: int | None = None, *, timeout: float | None = None) -> None:
         """Ends the queue: who waits is woken, and the other ends learn of it.

@@ -24,13 +24,7 @@ _REFUSED = "execute"
 
 
 class PendingCore(ABC, Generic[T]):
-    """A call that was begun and may not have ended.
-
-    Attributes:
-        operation: Kind of operation.
-        operation_id: Its id. Empty: it has none.
-        rank: Rank in the gang that was called.
-    """
+    """What ``Pending`` and ``AsyncPending`` have in common."""
 
     def __init__(self, channels: ChannelsCore, call: Call[T], *, ordered: bool = False) -> None:
         """Sends nothing yet. `ordered`: it fails where it would go by its own RPC, which keeps no order."""

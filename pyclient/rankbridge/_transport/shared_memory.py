@@ -13,6 +13,7 @@ import numpy as np
 from rankbridge import errors
 from rankbridge._plan.calls import Call, Transfer
 from rankbridge._plan.copying import copy
+from rankbridge._plan.operations.declare import Scope
 from rankbridge._plan.operations.shared_memory import close_memory, open_memory
 from rankbridge._transport.segments import NotShared, Pool, Segment, fitting
 from rankbridge.v1 import ref_service_pb2 as ref_pb
@@ -159,8 +160,11 @@ class SharedMemory:
             yield from self._close(call, pool, until, also=[memory.id])
             raise _Stream(pool.off) from None
 
+    def _scope(self, call: Call[Any], until: float) -> Scope:
+        return Scope(rank=call.rank, session_id=self._session_id, timeout=_left(until))
+
     def _opens(self, call: Call[Any], nbytes: int, until: float) -> Call[ref_pb.SharedMemory]:
-        return open_memory(call.rank, self._session_id, fitting(nbytes), _left(until))
+        return open_memory(self._scope(call, until), fitting(nbytes))
 
     def _close(
         self,
@@ -174,7 +178,7 @@ class SharedMemory:
         ids = [*pool.unwanted(all_free=all_free), *also]
         if ids:
             try:
-                yield close_memory(call.rank, self._session_id, ids, _left(until))
+                yield close_memory(self._scope(call, until), ids)
             except BaseException as error:
                 # Without its session, a rank has none of them.
                 if not isinstance(error, errors.UnknownSessionError):

@@ -18,7 +18,7 @@ DESCRIPTOR: google.protobuf.descriptor.FileDescriptor
 
 @typing.final
 class Call(google.protobuf.message.Message):
-    """What every operation carries: which group, for whom, how long."""
+    """The fields that every operation has: its group, identity, timeout and session."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

@@ -239,7 +239,7 @@ class GatherRequest(google.protobuf.message.Message):
     Unspecified: `concatenated`.
     """
     ragged: builtins.bool
-    """True: shapes may differ, as far as the layout allows, and the members tell each other theirs; `sizes` must be empty."""
+    """True: shapes may differ, as far as the layout allows, and the members exchange them; `sizes` must be empty."""
     @property
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""
@@ -387,7 +387,7 @@ class AllGatherRequest(google.protobuf.message.Message):
     Unspecified: `concatenated`.
     """
     ragged: builtins.bool
-    """True: shapes may differ, as far as the layout allows, and the members tell each other theirs; `sizes` must be empty."""
+    """True: shapes may differ, as far as the layout allows, and the members exchange them; `sizes` must be empty."""
     @property
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""
@@ -739,7 +739,7 @@ class ScanRequest(google.protobuf.message.Message):
     ref_id: builtins.str
     """Id of this rank's tensor; equal dtype and shape on all members."""
     op: Global___ReduceOp.ValueType
-    """How elements are combined: all but `avg` of those that AllReduce has. Unspecified: `sum`."""
+    """How elements are combined: any reduce op of AllReduce except `avg`. Unspecified: `sum`."""
     exclusive: builtins.bool
     """True: of members 0 to m - 1, for member 0 zeros; of sums only. False: of members 0 to m."""
     @property

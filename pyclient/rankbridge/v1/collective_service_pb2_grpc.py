@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class CollectiveServiceStub(object):
-    """Collectives of a group. Each is called on every member, on all at once; none runs before all members have
-    called for the same thing. Inputs are never changed before the operation has succeeded on this rank.
-    Whatever fails is told in the response's `error`; a gRPC status other than OK means that the call was not
+    """Collectives of a group. Call each on every member, on all at once; none runs before all members have
+    called the same operation. Inputs are never changed before the operation has succeeded on this rank.
+    A failure is in the response's `error`; a gRPC status other than OK means that the call was not
     understood or not delivered.
     """
 
@@ -91,9 +91,9 @@ class CollectiveServiceStub(object):
 
 
 class CollectiveServiceServicer(object):
-    """Collectives of a group. Each is called on every member, on all at once; none runs before all members have
-    called for the same thing. Inputs are never changed before the operation has succeeded on this rank.
-    Whatever fails is told in the response's `error`; a gRPC status other than OK means that the call was not
+    """Collectives of a group. Call each on every member, on all at once; none runs before all members have
+    called the same operation. Inputs are never changed before the operation has succeeded on this rank.
+    A failure is in the response's `error`; a gRPC status other than OK means that the call was not
     understood or not delivered.
     """
 
@@ -247,9 +247,9 @@ def add_CollectiveServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class CollectiveService(object):
-    """Collectives of a group. Each is called on every member, on all at once; none runs before all members have
-    called for the same thing. Inputs are never changed before the operation has succeeded on this rank.
-    Whatever fails is told in the response's `error`; a gRPC status other than OK means that the call was not
+    """Collectives of a group. Call each on every member, on all at once; none runs before all members have
+    called the same operation. Inputs are never changed before the operation has succeeded on this rank.
+    A failure is in the response's `error`; a gRPC status other than OK means that the call was not
     understood or not delivered.
     """
 

@@ -186,9 +186,9 @@ _CollectiveServiceScanType = typing_extensions.TypeVar(
 )
 
 class CollectiveServiceStub(typing.Generic[_CollectiveServiceBarrierType, _CollectiveServiceBroadcastType, _CollectiveServiceGatherType, _CollectiveServiceAllReduceType, _CollectiveServiceAllGatherType, _CollectiveServiceReduceType, _CollectiveServiceScatterType, _CollectiveServiceReduceScatterType, _CollectiveServiceAllToAllType, _CollectiveServiceScanType]):
-    """Collectives of a group. Each is called on every member, on all at once; none runs before all members have
-    called for the same thing. Inputs are never changed before the operation has succeeded on this rank.
-    Whatever fails is told in the response's `error`; a gRPC status other than OK means that the call was not
+    """Collectives of a group. Call each on every member, on all at once; none runs before all members have
+    called the same operation. Inputs are never changed before the operation has succeeded on this rank.
+    A failure is in the response's `error`; a gRPC status other than OK means that the call was not
     understood or not delivered.
     """
 
@@ -379,9 +379,9 @@ CollectiveServiceAsyncStub: typing_extensions.TypeAlias = CollectiveServiceStub[
 ]
 
 class CollectiveServiceServicer(metaclass=abc.ABCMeta):
-    """Collectives of a group. Each is called on every member, on all at once; none runs before all members have
-    called for the same thing. Inputs are never changed before the operation has succeeded on this rank.
-    Whatever fails is told in the response's `error`; a gRPC status other than OK means that the call was not
+    """Collectives of a group. Call each on every member, on all at once; none runs before all members have
+    called the same operation. Inputs are never changed before the operation has succeeded on this rank.
+    A failure is in the response's `error`; a gRPC status other than OK means that the call was not
     understood or not delivered.
     """
 

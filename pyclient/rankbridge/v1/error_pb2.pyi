@@ -28,11 +28,11 @@ class _ErrorCodeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     ERROR_CODE_UNSPECIFIED: _ErrorCode.ValueType  # 0
     """Not said. Never sent."""
     ERROR_CODE_INVALID_ARGUMENT: _ErrorCode.ValueType  # 1
-    """An argument is missing, malformed or contradicts another. Mend the call."""
+    """An argument is missing, malformed or contradicts another. Correct the call."""
     ERROR_CODE_UNKNOWN_REF: _ErrorCode.ValueType  # 2
-    """No such ref on this rank. Refs live on the rank that made them."""
+    """No such ref on this rank. A ref exists only on the rank that made it."""
     ERROR_CODE_RELEASED_REF: _ErrorCode.ValueType  # 3
-    """The ref was here and has been released. Nothing brings it back."""
+    """The ref has been released on this rank. It cannot be restored."""
     ERROR_CODE_WRONG_SESSION: _ErrorCode.ValueType  # 4
     """The ref or group belongs to another session. Name its own session in the call."""
     ERROR_CODE_UNKNOWN_SESSION: _ErrorCode.ValueType  # 5
@@ -83,16 +83,16 @@ class _ErrorCodeEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """No such shared memory in the session on this rank, or it was given up. Open some, or use a stream."""
 
 class ErrorCode(_ErrorCode, metaclass=_ErrorCodeEnumTypeWrapper):
-    """What went wrong. The comment of each says what the caller may do."""
+    """The kind of a failure. The comment of each says what the caller may do."""
 
 ERROR_CODE_UNSPECIFIED: ErrorCode.ValueType  # 0
 """Not said. Never sent."""
 ERROR_CODE_INVALID_ARGUMENT: ErrorCode.ValueType  # 1
-"""An argument is missing, malformed or contradicts another. Mend the call."""
+"""An argument is missing, malformed or contradicts another. Correct the call."""
 ERROR_CODE_UNKNOWN_REF: ErrorCode.ValueType  # 2
-"""No such ref on this rank. Refs live on the rank that made them."""
+"""No such ref on this rank. A ref exists only on the rank that made it."""
 ERROR_CODE_RELEASED_REF: ErrorCode.ValueType  # 3
-"""The ref was here and has been released. Nothing brings it back."""
+"""The ref has been released on this rank. It cannot be restored."""
 ERROR_CODE_WRONG_SESSION: ErrorCode.ValueType  # 4
 """The ref or group belongs to another session. Name its own session in the call."""
 ERROR_CODE_UNKNOWN_SESSION: ErrorCode.ValueType  # 5
@@ -161,7 +161,7 @@ class _PhaseEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._EnumType
     """Forming a generation or a group."""
 
 class Phase(_Phase, metaclass=_PhaseEnumTypeWrapper):
-    """How far a call had come when it failed."""
+    """The phase in which a call failed."""
 
 PHASE_UNSPECIFIED: Phase.ValueType  # 0
 """Not said: the error is not of an operation."""
@@ -188,14 +188,14 @@ class _RankStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     RANK_STATE_MISSING: _RankState.ValueType  # 2
     """It did not call in time."""
     RANK_STATE_DISAGREES: _RankState.ValueType  # 3
-    """It called for something else than the first to arrive."""
+    """Its call differs from the call of the first rank to arrive."""
     RANK_STATE_LOST: _RankState.ValueType  # 4
     """It is dead or cannot be reached."""
     RANK_STATE_FAILED: _RankState.ValueType  # 5
     """It failed by itself; `detail` says how."""
 
 class RankState(_RankState, metaclass=_RankStateEnumTypeWrapper):
-    """What one rank had to do with a failure."""
+    """The state of one rank in a failure."""
 
 RANK_STATE_UNSPECIFIED: RankState.ValueType  # 0
 """Not said."""
@@ -204,7 +204,7 @@ RANK_STATE_ARRIVED: RankState.ValueType  # 1
 RANK_STATE_MISSING: RankState.ValueType  # 2
 """It did not call in time."""
 RANK_STATE_DISAGREES: RankState.ValueType  # 3
-"""It called for something else than the first to arrive."""
+"""Its call differs from the call of the first rank to arrive."""
 RANK_STATE_LOST: RankState.ValueType  # 4
 """It is dead or cannot be reached."""
 RANK_STATE_FAILED: RankState.ValueType  # 5
@@ -226,9 +226,9 @@ class RankDetail(google.protobuf.message.Message):
     rank_in_group: builtins.int
     """Rank in the group of the operation."""
     state: Global___RankState.ValueType
-    """What it had to do with it."""
+    """The rank's state in the failure."""
     detail: builtins.str
-    """What it asked for, or what failed there, in words."""
+    """The rank's request, or its failure, in words."""
     def __init__(
         self,
         *,
@@ -243,7 +243,7 @@ Global___RankDetail: typing_extensions.TypeAlias = RankDetail
 
 @typing.final
 class Error(google.protobuf.message.Message):
-    """A failure, told so that it can be acted on."""
+    """A failure, with what a caller needs to act on it."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -266,7 +266,7 @@ class Error(google.protobuf.message.Message):
     indefinite: builtins.bool
     """True: some rank may have done the operation. False: no rank has, and none will."""
     phase: Global___Phase.ValueType
-    """How far the call had come."""
+    """The phase in which the call failed."""
     rank: builtins.int
     """Rank in the gang that reports the failure."""
     group: builtins.str
@@ -274,13 +274,13 @@ class Error(google.protobuf.message.Message):
     operation: builtins.str
     """Kind of operation: "all_reduce", "get". Empty: none was involved."""
     operation_id: builtins.str
-    """Id of the operation. Empty: it had none."""
+    """Id of the operation. Empty: the operation has none."""
     generation: builtins.int
-    """Generation in which it failed. 0: none was formed."""
+    """Generation in which the call failed. 0: none was formed."""
     expected: builtins.str
-    """What would have been right. Empty: it does not apply."""
+    """The expected value. Empty: it does not apply."""
     got: builtins.str
-    """What was there instead. Empty: it does not apply."""
+    """The actual value. Empty: it does not apply."""
     @property
     def ranks(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___RankDetail]:
         """Ranks concerned, ascending. Empty: this rank alone."""

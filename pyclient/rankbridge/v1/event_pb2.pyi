@@ -41,7 +41,7 @@ class _EventKindEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper._Enum
     """Some members of a group keep the others waiting."""
 
 class EventKind(_EventKind, metaclass=_EventKindEnumTypeWrapper):
-    """What kinds of events there are."""
+    """The kind of an event."""
 
 EVENT_KIND_UNSPECIFIED: EventKind.ValueType  # 0
 """Not said. Never sent."""
@@ -77,30 +77,30 @@ class Event(google.protobuf.message.Message):
     time_us: builtins.int
     """When it happened, by the clock of the rank's host: microseconds since 1970 in UTC."""
     rank: builtins.int
-    """Rank in the gang that tells it."""
+    """Rank in the gang that reports the event."""
     generation: builtins.int
     """Generation in which it happened, 1 or more."""
     @property
     def formed(self) -> Global___FormedEvent:
-        """The generation was formed; this rank may be called. Told by every rank."""
+        """The generation was formed; this rank may be called. Every rank reports it."""
 
     @property
     def over(self) -> rankbridge.v1.error_pb2.Error:
-        """The generation is over, because of this; lost ranks are in its `ranks`. Told by every rank."""
+        """The generation is over, because of this; lost ranks are in its `ranks`. Every rank reports it."""
 
     @property
     def mismatch(self) -> rankbridge.v1.error_pb2.Error:
         """The members of a group asked for different things; `ranks` shows every side, `rank` is the one whose side is in
-        `expected`. Told by the group's first rank alone, also where it did not call itself.
+        `expected`. Only the group's first rank reports it, even if it did not call itself.
         """
 
     @property
     def peer_missing(self) -> rankbridge.v1.error_pb2.Error:
-        """Some members of a group did not call before the timeout; `ranks` shows who. Told as `mismatch` is."""
+        """Some members of a group did not call before the timeout; `ranks` names them. Reported as `mismatch` is."""
 
     @property
     def straggler(self) -> Global___StragglerEvent:
-        """Some members keep the others waiting. Told by the group's first rank alone."""
+        """Some members keep the others waiting. Only the group's first rank reports it."""
 
     def __init__(
         self,
@@ -147,8 +147,8 @@ Global___FormedEvent: typing_extensions.TypeAlias = FormedEvent
 
 @typing.final
 class StragglerEvent(google.protobuf.message.Message):
-    """An admission has been waiting for longer than the leader's --straggler-after since the first member came. Told once,
-    at that time; and once more if all others come after that, with nobody missing.
+    """An admission has been waiting for longer than the leader's --straggler-after since the first member came. Reported
+    at that time; and once more if all others come after that, with no member missing.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -166,7 +166,7 @@ class StragglerEvent(google.protobuf.message.Message):
     operation_id: builtins.str
     """Id of the operation. Empty: no member has named one."""
     waited_us: builtins.int
-    """How long the first member has been waiting, or had when the last one came, in microseconds."""
+    """How long the first member has waited, or had waited when the last one came, in microseconds."""
     @property
     def arrived(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___ArrivedMember]:
         """Members that have come, in group order."""

@@ -38,7 +38,7 @@ class FormRequest(google.protobuf.message.Message):
     """False: the groups of the previous generation are made again, too. Their members are the ranks that were members,
     under their new numbers, and new ranks that stand where a lost member stood; lost members without a replacement
     are left out, and a group without members is not made. A group that was destroyed is not made again, unless no rank
-    that was a member is left to tell. True: none is made again.
+    that was a member is left. True: none is made again.
     """
     @property
     def endpoints(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.str]:
@@ -76,7 +76,7 @@ class Formed(google.protobuf.message.Message):
     world_size: builtins.int
     """Ranks in it."""
     took_us: builtins.int
-    """What it took, from the first prepare to the last verification, in microseconds."""
+    """The time from the first prepare to the last verification, in microseconds."""
     def __init__(
         self,
         *,
@@ -132,8 +132,8 @@ class CallRequest(google.protobuf.message.Message):
 
     @property
     def operations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[rankbridge.v1.operation_service_pb2.Operation]:
-        """Each member's part, in group order; or a single one, which is every member's. Of one kind, which is none that sends
-        or receives, each without a `call` of its own, and each of at most 64 KiB.
+        """Each member's part, in group order; or a single one, for every member. All of one kind, which does not send or receive
+        point to point, each without a `call` of its own, and each of at most 64 KiB.
         """
 
     def __init__(
@@ -149,7 +149,7 @@ Global___CallRequest: typing_extensions.TypeAlias = CallRequest
 
 @typing.final
 class MemberOutcome(google.protobuf.message.Message):
-    """What became of a gang call at one member."""
+    """The outcome of a gang call at one member."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -159,8 +159,8 @@ class MemberOutcome(google.protobuf.message.Message):
     """Rank in the gang."""
     @property
     def result(self) -> rankbridge.v1.operation_service_pb2.OperationResult:
-        """What it gave, or how it failed. Absent: it is done, and what it gave is too large to be passed on; ask that rank,
-        with OperationService.Await.
+        """The member's result or error. Absent: the part is done, and its result is too large to be passed on; fetch it from
+        that rank, with OperationService.Await.
         """
 
     def __init__(
@@ -176,7 +176,7 @@ Global___MemberOutcome: typing_extensions.TypeAlias = MemberOutcome
 
 @typing.final
 class MemberOutcomes(google.protobuf.message.Message):
-    """What became of a gang call."""
+    """The outcome of a gang call."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -208,7 +208,7 @@ class CallResponse(google.protobuf.message.Message):
     ERROR_FIELD_NUMBER: builtins.int
     @property
     def outcomes(self) -> Global___MemberOutcomes:
-        """Every member's outcome: whether any of them failed, only these tell."""
+        """Every member's outcome. A member's failure is in its outcome only."""
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
@@ -228,7 +228,7 @@ Global___CallResponse: typing_extensions.TypeAlias = CallResponse
 
 @typing.final
 class ExecuteRequest(google.protobuf.message.Message):
-    """One word of a controller that has a stream."""
+    """One request on a stream."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -237,23 +237,23 @@ class ExecuteRequest(google.protobuf.message.Message):
     PART_FIELD_NUMBER: builtins.int
     NUMBER_FIELD_NUMBER: builtins.int
     withdraw: builtins.str
-    """Operation id of what was sent by this stream and is to be withdrawn from every member that it was not admitted on,
-    as hanging up withdraws a single call. With a `number`, what is withdrawn is the request of that number, and the
-    id may be empty. Is not answered; what is withdrawn is.
+    """Withdraws the request of this stream with this operation id from every member that has not admitted it, as cancelling
+    withdraws a single call. With a `number`, withdraws the request of that number, and the id may be empty. Has no
+    answer of its own; the withdrawn request has one.
     """
     number: builtins.int
-    """Names this request on its stream, so that its answer need not wait for those before it: the answer has the same
-    number and comes as soon as it is there. Of those under way on a stream, no two have the same. 0: none; the answer comes
-    after the answers of all requests without a number that were sent before it.
+    """Number of this request on its stream. The answer has the same number, and comes as soon as the request is done.
+    Requests under way on a stream have different numbers. 0: none; the answer comes after the answers of all requests
+    without a number that were sent before it.
     """
     @property
     def call(self) -> Global___CallRequest:
-        """Does a collective on every member of a group. Is answered."""
+        """Does a collective on every member of a group. Has an answer."""
 
     @property
     def part(self) -> rankbridge.v1.operation_service_pb2.Operation:
-        """Does the asked rank's own part of an operation, as that operation's RPC does: the other members are asked by their
-        own ranks. With a `call` of its own. Is answered.
+        """Does this rank's own part of an operation, as that operation's RPC does: the other members' parts go to their own
+        ranks. With a `call` of its own. Has an answer.
         """
 
     def __init__(
@@ -281,10 +281,10 @@ class ExecuteResponse(google.protobuf.message.Message):
     RESULT_FIELD_NUMBER: builtins.int
     NUMBER_FIELD_NUMBER: builtins.int
     number: builtins.int
-    """The request's. 0: it had none."""
+    """The request's number. 0: the request had none."""
     @property
     def outcomes(self) -> Global___MemberOutcomes:
-        """Every member's outcome: whether any of them failed, only these tell."""
+        """Every member's outcome. A member's failure is in its outcome only."""
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
@@ -292,7 +292,7 @@ class ExecuteResponse(google.protobuf.message.Message):
 
     @property
     def result(self) -> rankbridge.v1.operation_service_pb2.OperationResult:
-        """What the asked rank's part came to."""
+        """The result of this rank's part."""
 
     def __init__(
         self,

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class GangServiceStub(object):
-    """The gang as a whole, by way of any of its sidecars.
+    """The gang as a whole, through any of its sidecars.
     """
 
     def __init__(self, channel):
@@ -53,7 +53,7 @@ class GangServiceStub(object):
 
 
 class GangServiceServicer(object):
-    """The gang as a whole, by way of any of its sidecars.
+    """The gang as a whole, through any of its sidecars.
     """
 
     def Form(self, request, context):
@@ -65,19 +65,20 @@ class GangServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Call(self, request, context):
-        """Does a collective on every member of a group, and answers with every member's outcome. Any sidecar may be asked;
-        that of the group's first rank passes on the least. If one member refuses its part, all are told at once, and
-        nothing has happened. If the caller hangs up, every part that was not admitted is withdrawn.
+        """Does a collective on every member of a group, and answers with every member's outcome. Any sidecar takes the call;
+        the sidecar of the group's first rank needs the fewest messages. If one member refuses its part, all members fail at
+        once, and nothing has happened. If the caller cancels the call, every part that was not admitted is withdrawn.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Execute(self, request_iterator, context):
-        """Does one gang call after another, or this rank's parts of operations: the next may be sent while one is under way.
-        Answers each: what has a number as soon as it is done, what has none in the order in which it was sent. The end of requests is no hanging up: what was sent is done and
-        answered. On the rank's own host the same messages go without gRPC, each behind its length of 4 bytes in network
-        order: of a rank that serves at "unix:PATH", at the unix socket PATH.stream. See docs/streams.md.
+        """Does gang calls, or this rank's parts of operations; requests may be sent while others are under way. Requests with a
+        number are answered as soon as they are done, requests without one in the order in which they were sent. The end of
+        the requests withdraws nothing: the requests sent before are done and answered. On the rank's own host the same
+        messages can be sent without gRPC, each after its length in 4 bytes in network order: a rank that serves at
+        "unix:PATH" takes them at the unix socket PATH.stream. See docs/streams.md.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -110,7 +111,7 @@ def add_GangServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class GangService(object):
-    """The gang as a whole, by way of any of its sidecars.
+    """The gang as a whole, through any of its sidecars.
     """
 
     @staticmethod

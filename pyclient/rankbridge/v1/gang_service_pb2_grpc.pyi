@@ -74,7 +74,7 @@ _GangServiceExecuteType = typing_extensions.TypeVar(
 )
 
 class GangServiceStub(typing.Generic[_GangServiceFormType, _GangServiceCallType, _GangServiceExecuteType]):
-    """The gang as a whole, by way of any of its sidecars."""
+    """The gang as a whole, through any of its sidecars."""
 
     @typing.overload
     def __init__(self: GangServiceStub[
@@ -114,16 +114,17 @@ class GangServiceStub(typing.Generic[_GangServiceFormType, _GangServiceCallType,
     """
 
     Call: _GangServiceCallType
-    """Does a collective on every member of a group, and answers with every member's outcome. Any sidecar may be asked;
-    that of the group's first rank passes on the least. If one member refuses its part, all are told at once, and
-    nothing has happened. If the caller hangs up, every part that was not admitted is withdrawn.
+    """Does a collective on every member of a group, and answers with every member's outcome. Any sidecar takes the call;
+    the sidecar of the group's first rank needs the fewest messages. If one member refuses its part, all members fail at
+    once, and nothing has happened. If the caller cancels the call, every part that was not admitted is withdrawn.
     """
 
     Execute: _GangServiceExecuteType
-    """Does one gang call after another, or this rank's parts of operations: the next may be sent while one is under way.
-    Answers each: what has a number as soon as it is done, what has none in the order in which it was sent. The end of requests is no hanging up: what was sent is done and
-    answered. On the rank's own host the same messages go without gRPC, each behind its length of 4 bytes in network
-    order: of a rank that serves at "unix:PATH", at the unix socket PATH.stream. See docs/streams.md.
+    """Does gang calls, or this rank's parts of operations; requests may be sent while others are under way. Requests with a
+    number are answered as soon as they are done, requests without one in the order in which they were sent. The end of
+    the requests withdraws nothing: the requests sent before are done and answered. On the rank's own host the same
+    messages can be sent without gRPC, each after its length in 4 bytes in network order: a rank that serves at
+    "unix:PATH" takes them at the unix socket PATH.stream. See docs/streams.md.
     """
 
 GangServiceAsyncStub: typing_extensions.TypeAlias = GangServiceStub[
@@ -142,7 +143,7 @@ GangServiceAsyncStub: typing_extensions.TypeAlias = GangServiceStub[
 ]
 
 class GangServiceServicer(metaclass=abc.ABCMeta):
-    """The gang as a whole, by way of any of its sidecars."""
+    """The gang as a whole, through any of its sidecars."""
 
     @abc.abstractmethod
     def Form(
@@ -160,9 +161,9 @@ class GangServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.gang_service_pb2.CallRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.gang_service_pb2.CallResponse, collections.abc.Awaitable[rankbridge.v1.gang_service_pb2.CallResponse]]:
-        """Does a collective on every member of a group, and answers with every member's outcome. Any sidecar may be asked;
-        that of the group's first rank passes on the least. If one member refuses its part, all are told at once, and
-        nothing has happened. If the caller hangs up, every part that was not admitted is withdrawn.
+        """Does a collective on every member of a group, and answers with every member's outcome. Any sidecar takes the call;
+        the sidecar of the group's first rank needs the fewest messages. If one member refuses its part, all members fail at
+        once, and nothing has happened. If the caller cancels the call, every part that was not admitted is withdrawn.
         """
 
     @abc.abstractmethod
@@ -171,10 +172,11 @@ class GangServiceServicer(metaclass=abc.ABCMeta):
         request_iterator: _MaybeAsyncIterator[rankbridge.v1.gang_service_pb2.ExecuteRequest],
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[rankbridge.v1.gang_service_pb2.ExecuteResponse], collections.abc.AsyncIterator[rankbridge.v1.gang_service_pb2.ExecuteResponse]]:
-        """Does one gang call after another, or this rank's parts of operations: the next may be sent while one is under way.
-        Answers each: what has a number as soon as it is done, what has none in the order in which it was sent. The end of requests is no hanging up: what was sent is done and
-        answered. On the rank's own host the same messages go without gRPC, each behind its length of 4 bytes in network
-        order: of a rank that serves at "unix:PATH", at the unix socket PATH.stream. See docs/streams.md.
+        """Does gang calls, or this rank's parts of operations; requests may be sent while others are under way. Requests with a
+        number are answered as soon as they are done, requests without one in the order in which they were sent. The end of
+        the requests withdraws nothing: the requests sent before are done and answered. On the rank's own host the same
+        messages can be sent without gRPC, each after its length in 4 bytes in network order: a rank that serves at
+        "unix:PATH" takes them at the unix socket PATH.stream. See docs/streams.md.
         """
 
 def add_GangServiceServicer_to_server(servicer: GangServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

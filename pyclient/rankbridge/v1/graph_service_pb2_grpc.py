@@ -28,7 +28,7 @@ if _version_not_supported:
 class GraphServiceStub(object):
     """Graphs: collectives of one group that a rank has run and recorded, in order, to be run again in one call. Every member
     records its own; a replay is one operation of the group, admitted at once. It reads the refs that the recorded
-    collectives read, as they are now, and puts results into the refs that those made: nothing is allocated.
+    collectives read, as they are now, and puts results into the refs that they made: nothing is allocated.
 
     vLLM's graph_capture, on every backend: on NCCL a replay is the launch of a CUDA graph.
     """
@@ -64,14 +64,14 @@ class GraphServiceStub(object):
 class GraphServiceServicer(object):
     """Graphs: collectives of one group that a rank has run and recorded, in order, to be run again in one call. Every member
     records its own; a replay is one operation of the group, admitted at once. It reads the refs that the recorded
-    collectives read, as they are now, and puts results into the refs that those made: nothing is allocated.
+    collectives read, as they are now, and puts results into the refs that they made: nothing is allocated.
 
     vLLM's graph_capture, on every backend: on NCCL a replay is the launch of a CUDA graph.
     """
 
     def BeginCapture(self, request, context):
         """Begins to record: from now on every collective of CollectiveService that the session runs in the group on this rank,
-        when it has succeeded. They run as ever.
+        when it has succeeded. The collectives run as usual.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -132,7 +132,7 @@ def add_GraphServiceServicer_to_server(servicer, server):
 class GraphService(object):
     """Graphs: collectives of one group that a rank has run and recorded, in order, to be run again in one call. Every member
     records its own; a replay is one operation of the group, admitted at once. It reads the refs that the recorded
-    collectives read, as they are now, and puts results into the refs that those made: nothing is allocated.
+    collectives read, as they are now, and puts results into the refs that they made: nothing is allocated.
 
     vLLM's graph_capture, on every backend: on NCCL a replay is the launch of a CUDA graph.
     """

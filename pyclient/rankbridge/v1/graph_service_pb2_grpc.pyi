@@ -92,7 +92,7 @@ _GraphServiceReleaseGraphType = typing_extensions.TypeVar(
 class GraphServiceStub(typing.Generic[_GraphServiceBeginCaptureType, _GraphServiceEndCaptureType, _GraphServiceReplayType, _GraphServiceReleaseGraphType]):
     """Graphs: collectives of one group that a rank has run and recorded, in order, to be run again in one call. Every member
     records its own; a replay is one operation of the group, admitted at once. It reads the refs that the recorded
-    collectives read, as they are now, and puts results into the refs that those made: nothing is allocated.
+    collectives read, as they are now, and puts results into the refs that they made: nothing is allocated.
 
     vLLM's graph_capture, on every backend: on NCCL a replay is the launch of a CUDA graph.
     """
@@ -139,7 +139,7 @@ class GraphServiceStub(typing.Generic[_GraphServiceBeginCaptureType, _GraphServi
 
     BeginCapture: _GraphServiceBeginCaptureType
     """Begins to record: from now on every collective of CollectiveService that the session runs in the group on this rank,
-    when it has succeeded. They run as ever.
+    when it has succeeded. The collectives run as usual.
     """
 
     EndCapture: _GraphServiceEndCaptureType
@@ -173,7 +173,7 @@ GraphServiceAsyncStub: typing_extensions.TypeAlias = GraphServiceStub[
 class GraphServiceServicer(metaclass=abc.ABCMeta):
     """Graphs: collectives of one group that a rank has run and recorded, in order, to be run again in one call. Every member
     records its own; a replay is one operation of the group, admitted at once. It reads the refs that the recorded
-    collectives read, as they are now, and puts results into the refs that those made: nothing is allocated.
+    collectives read, as they are now, and puts results into the refs that they made: nothing is allocated.
 
     vLLM's graph_capture, on every backend: on NCCL a replay is the launch of a CUDA graph.
     """
@@ -185,7 +185,7 @@ class GraphServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.graph_service_pb2.BeginCaptureResponse, collections.abc.Awaitable[rankbridge.v1.graph_service_pb2.BeginCaptureResponse]]:
         """Begins to record: from now on every collective of CollectiveService that the session runs in the group on this rank,
-        when it has succeeded. They run as ever.
+        when it has succeeded. The collectives run as usual.
         """
 
     @abc.abstractmethod

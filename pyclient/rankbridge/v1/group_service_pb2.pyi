@@ -188,7 +188,7 @@ class ListGroupsResponse(google.protobuf.message.Message):
     GROUPS_FIELD_NUMBER: builtins.int
     @property
     def groups(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___Group]:
-        """By name, ascending. Those without `rank_in_group` may have ended. Empty: no generation is formed."""
+        """By name, ascending. Groups without `rank_in_group` may have ended. Empty: no generation is formed."""
 
     def __init__(
         self,

@@ -62,8 +62,8 @@ class GroupServiceServicer(object):
     """
 
     def NewGroup(self, request, context):
-        """Makes a group. Called on every member of the group named in `call` (world, as a rule), those who will not
-        be in the new group included, with the same arguments on each.
+        """Makes a group. Call this on every member of the group named in `call` (world, as a rule), with the same arguments on
+        each, including the members that will not be in the new group.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -77,15 +77,15 @@ class GroupServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ListGroups(self, request, context):
-        """Describes every group that this rank knows, by name. It may know groups of others that have ended: those exist of
-        which a member tells, `rank_in_group` present.
+        """Describes every group that this rank knows, by name. It may know groups of other ranks that have ended: a
+        group exists if a member reports it, with `rank_in_group` present.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def DestroyGroup(self, request, context):
-        """Ends a group. Called on every member of it; calls already queued on it run first. Other ranks are not told.
+        """Ends a group. Call this on every member of it; calls already queued on it run first. Other ranks do not learn of it.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

@@ -133,20 +133,20 @@ class GroupServiceStub(typing.Generic[_GroupServiceNewGroupType, _GroupServiceDe
     ], channel: grpc.aio.Channel) -> None: ...
 
     NewGroup: _GroupServiceNewGroupType
-    """Makes a group. Called on every member of the group named in `call` (world, as a rule), those who will not
-    be in the new group included, with the same arguments on each.
+    """Makes a group. Call this on every member of the group named in `call` (world, as a rule), with the same arguments on
+    each, including the members that will not be in the new group.
     """
 
     DescribeGroup: _GroupServiceDescribeGroupType
     """Describes one group as this rank sees it."""
 
     ListGroups: _GroupServiceListGroupsType
-    """Describes every group that this rank knows, by name. It may know groups of others that have ended: those exist of
-    which a member tells, `rank_in_group` present.
+    """Describes every group that this rank knows, by name. It may know groups of other ranks that have ended: a
+    group exists if a member reports it, with `rank_in_group` present.
     """
 
     DestroyGroup: _GroupServiceDestroyGroupType
-    """Ends a group. Called on every member of it; calls already queued on it run first. Other ranks are not told."""
+    """Ends a group. Call this on every member of it; calls already queued on it run first. Other ranks do not learn of it."""
 
 GroupServiceAsyncStub: typing_extensions.TypeAlias = GroupServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -176,8 +176,8 @@ class GroupServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.group_service_pb2.NewGroupRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.group_service_pb2.NewGroupResponse, collections.abc.Awaitable[rankbridge.v1.group_service_pb2.NewGroupResponse]]:
-        """Makes a group. Called on every member of the group named in `call` (world, as a rule), those who will not
-        be in the new group included, with the same arguments on each.
+        """Makes a group. Call this on every member of the group named in `call` (world, as a rule), with the same arguments on
+        each, including the members that will not be in the new group.
         """
 
     @abc.abstractmethod
@@ -194,8 +194,8 @@ class GroupServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.group_service_pb2.ListGroupsRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.group_service_pb2.ListGroupsResponse, collections.abc.Awaitable[rankbridge.v1.group_service_pb2.ListGroupsResponse]]:
-        """Describes every group that this rank knows, by name. It may know groups of others that have ended: those exist of
-        which a member tells, `rank_in_group` present.
+        """Describes every group that this rank knows, by name. It may know groups of other ranks that have ended: a
+        group exists if a member reports it, with `rank_in_group` present.
         """
 
     @abc.abstractmethod
@@ -204,6 +204,6 @@ class GroupServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.group_service_pb2.DestroyGroupRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.group_service_pb2.DestroyGroupResponse, collections.abc.Awaitable[rankbridge.v1.group_service_pb2.DestroyGroupResponse]]:
-        """Ends a group. Called on every member of it; calls already queued on it run first. Other ranks are not told."""
+        """Ends a group. Call this on every member of it; calls already queued on it run first. Other ranks do not learn of it."""
 
 def add_GroupServiceServicer_to_server(servicer: GroupServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

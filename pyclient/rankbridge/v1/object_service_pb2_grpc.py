@@ -26,9 +26,9 @@ if _version_not_supported:
 
 
 class ObjectServiceStub(object):
-    """Collectives on values that have no dtype and shape of their own: anything that `Value` can say, given by value, and
-    maps of tensors. Called and failing as those of CollectiveService. The members learn from the source what comes:
-    nobody needs to expect its size.
+    """Collectives on values without dtype and shape: anything that `Value` can hold, passed by value, and maps of tensors. They
+    are called and fail as the collectives of CollectiveService. The source's value has its size with it: no member needs to
+    know it before.
 
     A ref in a value travels as the handle that it is; it still names the tensor on the rank that made it. In a tensor
     dict alone, refs stand for their tensors.
@@ -73,9 +73,9 @@ class ObjectServiceStub(object):
 
 
 class ObjectServiceServicer(object):
-    """Collectives on values that have no dtype and shape of their own: anything that `Value` can say, given by value, and
-    maps of tensors. Called and failing as those of CollectiveService. The members learn from the source what comes:
-    nobody needs to expect its size.
+    """Collectives on values without dtype and shape: anything that `Value` can hold, passed by value, and maps of tensors. They
+    are called and fail as the collectives of CollectiveService. The source's value has its size with it: no member needs to
+    know it before.
 
     A ref in a value travels as the handle that it is; it still names the tensor on the rank that made it. In a tensor
     dict alone, refs stand for their tensors.
@@ -179,9 +179,9 @@ def add_ObjectServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class ObjectService(object):
-    """Collectives on values that have no dtype and shape of their own: anything that `Value` can say, given by value, and
-    maps of tensors. Called and failing as those of CollectiveService. The members learn from the source what comes:
-    nobody needs to expect its size.
+    """Collectives on values without dtype and shape: anything that `Value` can hold, passed by value, and maps of tensors. They
+    are called and fail as the collectives of CollectiveService. The source's value has its size with it: no member needs to
+    know it before.
 
     A ref in a value travels as the handle that it is; it still names the tensor on the rank that made it. In a tensor
     dict alone, refs stand for their tensors.

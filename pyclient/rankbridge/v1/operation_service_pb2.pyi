@@ -203,7 +203,7 @@ class Operation(google.protobuf.message.Message):
 
     @property
     def run_program(self) -> Global___RunProgramRequest:
-        """Several collectives of one group, in which one takes what another has given."""
+        """Several collectives of one group, each of which may take another's result."""
 
     def __init__(
         self,
@@ -315,7 +315,7 @@ Global___SubmitResponse: typing_extensions.TypeAlias = SubmitResponse
 
 @typing.final
 class PollRequest(google.protobuf.message.Message):
-    """Tells how far an operation is."""
+    """Returns the status of an operation."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -333,7 +333,7 @@ Global___PollRequest: typing_extensions.TypeAlias = PollRequest
 
 @typing.final
 class OperationStatus(google.protobuf.message.Message):
-    """What is known of an operation."""
+    """The status of an operation."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -343,7 +343,7 @@ class OperationStatus(google.protobuf.message.Message):
     """How far it is."""
     @property
     def result(self) -> Global___OperationResult:
-        """What it gave or how it failed. Absent: it is not done."""
+        """Its result or error. Absent: it is not done."""
 
     def __init__(
         self,
@@ -358,7 +358,7 @@ Global___OperationStatus: typing_extensions.TypeAlias = OperationStatus
 
 @typing.final
 class OperationResult(google.protobuf.message.Message):
-    """What an operation gave, or how it failed."""
+    """The result of an operation, or its error."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class OperationServiceStub(object):
-    """Operations that the controller does not want to wait for, and the outcomes of any operation by its id.
+    """Operations that run without a waiting caller, and the outcomes of any operation by its id.
     """
 
     def __init__(self, channel):
@@ -68,7 +68,7 @@ class OperationServiceStub(object):
 
 
 class OperationServiceServicer(object):
-    """Operations that the controller does not want to wait for, and the outcomes of any operation by its id.
+    """Operations that run without a waiting caller, and the outcomes of any operation by its id.
     """
 
     def Submit(self, request, context):
@@ -79,14 +79,14 @@ class OperationServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def Poll(self, request, context):
-        """Tells how far an operation is.
+        """Returns the status of an operation.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def Await(self, request, context):
-        """Waits for an operation's outcome, whoever began it: also one whose caller has gone.
+        """Waits for the outcome of any caller's operation, even if that caller has gone.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -107,8 +107,8 @@ class OperationServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def RunProgram(self, request, context):
-        """Runs a list of collectives of one group, in which one takes what another has given: admitted at once, and then run
-        by the ranks without a word to the controller in between.
+        """Runs a list of collectives of one group, each of which may take another's result: admitted at once, and then run by
+        the ranks without messages to the controller in between.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -156,7 +156,7 @@ def add_OperationServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class OperationService(object):
-    """Operations that the controller does not want to wait for, and the outcomes of any operation by its id.
+    """Operations that run without a waiting caller, and the outcomes of any operation by its id.
     """
 
     @staticmethod

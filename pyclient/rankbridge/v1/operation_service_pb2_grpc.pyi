@@ -122,7 +122,7 @@ _OperationServiceRunProgramType = typing_extensions.TypeVar(
 )
 
 class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _OperationServicePollType, _OperationServiceAwaitType, _OperationServiceCancelType, _OperationServiceCoalesceType, _OperationServiceRunProgramType]):
-    """Operations that the controller does not want to wait for, and the outcomes of any operation by its id."""
+    """Operations that run without a waiting caller, and the outcomes of any operation by its id."""
 
     @typing.overload
     def __init__(self: OperationServiceStub[
@@ -184,10 +184,10 @@ class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _Operatio
     """Begins an operation and returns at once. Its `call.operation_id` is needed; it names the operation below."""
 
     Poll: _OperationServicePollType
-    """Tells how far an operation is."""
+    """Returns the status of an operation."""
 
     Await: _OperationServiceAwaitType
-    """Waits for an operation's outcome, whoever began it: also one whose caller has gone."""
+    """Waits for the outcome of any caller's operation, even if that caller has gone."""
 
     Cancel: _OperationServiceCancelType
     """Withdraws an operation that has not been admitted yet. One that was admitted goes on."""
@@ -196,8 +196,8 @@ class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _Operatio
     """Does several collectives of one group as one operation: admitted at once, run one after another."""
 
     RunProgram: _OperationServiceRunProgramType
-    """Runs a list of collectives of one group, in which one takes what another has given: admitted at once, and then run
-    by the ranks without a word to the controller in between.
+    """Runs a list of collectives of one group, each of which may take another's result: admitted at once, and then run by
+    the ranks without messages to the controller in between.
     """
 
 OperationServiceAsyncStub: typing_extensions.TypeAlias = OperationServiceStub[
@@ -228,7 +228,7 @@ OperationServiceAsyncStub: typing_extensions.TypeAlias = OperationServiceStub[
 ]
 
 class OperationServiceServicer(metaclass=abc.ABCMeta):
-    """Operations that the controller does not want to wait for, and the outcomes of any operation by its id."""
+    """Operations that run without a waiting caller, and the outcomes of any operation by its id."""
 
     @abc.abstractmethod
     def Submit(
@@ -244,7 +244,7 @@ class OperationServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.operation_service_pb2.PollRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.operation_service_pb2.PollResponse, collections.abc.Awaitable[rankbridge.v1.operation_service_pb2.PollResponse]]:
-        """Tells how far an operation is."""
+        """Returns the status of an operation."""
 
     @abc.abstractmethod
     def Await(
@@ -252,7 +252,7 @@ class OperationServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.operation_service_pb2.AwaitRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.operation_service_pb2.AwaitResponse, collections.abc.Awaitable[rankbridge.v1.operation_service_pb2.AwaitResponse]]:
-        """Waits for an operation's outcome, whoever began it: also one whose caller has gone."""
+        """Waits for the outcome of any caller's operation, even if that caller has gone."""
 
     @abc.abstractmethod
     def Cancel(
@@ -276,8 +276,8 @@ class OperationServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.operation_service_pb2.RunProgramRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.operation_service_pb2.RunProgramResponse, collections.abc.Awaitable[rankbridge.v1.operation_service_pb2.RunProgramResponse]]:
-        """Runs a list of collectives of one group, in which one takes what another has given: admitted at once, and then run
-        by the ranks without a word to the controller in between.
+        """Runs a list of collectives of one group, each of which may take another's result: admitted at once, and then run by
+        the ranks without messages to the controller in between.
         """
 
 def add_OperationServiceServicer_to_server(servicer: OperationServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -149,9 +149,9 @@ Global___Gives: typing_extensions.TypeAlias = Gives
 
 @typing.final
 class OperationOptions(google.protobuf.message.Message):
-    """What an operation is, beside its fields. It stands at the operation's request, for whoever reads descriptors: the
-    server and the clients derive from it what they need to know of the operation, and scripts write methods and
-    documentation. It is never sent.
+    """Properties of an operation, beside its fields. They are options of the operation's request, for readers of descriptors:
+    the server and the clients derive the operation's handling from them, and scripts write methods and documentation. They
+    are never sent.
     """
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
@@ -165,9 +165,9 @@ class OperationOptions(google.protobuf.message.Message):
     gang_call: builtins.bool
     """True: all members of a group take part, so that it can be a gang call."""
     brings: Global___Brings.ValueType
-    """What is brought: the first argument of clients' functions."""
+    """The input: the first argument of clients' functions."""
     gives: Global___Gives.ValueType
-    """What is given, in `value` of the response."""
+    """The result, in `value` of the response."""
     def __init__(
         self,
         *,

@@ -35,7 +35,7 @@ class SendRequest(google.protobuf.message.Message):
     dst_rank_in_group: builtins.int
     """Rank in the group that receives, 0 to the group's size - 1, not this one."""
     tag: builtins.int
-    """Tells messages between the same two apart, 0 to 2**32 - 1."""
+    """Separates messages between the same two members, 0 to 2**32 - 1."""
     @property
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""
@@ -165,7 +165,7 @@ class SendObjectRequest(google.protobuf.message.Message):
     dst_rank_in_group: builtins.int
     """Rank in the group that receives, 0 to the group's size - 1, not this one."""
     tag: builtins.int
-    """Tells messages between the same two apart, 0 to 2**32 - 1."""
+    """Separates messages between the same two members, 0 to 2**32 - 1."""
     @property
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""
@@ -286,7 +286,7 @@ class SendTensorDictRequest(google.protobuf.message.Message):
     dst_rank_in_group: builtins.int
     """Rank in the group that receives, 0 to the group's size - 1, not this one."""
     tag: builtins.int
-    """Tells messages between the same two apart, 0 to 2**32 - 1."""
+    """Separates messages between the same two members, 0 to 2**32 - 1."""
     @property
     def call(self) -> rankbridge.v1.call_pb2.Call:
         """Group, identity, timeout."""

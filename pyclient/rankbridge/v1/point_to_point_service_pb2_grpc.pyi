@@ -122,15 +122,14 @@ _PointToPointServiceRecvTensorDictType = typing_extensions.TypeVar(
 )
 
 class PointToPointServiceStub(typing.Generic[_PointToPointServiceSendType, _PointToPointServiceRecvType, _PointToPointServiceSendObjectType, _PointToPointServiceRecvObjectType, _PointToPointServiceSendTensorDictType, _PointToPointServiceRecvTensorDictType]):
-    """What one member of a group sends to another. A send waits for its receive and a receive for its send, each for its
-    own timeout; then the data moves. They meet by source, destination and tag: those that fit each other meet in the
-    order in which they came. They neither wait for the group's collectives nor hold them up.
+    """Sends and receives between two members of a group. A send waits for its receive and a receive for its send, each for its
+    own timeout; then the data moves. They match by source, destination and tag; of several, in the order in which they
+    came. They do not wait for the group's collectives, and do not delay them.
 
-    Whoever does not want to wait submits the call with OperationService.Submit, and has the operation's id to poll, to
-    await and to cancel.
+    To call without waiting, submit the operation with OperationService.Submit. Its id serves to poll, await and cancel it.
 
-    A kind is received by its own kind: a tensor by Recv, an object by RecvObject, a tensor dict by RecvTensorDict. Else
-    both fail with MISMATCH, and so they do when a receive says what it expects and another thing comes.
+    Each kind has its own receive: Recv for a tensor, RecvObject for an object, RecvTensorDict for a tensor dict. With another
+    kind, both ends fail with MISMATCH, and also if the value differs from what the receive expects.
     """
 
     @typing.overload
@@ -235,15 +234,14 @@ PointToPointServiceAsyncStub: typing_extensions.TypeAlias = PointToPointServiceS
 ]
 
 class PointToPointServiceServicer(metaclass=abc.ABCMeta):
-    """What one member of a group sends to another. A send waits for its receive and a receive for its send, each for its
-    own timeout; then the data moves. They meet by source, destination and tag: those that fit each other meet in the
-    order in which they came. They neither wait for the group's collectives nor hold them up.
+    """Sends and receives between two members of a group. A send waits for its receive and a receive for its send, each for its
+    own timeout; then the data moves. They match by source, destination and tag; of several, in the order in which they
+    came. They do not wait for the group's collectives, and do not delay them.
 
-    Whoever does not want to wait submits the call with OperationService.Submit, and has the operation's id to poll, to
-    await and to cancel.
+    To call without waiting, submit the operation with OperationService.Submit. Its id serves to poll, await and cancel it.
 
-    A kind is received by its own kind: a tensor by Recv, an object by RecvObject, a tensor dict by RecvTensorDict. Else
-    both fail with MISMATCH, and so they do when a receive says what it expects and another thing comes.
+    Each kind has its own receive: Recv for a tensor, RecvObject for an object, RecvTensorDict for a tensor dict. With another
+    kind, both ends fail with MISMATCH, and also if the value differs from what the receive expects.
     """
 
     @abc.abstractmethod

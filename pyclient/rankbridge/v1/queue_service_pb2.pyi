@@ -41,7 +41,7 @@ class Queue(google.protobuf.message.Message):
     writer_rank_in_group: builtins.int
     """Rank in the group that writes."""
     max_chunk_bytes: builtins.int
-    """Size of the room for one value, in bytes; a larger one travels on its own."""
+    """Size of the buffer for one value, in bytes; a larger value is sent separately."""
     max_chunks: builtins.int
     """Values that may be unread by the slowest reader."""
     @property
@@ -50,7 +50,7 @@ class Queue(google.protobuf.message.Message):
 
     @property
     def shared_memory_ranks_in_group(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[builtins.int]:
-        """Those of them that are given values in shared memory; the others are given them by the backend."""
+        """The readers that get values in shared memory; the others get them by the backend."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class NewQueueRequest(google.protobuf.message.Message):
     writer_rank_in_group: builtins.int
     """Rank in the group that writes, 0 to the group's size - 1."""
     max_chunk_bytes: builtins.int
-    """Size of the room for one value, in bytes. 0: 4,194,304."""
+    """Size of the buffer for one value, in bytes. 0: 4,194,304."""
     max_chunks: builtins.int
     """Values that may be unread by the slowest reader, at most 1,024. 0: 6."""
     @property
@@ -305,7 +305,7 @@ Global___ShutDownQueueResponse: typing_extensions.TypeAlias = ShutDownQueueRespo
 
 @typing.final
 class ListQueuesRequest(google.protobuf.message.Message):
-    """Tells of all queues."""
+    """Lists all queues."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

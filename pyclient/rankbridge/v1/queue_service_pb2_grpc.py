@@ -27,10 +27,10 @@ if _version_not_supported:
 
 class QueueServiceStub(object):
     """Message queues: one member of a group writes values, and every reader reads each of them, in order. Readers on the
-    writer's host are given them in shared memory, others by the backend. vLLM's message queue broadcasters.
+    writer's host get them in shared memory, others by the backend. vLLM's message queue broadcasters.
 
-    A queue belongs to its generation and to its group. Enqueue and Dequeue wait for nobody but its readers and its writer:
-    not for the group's collectives.
+    A queue belongs to its generation and to its group. Enqueue and Dequeue wait only for its readers and its writer, and not
+    for the group's collectives.
     """
 
     def __init__(self, channel):
@@ -68,10 +68,10 @@ class QueueServiceStub(object):
 
 class QueueServiceServicer(object):
     """Message queues: one member of a group writes values, and every reader reads each of them, in order. Readers on the
-    writer's host are given them in shared memory, others by the backend. vLLM's message queue broadcasters.
+    writer's host get them in shared memory, others by the backend. vLLM's message queue broadcasters.
 
-    A queue belongs to its generation and to its group. Enqueue and Dequeue wait for nobody but its readers and its writer:
-    not for the group's collectives.
+    A queue belongs to its generation and to its group. Enqueue and Dequeue wait only for its readers and its writer, and not
+    for the group's collectives.
     """
 
     def NewQueue(self, request, context):
@@ -96,15 +96,15 @@ class QueueServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def ShutDownQueue(self, request, context):
-        """Ends the queue on this rank: whoever waits here is woken with ABORTED. The other ends learn of it: readers when they
-        have read what was written before, the writer when it next writes for this reader.
+        """Ends the queue on this rank: calls that wait here fail with ABORTED. The other ends learn of it: readers once they have
+        read the values written before, the writer when it next writes for this reader.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
         raise NotImplementedError('Method not implemented!')
 
     def ListQueues(self, request, context):
-        """Tells of all queues of the rank.
+        """Lists all queues of the rank.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -148,10 +148,10 @@ def add_QueueServiceServicer_to_server(servicer, server):
  # This class is part of an EXPERIMENTAL API.
 class QueueService(object):
     """Message queues: one member of a group writes values, and every reader reads each of them, in order. Readers on the
-    writer's host are given them in shared memory, others by the backend. vLLM's message queue broadcasters.
+    writer's host get them in shared memory, others by the backend. vLLM's message queue broadcasters.
 
-    A queue belongs to its generation and to its group. Enqueue and Dequeue wait for nobody but its readers and its writer:
-    not for the group's collectives.
+    A queue belongs to its generation and to its group. Enqueue and Dequeue wait only for its readers and its writer, and not
+    for the group's collectives.
     """
 
     @staticmethod

@@ -107,10 +107,10 @@ _QueueServiceListQueuesType = typing_extensions.TypeVar(
 
 class QueueServiceStub(typing.Generic[_QueueServiceNewQueueType, _QueueServiceEnqueueType, _QueueServiceDequeueType, _QueueServiceShutDownQueueType, _QueueServiceListQueuesType]):
     """Message queues: one member of a group writes values, and every reader reads each of them, in order. Readers on the
-    writer's host are given them in shared memory, others by the backend. vLLM's message queue broadcasters.
+    writer's host get them in shared memory, others by the backend. vLLM's message queue broadcasters.
 
-    A queue belongs to its generation and to its group. Enqueue and Dequeue wait for nobody but its readers and its writer:
-    not for the group's collectives.
+    A queue belongs to its generation and to its group. Enqueue and Dequeue wait only for its readers and its writer, and not
+    for the group's collectives.
     """
 
     @typing.overload
@@ -171,12 +171,12 @@ class QueueServiceStub(typing.Generic[_QueueServiceNewQueueType, _QueueServiceEn
     """Reads the next value, on a reader. Waits until there is one."""
 
     ShutDownQueue: _QueueServiceShutDownQueueType
-    """Ends the queue on this rank: whoever waits here is woken with ABORTED. The other ends learn of it: readers when they
-    have read what was written before, the writer when it next writes for this reader.
+    """Ends the queue on this rank: calls that wait here fail with ABORTED. The other ends learn of it: readers once they have
+    read the values written before, the writer when it next writes for this reader.
     """
 
     ListQueues: _QueueServiceListQueuesType
-    """Tells of all queues of the rank."""
+    """Lists all queues of the rank."""
 
 QueueServiceAsyncStub: typing_extensions.TypeAlias = QueueServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
@@ -203,10 +203,10 @@ QueueServiceAsyncStub: typing_extensions.TypeAlias = QueueServiceStub[
 
 class QueueServiceServicer(metaclass=abc.ABCMeta):
     """Message queues: one member of a group writes values, and every reader reads each of them, in order. Readers on the
-    writer's host are given them in shared memory, others by the backend. vLLM's message queue broadcasters.
+    writer's host get them in shared memory, others by the backend. vLLM's message queue broadcasters.
 
-    A queue belongs to its generation and to its group. Enqueue and Dequeue wait for nobody but its readers and its writer:
-    not for the group's collectives.
+    A queue belongs to its generation and to its group. Enqueue and Dequeue wait only for its readers and its writer, and not
+    for the group's collectives.
     """
 
     @abc.abstractmethod
@@ -239,8 +239,8 @@ class QueueServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.queue_service_pb2.ShutDownQueueRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.queue_service_pb2.ShutDownQueueResponse, collections.abc.Awaitable[rankbridge.v1.queue_service_pb2.ShutDownQueueResponse]]:
-        """Ends the queue on this rank: whoever waits here is woken with ABORTED. The other ends learn of it: readers when they
-        have read what was written before, the writer when it next writes for this reader.
+        """Ends the queue on this rank: calls that wait here fail with ABORTED. The other ends learn of it: readers once they have
+        read the values written before, the writer when it next writes for this reader.
         """
 
     @abc.abstractmethod
@@ -249,6 +249,6 @@ class QueueServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.queue_service_pb2.ListQueuesRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.queue_service_pb2.ListQueuesResponse, collections.abc.Awaitable[rankbridge.v1.queue_service_pb2.ListQueuesResponse]]:
-        """Tells of all queues of the rank."""
+        """Lists all queues of the rank."""
 
 def add_QueueServiceServicer_to_server(servicer: QueueServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -42,7 +42,7 @@ class _GenerationStateEnumTypeWrapper(google.protobuf.internal.enum_type_wrapper
     """Over: a rank was lost, the backend failed, or it was aborted."""
 
 class GenerationState(_GenerationState, metaclass=_GenerationStateEnumTypeWrapper):
-    """What a rank is doing."""
+    """The state of a rank's generation."""
 
 GENERATION_STATE_UNSPECIFIED: GenerationState.ValueType  # 0
 """Not said."""
@@ -134,7 +134,7 @@ class DescribeRankResponse(google.protobuf.message.Message):
     generation: builtins.int
     """Number of the generation in `generation_state`. 0: none yet."""
     generation_state: Global___GenerationState.ValueType
-    """What the rank is doing."""
+    """The state of that generation."""
     pending_operations: builtins.int
     """Operations accepted and not yet answered."""
     version: builtins.str
@@ -142,7 +142,7 @@ class DescribeRankResponse(google.protobuf.message.Message):
     device: builtins.str
     """Where tensors live that name no device: "cpu", "cuda:0"."""
     fs_local_rank: builtins.int
-    """Rank among those that share its file system, as its launcher says: the one of 0 downloads for the others."""
+    """Rank among the ranks that share its file system, as its launcher says: rank 0 downloads for the others."""
     local_world_size: builtins.int
     """Ranks on its host, as its launcher says. 0: not said."""
     highest_generation: builtins.int
@@ -153,7 +153,7 @@ class DescribeRankResponse(google.protobuf.message.Message):
 
     @property
     def groups(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[rankbridge.v1.group_service_pb2.Group]:
-        """Groups of the generation that the rank knows, by name. Those without `rank_in_group` may have ended."""
+        """Groups of the generation that the rank knows, by name. Groups without `rank_in_group` may have ended."""
 
     @property
     def sessions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___SessionUsage]:
@@ -165,7 +165,7 @@ class DescribeRankResponse(google.protobuf.message.Message):
 
     @property
     def abilities(self) -> Global___Abilities:
-        """What the backend can do. Absent: the rank's version does not tell."""
+        """The backend's abilities. Absent: the rank's version does not report them."""
 
     def __init__(
         self,
@@ -309,7 +309,7 @@ Global___PrepareGenerationRequest: typing_extensions.TypeAlias = PrepareGenerati
 
 @typing.final
 class GroupAddress(google.protobuf.message.Message):
-    """What the others need to connect to this rank in one group."""
+    """The address of this rank in one group."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -331,7 +331,7 @@ Global___GroupAddress: typing_extensions.TypeAlias = GroupAddress
 
 @typing.final
 class RankAddress(google.protobuf.message.Message):
-    """What the others need to connect to this rank."""
+    """The addresses of this rank."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -493,7 +493,7 @@ Global___AbortGenerationResponse: typing_extensions.TypeAlias = AbortGenerationR
 
 @typing.final
 class WatchEventsRequest(google.protobuf.message.Message):
-    """Tells what happens on this rank."""
+    """Streams this rank's events."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -505,12 +505,12 @@ class WatchEventsRequest(google.protobuf.message.Message):
     that is not there yet begins with the oldest that is kept, as another process may have taken the rank's place.
     """
     log: builtins.int
-    """Log in which `after` counts, as `Watching` told. Another than the rank's: begins with the oldest that is kept.
+    """Log in which `after` counts, from `Watching`. Any other log than the rank's: begins with the oldest that is kept.
     0: the rank's.
     """
     @property
     def kinds(self) -> google.protobuf.internal.containers.RepeatedScalarFieldContainer[rankbridge.v1.event_pb2.EventKind.ValueType]:
-        """Kinds of events to tell. Empty: all."""
+        """Kinds of events to stream. Empty: all."""
 
     def __init__(
         self,
@@ -527,7 +527,7 @@ Global___WatchEventsRequest: typing_extensions.TypeAlias = WatchEventsRequest
 
 @typing.final
 class Watching(google.protobuf.message.Message):
-    """What a watcher is told first, at once."""
+    """The first response to a watcher, sent at once."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -543,7 +543,7 @@ class Watching(google.protobuf.message.Message):
     """Number of the newest event, whatever its kind. 0: nothing has happened yet."""
     @property
     def state(self) -> rankbridge.v1.event_pb2.Event:
-        """The newest event of kind formed or over, which the watcher may be told again. Absent: no generation was formed yet."""
+        """The newest event of kind formed or over, which may be streamed again. Absent: no generation was formed yet."""
 
     def __init__(
         self,
@@ -560,7 +560,7 @@ Global___Watching: typing_extensions.TypeAlias = Watching
 
 @typing.final
 class WatchEventsResponse(google.protobuf.message.Message):
-    """One thing that a watcher is told."""
+    """One response to a watcher."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 
@@ -569,7 +569,7 @@ class WatchEventsResponse(google.protobuf.message.Message):
     ERROR_FIELD_NUMBER: builtins.int
     MISSED_FIELD_NUMBER: builtins.int
     missed: builtins.int
-    """Events, of all kinds, that were dropped before this watcher could be told of them, since the response before this
+    """Events, of all kinds, that were dropped before this watcher got them, since the response before this
     one. 0: none. The rank keeps the newest 1,024.
     """
     @property

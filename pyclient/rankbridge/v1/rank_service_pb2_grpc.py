@@ -26,7 +26,7 @@ if _version_not_supported:
 
 
 class RankServiceStub(object):
-    """One rank: what it is, what happens on it, and its part in forming a generation.
+    """One rank: its description, its events, and its part in forming a generation.
     """
 
     def __init__(self, channel):
@@ -63,7 +63,7 @@ class RankServiceStub(object):
 
 
 class RankServiceServicer(object):
-    """One rank: what it is, what happens on it, and its part in forming a generation.
+    """One rank: its description, its events, and its part in forming a generation.
     """
 
     def DescribeRank(self, request, context):
@@ -74,7 +74,7 @@ class RankServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def PrepareGeneration(self, request, context):
-        """First phase of forming: ends the running generation and makes what the others need to connect. Meant for
+        """First phase of forming: ends the running generation, and makes the addresses for the other ranks. Meant for
         GangService.Form and for controllers that form a gang by themselves.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
@@ -82,7 +82,7 @@ class RankServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def CommitGeneration(self, request, context):
-        """Second phase of forming: connects to everyone and verifies.
+        """Second phase of forming: connects to every rank and verifies.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -96,8 +96,8 @@ class RankServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def WatchEvents(self, request, context):
-        """Tells what happens on this rank: at once what it is doing, then every event. Ends when the caller cancels, and when
-        the rank stops; a watcher that reads slowly holds up nobody, and is told how many events it missed.
+        """Streams this rank's events: first its state, then every event. Ends when the caller cancels, and when the rank stops.
+        A slow watcher delays no other; it gets the number of events that it missed.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -140,7 +140,7 @@ def add_RankServiceServicer_to_server(servicer, server):
 
  # This class is part of an EXPERIMENTAL API.
 class RankService(object):
-    """One rank: what it is, what happens on it, and its part in forming a generation.
+    """One rank: its description, its events, and its part in forming a generation.
     """
 
     @staticmethod

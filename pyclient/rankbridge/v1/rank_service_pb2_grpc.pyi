@@ -106,7 +106,7 @@ _RankServiceWatchEventsType = typing_extensions.TypeVar(
 )
 
 class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServicePrepareGenerationType, _RankServiceCommitGenerationType, _RankServiceAbortGenerationType, _RankServiceWatchEventsType]):
-    """One rank: what it is, what happens on it, and its part in forming a generation."""
+    """One rank: its description, its events, and its part in forming a generation."""
 
     @typing.overload
     def __init__(self: RankServiceStub[
@@ -160,19 +160,19 @@ class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceP
     """Describes this rank. Always answers, whatever the gang is doing."""
 
     PrepareGeneration: _RankServicePrepareGenerationType
-    """First phase of forming: ends the running generation and makes what the others need to connect. Meant for
+    """First phase of forming: ends the running generation, and makes the addresses for the other ranks. Meant for
     GangService.Form and for controllers that form a gang by themselves.
     """
 
     CommitGeneration: _RankServiceCommitGenerationType
-    """Second phase of forming: connects to everyone and verifies."""
+    """Second phase of forming: connects to every rank and verifies."""
 
     AbortGeneration: _RankServiceAbortGenerationType
     """Ends a prepared or running generation. Pending calls fail with ABORTED."""
 
     WatchEvents: _RankServiceWatchEventsType
-    """Tells what happens on this rank: at once what it is doing, then every event. Ends when the caller cancels, and when
-    the rank stops; a watcher that reads slowly holds up nobody, and is told how many events it missed.
+    """Streams this rank's events: first its state, then every event. Ends when the caller cancels, and when the rank stops.
+    A slow watcher delays no other; it gets the number of events that it missed.
     """
 
 RankServiceAsyncStub: typing_extensions.TypeAlias = RankServiceStub[
@@ -199,7 +199,7 @@ RankServiceAsyncStub: typing_extensions.TypeAlias = RankServiceStub[
 ]
 
 class RankServiceServicer(metaclass=abc.ABCMeta):
-    """One rank: what it is, what happens on it, and its part in forming a generation."""
+    """One rank: its description, its events, and its part in forming a generation."""
 
     @abc.abstractmethod
     def DescribeRank(
@@ -215,7 +215,7 @@ class RankServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.rank_service_pb2.PrepareGenerationRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.rank_service_pb2.PrepareGenerationResponse, collections.abc.Awaitable[rankbridge.v1.rank_service_pb2.PrepareGenerationResponse]]:
-        """First phase of forming: ends the running generation and makes what the others need to connect. Meant for
+        """First phase of forming: ends the running generation, and makes the addresses for the other ranks. Meant for
         GangService.Form and for controllers that form a gang by themselves.
         """
 
@@ -225,7 +225,7 @@ class RankServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.rank_service_pb2.CommitGenerationRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.rank_service_pb2.CommitGenerationResponse, collections.abc.Awaitable[rankbridge.v1.rank_service_pb2.CommitGenerationResponse]]:
-        """Second phase of forming: connects to everyone and verifies."""
+        """Second phase of forming: connects to every rank and verifies."""
 
     @abc.abstractmethod
     def AbortGeneration(
@@ -241,8 +241,8 @@ class RankServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.rank_service_pb2.WatchEventsRequest,
         context: _ServicerContext,
     ) -> typing.Union[collections.abc.Iterator[rankbridge.v1.rank_service_pb2.WatchEventsResponse], collections.abc.AsyncIterator[rankbridge.v1.rank_service_pb2.WatchEventsResponse]]:
-        """Tells what happens on this rank: at once what it is doing, then every event. Ends when the caller cancels, and when
-        the rank stops; a watcher that reads slowly holds up nobody, and is told how many events it missed.
+        """Streams this rank's events: first its state, then every event. Ends when the caller cancels, and when the rank stops.
+        A slow watcher delays no other; it gets the number of events that it missed.
         """
 
 def add_RankServiceServicer_to_server(servicer: RankServiceServicer, server: typing.Union[grpc.Server, grpc.aio.Server]) -> None: ...

@@ -560,7 +560,7 @@ class OpenSharedMemoryResponse(google.protobuf.message.Message):
     ERROR_FIELD_NUMBER: builtins.int
     @property
     def memory(self) -> Global___SharedMemory:
-        """The segment, whose elements have no particular value. It may be one that this session had before."""
+        """The segment, whose elements have no particular value. It may be a segment that this session used before."""
 
     @property
     def error(self) -> rankbridge.v1.error_pb2.Error:
@@ -774,7 +774,7 @@ Global___GetSharedTensorResponse: typing_extensions.TypeAlias = GetSharedTensorR
 
 @typing.final
 class DescribeRefRequest(google.protobuf.message.Message):
-    """Tells what one ref is."""
+    """Describes one ref."""
 
     DESCRIPTOR: google.protobuf.descriptor.Descriptor
 

@@ -156,7 +156,7 @@ class RefServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def CloseSharedMemory(self, request, context):
-        """Gives segments up, all or none. Those that were given up already are no error.
+        """Gives segments up, all or none. Segments that were given up already are no error.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -177,7 +177,7 @@ class RefServiceServicer(object):
         raise NotImplementedError('Method not implemented!')
 
     def DescribeRef(self, request, context):
-        """Tells dtype, shape and device of one ref.
+        """Describes one ref: dtype, shape and device.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')

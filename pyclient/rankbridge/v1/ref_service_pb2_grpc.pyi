@@ -370,7 +370,7 @@ class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceRenew
     """Makes a segment: a file in memory that the rank and a caller on its host both read and write."""
 
     CloseSharedMemory: _RefServiceCloseSharedMemoryType
-    """Gives segments up, all or none. Those that were given up already are no error."""
+    """Gives segments up, all or none. Segments that were given up already are no error."""
 
     PutSharedTensor: _RefServicePutSharedTensorType
     """Makes a tensor of the elements that the caller wrote into a segment."""
@@ -379,7 +379,7 @@ class RefServiceStub(typing.Generic[_RefServiceOpenSessionType, _RefServiceRenew
     """Writes the elements of a tensor into a segment, where the caller reads them."""
 
     DescribeRef: _RefServiceDescribeRefType
-    """Tells dtype, shape and device of one ref."""
+    """Describes one ref: dtype, shape and device."""
 
     ListRefs: _RefServiceListRefsType
     """Lists the refs of one session."""
@@ -507,7 +507,7 @@ class RefServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.ref_service_pb2.CloseSharedMemoryRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.ref_service_pb2.CloseSharedMemoryResponse, collections.abc.Awaitable[rankbridge.v1.ref_service_pb2.CloseSharedMemoryResponse]]:
-        """Gives segments up, all or none. Those that were given up already are no error."""
+        """Gives segments up, all or none. Segments that were given up already are no error."""
 
     @abc.abstractmethod
     def PutSharedTensor(
@@ -531,7 +531,7 @@ class RefServiceServicer(metaclass=abc.ABCMeta):
         request: rankbridge.v1.ref_service_pb2.DescribeRefRequest,
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.ref_service_pb2.DescribeRefResponse, collections.abc.Awaitable[rankbridge.v1.ref_service_pb2.DescribeRefResponse]]:
-        """Tells dtype, shape and device of one ref."""
+        """Describes one ref: dtype, shape and device."""
 
     @abc.abstractmethod
     def ListRefs(

@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
 from ..agent.messages import Line, Suspect
 from ..core.rank import Identity
@@ -26,10 +27,10 @@ def run_gloo_rank(identity: Identity, settings: RankSettings, line: Line) -> Non
 
     links = _links(settings)
 
-    def suspect() -> None:
-        line.try_send(Suspect())
-
-    _serve(lambda: [Sidecar(identity, GlooBackend(), links, settings, lost=suspect)], line)
+    _serve(
+        lambda: [Sidecar(identity, GlooBackend(), links, settings, lost=partial(line.try_send, Suspect()))],
+        line,
+    )
 
 
 def run_nccl_rank(identity: Identity, settings: RankSettings, max_bytes: int, line: Line) -> None:
@@ -38,13 +39,12 @@ def run_nccl_rank(identity: Identity, settings: RankSettings, max_bytes: int, li
 
     links = _links(settings)
 
-    def suspect() -> None:
-        line.try_send(Suspect())
-
     def sidecar() -> Sidecar:
         backend = NcclBackend(identity.local_rank)
         limits = limits_on(backend, settings.limits, max_bytes)
-        return Sidecar(identity, backend, links, replace(settings, limits=limits), lost=suspect)
+        return Sidecar(
+            identity, backend, links, replace(settings, limits=limits), lost=lambda: line.try_send(Suspect())
+        )
 
     _serve(lambda: [sidecar()], line)
 

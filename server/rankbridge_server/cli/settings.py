@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 
 from ..core.limits import Limits
 from ..links.heartbeat import Heartbeat
@@ -36,81 +37,52 @@ class RankSettings:
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
     """Options that `up` and `rank` share."""
-    group = parser.add_argument_group("limits of each rank")
-    group.add_argument(
-        "--max-bytes",
-        type=int,
-        default=0,
-        metavar="N",
-        help="bytes of tensors (default: half of the memory, on the backend nccl half of the device's)",
-    )
-    group.add_argument(
-        "--max-refs", type=int, default=1_000_000, metavar="N", help="refs (default: %(default)s)"
-    )
-    group.add_argument(
-        "--max-pending", type=int, default=4096, metavar="N", help="pending operations (default: %(default)s)"
-    )
-    group.add_argument(
-        "--max-session-bytes",
-        type=int,
-        default=0,
-        metavar="N",
-        help="bytes of one session (default: no limit)",
-    )
-    group.add_argument(
-        "--max-session-refs", type=int, default=0, metavar="N", help="refs of one session (default: no limit)"
-    )
-    group.add_argument(
-        "--max-shared-bytes",
-        type=int,
-        default=0,
-        metavar="N",
-        help="bytes of memory shared with callers on this host (default: a quarter of /dev/shm, at most 1 GiB)",
-    )
-    group.add_argument(
-        "--default-timeout",
-        type=float,
-        default=30.0,
-        metavar="S",
-        help="seconds that a call waits which names no timeout (default: %(default)s)",
-    )
-    group.add_argument(
-        "--data-timeout",
-        type=float,
-        default=30.0,
-        metavar="S",
-        help="seconds that the backend may take for one operation (default: %(default)s)",
-    )
+    _add(parser.add_argument_group("limits of each rank"), _LIMITS)
     parser.add_argument(
         "--no-shared-memory",
         dest="share_memory",
         action="store_false",
         help="message queues pass every value by the backend, on one host too, and tensors come and go over gRPC alone",
     )
+    _add(parser.add_argument_group("control links"), _LINKS)
 
-    beats = parser.add_argument_group("control links")
-    beats.add_argument(
-        "--heartbeat-interval",
-        type=float,
-        default=0.2,
-        metavar="S",
-        help="seconds between signs of life (default: %(default)s)",
-    )
-    beats.add_argument(
-        "--heartbeat-misses",
-        type=int,
-        default=3,
-        metavar="N",
-        help="missed signs of life after which a rank is lost (default: %(default)s)",
-    )
-    beats.add_argument(
-        "--straggler-after",
-        type=_patience,
-        default=1.0,
-        metavar="S",
-        help="seconds that members of a group may keep others waiting before an event names them "
-        "(RankService.WatchEvents); 0: never (default: %(default)s)",
-    )
+
+_SHOWN = "(default: %(default)s)"
+_LIMITS: dict[str, tuple[str, float, str]] = {
+    "--max-bytes": (
+        "N",
+        0,
+        "bytes of tensors (default: half of the memory, on the backend nccl half of the device's)",
+    ),
+    "--max-refs": ("N", 1_000_000, f"refs {_SHOWN}"),
+    "--max-pending": ("N", 4096, f"pending operations {_SHOWN}"),
+    "--max-session-bytes": ("N", 0, "bytes of one session (default: no limit)"),
+    "--max-session-refs": ("N", 0, "refs of one session (default: no limit)"),
+    "--max-shared-bytes": (
+        "N",
+        0,
+        "bytes of memory shared with callers on this host (default: a quarter of /dev/shm, at most 1 GiB)",
+    ),
+    "--default-timeout": ("S", 30.0, f"seconds that a call waits which names no timeout {_SHOWN}"),
+    "--data-timeout": ("S", 30.0, f"seconds that the backend may take for one operation {_SHOWN}"),
+}
+_LINKS: dict[str, tuple[str, float, str]] = {
+    "--heartbeat-interval": ("S", 0.2, f"seconds between signs of life {_SHOWN}"),
+    "--heartbeat-misses": ("N", 3, f"missed signs of life after which a rank is lost {_SHOWN}"),
+    "--straggler-after": (
+        "0 or S",
+        1.0,
+        "seconds that members of a group may keep others waiting before an event names them "
+        f"(RankService.WatchEvents); 0: never {_SHOWN}",
+    ),
+}
+"""By option: what it takes, a number or seconds; its default; its help."""
+
+
+def _add(group: argparse._ArgumentGroup, options: dict[str, tuple[str, float, str]]) -> None:
+    kinds: dict[str, Callable[[str], float]] = {"N": int, "S": float, "0 or S": _patience}
+    for option, (kind, default, text) in options.items():
+        group.add_argument(option, type=kinds[kind], default=default, metavar=kind[-1], help=text)
 
 
 def _patience(text: str) -> float:
@@ -130,11 +102,4 @@ def heartbeat_of(options: argparse.Namespace) -> Heartbeat:
 
 def limits_of(options: argparse.Namespace) -> Limits:
     """The limits of the options. Raises ValueError."""
-    return Limits(
-        max_bytes=options.max_bytes,
-        max_refs=options.max_refs,
-        max_pending=options.max_pending,
-        max_session_bytes=options.max_session_bytes,
-        max_session_refs=options.max_session_refs,
-        max_shared_bytes=options.max_shared_bytes,
-    )
+    return Limits(**{it.name: getattr(options, it.name) for it in fields(Limits)})

@@ -26,7 +26,7 @@ class Sidecar:
         backend: Backend,
         make_links: LinkMaker,
         settings: RankSettings,
-        lost: Callable[[], None] = lambda: None,
+        lost: Callable[[], object] = lambda: None,
     ) -> None:
         self._rank = Rank(
             identity,

@@ -13,7 +13,12 @@ from ..links.tls import LinkTls
 if TYPE_CHECKING:
     import grpc
 
-_OPTIONS = ("--tls-cert", "--tls-key", "--tls-client-ca", "--tls-ca")
+_OPTIONS = {
+    "--tls-cert": "certificate of the ranks, PEM, with its chain",
+    "--tls-key": "its private key, PEM, without passphrase",
+    "--tls-client-ca": "clients must show a certificate that one of these vouches for; so must ranks, with --tls-cert",
+    "--tls-ca": "who vouches for the other ranks that a rank connects to (default: the certificate in --tls-cert)",
+}
 
 # X509_V_ERR_HOSTNAME_MISMATCH and X509_V_ERR_IP_ADDRESS_MISMATCH.
 _OTHER_HOST = (62, 64)
@@ -60,24 +65,8 @@ def add_tls(parser: argparse.ArgumentParser) -> None:
         "For gRPC and control links over TCP, which then speak nothing else. Unix sockets are guarded by their "
         "permissions. The data between ranks is the backend's own, and stays plain.",
     )
-    group.add_argument(
-        "--tls-cert", type=Path, metavar="FILE", help="certificate of the ranks, PEM, with its chain"
-    )
-    group.add_argument(
-        "--tls-key", type=Path, metavar="FILE", help="its private key, PEM, without passphrase"
-    )
-    group.add_argument(
-        "--tls-client-ca",
-        type=Path,
-        metavar="FILE",
-        help="clients must show a certificate that one of these vouches for; so must ranks, with --tls-cert",
-    )
-    group.add_argument(
-        "--tls-ca",
-        type=Path,
-        metavar="FILE",
-        help="who vouches for the other ranks that a rank connects to (default: the certificate in --tls-cert)",
-    )
+    for option, text in _OPTIONS.items():
+        group.add_argument(option, type=Path, metavar="FILE", help=text)
 
 
 def tls_of(options: argparse.Namespace, host: str | None = None) -> Tls | None:

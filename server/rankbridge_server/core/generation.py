@@ -37,7 +37,7 @@ class Generation:
         backend: Backend,
         links: Links,
         data_timeout: float,
-        lost: Callable[[], None],
+        lost: Callable[[], object],
         events: EventLog,
     ) -> None:
         self.number = number

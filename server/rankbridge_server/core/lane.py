@@ -24,7 +24,7 @@ class Lane:
         """Sets how the lane waits for jobs. Called before the first job. None: it waits for jobs alone."""
         if idle_wait is not None:
             self._idle_wait = idle_wait
-            self.add(_nothing)
+            self.add(lambda: None)
 
     def add(self, job: Callable[[], None], first: bool = False) -> None:
         """Runs `job` after all jobs added before. With `first`, right after the job of this lane that calls this."""
@@ -61,10 +61,6 @@ class Lane:
 
     def _has_job(self) -> bool:
         return not self._jobs.empty()
-
-
-def _nothing() -> None:
-    """A job that makes a lane notice how it waits from now on."""
 
 
 class Courier:

@@ -86,7 +86,7 @@ class Rank:
         limits: Limits,
         default_timeout: float = 30.0,
         data_timeout: float = 30.0,
-        lost: Callable[[], None] = lambda: None,
+        lost: Callable[[], object] = lambda: None,
         host_id: str | None = None,
         share_memory: bool = True,
     ) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 from google.protobuf.message import Message
 
@@ -19,11 +19,14 @@ Response = TypeVar("Response", bound=Message)
 Request = TypeVar("Request")
 
 
-class _Servicer(Protocol):
-    _rank: Rank
+class OfRank:
+    """A servicer of one rank."""
+
+    def __init__(self, rank: Rank) -> None:
+        self._rank = rank
 
 
-Servicer = TypeVar("Servicer", bound=_Servicer)
+Servicer = TypeVar("Servicer", bound=OfRank)
 
 
 def answers(

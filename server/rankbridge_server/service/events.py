@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import grpc
 
-from rankbridge.v1 import event_pb2
-from rankbridge.v1 import rank_service_pb2 as pb
+from rankbridge.v1 import event_pb2, rank_service_pb2 as pb
 
 from ..core.errors import BridgeError, Failure, Place, invalid
 from ..core.events import Event, Formed, Kind, Straggler

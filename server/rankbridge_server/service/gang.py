@@ -8,9 +8,7 @@ from typing import Any, TypeVar
 
 import grpc
 
-from rankbridge.v1 import gang_service_pb2 as pb
-from rankbridge.v1 import gang_service_pb2_grpc as stub
-from rankbridge.v1 import rank_service_pb2 as rank_pb
+from rankbridge.v1 import gang_service_pb2 as pb, gang_service_pb2_grpc as stub, rank_service_pb2 as rank_pb
 from rankbridge.v1.rank_service_pb2_grpc import RankServiceStub
 
 from ..core.coordinator import GroupDescription

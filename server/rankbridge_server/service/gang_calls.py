@@ -10,10 +10,12 @@ from typing import Any, TypeVar, cast
 
 from google.protobuf.unknown_fields import UnknownFieldSet
 
-from rankbridge.v1 import call_pb2
-from rankbridge.v1 import collective_service_pb2 as collective_pb
-from rankbridge.v1 import gang_service_pb2 as pb
-from rankbridge.v1 import operation_service_pb2 as operation_pb
+from rankbridge.v1 import (
+    call_pb2,
+    collective_service_pb2 as collective_pb,
+    gang_service_pb2 as pb,
+    operation_service_pb2 as operation_pb,
+)
 
 from ..core.errors import BridgeError, ErrorCode, Failure, Phase, Place, invalid
 from ..core.gang_calls.route import Route
@@ -107,7 +109,7 @@ class PendingGangCall(Pending):
         """Begins the call on this rank, or relays it to the leader."""
         self._rank = rank
         self.operation_id = request.call.operation_id
-        self._withdraw: Callable[[], None] = _nothing
+        self._withdraw: Callable[[], None] = lambda: None
         self._future: Future[Any] = Future()
         self._read: Callable[[Future[Any], type[Any]], Any] = _refused
         try:
@@ -178,10 +180,6 @@ class PendingGangCall(Pending):
             ranks = route.group.description.ranks
             failed = [_failed(self._rank, route, error, self.operation_id, it) for it in ranks]
             return _response(kind, self.operation_id, ranks, failed)
-
-
-def _nothing() -> None:
-    """Withdraws nothing: the call was not begun."""
 
 
 def _refused(future: Future[Any], kind: type[Any]) -> Any:

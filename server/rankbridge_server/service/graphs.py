@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-from rankbridge.v1 import graph_service_pb2 as pb
-from rankbridge.v1 import graph_service_pb2_grpc as stub
+from rankbridge.v1 import graph_service_pb2 as pb, graph_service_pb2_grpc as stub
 
 from ..core.groups.group import WORLD
 from ..core.programs.graphs import Graph
-from ..core.rank import Rank
-from .answering import answers
+from .answering import OfRank, answers
 from .operations.programs import REPLAY
 from .operations.typed import method
 
 
-class GraphServicer(stub.GraphServiceServicer):
+class GraphServicer(OfRank, stub.GraphServiceServicer):
     """Graphs of one rank."""
 
     Replay = method(pb.ReplayResponse, REPLAY)
-
-    def __init__(self, rank: Rank) -> None:
-        self._rank = rank
 
     @answers(pb.BeginCaptureResponse, "begin_capture")
     def BeginCapture(self, request: pb.BeginCaptureRequest) -> pb.Graph:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from rankbridge.v1 import operation_service_pb2 as pb
-from rankbridge.v1 import operation_service_pb2_grpc as stub
-from rankbridge.v1 import value_pb2
+from rankbridge.v1 import operation_service_pb2 as pb, operation_service_pb2_grpc as stub, value_pb2
 
 from ..core.errors import BridgeError, Phase, invalid
-from ..core.rank import Rank
 from ..core.task import Task
-from .answering import answers
+from .answering import OfRank, answers
 from .operations.programs import COALESCE, RUN_PROGRAM
 from .operations.typed import method
 from .pending import PendingPart
@@ -22,14 +19,11 @@ _STATES = {
 }
 
 
-class OperationServicer(stub.OperationServiceServicer):
+class OperationServicer(OfRank, stub.OperationServiceServicer):
     """Operations of one rank, by their ids."""
 
     Coalesce = method(pb.CoalesceResponse, COALESCE)
     RunProgram = method(pb.RunProgramResponse, RUN_PROGRAM)
-
-    def __init__(self, rank: Rank) -> None:
-        self._rank = rank
 
     @answers(pb.SubmitResponse, "submit")
     def Submit(self, request: pb.SubmitRequest) -> str:

@@ -6,15 +6,15 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any
+from dataclasses import replace
+from typing import Any, NoReturn
 
 import grpc
 
-from rankbridge.v1 import gang_service_pb2 as gang_pb
-from rankbridge.v1 import operation_service_pb2 as pb
+from rankbridge.v1 import gang_service_pb2 as gang_pb, operation_service_pb2 as pb
 
 from ..core.alarms import Alarms
-from ..core.errors import invalid
+from ..core.errors import BridgeError, invalid
 from ..core.operations.outcome import Outcome
 from ..core.rank import Rank
 from ..core.task import Task
@@ -64,7 +64,7 @@ class PendingPart(Pending):
         """Begins the part. Without an operation or a request it is refused."""
         self._rank = rank
         self._lock = threading.Lock()
-        self._callback: Callable[[], None] = _nothing
+        self._callback: Callable[[], None] = lambda: None
         self._task: Task | None = None
         self._refused: Exception | None = None
         self._patience = 0.0
@@ -133,7 +133,13 @@ class PendingPart(Pending):
             raise invalid("the operation is missing", expected="one of " + ", ".join(OPERATIONS), got="none")
         call = wire.call(request.call, self._rank.default_timeout)
         self._patience = call.timeout
-        self._task = self._rank.submit(operation.core, operation.args(request), call)
+        try:
+            args = operation.args(request)
+        except BridgeError as error:
+            # As an operation that cannot be planned: the leader learns of it, and no member waits for this one.
+            self._rank.submit(replace(operation.core, make_plan=_raising(error)), None, call)
+            raise
+        self._task = self._rank.submit(operation.core, args, call)
 
     def _expire(self) -> None:
         if self._task is not None and (grace := self._task.expire()):
@@ -152,5 +158,8 @@ class PendingPart(Pending):
         self._callback()
 
 
-def _nothing() -> None:
-    """The callback before `then` has set one."""
+def _raising(error: BridgeError) -> Callable[[object, object], NoReturn]:
+    def make_plan(_site: object, _args: object) -> NoReturn:
+        raise error
+
+    return make_plan

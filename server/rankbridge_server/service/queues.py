@@ -4,25 +4,20 @@ from __future__ import annotations
 
 import grpc
 
-from rankbridge.v1 import queue_service_pb2 as pb
-from rankbridge.v1 import queue_service_pb2_grpc as stub
+from rankbridge.v1 import queue_service_pb2 as pb, queue_service_pb2_grpc as stub
 
-from ..core.rank import Rank
-from .answering import answers
+from .answering import OfRank, answers
 from .operations.derived import NEW_QUEUE, QUEUES
 from .operations.typed import method
 from .wire import wire
 
 
-class QueueServicer(stub.QueueServiceServicer):
+class QueueServicer(OfRank, stub.QueueServiceServicer):
     """Queues of one rank."""
 
     NewQueue = method(pb.NewQueueResponse, NEW_QUEUE)
     Enqueue = method(pb.EnqueueResponse, QUEUES["enqueue"])
     Dequeue = method(pb.DequeueResponse, QUEUES["dequeue"])
-
-    def __init__(self, rank: Rank) -> None:
-        self._rank = rank
 
     @answers(pb.ShutDownQueueResponse, "shut_down_queue")
     def ShutDownQueue(self, request: pb.ShutDownQueueRequest) -> pb.Queue:

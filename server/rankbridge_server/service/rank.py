@@ -10,23 +10,22 @@ from importlib.metadata import version
 
 import grpc
 
-from rankbridge.v1 import rank_service_pb2 as pb
-from rankbridge.v1 import rank_service_pb2_grpc as stub
+from rankbridge.v1 import rank_service_pb2 as pb, rank_service_pb2_grpc as stub
 
 from ..core.rank import Rank
 from . import events
-from .answering import answers
+from .answering import OfRank, answers
 from .operations.table import OPERATIONS
 from .wire import wire
 
 DEFAULT_FORMING_TIMEOUT_MS = 10_000
 
 
-class RankServicer(stub.RankServiceServicer):
+class RankServicer(OfRank, stub.RankServiceServicer):
     """One rank. `endpoints`: its gRPC targets; filled in when they are known."""
 
     def __init__(self, rank: Rank, endpoints: Sequence[str]) -> None:
-        self._rank = rank
+        super().__init__(rank)
         self._endpoints = endpoints
         self._host = socket.gethostname()
         self._version = version("rankbridge")

@@ -5,9 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import grpc
-from google.protobuf.descriptor import MethodDescriptor, ServiceDescriptor
+from google.protobuf.descriptor import MethodDescriptor
+from google.protobuf.descriptor_pool import Default
 from google.protobuf.message_factory import GetMessageClass
 
+from .operations.typed import service_name
 from .refs.chunks import PARSERS, SERIALIZERS
 
 _KINDS = {
@@ -19,11 +21,15 @@ _KINDS = {
 """By whether a stream of requests comes, and whether a stream of responses goes."""
 
 
-def register(service: ServiceDescriptor, servicer: Any, server: grpc.Server) -> None:
-    """Serves `service` with the methods of `servicer`, which have the names of the RPCs."""
-    handlers = {method.name: _handler(method, servicer) for method in service.methods}
-    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service.full_name, handlers),))
-    server.add_registered_method_handlers(service.full_name, handlers)
+def register(servicer: Any, server: grpc.Server) -> str:
+    """Adds a servicer, of a generated class, to a server. Returns the name of its service."""
+    base = next(it for it in type(servicer).__mro__ if it.__module__.endswith("_pb2_grpc"))
+    name = service_name(base)
+    methods = Default().FindServiceByName(name).methods
+    handlers = {method.name: _handler(method, servicer) for method in methods}
+    server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(name, handlers),))
+    server.add_registered_method_handlers(name, handlers)
+    return name
 
 
 def _handler(method: MethodDescriptor, servicer: Any) -> Any:

@@ -7,9 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
 import grpc
-from google.protobuf import descriptor_pool
 from grpc_health.v1 import health, health_pb2, health_pb2_grpc
 from grpc_reflection.v1alpha import reflection
+
+from rankbridge.v1 import (
+    collective_service_pb2_grpc as collectives,
+    object_service_pb2_grpc as objects,
+    point_to_point_service_pb2_grpc as point_to_point,
+)
 
 from ..core.address import Address
 from ..core.events import MAX_WATCHES
@@ -18,6 +23,7 @@ from .gang import GangServicer
 from .graphs import GraphServicer
 from .group import GroupServicer
 from .operation import OperationServicer
+from .operations.derived import COLLECTIVES, OBJECTS, POINT_TO_POINT
 from .operations.typed import servicer
 from .queues import QueueServicer
 from .rank import RankServicer
@@ -42,16 +48,6 @@ _OPTIONS = [
     ("grpc.http2.min_ping_interval_without_data_ms", 1000),
     ("grpc.http2.max_ping_strikes", 0),
 ]
-
-_OF_OPERATIONS = ("Collective", "Object", "PointToPoint")
-"""Services in which each call is an operation."""
-_OTHERS = ("Gang", "Graph", "Group", "Operation", "Queue", "Rank", "Ref")
-# The servicers' modules have loaded the descriptors.
-_SERVICES = [
-    descriptor_pool.Default().FindServiceByName(f"rankbridge.v1.{name}Service")
-    for name in (*_OF_OPERATIONS, *_OTHERS)
-]
-_NAMES = [service.full_name for service in _SERVICES]
 
 
 class Server:
@@ -86,7 +82,7 @@ class Server:
         self._server.start()
         for local in self._local:
             local.start()
-        for service in ("", *_NAMES):
+        for service in ("", *self._services):
             self._health.set(service, health_pb2.HealthCheckResponse.SERVING)
 
     def stop(self, grace: float) -> None:
@@ -103,22 +99,24 @@ class Server:
         self._server.wait_for_termination()
 
     def _add_services(self, rank: Rank, dialling: grpc.ChannelCredentials | None) -> None:
-        server = self._server
-        self._health = health.HealthServicer()
-        health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
-        reflection.enable_server_reflection((*_NAMES, health.SERVICE_NAME, reflection.SERVICE_NAME), server)
         self._gang = GangServicer(rank, dialling)
-        own = {
-            "GangService": self._gang,
-            "GraphService": GraphServicer(rank),
-            "GroupService": GroupServicer(rank),
-            "OperationService": OperationServicer(rank),
-            "QueueService": QueueServicer(rank),
-            "RankService": RankServicer(rank, self.endpoints),
-            "RefService": RefServicer(rank),
-        }
-        for service in _SERVICES:
-            register(service, own.get(service.name) or servicer(rank, service), server)
+        servicers = (
+            servicer(rank, collectives.CollectiveServiceServicer, COLLECTIVES),
+            servicer(rank, objects.ObjectServiceServicer, OBJECTS),
+            servicer(rank, point_to_point.PointToPointServiceServicer, POINT_TO_POINT),
+            self._gang,
+            GraphServicer(rank),
+            GroupServicer(rank),
+            OperationServicer(rank),
+            QueueServicer(rank),
+            RankServicer(rank, self.endpoints),
+            RefServicer(rank),
+        )
+        self._services = [register(it, self._server) for it in servicers]
+        self._health = health.HealthServicer()
+        health_pb2_grpc.add_HealthServicer_to_server(self._health, self._server)
+        names = (*self._services, health.SERVICE_NAME, reflection.SERVICE_NAME)
+        reflection.enable_server_reflection(names, self._server)
 
     def _bind(self, address: str, serving: grpc.ServerCredentials | None) -> str:
         try:

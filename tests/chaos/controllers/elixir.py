@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 from tests.chaos.controllers.controller import Controller
+from tests.chaos.controllers.forms import one_ref, ref_form, ref_of
 from tests.chaos.controllers.process import Asked, ElixirProcess
-from tests.chaos.controllers.told import one_ref, ref_of, tell
 from tests.chaos.operations import Values
 
 from rankbridge import Outcome, RankBridgeError, Ref
@@ -98,7 +98,7 @@ class ElixirController(Controller):
         """See the base class."""
         file = self._file()
         try:
-            tensor = self._ask("get", ref=tell(ref), file=str(file))
+            tensor = self._ask("get", ref=ref_form(ref), file=str(file))
             return np.fromfile(file, dtype=tensor["dtype"]).reshape(tensor["shape"])
         finally:
             file.unlink(missing_ok=True)
@@ -109,7 +109,7 @@ class ElixirController(Controller):
 
     def release(self, refs: Sequence[Ref]) -> None:
         """See the base class."""
-        self._ask("release", refs=[tell(ref) for ref in refs])
+        self._ask("release", refs=[ref_form(ref) for ref in refs])
 
     def start(
         self,
@@ -124,17 +124,17 @@ class ElixirController(Controller):
     ) -> ElixirFlight:
         """See the base class."""
         all_options = {**options, **_options(group, timeout), "operation_id": operation_id}
-        told = None if ref is None else tell(ref)
+        form = None if ref is None else ref_form(ref)
         return ElixirFlight(
-            rank, self._begin("call", rank=rank, operation=kind, ref=told, options=all_options)
+            rank, self._begin("call", rank=rank, operation=kind, ref=form, options=all_options)
         )
 
     def call_all(
         self, kind: str, refs: Sequence[Ref] | None, *, group: str, ranks: Sequence[int], timeout: float
     ) -> list[Ref]:
         """See the base class."""
-        told = None if refs is None else [tell(ref) for ref in refs]
-        given = self._ask("call_all", operation=kind, refs=told, options=_options(group, timeout))
+        forms = None if refs is None else [ref_form(ref) for ref in refs]
+        given = self._ask("call_all", operation=kind, refs=forms, options=_options(group, timeout))
         return [one_ref(it) for it in given or []]
 
     def await_operation(self, rank: int, operation_id: str, *, timeout: float) -> Ref | None:

@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from tests.chaos.controllers.told import Json, value_of
+from tests.chaos.controllers.forms import Json, value_of
 
 CLIENT = Path(__file__).resolve().parents[3] / "elixir_client"
 COMMAND = (

@@ -10,7 +10,7 @@ from tests.conformance.values import Tensor
 
 from rankbridge import Ref
 
-Given: TypeAlias = tuple[tuple[Any, ...], Mapping[str, Any]]
+CallArguments: TypeAlias = tuple[tuple[Any, ...], Mapping[str, Any]]
 """What one rank gives to a call: arguments and options, in the words of the clients."""
 
 
@@ -36,7 +36,7 @@ class Client(Protocol):
         """Calls a method of the gang, and gives each member's answer, by rank."""
 
     def each(
-        self, method: str, given: Mapping[int, Given], group: str, timeout: float | None = None
+        self, method: str, given: Mapping[int, CallArguments], group: str, timeout: float | None = None
     ) -> dict[int, Answer]:
         """Calls a method of each of some ranks, of all at once, and gives their answers."""
 

@@ -10,15 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.chaos.controllers.forms import one_ref, ref_form
 from tests.chaos.controllers.process import ElixirProcess, compile_client
-from tests.chaos.controllers.told import one_ref, tell
-from tests.conformance.clients.client import Given
+from tests.conformance.clients.client import CallArguments
 from tests.conformance.gangs import PATIENCE_S
 from tests.conformance.moments import Answer
 from tests.conformance.values import Json, Tensor
 
-from rankbridge import Gang, Ref
-from rankbridge import Tensor as BridgeTensor
+from rankbridge import Gang, Ref, Tensor as BridgeTensor
 
 COMMAND = ("mix", "run", "--no-compile", "--no-deps-check", "test/conformance/player.exs")
 ATOMS = ("op", "layout")
@@ -72,7 +71,7 @@ class ElixirClient:
         return {rank: {"ok": None} if error is None else {"error": error} for rank, error in outcomes}
 
     def each(
-        self, method: str, given: Mapping[int, Given], group: str, timeout: float | None = None
+        self, method: str, given: Mapping[int, CallArguments], group: str, timeout: float | None = None
     ) -> dict[int, Answer]:
         """See the protocol."""
         more: dict[str, Any] = {"group": group}
@@ -103,13 +102,13 @@ class ElixirClient:
         assert "ok" in answer, answer
 
     def _begin(self, function: str, args: Sequence[Any], options: Mapping[str, Any]) -> Any:
-        told = {name: written(_option(name, value)) for name, value in options.items()}
+        options_form = {name: written(_option(name, value)) for name, value in options.items()}
         return self._process.begin(
             "call",
             gang=self._gang,
             function=function,
             arguments=[written(it) for it in args],
-            options=told,
+            options=options_form,
         )
 
     def _call(self, function: str, args: Sequence[Any], options: Mapping[str, Any]) -> Answer:
@@ -144,7 +143,7 @@ def written(value: Any) -> Json:
     if isinstance(value, _Atom):
         return {"$atom": str(value)}
     if isinstance(value, Ref):
-        return {"$ref": tell(value)}
+        return {"$ref": ref_form(value)}
     if isinstance(value, Tensor):
         value = value.for_bridge()
     if isinstance(value, BridgeTensor):
@@ -164,17 +163,17 @@ def written(value: Any) -> Json:
 
 
 def _tensor(dtype: str, shape: Sequence[int], data: bytes) -> Json:
-    told = {"dtype": dtype, "shape": list(shape), "data": base64.b64encode(data).decode()}
-    return {"$tensor": told}
+    form = {"dtype": dtype, "shape": list(shape), "data": base64.b64encode(data).decode()}
+    return {"$tensor": form}
 
 
-def read(told: Json) -> Any:
+def read(form: Json) -> Any:
     """Reads a value of the program."""
-    if isinstance(told, list):
-        return [read(item) for item in told]
-    if not isinstance(told, Mapping):
-        return told
-    ((form, value),) = told.items()
+    if isinstance(form, list):
+        return [read(item) for item in form]
+    if not isinstance(form, Mapping):
+        return form
+    ((form, value),) = form.items()
     match form:
         case "$ref":
             return one_ref(value)

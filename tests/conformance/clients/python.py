@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from tests.conformance.clients.client import Given
+from tests.conformance.clients.client import CallArguments
 from tests.conformance.moments import Answer
 from tests.conformance.values import Tensor
 
@@ -80,7 +80,7 @@ class PythonClient:
         return [result[rank] for rank in group.ranks]
 
     def each(
-        self, method: str, given: Mapping[int, Given], group: str, timeout: float | None = None
+        self, method: str, given: Mapping[int, CallArguments], group: str, timeout: float | None = None
     ) -> dict[int, Answer]:
         """See the protocol."""
         # Of calls that are made by one rank after the other, none knows the others' id.

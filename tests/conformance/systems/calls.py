@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, TypeAlias
 
-from tests.conformance.clients.client import Given
+from tests.conformance.clients.client import CallArguments
 from tests.conformance.moments import Answer, Moment
 from tests.conformance.recorded import Case
 from tests.conformance.stage import Stage
@@ -53,7 +53,7 @@ def each_group(
     stage: Stage,
     groups: Sequence[Group],
     method: str,
-    give: Callable[[Group, int], Given],
+    give: Callable[[Group, int], CallArguments],
 ) -> dict[int, Answer]:
     """Calls a method of each group whose ranks were called, and gives all answers."""
     answers: dict[int, Answer] = {}
@@ -64,7 +64,7 @@ def each_group(
     return answers
 
 
-def nothing(_: Group, __: int) -> Given:
+def no_arguments(_: Group, __: int) -> CallArguments:
     """Gives nothing."""
     return (), {}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tests.conformance.clients.client import Given
+from tests.conformance.clients.client import CallArguments
 from tests.conformance.clients.python import attempt
 from tests.conformance.moments import Answer, Moment
 from tests.conformance.recorded import Case
@@ -14,7 +14,7 @@ from tests.conformance.systems.calls import (
     Replay,
     each_group,
     in_place,
-    nothing,
+    no_arguments,
     one_each,
     recorded_of,
     was_called,
@@ -46,22 +46,22 @@ def get_rank(case: Case, stage: Stage) -> Iterator[Moment]:
     answers: dict[int, Answer] = {}
     for group in groups_of(case, stage):
         for member in group.members:
-            told = member.rank_in_group if case.name == "get_rank" else member.world_size
-            answers[member.rank] = {"ok": told}
+            value = member.rank_in_group if case.name == "get_rank" else member.world_size
+            answers[member.rank] = {"ok": value}
     yield from one_each(case, answers)
 
 
 def barrier(case: Case, stage: Stage) -> Iterator[Moment]:
     """Every rank waits for its group."""
-    yield from one_each(case, each_group(case, stage, groups_of(case, stage), "barrier", nothing))
+    yield from one_each(case, each_group(case, stage, groups_of(case, stage), "barrier", no_arguments))
 
 
 def all_reduce(case: Case, stage: Stage) -> Iterator[Moment]:
     """A reduction in place; of ops that the records do not give a tensor for, of three numbers."""
-    some = Tensor.of("float32", [1.0, 2.0, 5.0])
-    refs = {rank: stage.put(rank, plain(case.inputs_of(rank).get("tensor")) or some) for rank in case.ranks}
+    usual = Tensor.of("float32", [1.0, 2.0, 5.0])
+    refs = {rank: stage.put(rank, plain(case.inputs_of(rank).get("tensor")) or usual) for rank in case.ranks}
 
-    def give(_: Group, rank: int) -> Given:
+    def give(_: Group, rank: int) -> CallArguments:
         return (refs[rank],), {"op": case.inputs_of(rank)["op"].lower(), "in_place": True}
 
     answers = each_group(case, stage, groups_of(case, stage), "all_reduce", give)
@@ -72,7 +72,7 @@ def all_reduce(case: Case, stage: Stage) -> Iterator[Moment]:
 def all_gather(case: Case, stage: Stage) -> Iterator[Moment]:
     """What every rank brings, in a list."""
 
-    def give(_: Group, rank: int) -> Given:
+    def give(_: Group, rank: int) -> CallArguments:
         return (stage.put(rank, plain(case.inputs_of(rank)["tensor"])),), {"layout": "list"}
 
     yield from one_each(case, each_group(case, stage, groups_of(case, stage), "all_gather", give))
@@ -81,7 +81,7 @@ def all_gather(case: Case, stage: Stage) -> Iterator[Moment]:
 def broadcast(case: Case, stage: Stage) -> Iterator[Moment]:
     """The source's tensor; on torch sources are counted in the gang, on MPI in the group."""
 
-    def give(group: Group, rank: int) -> Given:
+    def give(group: Group, rank: int) -> CallArguments:
         inputs = case.inputs_of(rank)
         in_group = inputs["src_is"] == "group rank"
         source = inputs["src"] if in_group else group.ranks.index(inputs["src"])
@@ -93,7 +93,7 @@ def broadcast(case: Case, stage: Stage) -> Iterator[Moment]:
 def gather_distributed_data(case: Case, stage: Stage) -> Iterator[Moment]:
     """Every rank's rows, at the first."""
 
-    def give(_: Group, rank: int) -> Given:
+    def give(_: Group, rank: int) -> CallArguments:
         options = {"dst_rank_in_group": 0, "dim": 0, "ragged": True}
         return (stage.put(rank, plain(case.inputs_of(rank)["local"])),), options
 
@@ -127,7 +127,7 @@ def average(case: Case, stage: Stage) -> Iterator[Moment]:
         maps[rank] = {name: stage.put(rank, tensor) for name, tensor in tensors.items()}
     given = {rank: dict.fromkeys(own) for rank, own in maps.items()} if "missing" in case.name else maps
 
-    def give(_: Group, rank: int) -> Given:
+    def give(_: Group, rank: int) -> CallArguments:
         return (given[rank],), {}
 
     method = "average_gradients" if of_gradients else "average_models"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from tests.conformance import checks, launches, told
+from tests.conformance import checks, forms, launches
 from tests.conformance.clients.python import attempt
 from tests.conformance.compare import ABSENT
 from tests.conformance.moments import Answer, Moment
@@ -48,14 +48,14 @@ def planned_layout(case: Case) -> Iterator[Moment]:
         yield _whole(case, recorded, answer)
         return
     layout: Layout = answer["ok"]
-    ours = told.gfn_layout(layout)
+    ours = forms.gfn_layout(layout)
     known = {key: value for key, value in recorded["ok"].items() if key in ours}
     known["per_rank"] = [
         {key: value for key, value in one.items() if key in ours["per_rank"][0]} for one in known["per_rank"]
     ]
     yield _whole(case, {"ok": known}, {"ok": ours})
     kinds = sorted({"buffer" if it.startswith("buffer") else "agent group" for it in layout.warnings})
-    warned = sorted({told.gfn_warning(it) for it in case.data["warnings"]})
+    warned = sorted({forms.gfn_warning(it) for it in case.data["warnings"]})
     yield replace(_whole(case, {"ok": warned}, {"ok": kinds}), step="warnings", method="warnings")
 
 
@@ -78,7 +78,7 @@ def layout(case: Case, stage: Stage) -> Iterator[Moment]:
 def planned_context(case: Case) -> Iterator[Moment]:
     """What each rank is, as far as a description of the layout tells. No rank is asked."""
     version = case.suite.removeprefix("gfn_context_")
-    answer = attempt(lambda: told.gfn_plan(version, case))
+    answer = attempt(lambda: forms.gfn_plan(version, case))
     if "error" in answer:
         yield from one_each(case, dict.fromkeys(case.ranks, answer))
         return
@@ -92,7 +92,7 @@ def planned_context(case: Case) -> Iterator[Moment]:
 def context(case: Case, stage: Stage) -> Iterator[Moment]:
     """The groups of a layout are made, data goes round in them, and each rank is what was recorded."""
     version = case.suite.removeprefix("gfn_context_")
-    answer = attempt(lambda: told.gfn_plan(version, case))
+    answer = attempt(lambda: forms.gfn_plan(version, case))
     if "error" in answer:
         yield from one_each(case, dict.fromkeys(case.ranks, answer))
         return
@@ -114,14 +114,14 @@ def _context(
     for rank, recorded in enumerate(case.answers):
         seen = seen_by(rank)
         ours = {
-            **told.gfn_rank(layout, rank),
-            "groups_torch": told.gfn_groups(layout, seen),
+            **forms.gfn_rank(layout, rank),
+            "groups_torch": forms.gfn_groups(layout, seen),
             "env": [str(rank), str(len(layout))],
         }
         answer = {key: value for key, value in ours.items() if key in recorded}
         if "mpi4py" in recorded:
             answer["mpi4py"] = {key: ours[key] for key in recorded["mpi4py"]}
-            groups = told.gfn_groups(layout, seen)
+            groups = forms.gfn_groups(layout, seen)
             answer["groups_mpi"] = {key: _none(value) for key, value in groups.items()}
         answers[rank] = {"ok": answer}
     yield from one_each(case, answers)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 from tests.conformance import programs
-from tests.conformance.clients.client import Given
+from tests.conformance.clients.client import CallArguments
 from tests.conformance.clients.python import attempt, failed
 from tests.conformance.moments import Answer, Moment
 from tests.conformance.recorded import Case
@@ -43,7 +43,7 @@ def compared(case: Case, steps: Steps) -> Iterator[Moment]:
 def afterwards(stage: Stage) -> dict[int, Answer]:
     """A collective of all ranks, which goes as if nothing had happened."""
     world = stage.gang.group("world")
-    given: dict[int, Given] = {
+    given: dict[int, CallArguments] = {
         rank: ((stage.put(rank, Tensor.of("float32", [1.0])),), {}) for rank in world.ranks
     }
     return stage.together("all_reduce", given, world)
@@ -65,7 +65,7 @@ def collective(
     case: Case, stage: Stage, method: str, tensors: Sequence[Tensor], **options: Any
 ) -> Iterator[Moment]:
     """A collective whose members bring these tensors."""
-    given: dict[int, Given] = {
+    given: dict[int, CallArguments] = {
         rank: ((stage.put(rank, tensor),), options) for rank, tensor in enumerate(tensors)
     }
     answers = stage.together(method, given, stage.gang.group("world"))
@@ -148,7 +148,9 @@ def bad_dst(case: Case, stage: Stage) -> Iterator[Moment]:
     yield from then_all(case, stage, answers)
 
 
-def in_step(case: Case, stage: Stage, steps: Sequence[Sequence[tuple[str, Given]]]) -> Iterator[Moment]:
+def in_step(
+    case: Case, stage: Stage, steps: Sequence[Sequence[tuple[str, CallArguments]]]
+) -> Iterator[Moment]:
     """Each step is called on both ranks at once: for each rank its name, and what is given."""
     own: dict[int, list[tuple[str, Answer]]] = {rank: [] for rank in case.ranks}
     for each in steps:
@@ -161,7 +163,7 @@ def in_step(case: Case, stage: Stage, steps: Sequence[Sequence[tuple[str, Given]
     yield from compared(case, own)
 
 
-def _to(stage: Stage, rank: int, tag: int = 0) -> Given:
+def _to(stage: Stage, rank: int, tag: int = 0) -> CallArguments:
     return (stage.put(rank, sent_by(rank)),), {"dst_rank_in_group": 1 - rank, "tag": tag}
 
 
@@ -170,7 +172,7 @@ def sent_by(rank: int) -> Tensor:
     return Tensor.of("float32", [rank + 1.0])
 
 
-def _from(rank: int, tag: int = 0) -> Given:
+def _from(rank: int, tag: int = 0) -> CallArguments:
     return (), {"src_rank_in_group": 1 - rank, "tag": tag}
 
 
@@ -211,7 +213,7 @@ def average_gradients_subset(case: Case, stage: Stage) -> Iterator[Moment]:
         rank: {name: stage.put(rank, tensor) for name, tensor in gfn.gradients(rank).items()}
         for rank in callers
     }
-    given: dict[int, Given] = {rank: ((own,), {}) for rank, own in maps.items()}
+    given: dict[int, CallArguments] = {rank: ((own,), {}) for rank, own in maps.items()}
     answers = stage.together("average_gradients", given, stage.group("subset"))
     for rank, own in maps.items():
         after = {name: stage.client.get(ref) for name, ref in own.items()}
@@ -264,7 +266,7 @@ def source_of(case: Case) -> float:
 
 def sync_value(case: Case, stage: Stage) -> Iterator[Moment]:
     """The source has a float or a bool, another member an int."""
-    given: dict[int, Given] = {
+    given: dict[int, CallArguments] = {
         rank: ((value,), {"src_rank_in_group": 0}) for rank, value in enumerate((source_of(case), 7))
     }
     answers = stage.together("synchronize_value", given, stage.gang.group("world"))
@@ -273,7 +275,7 @@ def sync_value(case: Case, stage: Stage) -> Iterator[Moment]:
 
 def missing_rank(case: Case, stage: Stage) -> Iterator[Moment]:
     """One rank alone calls."""
-    given: dict[int, Given] = {0: ((stage.put(0, ones("float32", 1)),), {})}
+    given: dict[int, CallArguments] = {0: ((stage.put(0, ones("float32", 1)),), {})}
     answers = stage.together("all_reduce", given, stage.gang.group("world"), HOPELESS_S)
     yield from then_all(case, stage, {0: ("all_reduce", answers[0])})
 
@@ -292,7 +294,7 @@ def rank_killed(case: Case, stage: Stage) -> Iterator[Moment]:
     for rank, call in pending.items():
         error = call.exception()
         lost[rank] = {"ok": None} if error is None else failed(error)
-    given: dict[int, Given] = {rank: ((stage.put(rank, ones("float32", 1)),), {}) for rank in others}
+    given: dict[int, CallArguments] = {rank: ((stage.put(rank, ones("float32", 1)),), {}) for rank in others}
     after = stage.together("all_reduce", given, gang.group("world"), HOPELESS_S)
     steps = {rank: [("all_reduce", lost[rank]), ("all_reduce_afterwards", after[rank])] for rank in others}
     yield from compared(case, steps)

@@ -6,14 +6,14 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from tests.conformance import checks, launches, told
-from tests.conformance.clients.client import Given
+from tests.conformance import checks, forms, launches
+from tests.conformance.clients.client import CallArguments
 from tests.conformance.clients.python import attempt
 from tests.conformance.compare import ABSENT
 from tests.conformance.moments import Answer, Moment
 from tests.conformance.recorded import Case
 from tests.conformance.stage import Stage
-from tests.conformance.systems.calls import Replay, each_group, nothing, one_each
+from tests.conformance.systems.calls import Replay, each_group, no_arguments, one_each
 from tests.conformance.values import Tensor, plain
 
 import rankbridge
@@ -143,7 +143,7 @@ def same_backend(case: Case, stage: Stage) -> Iterator[Moment]:
 
 def barrier(case: Case, stage: Stage) -> Iterator[Moment]:
     """Every rank waits for all."""
-    yield from one_each(case, each_group(case, stage, groups_of(case, stage), "barrier", nothing))
+    yield from one_each(case, each_group(case, stage, groups_of(case, stage), "barrier", no_arguments))
 
 
 def group_ranks(case: Case, stage: Stage) -> Iterator[Moment]:
@@ -231,7 +231,7 @@ def planned_coordinates(case: Case) -> Iterator[Moment]:
     mesh = rankbridge.Mesh.plan(axes, case.world)
     answers: dict[int, Answer] = {}
     for rank in case.ranks:
-        seen = told.olmo_coordinates(mesh, rank)
+        seen = forms.olmo_coordinates(mesh, rank)
         answers[rank] = {"ok": {**seen, "outside": _coordinates(mesh, case.world)}}
     yield from one_each(case, answers)
 
@@ -239,7 +239,7 @@ def planned_coordinates(case: Case) -> Iterator[Moment]:
 def synchronize_value(case: Case, stage: Stage) -> Iterator[Moment]:
     """The source's value, on every rank."""
 
-    def give(group: Group, rank: int) -> Given:
+    def give(group: Group, rank: int) -> CallArguments:
         inputs = case.inputs_of(rank)
         value = plain(inputs.get("value", inputs.get("flag")))
         value = value.for_bridge() if isinstance(value, Tensor) else value
@@ -267,7 +267,7 @@ def tensor_in_place(case: Case, stage: Stage) -> Iterator[Moment]:
         if case.name.startswith("synchronize"):
             method = "broadcast"
             options["src_rank_in_group"] = place_of(group, case.inputs_of(group.ranks[0])["src"])
-        given: dict[int, Given] = {rank: ((ref,), options) for rank, ref in refs.items()}
+        given: dict[int, CallArguments] = {rank: ((ref,), options) for rank, ref in refs.items()}
         for rank, answer in stage.together(method, given, group, fetch=False).items():
             if "error" in answer:
                 answers[rank] = answer
@@ -289,14 +289,14 @@ def alone_reduced(case: Case, stage: Stage) -> Iterator[Moment]:
         yield from all_reduce_value(case, stage)
         return
     world = stage.gang.group("world")
-    given: dict[int, Given] = {0: ((stage.put(0, value),), {})}
+    given: dict[int, CallArguments] = {0: ((stage.put(0, value),), {})}
     yield from one_each(case, stage.together("all_reduce", given, world))
 
 
 def all_reduce_value(case: Case, stage: Stage) -> Iterator[Moment]:
     """A reduction of numbers."""
 
-    def give(_: Group, rank: int) -> Given:
+    def give(_: Group, rank: int) -> CallArguments:
         inputs = case.inputs_of(rank)
         return (inputs["value"],), {"op": inputs.get("op", "SUM").lower()}
 
@@ -306,7 +306,7 @@ def all_reduce_value(case: Case, stage: Stage) -> Iterator[Moment]:
 def broadcast_object(case: Case, stage: Stage) -> Iterator[Moment]:
     """The source's value."""
 
-    def give(group: Group, rank: int) -> Given:
+    def give(group: Group, rank: int) -> CallArguments:
         inputs = case.inputs_of(rank)
         value = inputs.get("obj", ["r", rank])
         return (value,), {"src_rank_in_group": place_of(group, inputs.get("src", 0))}
@@ -317,7 +317,7 @@ def broadcast_object(case: Case, stage: Stage) -> Iterator[Moment]:
 def all_gather(case: Case, stage: Stage) -> Iterator[Moment]:
     """What every rank brings, of whatever shape, in a list."""
 
-    def give(_: Group, rank: int) -> Given:
+    def give(_: Group, rank: int) -> CallArguments:
         tensor = plain(case.inputs_of(rank)["tensor"])
         brought = tensor if isinstance(tensor, Tensor) else Tensor.of("float32", tensor)
         return (stage.put(rank, brought),), {"layout": "list", "ragged": True}
@@ -328,7 +328,7 @@ def all_gather(case: Case, stage: Stage) -> Iterator[Moment]:
 def all_gather_object(case: Case, stage: Stage) -> Iterator[Moment]:
     """What every rank brings, in a list."""
 
-    def give(_: Group, rank: int) -> Given:
+    def give(_: Group, rank: int) -> CallArguments:
         return (case.inputs_of(rank)["obj"],), {}
 
     yield from one_each(case, each_group(case, stage, groups_of(case, stage), "all_gather_object", give))

@@ -6,13 +6,13 @@ import functools
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from tests.conformance import checks, launches, told
-from tests.conformance.clients.client import Given
+from tests.conformance import checks, forms, launches
+from tests.conformance.clients.client import CallArguments
 from tests.conformance.clients.python import attempt
 from tests.conformance.moments import Answer, Moment
 from tests.conformance.recorded import Case
 from tests.conformance.stage import Stage
-from tests.conformance.systems.calls import Replay, each_group, in_place, nothing, one_each
+from tests.conformance.systems.calls import Replay, each_group, in_place, no_arguments, one_each
 from tests.conformance.values import Json, Tensor, plain
 
 from rankbridge import Group, Mesh
@@ -28,10 +28,10 @@ def groups_of(case: Case, stage: Stage) -> Sequence[Group]:
         case "world":
             return [stage.gang.group("world")]
         case "local":
-            mesh = stage.gang.new_mesh(told.optimus_hosts(inputs), name=f"{stage.name}/hosts")
+            mesh = stage.gang.new_mesh(forms.optimus_hosts(inputs), name=f"{stage.name}/hosts")
             axis = "local_ranks"
         case _:
-            mesh = stage.gang.new_mesh(told.optimus_axes(inputs), name=stage.name)
+            mesh = stage.gang.new_mesh(forms.optimus_axes(inputs), name=stage.name)
             axis = "tp"
     stage.made(mesh.groups())
     names = dict.fromkeys(mesh.group(axis, rank).name for rank in case.ranks)
@@ -40,14 +40,14 @@ def groups_of(case: Case, stage: Stage) -> Sequence[Group]:
 
 def barrier(case: Case, stage: Stage) -> Iterator[Moment]:
     """Every rank waits for its group."""
-    yield from one_each(case, each_group(case, stage, groups_of(case, stage), "barrier", nothing))
+    yield from one_each(case, each_group(case, stage, groups_of(case, stage), "barrier", no_arguments))
 
 
 def all_reduce(case: Case, stage: Stage) -> Iterator[Moment]:
     """A reduction in place."""
     refs = {rank: stage.put(rank, plain(case.inputs_of(rank)["tensor"])) for rank in case.ranks}
 
-    def give(_: Group, rank: int) -> Given:
+    def give(_: Group, rank: int) -> CallArguments:
         return (refs[rank],), {"op": case.inputs_of(rank)["op"].lower(), "in_place": True}
 
     answers = each_group(case, stage, groups_of(case, stage), "all_reduce", give)
@@ -60,7 +60,7 @@ def all_reduce(case: Case, stage: Stage) -> Iterator[Moment]:
 def all_gather(case: Case, stage: Stage, layout: str = "concatenated") -> Iterator[Moment]:
     """What every rank brings, one after the other, stacked or in a list."""
 
-    def give(_: Group, rank: int) -> Given:
+    def give(_: Group, rank: int) -> CallArguments:
         tensor = plain(case.inputs_of(rank)["input"])
         options: dict[str, Any] = {"layout": layout} if layout == "list" else {"layout": layout, "dim": 0}
         return (stage.put(rank, tensor),), options
@@ -74,7 +74,7 @@ def all_gather_wrongly(case: Case, stage: Stage) -> Iterator[Moment]:
     The bridge makes the result itself; what a caller can claim about it are sizes.
     """
 
-    def give(group: Group, rank: int) -> Given:
+    def give(group: Group, rank: int) -> CallArguments:
         inputs = case.inputs_of(rank)
         tensor = plain(inputs["input"])
         if "n" in inputs:
@@ -89,7 +89,7 @@ def all_gather_wrongly(case: Case, stage: Stage) -> Iterator[Moment]:
 def all_gather_objects(case: Case, stage: Stage) -> Iterator[Moment]:
     """Every rank's value, in a list."""
 
-    def give(_: Group, rank: int) -> Given:
+    def give(_: Group, rank: int) -> CallArguments:
         return (case.inputs_of(rank)["object"],), {}
 
     yield from one_each(case, each_group(case, stage, groups_of(case, stage), "all_gather_object", give))
@@ -98,7 +98,7 @@ def all_gather_objects(case: Case, stage: Stage) -> Iterator[Moment]:
 def broadcast(case: Case, stage: Stage) -> Iterator[Moment]:
     """The source's tensor. The older version counts sources in the gang, the newer in the group."""
 
-    def give(group: Group, rank: int) -> Given:
+    def give(group: Group, rank: int) -> CallArguments:
         inputs = case.inputs_of(rank)
         return (stage.put(rank, plain(inputs["tensor"])),), {"src_rank_in_group": source(group, inputs)}
 
@@ -108,7 +108,7 @@ def broadcast(case: Case, stage: Stage) -> Iterator[Moment]:
 def broadcast_objects(case: Case, stage: Stage) -> Iterator[Moment]:
     """The source's list of values."""
 
-    def give(group: Group, rank: int) -> Given:
+    def give(group: Group, rank: int) -> CallArguments:
         inputs = case.inputs_of(rank)
         return (inputs["objects"],), {"src_rank_in_group": source(group, inputs)}
 
@@ -126,9 +126,9 @@ def source(group: Group, inputs: Any) -> int:
 def mesh_table(case: Case, stage: Stage) -> Iterator[Moment]:
     """Both meshes are made, data goes round in their groups, and each rank is where it was recorded."""
     inputs = case.inputs
-    mesh = stage.gang.new_mesh(told.optimus_axes(inputs), name=stage.name, flattened=told.DP)
+    mesh = stage.gang.new_mesh(forms.optimus_axes(inputs), name=stage.name, flattened=forms.DP)
     stage.made(mesh.groups())
-    physical = stage.gang.new_mesh(told.optimus_hosts(inputs), name=f"{stage.name}/hosts")
+    physical = stage.gang.new_mesh(forms.optimus_hosts(inputs), name=f"{stage.name}/hosts")
     stage.made(physical.groups())
     checks.assert_groups_work(stage.gang, [*mesh.groups(), *physical.groups()])
     for rank, recorded in enumerate(case.answers):
@@ -155,13 +155,13 @@ def planned_table(case: Case, devices: Sequence[str] = ()) -> Iterator[Moment]:
     Of devices only those are compared that are given, one of each rank.
     """
     inputs, world = case.inputs, case.world
-    places = told.places(world, inputs["local_world_size"])
-    mesh = Mesh.plan(told.optimus_axes(inputs), world, flattened=told.DP, local=True, places=places)
-    physical = Mesh.plan(told.optimus_hosts(inputs), world)
+    places = forms.places(world, inputs["local_world_size"])
+    mesh = Mesh.plan(forms.optimus_axes(inputs), world, flattened=forms.DP, local=True, places=places)
+    physical = Mesh.plan(forms.optimus_hosts(inputs), world)
     for rank, recorded in enumerate(case.answers):
-        ours = told.optimus_rank(mesh, physical, rank)
+        ours = forms.optimus_rank(mesh, physical, rank)
         known = plain(recorded)
-        for ours_part, part in [(ours, known), *((ours[name], known[name]) for name in told.OPTIMUS_PARTS)]:
+        for ours_part, part in [(ours, known), *((ours[name], known[name]) for name in forms.OPTIMUS_PARTS)]:
             if devices:
                 ours_part["default_device"] = devices[rank]
             else:
@@ -180,10 +180,10 @@ def mesh_ctor_error(case: Case, stage: Stage) -> Iterator[Moment]:
     """Sizes that do not fit: nothing is made."""
 
     def make() -> None:
-        physical = stage.gang.new_mesh(told.optimus_hosts(case.inputs), name=f"{stage.name}/hosts")
+        physical = stage.gang.new_mesh(forms.optimus_hosts(case.inputs), name=f"{stage.name}/hosts")
         stage.made(physical.groups())
         tp_within_hosts(case.inputs)
-        stage.gang.new_mesh(told.optimus_axes(case.inputs), name=stage.name)
+        stage.gang.new_mesh(forms.optimus_axes(case.inputs), name=stage.name)
 
     before = stage.gang.groups()
     answer = attempt(make)
@@ -199,9 +199,9 @@ def tp_within_hosts(inputs: Json) -> None:
 
 def planned(inputs: Json, world: int) -> Mesh:
     """Plans the meshes of optimus-dl, and gives the parallel one."""
-    Mesh.plan(told.optimus_hosts(inputs), world)
+    Mesh.plan(forms.optimus_hosts(inputs), world)
     tp_within_hosts(inputs)
-    return Mesh.plan(told.optimus_axes(inputs), world)
+    return Mesh.plan(forms.optimus_axes(inputs), world)
 
 
 def planned_ctor_error(case: Case) -> Iterator[Moment]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any
 
-from tests.conformance import launches, programs, told
+from tests.conformance import forms, launches, programs
 from tests.conformance.clients.python import attempt, by_rank
 from tests.conformance.moments import Answer, Moment
 from tests.conformance.programs import Pace
@@ -27,8 +27,7 @@ from tests.conformance.systems.vllm_calls import (
 )
 from tests.conformance.systems.vllm_queues import Queues
 from tests.conformance.values import Json, Tensor
-from tests.conformance.vllm_grammar import Arguments as Specifications
-from tests.conformance.vllm_grammar import read_result
+from tests.conformance.vllm_grammar import Arguments as Specifications, read_result
 
 from rankbridge import Group, GroupCoordinator, Ref
 
@@ -212,7 +211,7 @@ class Player:
     def _nodes(self, rank: int, name: str) -> tuple[Answer, Arguments]:
         group = self.group_of(rank, name)
         assert group is not None
-        return {"ok": told.vllm_nodes(self.stage.gang.group(group.name))}, {}
+        return {"ok": forms.vllm_nodes(self.stage.gang.group(group.name))}, {}
 
     def _groups_of(self, ranks: Sequence[int], name: str) -> list[Group]:
         found = {own.name: own for rank in ranks if (own := self.group_of(rank, name)) is not None}
@@ -395,7 +394,7 @@ def replay(case: Case, stage: Stage) -> Iterator[Moment]:
 
 def _properties(stage: Stage, group: Group, rank: int) -> Json:
     return {
-        **told.vllm_member(group, rank),
+        **forms.vllm_member(group, rank),
         "unique_name": group.name.removeprefix(f"{stage.name}/"),
         "device": stage.gang[rank].default_device(),
     }

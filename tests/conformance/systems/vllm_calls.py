@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from tests.conformance.clients.client import Given
+from tests.conformance.clients.client import CallArguments
 from tests.conformance.values import Tensor
 from tests.conformance.vllm_grammar import Unserialisable
 
@@ -117,13 +117,13 @@ class Context:
         return [self.with_refs(item) for item in value] if isinstance(value, list) else value
 
 
-Make: TypeAlias = Callable[[Context, Arguments], Given]
+Make: TypeAlias = Callable[[Context, Arguments], CallArguments]
 
 
 def _tensor(**names: str) -> Make:
     """A call of one tensor; `names` of options, and which argument each is."""
 
-    def make(context: Context, given: Arguments) -> Given:
+    def make(context: Context, given: Arguments) -> CallArguments:
         tensor = context.put(given["input_"])
         return (tensor,), {option: given[name] for option, name in names.items()}
 
@@ -131,7 +131,7 @@ def _tensor(**names: str) -> Make:
 
 
 def _in_place(**names: str) -> Make:
-    def make(context: Context, given: Arguments) -> Given:
+    def make(context: Context, given: Arguments) -> CallArguments:
         args, options = _tensor(**names)(context, given)
         return args, {**options, "in_place": True}
 
@@ -148,58 +148,58 @@ def _neighbour(context: Context, given: Arguments, name: str, step: int) -> dict
     return {f"{name}_rank_in_group": place}
 
 
-def _send(context: Context, given: Arguments) -> Given:
+def _send(context: Context, given: Arguments) -> CallArguments:
     return (context.put(given["tensor"]),), _neighbour(context, given, "dst", 1)
 
 
-def _recv(context: Context, given: Arguments) -> Given:
+def _recv(context: Context, given: Arguments) -> CallArguments:
     return (), {"expected": (given["dtype"], given["size"]), **_neighbour(context, given, "src", -1)}
 
 
-def _object(context: Context, given: Arguments) -> Given:
+def _object(context: Context, given: Arguments) -> CallArguments:
     return (by_value(given["obj"]),), {"src_rank_in_group": given["src"]}
 
 
-def _object_list(context: Context, given: Arguments) -> Given:
+def _object_list(context: Context, given: Arguments) -> CallArguments:
     return (by_value(given["obj_list"]),), {"src_rank_in_group": given["src"]}
 
 
-def _tensor_dict(context: Context, given: Arguments) -> Given:
+def _tensor_dict(context: Context, given: Arguments) -> CallArguments:
     tensors = given["tensor_dict"]
     # Of members that are not the source nothing is sent: theirs need not be on the rank.
     is_source = given["src"] == context.place or given["src"] not in range(len(context.group))
     return (context.with_refs(tensors) if is_source else None,), {"src_rank_in_group": given["src"]}
 
 
-def _send_object(context: Context, given: Arguments) -> Given:
+def _send_object(context: Context, given: Arguments) -> CallArguments:
     return (by_value(given["obj"]),), _neighbour(context, given, "dst", 1)
 
 
-def _send_tensor_dict(context: Context, given: Arguments) -> Given:
+def _send_tensor_dict(context: Context, given: Arguments) -> CallArguments:
     return (context.with_refs(given["tensor_dict"]),), _neighbour(context, given, "dst", 1)
 
 
-def _from(context: Context, given: Arguments) -> Given:
+def _from(context: Context, given: Arguments) -> CallArguments:
     return (), _neighbour(context, given, "src", -1)
 
 
-def _gatherv(context: Context, given: Arguments) -> Given:
+def _gatherv(context: Context, given: Arguments) -> CallArguments:
     tensors = given["input_"]
     refs = [context.put(it) for it in tensors] if isinstance(tensors, list) else context.put(tensors)
     return (refs,), {"dim": given["dim"], "sizes": given["sizes"]}
 
 
-def _dispatch(context: Context, given: Arguments) -> Given:
+def _dispatch(context: Context, given: Arguments) -> CallArguments:
     first, second, *more = [context.put(it) for it in given["tensors"]]
     extra = [*more, *(context.put(it) for it in given["extra_tensors"])]
     return (first, second, extra), {"sizes": given["sizes"]}
 
 
-def _combine(context: Context, given: Arguments) -> Given:
+def _combine(context: Context, given: Arguments) -> CallArguments:
     return (context.put(given["hidden_states"]),), {"sizes": given["sizes"]}
 
 
-def _nothing(_: Context, __: Arguments) -> Given:
+def _no_arguments(_: Context, __: Arguments) -> CallArguments:
     return (), {}
 
 
@@ -222,7 +222,7 @@ CALLS: Mapping[str, tuple[str, Make]] = {
     "irecv_tensor_dict": ("recv_tensor_dict", _from),
     "send": ("send", _send),
     "recv": ("recv", _recv),
-    "barrier": ("barrier", _nothing),
+    "barrier": ("barrier", _no_arguments),
     "dispatch": ("dispatch", _dispatch),
     "dispatch_router_logits": ("dispatch", _dispatch),
     "combine": ("combine", _combine),

@@ -10,7 +10,7 @@ from tests.conformance.stage import Stage
 from tests.conformance.systems.vllm_calls import Arguments, by_value
 from tests.conformance.values import Tensor
 
-from rankbridge import Group
+from rankbridge import Group, GroupCoordinator
 
 IS_THERE = "queue"
 """What is answered of a queue that was made: it is used by its name."""
@@ -23,6 +23,8 @@ class Queues:
         """Knows the stage."""
         self._stage = stage
         self._groups: dict[str, Group] = {}
+        # By key; of those that are not here it is the key.
+        self._names: dict[str, str] = {}
 
     def create(
         self, method: str, group: Group, given: Mapping[int, Arguments], key: str
@@ -30,16 +32,21 @@ class Queues:
         """Makes a queue on all members, or one from each other member to a reader."""
         self._groups[key] = group
         first = next(iter(given.values()))
-        gang = self._stage.gang
+        coordinator = GroupCoordinator(self._stage.gang, [group])
         if method == "create_mq_broadcaster":
-            answer = attempt(lambda: gang.create_mq_broadcaster(first["writer_rank"], name=key, group=group))
+            answer = attempt(lambda: self._to_all(coordinator, first["writer_rank"], key))
         else:
             reader = first["reader_rank_in_group"]
-            answer = attempt(lambda: self._to_one_reader(reader, group, key))
+            answer = attempt(lambda: self._to_one_reader(coordinator, reader, group))
         return dict.fromkeys(given, {"ok": IS_THERE} if "ok" in answer else answer)
 
-    def _to_one_reader(self, reader: int, group: Group, key: str) -> None:
-        queues = self._stage.gang.create_single_reader_mq_broadcasters(reader, name=key, group=group)
+    def _to_all(self, coordinator: GroupCoordinator, writer: int, key: str) -> None:
+        queues = coordinator.create_mq_broadcaster(writer)
+        (self._names[key],) = {queue.name for queue in queues if queue is not None}
+
+    def _to_one_reader(self, coordinator: GroupCoordinator, reader: int, group: Group) -> None:
+        by_rank = coordinator.create_single_reader_mq_broadcasters(reader)
+        queues = [by_rank[rank] for rank in group.ranks]
         assert [queue is None for queue in queues] == [place == reader for place in range(len(group))]
         for place, queue in enumerate(queues):
             if queue is not None:
@@ -60,7 +67,7 @@ class Queues:
             # A queue that was made is ready; that all have come so far, a barrier tells.
             return self._stage.together("barrier", {rank: ((), {}) for rank in group.ranks}, group)
         assert method == "broadcast_object"
-        queue = self._stage.gang.queue(key, group=group)
+        queue = self._stage.gang.queue(self._names.get(key, key), group=group)
         writer = queue.writer_rank_in_group
         value = by_value(given[group.ranks[writer]]["args"][0])
         answer = attempt(lambda: queue.broadcast_object(value))
@@ -73,7 +80,7 @@ class Queues:
     def on_one(self, rank: int, method: str, key: str, given: Arguments, ended: bool) -> Answer:
         """Calls a method of a queue on one member; `ended`: within its time, when it was recorded."""
         there = self._stage.gang[rank]
-        group = self._groups[key]
+        group, key = self._groups[key], self._names.get(key, key)
         timeout = None if ended else given.get("timeout")
         match method:
             case "enqueue":

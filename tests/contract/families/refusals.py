@@ -183,12 +183,12 @@ def mismatches() -> Iterator[Json]:
 
 def mismatched_sizes() -> Iterator[Json]:
     """Each rank's own size is right, and one is wrong about another's."""
-    told = [[4, 4, 4, 4]] * 3 + [[3, 4, 4, 4]]
+    rows = [[4, 4, 4, 4]] * 3 + [[3, 4, 4, 4]]
     for operation in ("gather", "all_gather"):
         yield case(
             f"{operation} with another size on one rank's list",
             operation,
-            arguments_by_rank=[{**GOOD[operation], "sizes": it} for it in told],
+            arguments_by_rank=[{**GOOD[operation], "sizes": it} for it in rows],
             inputs=[ONE] * RANKS,
             error="MISMATCH",
         )

@@ -113,10 +113,10 @@ def all_to_alls() -> Iterator[Json]:
             yield case(
                 f"{name} in equal parts", "all_to_all", arguments={"dim": dim}, inputs=inputs, results=results
             )
-    nothing = [[0] * RANKS] * RANKS
-    inputs, results = exchanged("int8", [1, 2], 0, nothing)
+    no_sizes = [[0] * RANKS] * RANKS
+    inputs, results = exchanged("int8", [1, 2], 0, no_sizes)
     yield case(
-        "all_to_all of nothing", "all_to_all", arguments={"sizes": nothing}, inputs=inputs, results=results
+        "all_to_all of nothing", "all_to_all", arguments={"sizes": no_sizes}, inputs=inputs, results=results
     )
     inputs, results = exchanged("int8", [1, 0], 0, ROWS)
     yield case(

@@ -58,8 +58,8 @@ def test_two_jobs_have_different_names(pmi: Pmi) -> None:
 
 
 def test_all_ranks_are_said_to_be_on_one_host(pmi: Pmi) -> None:
-    told = ask(pmi, 0, "cmd=get kvsname=x key=PMI_process_mapping")
-    assert told == "cmd=get_result rc=0 msg=success value=(vector,(0,1,2))"
+    answer = ask(pmi, 0, "cmd=get kvsname=x key=PMI_process_mapping")
+    assert answer == "cmd=get_result rc=0 msg=success value=(vector,(0,1,2))"
 
 
 def test_what_one_rank_puts_the_other_gets(pmi: Pmi) -> None:

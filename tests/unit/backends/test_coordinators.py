@@ -31,7 +31,7 @@ def group(request: pytest.FixtureRequest) -> Iterator[Members]:
         yield it
 
 
-def same(left: object, right: object) -> bool:
+def equal(left: object, right: object) -> bool:
     """Whether two tensors are equal in dtype, shape and every byte, and contiguous both."""
     a, b = cast(torch.Tensor, left), cast(torch.Tensor, right)
     return (
@@ -95,16 +95,16 @@ def test_every_reduction_gives_what_python_does(group: Members, op: ReduceOp, dt
     expected = reduced(len(group), op, dtype)
     dst = len(group) - 1
     everywhere = group.call("all_reduce", [(it, op, TIMEOUT_S) for it in given])
-    assert all(same(it, expected) for it in everywhere)
+    assert all(equal(it, expected) for it in everywhere)
     *others, there = group.call("reduce", [(it, op, dst, TIMEOUT_S) for it in given])
-    assert same(there, expected)
+    assert equal(there, expected)
     assert others == [None] * dst
     for sizes in ([2] * len(group), uneven(2 * len(group), len(group))):
         whole = [it.repeat(1, len(group)).narrow(1, 0, 2 * len(group)) for it in given]
         parts = group.call("reduce_scatter", [(it, op, 1, sizes, TIMEOUT_S) for it in whole])
         of_whole = torch.split(expected.repeat(1, len(group)), [*sizes, 2 * len(group)], 1)
-        assert all(same(part, it.contiguous()) for part, it in zip(parts, of_whole[:-1], strict=True))
-    assert all(same(mine, before) for mine, before in zip(given, kept, strict=True))
+        assert all(equal(part, it.contiguous()) for part, it in zip(parts, of_whole[:-1], strict=True))
+    assert all(equal(mine, before) for mine, before in zip(given, kept, strict=True))
 
 
 @pytest.mark.parametrize("op", ReduceOp, ids=str)
@@ -130,7 +130,7 @@ def test_reduce_scatter_divides_along_every_dimension(group: Members, dim: int) 
     for sizes in ([12 // size] * size, uneven(12, size)):
         parts = group.call("reduce_scatter", [(it, ReduceOp.SUM, dim, sizes, TIMEOUT_S) for it in given])
         for part, expected in zip(parts, torch.split(total, sizes, dim), strict=True):
-            assert same(part, expected.contiguous())
+            assert equal(part, expected.contiguous())
             # It does not keep the whole for the part.
             assert part.untyped_storage().nbytes() == part.nbytes
 
@@ -139,9 +139,9 @@ def test_reduce_scatter_divides_along_every_dimension(group: Members, dim: int) 
 def test_a_reduction_of_one_element_or_none_keeps_its_shape(group: Members, shape: Sequence[int]) -> None:
     given, total = torch.ones(shape), torch.full(shape, float(len(group)))
     for outcome in group.call("all_reduce", [(given, ReduceOp.SUM, TIMEOUT_S)] * len(group)):
-        assert same(outcome, total)
+        assert equal(outcome, total)
     there, *_ = group.call("reduce", [(given, ReduceOp.SUM, 0, TIMEOUT_S)] * len(group))
-    assert same(there, total)
+    assert equal(there, total)
 
 
 # --- moves ---------------------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ def test_scatter_moves_parts_of_every_dtype(group: Members, dtype: Dtype) -> Non
         named = [noise(2, dtype, shape)] * src + [whole]
         parts = group.call("scatter", [(it, src, dim, TIMEOUT_S) for it in named])
         for rank, part in enumerate(parts):
-            assert same(part, whole.narrow(dim, rank * shape[dim], shape[dim]).contiguous())
+            assert equal(part, whole.narrow(dim, rank * shape[dim], shape[dim]).contiguous())
 
 
 @pytest.mark.filterwarnings("ignore:ComplexHalf")
@@ -181,9 +181,9 @@ def test_gathers_put_together_tensors_of_every_dtype(group: Members, dtype: Dtyp
             given = [noise(rank, dtype, along(dim, shape, mine)) for rank, mine in enumerate(sizes)]
             expected = together(given, dim)
             everywhere = group.call("all_gather", [(it, dim, sizes, TIMEOUT_S) for it in given])
-            assert all(same(it, expected) for it in everywhere)
+            assert all(equal(it, expected) for it in everywhere)
             *others, there = group.call("gather", [(it, dst, dim, sizes, TIMEOUT_S) for it in given])
-            assert same(there, expected)
+            assert equal(there, expected)
             assert others == [None] * dst
 
 
@@ -213,8 +213,8 @@ def test_all_to_all_exchanges_parts_of_every_dtype(group: Members, dtype: Dtype)
             results = group.call("all_to_all", [(it, dim, sizes, TIMEOUT_S) for it in given])
             parts = [torch.split(it, row, dim) for it, row in zip(given, sizes, strict=True)]
             for rank, result in enumerate(results):
-                assert same(result, together([row[rank] for row in parts], dim))
-            assert all(same(it, before) for it, before in zip(given, kept, strict=True))
+                assert equal(result, together([row[rank] for row in parts], dim))
+            assert all(equal(it, before) for it, before in zip(given, kept, strict=True))
 
 
 def test_many_members_exchange_large_parts_of_different_sizes() -> None:
@@ -225,19 +225,19 @@ def test_many_members_exchange_large_parts_of_different_sizes() -> None:
             given = [torch.full((mine,), rank, dtype=torch.int16) for rank, mine in enumerate(sizes)]
             expected = torch.cat(given)
             for gathered in group.call("all_gather", [(it, 0, sizes, TIMEOUT_S) for it in given]):
-                assert same(gathered, expected)
+                assert equal(gathered, expected)
             gathered = group.call("gather", [(it, turn, 0, sizes, TIMEOUT_S) for it in given])[turn]
-            assert same(gathered, expected)
+            assert equal(gathered, expected)
             rows = [[elements * ((a + b + turn) % size) for b in range(size)] for a in range(size)]
             given = [torch.arange(sum(row), dtype=torch.int32) + rank for rank, row in enumerate(rows)]
             parts = [torch.split(it, row) for it, row in zip(given, rows, strict=True)]
             swapped = group.call("all_to_all", [(it, 0, rows, TIMEOUT_S) for it in given])
             for rank, it in enumerate(swapped):
-                assert same(it, torch.cat([row[rank] for row in parts]))
+                assert equal(it, torch.cat([row[rank] for row in parts]))
             given = [torch.full((2, elements * size), rank + 1) for rank in range(size)]
             uneven_sizes = uneven(elements * size, size)
             reduced = group.call(
                 "reduce_scatter", [(it, ReduceOp.SUM, 1, uneven_sizes, TIMEOUT_S) for it in given]
             )
             for mine, it in zip(uneven_sizes, reduced, strict=True):
-                assert same(it, torch.full((2, mine), 28))
+                assert equal(it, torch.full((2, mine), 28))

@@ -14,9 +14,9 @@ from tests.unit.backends.test_coordinators import (
     COMBINE,
     REDUCTIONS,
     TIMEOUT_S,
+    equal,
     inputs,
     noise,
-    same,
     test_a_reduction_of_one_element_or_none_keeps_its_shape,
     test_all_to_all_exchanges_parts_of_every_dtype,
     test_every_reduction_gives_what_python_does,
@@ -64,12 +64,12 @@ def test_every_scan_gives_what_python_does(group: MpiMembers, op: ReduceOp, dtyp
         for row in zip(*columns, strict=True)
     ]
     inclusive = group.call("scan", [(it, op, False, TIMEOUT_S) for it in given])
-    assert all(same(it, wanted) for it, wanted in zip(inclusive, expected, strict=True))
+    assert all(equal(it, wanted) for it, wanted in zip(inclusive, expected, strict=True))
     if op is ReduceOp.SUM:
         exclusive = group.call("scan", [(it, op, True, TIMEOUT_S) for it in given])
         shifted = [torch.zeros_like(given[0]), *expected[:-1]]
-        assert all(same(it, wanted) for it, wanted in zip(exclusive, shifted, strict=True))
-    assert all(same(mine, before) for mine, before in zip(given, kept, strict=True))
+        assert all(equal(it, wanted) for it, wanted in zip(exclusive, shifted, strict=True))
+    assert all(equal(mine, before) for mine, before in zip(given, kept, strict=True))
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (3,), (0,), (2, 0, 3)], ids=str)
@@ -80,9 +80,9 @@ def test_few_elements_or_none_are_scanned_and_reduced(
     size = len(group)
     given = torch.ones(shape, dtype=dtype)
     scanned = group.call("scan", [(given, ReduceOp.SUM, False, TIMEOUT_S)] * size)
-    assert all(same(it, given * (rank + 1)) for rank, it in enumerate(scanned))
+    assert all(equal(it, given * (rank + 1)) for rank, it in enumerate(scanned))
     for it in group.call("all_reduce", [(given, ReduceOp.SUM, TIMEOUT_S)] * size):
-        assert same(it, given * size)
+        assert equal(it, given * size)
 
 
 @pytest.mark.parametrize("op", [ReduceOp.MIN, ReduceOp.MAX], ids=str)
@@ -120,7 +120,7 @@ def test_sends_and_receives_pass_each_other_and_collectives(group: MpiMembers, d
         future.result(TIMEOUT_S)
     for future, (_, _, _, sent) in zip(receiving, reversed(messages), strict=True):
         # An empty tensor does not travel.
-        assert same(future.result(TIMEOUT_S), sent)
+        assert equal(future.result(TIMEOUT_S), sent)
 
 
 def test_a_message_of_another_size_is_an_error(tmp_path: Path) -> None:

@@ -86,9 +86,9 @@ def test_a_member_that_does_not_enter_fails_the_others_at_their_deadline(job: Mp
         for rank in (group.ranks[0], group.ranks[3])
     ]
     for it in entered:
-        told = failure(it)
-        assert told.indefinite
-        assert "no end after 0.5 s" in told.message
+        error = failure(it)
+        assert error.indefinite
+        assert "no end after 0.5 s" in error.message
     group.close()
 
 
@@ -135,9 +135,9 @@ def test_a_rank_of_another_job_is_refused_with_what_can_be_done(job: MpiJob) -> 
     addresses = job.join("foreign", [0, 1])
     foreign = json.loads(addresses[1])
     foreign[0] = "another"
-    told = failure(job.connect("foreign", 0, [addresses[0], json.dumps(foreign).encode()]))
-    assert "cannot take in a process that was not there when the job began" in told.message
-    assert told.got == "job another"
+    error = failure(job.connect("foreign", 0, [addresses[0], json.dumps(foreign).encode()]))
+    assert "cannot take in a process that was not there when the job began" in error.message
+    assert error.got == "job another"
 
 
 @pytest.mark.parametrize("address", [b"", b"fake:1/world#0", b"{}", b'["a", "b", "c", {}]', b"[1, 2, 3, 4]"])

@@ -13,8 +13,8 @@ from tests.support.nccl_on_cpu import CpuEngine, members_on_cpu
 from tests.unit.backends import test_coordinators
 from tests.unit.backends.test_coordinators import (
     TIMEOUT_S,
+    equal,
     noise,
-    same,
     test_a_reduction_of_one_element_or_none_keeps_its_shape,
     test_all_to_all_exchanges_parts_of_every_dtype,
     test_gathers_put_together_tensors_of_every_dtype,
@@ -69,7 +69,7 @@ def test_broadcast_moves_every_dtype(group: Members, dtype: Dtype) -> None:
     for shape in ((2, 3), (), (0, 2)):
         given = [noise(rank, dtype, shape) for rank in range(len(group))]
         for it in group.call("broadcast", [(mine, src, TIMEOUT_S) for mine in given]):
-            assert same(it, given[src])
+            assert equal(it, given[src])
 
 
 def test_strided_tensors_are_laid_out(group: Members) -> None:
@@ -78,12 +78,12 @@ def test_strided_tensors_are_laid_out(group: Members) -> None:
     assert not given[0].is_contiguous()
     total = torch.stack(given).sum(0)
     for it in group.call("all_reduce", [(mine, ReduceOp.SUM, TIMEOUT_S) for mine in given]):
-        assert same(it, total.contiguous())
+        assert equal(it, total.contiguous())
     parts = group.call("reduce_scatter", [(mine, ReduceOp.SUM, 0, [2] * size, TIMEOUT_S) for mine in given])
     for part, expected in zip(parts, total.chunk(size), strict=True):
-        assert same(part, expected.contiguous())
+        assert equal(part, expected.contiguous())
     for it in group.call("broadcast", [(mine, 0, TIMEOUT_S) for mine in given]):
-        assert same(it, given[0].contiguous())
+        assert equal(it, given[0].contiguous())
 
 
 def test_members_wait_for_each_other_in_a_barrier() -> None:
@@ -107,7 +107,7 @@ def test_messages_of_every_dtype_pass_while_members_wait_in_a_collective(dtype: 
                 sending = courier.submit(first.send, given, 1, 7, TIMEOUT_S)
                 second.recv(into, 0, 7, TIMEOUT_S)
                 sending.result(TIMEOUT_S)
-                assert same(into, given)
+                assert equal(into, given)
         assert not any(it.done() for it in waiting)
         third.barrier(TIMEOUT_S)
         for it in waiting:

@@ -17,29 +17,20 @@ from tests.support.waiting import until
 from rankbridge_server.backends.nccl import NcclBackend, cuda_graph
 from rankbridge_server.core.coordinator import Captured, Capturing, Coordinator, ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode
-from rankbridge_server.core.operations.gathers import GatherLayout
-from rankbridge_server.core.operations.table import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    ALL_TO_ALL,
-    BARRIER,
-    BROADCAST,
-    GATHER,
-    REDUCE,
-    REDUCE_SCATTER,
-    REPLAY,
-    SCATTER,
-    AllGather,
+from rankbridge_server.core.operations.agreements import Barrier, barrier
+from rankbridge_server.core.operations.all_to_all import AllToAll, all_to_all
+from rankbridge_server.core.operations.gathers import AllGather, Gather, GatherLayout, all_gather, gather
+from rankbridge_server.core.operations.moves import Broadcast, Scatter, broadcast, scatter
+from rankbridge_server.core.operations.reductions import (
     AllReduce,
-    AllToAll,
-    Barrier,
-    Broadcast,
-    Gather,
     Reduce,
     ReduceScatter,
-    Replay,
-    Scatter,
+    all_reduce,
+    reduce,
+    reduce_scatter,
 )
+from rankbridge_server.core.programs.program import Replay
+from rankbridge_server.core.programs.replays import replay
 from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.refs.tensors import Arange
 
@@ -111,14 +102,14 @@ def run(gang: LocalGang, operation: Any, args: Sequence[Any]) -> list[Any]:
     return outcomes
 
 
-def replay(gang: LocalGang, *names: str) -> list[Any]:
+def replayed(gang: LocalGang, *names: str) -> list[Any]:
     """`names`: of each rank's graph, or of all ranks'."""
     size = len(gang.ranks)
-    return run(gang, REPLAY, [Replay(name) for name in (names * size)[:size]])
+    return run(gang, replay, [Replay(name) for name in (names * size)[:size]])
 
 
 def add(gang: LocalGang, refs: Sequence[Ref], *, in_place: bool = False) -> list[Any]:
-    return run(gang, ALL_REDUCE, [AllReduce(ref.id, ReduceOp.SUM, in_place) for ref in refs])
+    return run(gang, all_reduce, [AllReduce(ref.id, ReduceOp.SUM, in_place) for ref in refs])
 
 
 def refill(gang: LocalGang, refs: Sequence[Ref], turn: int) -> None:
@@ -151,29 +142,29 @@ class Program:
         """Replay it on other values; gives all results."""
         for refs in (self.matrices, self.parts, self.changed, self.lines):
             refill(self.gang, refs, number)
-        return floats(self.gang, replay(self.gang, "all"))
+        return floats(self.gang, replayed(self.gang, "all"))
 
     def _run(self) -> None:
         gang, size, last = self.gang, self.size, self.size - 1
         add(gang, self.matrices)
         add(gang, self.changed, in_place=True)
-        run(gang, BARRIER, [Barrier()] * size)
-        run(gang, BROADCAST, [Broadcast(it.id, last, False) for it in self.matrices])
-        run(gang, SCATTER, [Scatter(it.id, 0, 1) for it in self.parts])
-        run(gang, GATHER, [Gather(it.id, last, layout=GatherLayout.LIST) for it in self.matrices])
-        run(gang, ALL_GATHER, [AllGather(it.id, 1) for it in self.matrices])
-        run(gang, ALL_GATHER, [AllGather(it.id, layout=GatherLayout.STACKED) for it in self.matrices])
-        run(gang, ALL_GATHER, [AllGather(it.id, ragged=True) for it in self.lines])
-        run(gang, REDUCE, [Reduce(it.id, ReduceOp.MAX, 0) for it in self.matrices])
+        run(gang, barrier, [Barrier()] * size)
+        run(gang, broadcast, [Broadcast(it.id, last, False) for it in self.matrices])
+        run(gang, scatter, [Scatter(it.id, 0, 1) for it in self.parts])
+        run(gang, gather, [Gather(it.id, last, layout=GatherLayout.LIST) for it in self.matrices])
+        run(gang, all_gather, [AllGather(it.id, 1) for it in self.matrices])
+        run(gang, all_gather, [AllGather(it.id, layout=GatherLayout.STACKED) for it in self.matrices])
+        run(gang, all_gather, [AllGather(it.id, ragged=True) for it in self.lines])
+        run(gang, reduce, [Reduce(it.id, ReduceOp.MAX, 0) for it in self.matrices])
         uneven = (*[1] * last, size + 1)
         for sizes in ((), uneven):
-            run(gang, REDUCE_SCATTER, [ReduceScatter(it.id, ReduceOp.SUM, 1, sizes) for it in self.matrices])
-        run(gang, ALL_TO_ALL, [AllToAll(it.id, 1) for it in self.matrices])
+            run(gang, reduce_scatter, [ReduceScatter(it.id, ReduceOp.SUM, 1, sizes) for it in self.matrices])
+        run(gang, all_to_all, [AllToAll(it.id, 1) for it in self.matrices])
         # All send all they have to the last one.
         sent = (*[0] * last, 2 * size)
         received = [*[(0,) * size] * last, (2 * size,) * size]
         given = zip(self.matrices, received, strict=True)
-        run(gang, ALL_TO_ALL, [AllToAll(it.id, 1, sent, its) for it, its in given])
+        run(gang, all_to_all, [AllToAll(it.id, 1, sent, its) for it, its in given])
 
 
 @pytest.mark.parametrize("size", [1, 2, 3])
@@ -195,12 +186,12 @@ def test_a_launch_begins_nothing_of_nccl_and_is_one_operation(nccl: Gang) -> Non
     inputs = gang.full(1)
     sums: list[Any] = []
     record(gang, "g", lambda: sums.extend(add(gang, inputs)))
-    assert replay(gang, "g") == [[ref] for ref in sums]
+    assert replayed(gang, "g") == [[ref] for ref in sums]
     begun, sequence = nccl.begun, gang.ranks[0].group("world").sequence
     held = [sum(usage.refs for usage in rank.refs.usage()) for rank in gang.ranks]
     for turn in range(1, 6):
         refill(gang, inputs, turn)
-        assert replay(gang, "g") == [[ref] for ref in sums]
+        assert replayed(gang, "g") == [[ref] for ref in sums]
         expected = [sum(100 * turn + 10 * rank + at for rank in range(SIZE)) for at in range(2)]
         assert [gang.floats(ref) for ref in sums] == [expected] * SIZE
     assert (nccl.begun, nccl.launched, nccl.captured) == (begun, [5] * SIZE, [1] * SIZE)
@@ -213,12 +204,12 @@ def test_what_a_launch_gave_does_not_change_with_the_next(nccl: Gang) -> None:
     inputs = gang.full(1)
     sums: list[Any] = []
     record(gang, "g", lambda: sums.extend(add(gang, inputs)))
-    replay(gang, "g")
-    replay(gang, "g")
+    replayed(gang, "g")
+    replayed(gang, "g")
     cell = gang.ranks[0].refs.find("", sums[0].id)
     before = cast(torch.Tensor, cell.tensor)
     refill(gang, inputs, 1)
-    replay(gang, "g")
+    replayed(gang, "g")
     assert before.tolist() == [3, 3]
     assert gang.floats(sums[0]) == [330, 333]
 
@@ -228,7 +219,7 @@ def test_collectives_in_place_go_on_from_what_is_there(nccl: Gang) -> None:
     refs = gang.full(1)
     record(gang, "g", lambda: add(gang, refs, in_place=True))
     for turn in range(1, 5):
-        assert replay(gang, "g") == [[ref] for ref in refs]
+        assert replayed(gang, "g") == [[ref] for ref in refs]
         assert [gang.floats(ref) for ref in refs] == [[3 ** (turn + 1)] * 2] * SIZE
     assert nccl.launched == [3] * SIZE
 
@@ -242,7 +233,7 @@ def test_a_graph_is_captured_anew_in_every_generation(nccl: Gang) -> None:
         groups = nccl.groups
         for turn in range(3):
             refill(gang, inputs, 3 * generation + turn)
-            replay(gang, "g")
+            replayed(gang, "g")
             expected = 300 * (3 * generation + turn) + 30
             assert [gang.floats(ref) for ref in sums] == [[expected, expected + 3]] * SIZE
         assert nccl.captured == [generation + 1] * SIZE
@@ -262,7 +253,7 @@ def test_one_member_that_cannot_capture_keeps_none_from_the_replay(nccl: Gang, c
     record(gang, "g", lambda: sums.extend(add(gang, inputs)))
     for turn in range(1, 5):
         refill(gang, inputs, turn)
-        assert replay(gang, "g") == [[ref] for ref in sums]
+        assert replayed(gang, "g") == [[ref] for ref in sums]
         assert [gang.floats(ref) for ref in sums] == [[300 * turn + 30, 300 * turn + 33]] * SIZE
     assert nccl.launched == [0] * SIZE
     # Nobody tried again, and nobody keeps what is of no use.
@@ -271,8 +262,8 @@ def test_one_member_that_cannot_capture_keeps_none_from_the_replay(nccl: Gang, c
     # The next generation may.
     nccl.engines[1].captures = True
     gang.form()
-    replay(gang, "g")
-    replay(gang, "g")
+    replayed(gang, "g")
+    replayed(gang, "g")
     assert nccl.launched == [1] * SIZE
 
 
@@ -285,7 +276,7 @@ def test_members_launch_only_what_they_captured_together(nccl: Gang) -> None:
 
     def turn(number: int, *names: str) -> None:
         refill(gang, inputs, number)
-        replay(gang, *names)
+        replayed(gang, *names)
         for ref in [sums[name][rank] for rank, name in enumerate((names * SIZE)[:SIZE])]:
             assert gang.floats(ref) == [300 * number + 30, 300 * number + 33]
 
@@ -312,7 +303,7 @@ def test_what_is_captured_goes_with_its_graph(nccl: Gang) -> None:
     gang = nccl.local
     inputs = gang.full(1)
     record(gang, "g", lambda: add(gang, inputs))
-    replay(gang, "g")
+    replayed(gang, "g")
     assert any(group.holders for group in nccl.groups)
     for rank in gang.ranks:
         rank.graphs.release("", "g")
@@ -324,9 +315,9 @@ def test_a_released_ref_is_missed_by_name(nccl: Gang) -> None:
     gang = nccl.local
     inputs = gang.full(1)
     record(gang, "g", lambda: add(gang, inputs))
-    replay(gang, "g")
+    replayed(gang, "g")
     gang.ranks[0].refs.release("", [inputs[0].id])
-    (outcome,) = gang.run(REPLAY, [Replay("g"), None, None], timeout=TIMEOUT_S)
+    (outcome,) = gang.run(replay, [Replay("g"), None, None], timeout=TIMEOUT_S)
     assert isinstance(outcome, BridgeError)
     assert outcome.failure.code is ErrorCode.RELEASED_REF
 
@@ -336,11 +327,11 @@ def test_the_end_of_a_generation_ends_what_was_launched_and_leaves_refs(nccl: Ga
     inputs = gang.full(1)
     sums: list[Any] = []
     record(gang, "g", lambda: sums.extend(add(gang, inputs)))
-    replay(gang, "g")
+    replayed(gang, "g")
     refill(gang, inputs, 1)
     for side in nccl.sides:
         side.going.clear()
-    tasks = [rank.submit(REPLAY, Replay("g"), a_call(timeout=TIMEOUT_S)) for rank in gang.ranks]
+    tasks = [rank.submit(replay, Replay("g"), a_call(timeout=TIMEOUT_S)) for rank in gang.ranks]
     until(lambda: nccl.launched == [1] * SIZE)
     gang.ranks[2].close("it must")
     for task in tasks:
@@ -352,7 +343,7 @@ def test_the_end_of_a_generation_ends_what_was_launched_and_leaves_refs(nccl: Ga
     assert [gang.floats(ref) for ref in sums] == [[3, 3]] * SIZE
     gang.form()
     for _ in range(2):
-        replay(gang, "g")
+        replayed(gang, "g")
         assert [gang.floats(ref) for ref in sums] == [[330, 333]] * SIZE
     assert nccl.launched == [2] * SIZE
 
@@ -549,7 +540,7 @@ class TorchsGraph:
 
 @pytest.fixture
 def torchs_graph(monkeypatch: pytest.MonkeyPatch) -> type[TorchsGraph]:
-    def told(name: str) -> Callable[..., None]:
+    def recorded(name: str) -> Callable[..., None]:
         return lambda *given: TorchsGraph.asked.append((name, *given))
 
     monkeypatch.setattr(TorchsGraph, "asked", [])
@@ -557,7 +548,7 @@ def torchs_graph(monkeypatch: pytest.MonkeyPatch) -> type[TorchsGraph]:
     monkeypatch.setattr(torch.cuda, "CUDAGraph", TorchsGraph)
     monkeypatch.setattr(torch.cuda, "graph_pool_handle", lambda: (0, 5))
     for name in ("_cuda_endAllocateToPool", "_cuda_releasePool"):
-        monkeypatch.setattr(torch._C, name, told(name), raising=False)
+        monkeypatch.setattr(torch._C, name, recorded(name), raising=False)
     monkeypatch.setattr(cuda_graph, "_failed", [])
     return TorchsGraph
 

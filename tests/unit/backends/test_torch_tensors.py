@@ -107,10 +107,10 @@ def test_narrow_floats_are_rounded_as_torch_rounds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("init", "same"), [(Uniform(7, 0, 1), Uniform(7, 0, 1)), (Normal(7, 0, 1), Normal(7, 0, 1))]
+    ("init", "again"), [(Uniform(7, 0, 1), Uniform(7, 0, 1)), (Normal(7, 0, 1), Normal(7, 0, 1))]
 )
-def test_a_seed_repeats_its_elements(init: Init, same: Init) -> None:
-    assert make(Dtype.FLOAT64, init).equal(make(Dtype.FLOAT64, same))
+def test_a_seed_repeats_its_elements(init: Init, again: Init) -> None:
+    assert make(Dtype.FLOAT64, init).equal(make(Dtype.FLOAT64, again))
 
 
 def test_random_elements_are_torchs_own_of_that_seed() -> None:

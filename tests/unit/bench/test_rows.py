@@ -52,14 +52,14 @@ def test_a_missing_peer_is_told_with_its_reason() -> None:
 
 
 @pytest.mark.parametrize(
-    ("place", "told"), [((), "of all"), (("gang",), "of a way"), (("gang", "barrier"), "of an operation")]
+    ("place", "reason"), [((), "of all"), (("gang",), "of a way"), (("gang", "barrier"), "of an operation")]
 )
 def test_what_is_missing_is_told_of_a_subject_a_way_or_an_operation(
-    place: tuple[str, ...], told: str
+    place: tuple[str, ...], reason: str
 ) -> None:
     taken = Samples()
-    taken.lack(told, "ours", *place)
-    assert taken.why_missing(OURS) == told
+    taken.lack(reason, "ours", *place)
+    assert taken.why_missing(OURS) == reason
 
 
 def test_what_was_not_asked_for_is_not_measured() -> None:

@@ -26,8 +26,8 @@ def test_what_the_command_line_says_comes_first() -> None:
 
 
 def test_an_empty_variable_is_one_that_is_not_set() -> None:
-    nothing = dict.fromkeys([*HOSTS, "MASTER_ADDR", "FS_LOCAL_RANK", "TORCHELASTIC_RESTART_COUNT"], "")
-    assert read({**nothing, **MINIMAL}) == read(MINIMAL)
+    unset = dict.fromkeys([*HOSTS, "MASTER_ADDR", "FS_LOCAL_RANK", "TORCHELASTIC_RESTART_COUNT"], "")
+    assert read({**unset, **MINIMAL}) == read(MINIMAL)
     with pytest.raises(LaunchError, match="WORLD_SIZE is not set"):
         read({**MINIMAL, "WORLD_SIZE": ""})
 

@@ -20,7 +20,7 @@ GANG = endpoints.describe("name", "gloo", 1, [11, 12], [["unix:/0"], ["unix:/1"]
 SHARED = endpoints.describe("name", "fake", 1, [11, 11], [["unix:/0"], ["unix:/1"]])
 
 
-def told(program: str, **options: Any) -> list[dict[str, Any]]:
+def reported(program: str, **options: Any) -> list[dict[str, Any]]:
     """What a report in a process of its own writes."""
     lines = run(program, **options).stdout.splitlines()
     return [json.loads(line) for line in lines]
@@ -40,7 +40,7 @@ def run(program: str, **options: Any) -> subprocess.CompletedProcess[str]:
 
 
 def test_every_event_is_a_line_with_its_name() -> None:
-    lines = told(
+    lines = reported(
         f"report.starting(2)\nreport.ready({GANG!r})\nreport.suspected(1, 12)\n"
         "report.exited(1, 12, 'killed by SIGKILL', True)\nreport.replaced(1, 13, ['unix:/1'])\n"
         "report.ended('ended by SIGTERM')\n"
@@ -64,12 +64,14 @@ def test_every_event_is_a_line_with_its_name() -> None:
 
 
 def test_the_end_of_a_process_of_several_ranks_is_that_of_each() -> None:
-    lines = told(f"report.ready({SHARED!r})\nreport.exited(0, 11, 'exited with status 1', False)")[1:]
+    lines = reported(f"report.ready({SHARED!r})\nreport.exited(0, 11, 'exited with status 1', False)")[1:]
     assert [(line["rank"], line["pid"]) for line in lines] == [(0, 11), (1, 11)]
 
 
 def test_a_replacement_that_ends_before_it_serves_is_the_rank_it_was_meant_for() -> None:
-    lines = told(f"report.ready({GANG!r})\nreport.exited(1, 12, 'x', True)\nreport.exited(1, 13, 'y', False)")
+    lines = reported(
+        f"report.ready({GANG!r})\nreport.exited(1, 12, 'x', True)\nreport.exited(1, 13, 'y', False)"
+    )
     assert [(line["rank"], line["pid"], line["replaced"]) for line in lines[1:]] == [
         (1, 12, True),
         (1, 13, False),
@@ -122,7 +124,7 @@ def test_a_reader_that_takes_nothing_stops_nobody(monkeypatch: pytest.MonkeyPatc
 def test_a_line_longer_than_a_pipe_takes_at_once_is_whole() -> None:
     many = endpoints.describe("name", "gloo", 1, [1] * 5000, [["unix:/some/where"]] * 5000)
     begin = "from rankbridge_server.cli import endpoints\n"
-    line = told(
+    line = reported(
         f"{begin}report.ready(endpoints.describe('name', 'gloo', 1, [1] * 5000, [['unix:/some/where']] * 5000))"
     )[0]
     assert line["ranks"] == many["ranks"]

@@ -20,7 +20,7 @@ SCOPE = ops.Scope(rank=2, session_id="mine", timeout=30.0)
 
 def gang(size: int = 4) -> GangCore[Any]:
     """A gang of which only the calls are made."""
-    return GangCore([f"unix:{rank}" for rank in range(size)], session_id="gang", lease=None, timeout=30.0)
+    return GangCore([f"unix:{rank}" for rank in range(size)], session_id="gang", timeout=30.0)
 
 
 def ref(rank: int = 2, number: int = 0, session_id: str = "theirs") -> Ref:

@@ -56,8 +56,8 @@ class RankProcesses:
     def start(self, rank: int, port: int = 0) -> None:
         """Starts a rank, and returns when it serves."""
         print(rank, self.size, port, file=self.commands, flush=True)
-        told, pid, port = map(int, self.answers.readline().split())
-        assert told == rank
+        reported, pid, port = map(int, self.answers.readline().split())
+        assert reported == rank
         self.dead.discard(rank)
         self.pids[rank] = pid
         self.tcp[rank] = f"127.0.0.1:{port}"

@@ -19,23 +19,23 @@ from typing import Any
 import grpc
 import numpy as np
 
-from rankbridge.v1 import collective_service_pb2 as collective_pb
 from rankbridge.v1 import (
+    collective_service_pb2 as collective_pb,
     collective_service_pb2_grpc,
     error_pb2,
     gang_service_pb2,
     gang_service_pb2_grpc,
     group_service_pb2,
     group_service_pb2_grpc,
+    operation_service_pb2 as operation_pb,
     operation_service_pb2_grpc,
     rank_service_pb2,
     rank_service_pb2_grpc,
     ref_pb2,
+    ref_service_pb2 as ref_pb,
     ref_service_pb2_grpc,
     value_pb2,
 )
-from rankbridge.v1 import operation_service_pb2 as operation_pb
-from rankbridge.v1 import ref_service_pb2 as ref_pb
 
 WAIT = 20.0
 """Longest time that anything in these tests waits for something else, in seconds."""

@@ -17,9 +17,11 @@ from tests.unit.client.sidecars import WAIT, SidecarGang
 import rankbridge
 from rankbridge._plan import operations as ops
 from rankbridge._transport import framing
-from rankbridge.v1 import collective_service_pb2 as collective_pb
-from rankbridge.v1 import gang_service_pb2 as gang_pb
-from rankbridge.v1 import operation_service_pb2 as operation_pb
+from rankbridge.v1 import (
+    collective_service_pb2 as collective_pb,
+    gang_service_pb2 as gang_pb,
+    operation_service_pb2 as operation_pb,
+)
 
 SIZE = 4
 
@@ -99,8 +101,8 @@ def test_an_interruption_withdraws_what_every_rank_was_asked(
     with pytest.raises(KeyboardInterrupt):
         blocking.barrier(operation_id="interrupted")
     interrupting.join()
-    told = {withdrawn.get(timeout=WAIT) for _ in range(SIZE)}
-    assert told == {(rank, "interrupted") for rank in range(SIZE)}
+    reasons = {withdrawn.get(timeout=WAIT) for _ in range(SIZE)}
+    assert reasons == {(rank, "interrupted") for rank in range(SIZE)}
 
 
 def test_a_large_part_goes_by_the_stream_too(gang: Any, sidecars: SidecarGang) -> None:

@@ -5,13 +5,11 @@ import itertools
 import numpy as np
 import pytest
 from google.protobuf.message import DecodeError
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankbridge import ProtocolError, Tensor, UnknownRefError
 from rankbridge._plan.chunks import CHUNK_BYTES, TensorReader, chunk_message, chunk_of, put_messages
-from rankbridge.v1 import dtype_pb2, error_pb2, tensor_pb2
-from rankbridge.v1 import ref_service_pb2 as pb
+from rankbridge.v1 import dtype_pb2, error_pb2, ref_service_pb2 as pb, tensor_pb2
 
 sizes = st.sampled_from([0, 1, 127, 128, 129, 16383, 16384, CHUNK_BYTES - 1, CHUNK_BYTES])
 

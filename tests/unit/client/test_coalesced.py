@@ -10,9 +10,7 @@ from tests.unit.client.declared import SCOPE, answer, asked, calls_of, of_member
 from rankbridge import InvalidArgumentError, ProtocolError
 from rankbridge._plan import operations as ops
 from rankbridge._plan.procedures import finishing
-from rankbridge.v1 import call_pb2
-from rankbridge.v1 import collective_service_pb2 as collective_pb
-from rankbridge.v1 import operation_service_pb2 as pb
+from rankbridge.v1 import call_pb2, collective_service_pb2 as collective_pb, operation_service_pb2 as pb
 
 
 def test_each_collective_is_its_own_request_without_a_call_in_one_that_has_it() -> None:

@@ -11,8 +11,7 @@ import pytest
 from tests.unit.client.sidecars import SidecarGang
 
 from rankbridge import demo
-from rankbridge.v1 import collective_service_pb2 as collective_pb
-from rankbridge.v1 import value_pb2
+from rankbridge.v1 import collective_service_pb2 as collective_pb, value_pb2
 
 
 @pytest.fixture

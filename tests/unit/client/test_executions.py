@@ -25,9 +25,7 @@ from rankbridge import errors
 from rankbridge._transport.framing import StreamLost, StreamOver
 from rankbridge._transport.streams import Streams
 from rankbridge._transport.threads.grpc_stream import GrpcStream
-from rankbridge.v1 import error_pb2, value_pb2
-from rankbridge.v1 import gang_service_pb2 as pb
-from rankbridge.v1 import operation_service_pb2 as operation_pb
+from rankbridge.v1 import error_pb2, gang_service_pb2 as pb, operation_service_pb2 as operation_pb, value_pb2
 
 NONE = operation_pb.OperationResult(value=value_pb2.Value(none=value_pb2.NoneValue()))
 
@@ -516,12 +514,12 @@ def test_very_many_are_not_sent_before_some_are_answered(blocking: rankbridge.Ga
 
 
 def test_the_first_failure_that_nobody_was_told_is_raised_at_the_end(gang: Any, script: Script) -> None:
-    def work(*told: int) -> None:
+    def work(*places: int) -> None:
         for code in ("", "UNKNOWN_REF", "", "MISMATCH", "NOT_FORMED"):
             script.answer(code)
         with gang.stream() as stream:
             begun = [stream.submit("ping") for _ in range(5)]
-            for place in told:
+            for place in places:
                 assert begun[place].outcomes()[0].error is not None
 
     with pytest.raises(rankbridge.UnknownRefError) as raised:
@@ -605,9 +603,9 @@ def test_a_stream_that_breaks_fails_what_is_under_way_and_the_next_has_another(
         begun = [stream.submit("ping") for _ in range(3)]
         script.answer()
         script.break_off(grpc.StatusCode.UNAVAILABLE)
-        told = [[type(it.error) for it in each.outcomes()] for each in begun]
-        assert told[0] == [type(None)] * 4
-        assert told[1:] == [[rankbridge.UnavailableError] * 4] * 2
+        kinds = [[type(it.error) for it in each.outcomes()] for each in begun]
+        assert kinds[0] == [type(None)] * 4
+        assert kinds[1:] == [[rankbridge.UnavailableError] * 4] * 2
 
 
 def test_a_stream_that_breaks_while_it_is_sent_to_is_unavailable(gang: Any, sidecars: SidecarGang) -> None:
@@ -620,8 +618,8 @@ def test_a_stream_that_breaks_while_it_is_sent_to_is_unavailable(gang: Any, side
     for _ in range(5):
         with gang.stream() as stream:
             begun = [stream.submit("barrier", operation_id="x" * 3000) for _ in range(60)]
-            told = {type(it.error) for each in begun for it in each.outcomes()}
-        assert told == {rankbridge.UnavailableError}
+            kinds = {type(it.error) for each in begun for it in each.outcomes()}
+        assert kinds == {rankbridge.UnavailableError}
 
 
 @pytest.mark.parametrize(

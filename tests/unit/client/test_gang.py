@@ -13,8 +13,13 @@ from tests.unit.client.sidecars import Sidecar, SidecarGang
 
 import rankbridge
 from rankbridge import ErrorCode
-from rankbridge.v1 import collective_service_pb2, dtype_pb2, group_service_pb2, rank_service_pb2
-from rankbridge.v1 import ref_service_pb2 as ref_pb
+from rankbridge.v1 import (
+    collective_service_pb2,
+    dtype_pb2,
+    group_service_pb2,
+    rank_service_pb2,
+    ref_service_pb2 as ref_pb,
+)
 
 
 def _floats(count: int, start: float = 0) -> np.ndarray[Any, np.dtype[np.float32]]:
@@ -211,17 +216,17 @@ def test_groups_are_made_found_by_name_and_ended(gang: Any, sidecars: SidecarGan
 
 
 def test_status_tells_what_every_rank_says(gang: Any) -> None:
-    told = gang.status()
-    assert [status.rank for status in told] == [0, 1, 2, 3]
-    assert told[1].generation_state == "over"
-    assert isinstance(told[1].generation_error, rankbridge.PeerLostError)
-    assert gang[2].status().sessions == told[2].sessions
-    assert [usage.session_id for usage in told[0].sessions] == ["", gang.session_id]
+    statuses = gang.status()
+    assert [status.rank for status in statuses] == [0, 1, 2, 3]
+    assert statuses[1].generation_state == "over"
+    assert isinstance(statuses[1].generation_error, rankbridge.PeerLostError)
+    assert gang[2].status().sessions == statuses[2].sessions
+    assert [usage.session_id for usage in statuses[0].sessions] == ["", gang.session_id]
 
 
-def _describes(sidecar: Sidecar, **told: Any) -> None:
+def _describes(sidecar: Sidecar, **fields: Any) -> None:
     def describe(request: Any, context: grpc.ServicerContext) -> Any:
-        return rank_service_pb2.DescribeRankResponse(rank=sidecar.rank, **told)
+        return rank_service_pb2.DescribeRankResponse(rank=sidecar.rank, **fields)
 
     sidecar.answers["DescribeRank"] = describe
 

@@ -80,8 +80,8 @@ def test_each_outcome_is_its_members() -> None:
     assert (gang_call.call.rank, gang_call.call.path) == (0, "/rankbridge.v1.GangService/Call")
     outcomes = gang_call.call.result(response([NONE, None, REFUSED, NONE]).SerializeToString())
     assert outcomes[1] is None
-    told = [(it.rank, type(it.error)) for it in outcomes if it is not None]
-    assert told == [(0, type(None)), (2, rankbridge.UnknownRefError), (3, type(None))]
+    results = [(it.rank, type(it.error)) for it in outcomes if it is not None]
+    assert results == [(0, type(None)), (2, rankbridge.UnknownRefError), (3, type(None))]
     (kept,) = gang_call.kept(outcomes)
     assert (kept.rank, kept.path) == (1, "/rankbridge.v1.OperationService/Await")
     assert operation_service_pb2.AwaitRequest.FromString(kept.request).operation_id == "id"

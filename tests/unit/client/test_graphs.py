@@ -13,8 +13,7 @@ from rankbridge._plan import operations as ops
 from rankbridge._plan.graph_procedures import beginning, ending
 from rankbridge._plan.procedures import finishing
 from rankbridge.errors import Outcome
-from rankbridge.v1 import error_pb2, value_pb2
-from rankbridge.v1 import graph_service_pb2 as pb
+from rankbridge.v1 import error_pb2, graph_service_pb2 as pb, value_pb2
 
 GRAPH = Graph(name="g", group="tp", session_id="theirs", ranks=(3, 1), operations=("all_reduce",))
 
@@ -24,8 +23,8 @@ def test_a_recording_is_of_the_session_and_the_group() -> None:
     request = asked(begin, pb.BeginCaptureRequest)
     assert (request.graph, request.call.group, request.call.session_id) == ("g", "tp", "mine")
     assert begin.path == "/rankbridge.v1.GraphService/BeginCapture"
-    told = pb.BeginCaptureResponse(graph=pb.Graph(name="g", group="tp"))
-    assert begin.result(told.SerializeToString()) == Graph(
+    response = pb.BeginCaptureResponse(graph=pb.Graph(name="g", group="tp"))
+    assert begin.result(response.SerializeToString()) == Graph(
         name="g", group="tp", session_id="mine", ranks=(2,)
     )
     names = {asked(ops.begin_capture(SCOPE), pb.BeginCaptureRequest).graph for _ in range(3)}

@@ -17,8 +17,7 @@ from tests.unit.client.sidecars import WAIT, SidecarGang
 
 import rankbridge
 from rankbridge._transport.threads.uninterrupted import Result, Uninterrupted
-from rankbridge.v1 import collective_service_pb2 as collective_pb
-from rankbridge.v1 import value_pb2
+from rankbridge.v1 import collective_service_pb2 as collective_pb, value_pb2
 
 NONE = value_pb2.Value(none=value_pb2.NoneValue())
 INTERRUPTIONS = 60
@@ -135,11 +134,11 @@ def test_who_has_it_is_the_only_one() -> None:
     aside = Uninterrupted()
     for _ in range(50):
         kept = aside.safely(Large)
-        told = weakref.ref(kept)
+        reference = weakref.ref(kept)
         del kept
-        assert told() is None
+        assert reference() is None
         result = aside.begin(Large)
-        told = weakref.ref(result.wait())
+        reference = weakref.ref(result.wait())
         del result
-        assert told() is None
+        assert reference() is None
     aside.close()

@@ -5,8 +5,7 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankbridge import InvalidArgumentError, Layout
 
@@ -83,7 +82,7 @@ def test_groups_are_named_after_roles() -> None:
 
 
 @pytest.mark.parametrize(
-    ("numbers", "told"),
+    ("numbers", "message"),
     [
         ({"buffers": 3}, "too few ranks are left to train; expected 3 or more of 4, got 1"),
         ({"coordinators": 4}, "too few ranks are left to train"),
@@ -93,8 +92,8 @@ def test_groups_are_named_after_roles() -> None:
         ({"name": ""}, "a name"),
     ],
 )
-def test_numbers_that_do_not_fit_are_refused(numbers: dict[str, int], told: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=told):
+def test_numbers_that_do_not_fit_are_refused(numbers: dict[str, int], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
         Layout.in_blocks(4, **numbers)  # type: ignore[arg-type]
 
 

@@ -24,8 +24,7 @@ from rankbridge._transport.aio.local_stream import AsyncLocalStream
 from rankbridge._transport.framing import StreamLost, StreamOver
 from rankbridge._transport.local import LocalStreams, dial
 from rankbridge._transport.threads.local_stream import LocalStream
-from rankbridge.v1 import error_pb2
-from rankbridge.v1 import gang_service_pb2 as pb
+from rankbridge.v1 import error_pb2, gang_service_pb2 as pb
 
 INTERRUPTIONS = 200
 MANY = 300
@@ -61,7 +60,7 @@ def connection(rank: LocalRank, stream: LocalStream) -> Connection:
     return rank.accept()
 
 
-def tell(connection: Connection, answers: Sequence[str]) -> list[str]:
+def exchange(connection: Connection, answers: Sequence[str]) -> list[str]:
     """Answers each request when all are there, the last first; gives the ids of what was asked."""
     taken = [connection.taken() for _ in answers]
     for it, text in reversed(list(zip(taken, answers, strict=True))):
@@ -110,7 +109,7 @@ ENDS: list[tuple[Callable[[Connection], None], type[Exception]]] = [
 
 def test_answers_are_told_apart_by_their_numbers(stream: LocalStream, connection: Connection) -> None:
     answers = [sent(stream, it) for it in "abc"]
-    assert tell(connection, ["1", "2", "3"]) == [*"abc"]
+    assert exchange(connection, ["1", "2", "3"]) == [*"abc"]
     assert [answer.wait(WAIT) for answer in answers] == ["1", "2", "3"]
 
 
@@ -118,9 +117,9 @@ def test_an_answer_of_any_size_comes_as_it_was(stream: LocalStream, connection: 
     large = "0123456789" * 500_000
     answers = [sent(stream, it) for it in "abc"]
     with ThreadPoolExecutor(1) as telling:
-        told = telling.submit(tell, connection, ["1", large, "3"])
+        answers_future = telling.submit(exchange, connection, ["1", large, "3"])
         assert [answer.wait(WAIT) for answer in answers] == ["1", large, "3"]
-        assert told.result(WAIT) == [*"abc"]
+        assert answers_future.result(WAIT) == [*"abc"]
 
 
 @pytest.mark.parametrize(("ending", "error"), ENDS)
@@ -286,9 +285,9 @@ def test_answers_in_a_loop(rank: LocalRank) -> None:
     async def work() -> None:
         async with opened(rank) as (stream, connection):
             answers = [sent(stream, it) for it in "abc"]
-            told = asyncio.create_task(asyncio.to_thread(tell, connection, ["1", large, "3"]))
+            answers_future = asyncio.create_task(asyncio.to_thread(exchange, connection, ["1", large, "3"]))
             assert [await answer.awaited(WAIT) for answer in answers] == ["1", large, "3"]
-            assert await told == [*"abc"]
+            assert await answers_future == [*"abc"]
 
     asyncio.run(work())
 

@@ -16,8 +16,7 @@ from rankbridge import GroupExistsError, InvalidArgumentError, Layout, Mesh, Ran
 from rankbridge._plan.gang_core import GangCore
 from rankbridge._plan.group_procedures import making
 from rankbridge.errors import Outcome
-from rankbridge.v1 import group_service_pb2 as group_pb
-from rankbridge.v1 import rank_service_pb2 as rank_pb
+from rankbridge.v1 import group_service_pb2 as group_pb, rank_service_pb2 as rank_pb
 
 Answer = Callable[[Any, grpc.ServicerContext], Any]
 HOSTS = ("a", "a", "b", "b")
@@ -70,7 +69,7 @@ def failing(me: Sidecar, name: str, code: str, **more: Any) -> Answer:
 
 
 @pytest.fixture
-def told(sidecars: SidecarGang) -> SidecarGang:
+def sidecars(sidecars: SidecarGang) -> SidecarGang:
     """The sidecars, telling their groups and hosts."""
     for me in sidecars.sidecars:
         me.answers["DescribeRank"] = describing(me)
@@ -78,86 +77,88 @@ def told(sidecars: SidecarGang) -> SidecarGang:
     return sidecars
 
 
-def fail(told: SidecarGang, name: str, code: str, **more: Any) -> None:
+def fail(sidecars: SidecarGang, name: str, code: str, **more: Any) -> None:
     """Lets every sidecar fail to make one group."""
-    for me in told.sidecars:
+    for me in sidecars.sidecars:
         me.answers["NewGroup"] = failing(me, name, code, **more)
 
 
-def made(told: SidecarGang) -> list[list[str]]:
+def made(sidecars: SidecarGang) -> list[list[str]]:
     """Names of the groups that each sidecar was asked to make."""
-    return [[request.name for request in me.requests.get("NewGroup", [])] for me in told.sidecars]
+    return [[request.name for request in me.requests.get("NewGroup", [])] for me in sidecars.sidecars]
 
 
-def left(told: SidecarGang) -> set[str]:
+def left(sidecars: SidecarGang) -> set[str]:
     """Names of the groups that some sidecar knows."""
-    return {name for me in told.sidecars for name in me.groups} - {"world"}
+    return {name for me in sidecars.sidecars for name in me.groups} - {"world"}
 
 
-def test_groups_are_made_on_every_rank_one_after_the_other(gang: Any, told: SidecarGang) -> None:
+def test_groups_are_made_on_every_rank_one_after_the_other(gang: Any, sidecars: SidecarGang) -> None:
     groups = gang.new_groups([("x", [2, 0]), rankbridge.Group(name="y", ranks=(1, 3))], timeout=7)
     assert [(group.name, group.ranks) for group in groups] == [("x", (2, 0)), ("y", (1, 3))]
-    assert made(told) == [["x", "y"]] * 4
+    assert made(sidecars) == [["x", "y"]] * 4
     for place in range(2):
-        calls = [me.requests["NewGroup"][place].call for me in told.sidecars]
+        calls = [me.requests["NewGroup"][place].call for me in sidecars.sidecars]
         assert len({call.operation_id for call in calls}) == 1
         assert {(call.group, call.timeout_ms) for call in calls} == {("world", 7000)}
     assert gang.new_groups([]) == []
 
 
-def test_if_one_cannot_be_made_those_before_it_are_ended(gang: Any, told: SidecarGang) -> None:
-    fail(told, "z", "FORMING_FAILED")
+def test_if_one_cannot_be_made_those_before_it_are_ended(gang: Any, sidecars: SidecarGang) -> None:
+    fail(sidecars, "z", "FORMING_FAILED")
     with pytest.raises(rankbridge.FormingFailedError) as caught:
         gang.new_groups([("x", [0, 1]), ("y", [2, 3]), ("z", [1, 2]), ("never", [0])])
-    assert made(told) == [["x", "y", "z"]] * 4
-    ended = [[request.call.group for request in me.requests["DestroyGroup"]] for me in told.sidecars]
+    assert made(sidecars) == [["x", "y", "z"]] * 4
+    ended = [[request.call.group for request in me.requests["DestroyGroup"]] for me in sidecars.sidecars]
     assert ended == [["x"], ["x"], ["y"], ["y"]]
     assert not hasattr(caught.value, "__notes__")
-    assert left(told) == {"x", "y"}
-    assert all("x" not in told[rank].groups for rank in (0, 1))
+    assert left(sidecars) == {"x", "y"}
+    assert all("x" not in sidecars[rank].groups for rank in (0, 1))
 
 
-def test_one_that_may_have_been_made_is_ended_too(gang: Any, told: SidecarGang) -> None:
-    fail(told, "y", "DEADLINE_EXCEEDED", indefinite=True)
-    told[1].answers["NewGroup"] = failing(told[1], "", "INTERNAL")
+def test_one_that_may_have_been_made_is_ended_too(gang: Any, sidecars: SidecarGang) -> None:
+    fail(sidecars, "y", "DEADLINE_EXCEEDED", indefinite=True)
+    sidecars[1].answers["NewGroup"] = failing(sidecars[1], "", "INTERNAL")
     with pytest.raises(rankbridge.DeadlineExceededError) as caught:
         gang.new_groups([("x", [0]), ("y", [0, 1])])
-    assert [request.call.group for request in told[0].requests["DestroyGroup"]] == ["y", "x"]
-    assert [request.call.group for request in told[1].requests["DestroyGroup"]] == ["y"]
-    assert "y" not in told[1].groups
+    assert [request.call.group for request in sidecars[0].requests["DestroyGroup"]] == ["y", "x"]
+    assert [request.call.group for request in sidecars[1].requests["DestroyGroup"]] == ["y"]
+    assert "y" not in sidecars[1].groups
     # That rank 0 does not know the group is what was wanted.
     assert not hasattr(caught.value, "__notes__")
 
 
-def test_what_cannot_be_ended_again_is_named(gang: Any, told: SidecarGang) -> None:
-    fail(told, "z", "PEER_LOST", indefinite=True)
-    error = told[0].error("STALE_GENERATION", "the generation is over")
-    for me in told.sidecars:
+def test_what_cannot_be_ended_again_is_named(gang: Any, sidecars: SidecarGang) -> None:
+    fail(sidecars, "z", "PEER_LOST", indefinite=True)
+    error = sidecars[0].error("STALE_GENERATION", "the generation is over")
+    for me in sidecars.sidecars:
         me.answers["DestroyGroup"] = lambda request, context: group_pb.DestroyGroupResponse(error=error)
     with pytest.raises(rankbridge.PeerLostError) as caught:
         gang.new_groups([("x", [0]), ("y", [1]), ("z", [2, 3])])
     (note,) = caught.value.__notes__
     assert "'z', 'y', 'x'" in note
     # After the first that says so, the others are not even tried.
-    assert sum(len(me.requests.get("DestroyGroup", [])) for me in told.sidecars) == 2
+    assert sum(len(me.requests.get("DestroyGroup", [])) for me in sidecars.sidecars) == 2
 
 
-def test_names_of_groups_that_exist_are_refused_before_anything_is_made(gang: Any, told: SidecarGang) -> None:
-    told[1].groups["x"] = (0, 1)
+def test_names_of_groups_that_exist_are_refused_before_anything_is_made(
+    gang: Any, sidecars: SidecarGang
+) -> None:
+    sidecars[1].groups["x"] = (0, 1)
     with pytest.raises(GroupExistsError, match="1 of 2 groups exist already; none was made") as caught:
         gang.new_groups([("w", [0, 1]), ("x", [0, 1])])
     assert caught.value.got == "'x'"
     assert not caught.value.indefinite
-    told[0].groups |= {"mesh/dp/0": (0,), "layout/train": (0,)}
+    sidecars[0].groups |= {"mesh/dp/0": (0,), "layout/train": (0,)}
     with pytest.raises(GroupExistsError):
         gang.new_mesh({"dp": 4})
     with pytest.raises(GroupExistsError):
         gang.new_layout(Layout.in_blocks(4))
-    assert made(told) == [[]] * 4
+    assert made(sidecars) == [[]] * 4
 
 
-def test_names_of_groups_that_their_members_have_ended_are_free(gang: Any, told: SidecarGang) -> None:
-    told[3].groups |= {"x": (0, 1), "mesh/dp/0": (0,)}
+def test_names_of_groups_that_their_members_have_ended_are_free(gang: Any, sidecars: SidecarGang) -> None:
+    sidecars[3].groups |= {"x": (0, 1), "mesh/dp/0": (0,)}
     assert [group.ranks for group in gang.new_groups([("x", [2, 1])])] == [(2, 1)]
     assert gang.new_mesh({"dp": 4}).group("dp", 0).ranks == (0, 1, 2, 3)
 
@@ -175,14 +176,14 @@ def test_names_of_groups_that_their_members_have_ended_are_free(gang: Any, told:
     ],
 )
 def test_malformed_groups_are_refused_before_any_rank_is_asked(
-    gang: Any, told: SidecarGang, groups: list[tuple[str, list[int]]], kind: type[Exception]
+    gang: Any, sidecars: SidecarGang, groups: list[tuple[str, list[int]]], kind: type[Exception]
 ) -> None:
     with pytest.raises(kind):
         gang.new_groups(groups)
-    assert all("DescribeRank" not in me.requests for me in told.sidecars)
+    assert all("DescribeRank" not in me.requests for me in sidecars.sidecars)
 
 
-def test_those_of_the_groups_that_exist_are_ended(gang: Any, told: SidecarGang) -> None:
+def test_those_of_the_groups_that_exist_are_ended(gang: Any, sidecars: SidecarGang) -> None:
     gang.new_groups([("x", [0, 1]), ("y", [2])])
     ended = gang.destroy_groups(["x", "never", rankbridge.Group(name="y", ranks=(0, 1, 2)), "x"])
     assert [(group.name, group.ranks) for group in ended] == [("x", (0, 1)), ("y", (2,))]
@@ -191,18 +192,18 @@ def test_those_of_the_groups_that_exist_are_ended(gang: Any, told: SidecarGang) 
         gang.destroy_groups(["x", "world"])
 
 
-def test_one_that_cannot_be_ended_does_not_keep_the_others(gang: Any, told: SidecarGang) -> None:
+def test_one_that_cannot_be_ended_does_not_keep_the_others(gang: Any, sidecars: SidecarGang) -> None:
     gang.new_groups([("x", [0, 1]), ("y", [2]), ("z", [0])])
-    error = told[1].error("PEER_MISSING", "told to fail")
-    told[1].answers["DestroyGroup"] = lambda request, context: group_pb.DestroyGroupResponse(error=error)
+    error = sidecars[1].error("PEER_MISSING", "told to fail")
+    sidecars[1].answers["DestroyGroup"] = lambda request, context: group_pb.DestroyGroupResponse(error=error)
     with pytest.raises(rankbridge.PeerMissingError) as caught:
         gang.destroy_groups(["x", "y", "z"])
     assert caught.value.__notes__ == ["Groups that were not ended: 'x'."]
-    assert "y" not in told[2].groups
-    assert "z" not in told[0].groups
+    assert "y" not in sidecars[2].groups
+    assert "z" not in sidecars[0].groups
 
 
-def test_a_group_is_described_with_the_places_of_its_members(gang: Any, told: SidecarGang) -> None:
+def test_a_group_is_described_with_the_places_of_its_members(gang: Any, sidecars: SidecarGang) -> None:
     gang.new_groups([("x", [3, 0])])
     group = gang.group("x")
     assert (group.name, group.ranks, group.backend, group.generation) == ("x", (3, 0), "fake", 3)
@@ -211,30 +212,32 @@ def test_a_group_is_described_with_the_places_of_its_members(gang: Any, told: Si
     assert gang.hosts() == HOSTS
 
 
-def test_a_rank_that_does_not_answer_leaves_its_own_place_open(gang: Any, told: SidecarGang) -> None:
+def test_a_rank_that_does_not_answer_leaves_its_own_place_open(gang: Any, sidecars: SidecarGang) -> None:
     gang.new_groups([("x", [3, 0])])
-    told.servers[3].stop(None).wait()
+    sidecars.servers[3].stop(None).wait()
     assert [member.host for member in gang.group("x").members] == [None, "a"]
     with pytest.raises(rankbridge.UnavailableError):
         gang.hosts()
-    for server in told.servers:
+    for server in sidecars.servers:
         server.stop(None).wait()
     with pytest.raises(rankbridge.UnavailableError):
         gang.group("x")
 
 
-def test_a_group_that_only_others_than_its_members_tell_of_is_unknown(gang: Any, told: SidecarGang) -> None:
-    told[3].groups["ended"] = (0, 1)
+def test_a_group_that_only_others_than_its_members_tell_of_is_unknown(
+    gang: Any, sidecars: SidecarGang
+) -> None:
+    sidecars[3].groups["ended"] = (0, 1)
     with pytest.raises(rankbridge.UnknownGroupError) as caught:
         gang.group("ended")
     assert (caught.value.expected, caught.value.got) == ("one of world", "'ended'")
 
 
-def test_a_mesh_is_made_and_found_again(gang: Any, told: SidecarGang) -> None:
+def test_a_mesh_is_made_and_found_again(gang: Any, sidecars: SidecarGang) -> None:
     axes = {"dp": 2, "tp": 2}
     mesh = gang.new_mesh(axes, name="m", flattened={"all": ["dp", "tp"]}, local=True)
     assert (mesh.shape, mesh.ranks, mesh.local) == (axes, (0, 1, 2, 3), True)
-    assert [group.name for group in mesh.groups()] == made(told)[0]
+    assert [group.name for group in mesh.groups()] == made(sidecars)[0]
     assert mesh.lines("local") == [(0, 1), (2, 3)]
     assert mesh.member("local", 3).host == "b"
     found = gang.mesh(axes, name="m", flattened={"all": ["dp", "tp"]}, local=True)
@@ -247,7 +250,7 @@ def test_a_mesh_is_made_and_found_again(gang: Any, told: SidecarGang) -> None:
     assert [(group.name, group.ranks) for group in part.groups()] == [("part/dp/0", (3, 1))]
 
 
-def test_a_mesh_that_is_not_there_as_it_should_be_is_refused(gang: Any, told: SidecarGang) -> None:
+def test_a_mesh_that_is_not_there_as_it_should_be_is_refused(gang: Any, sidecars: SidecarGang) -> None:
     gang.new_mesh({"dp": 2, "tp": 2})
     with pytest.raises(InvalidArgumentError, match="dp 3 x tp 2; expected 6 ranks, got 4"):
         gang.mesh({"dp": 3, "tp": 2})
@@ -260,17 +263,17 @@ def test_a_mesh_that_is_not_there_as_it_should_be_is_refused(gang: Any, told: Si
         gang.new_mesh({"dp": 2}, ranks=[3, 4], name="part")
 
 
-def test_the_groups_of_a_layout_are_made(gang: Any, told: SidecarGang) -> None:
+def test_the_groups_of_a_layout_are_made(gang: Any, sidecars: SidecarGang) -> None:
     layout = gang.new_layout(Layout.by_host(gang.hosts(), buffers=2, agent_groups=2))
     assert layout.teams == ((0,), (2,))
-    assert made(told)[0] == ["layout/train", "layout/buffer", "layout/agent/0", "layout/agent/1"]
+    assert made(sidecars)[0] == ["layout/train", "layout/buffer", "layout/agent/0", "layout/agent/1"]
     assert gang.destroy_groups(layout.groups())[1].ranks == (1, 3)
     with pytest.raises(InvalidArgumentError, match="for a gang of another size; expected 4 ranks, got 5"):
         gang.new_layout(Layout.in_blocks(5))
 
 
 def test_what_interrupts_the_making_ends_what_was_made() -> None:
-    gang: GangCore[Any] = GangCore(["unix:a", "unix:b"], session_id="", lease=None, timeout=5)
+    gang: GangCore[Any] = GangCore(["unix:a", "unix:b"], session_id="", timeout=5)
     procedure = making(gang, [("x", [0]), ("y", [0, 1]), ("z", [1])], timeout=None, generation=0)
     next(procedure)
     calls = procedure.send([Outcome(rank=rank, value=status(rank)) for rank in range(2)])
@@ -289,7 +292,7 @@ def test_what_interrupts_the_making_ends_what_was_made() -> None:
         procedure.send([Outcome(rank=0, value=made)])
 
 
-def test_a_task_that_is_cancelled_ends_what_it_made(told: SidecarGang) -> None:
+def test_a_task_that_is_cancelled_ends_what_it_made(sidecars: SidecarGang) -> None:
     """Also when the cancellation comes while a group is being made."""
     waiting, going_on = threading.Semaphore(0), threading.Event()
 
@@ -302,14 +305,14 @@ def test_a_task_that_is_cancelled_ends_what_it_made(told: SidecarGang) -> None:
 
         return new
 
-    for me in told.sidecars:
+    for me in sidecars.sidecars:
         me.answers["NewGroup"] = stuck_at_y(failing(me, "", "INTERNAL"))
 
     async def run() -> None:
-        gang = await rankbridge.aconnect(told.endpoints(), timeout=20)
+        gang = await rankbridge.aconnect(sidecars.endpoints(), timeout=20)
         try:
             making_them = asyncio.create_task(gang.new_groups([("x", [0, 1]), ("y", [2, 3])]))
-            for _ in told.sidecars:
+            for _ in sidecars.sidecars:
                 assert await asyncio.to_thread(waiting.acquire, timeout=WAIT)
             making_them.cancel()
             with pytest.raises(asyncio.CancelledError):
@@ -319,7 +322,7 @@ def test_a_task_that_is_cancelled_ends_what_it_made(told: SidecarGang) -> None:
             await gang.close()
 
     asyncio.run(run())
-    assert all("x" not in told[rank].groups for rank in (0, 1))
+    assert all("x" not in sidecars[rank].groups for rank in (0, 1))
 
 
 def status(rank: int) -> rankbridge.RankStatus:

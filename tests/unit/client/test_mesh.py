@@ -6,8 +6,7 @@ import itertools
 import math
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankbridge import InvalidArgumentError, Mesh, Place, RankOutOfRangeError
 
@@ -88,7 +87,7 @@ def test_every_axis_parts_the_ranks_and_coordinates_find_them_again(sizes: list[
 
 
 @pytest.mark.parametrize(
-    ("axes", "ranks", "told"),
+    ("axes", "ranks", "message"),
     [
         ({"dp": 2, "tp": 4}, 6, "dp 2 x tp 4; expected 8 ranks, got 6"),
         ({"dp": -1, "tp": 4}, 6, r"dp \? x tp 4; expected a multiple of 4 ranks, got 6"),
@@ -104,8 +103,8 @@ def test_every_axis_parts_the_ranks_and_coordinates_find_them_again(sizes: list[
         ({"": 2}, 2, "not empty"),
     ],
 )
-def test_axes_that_do_not_fit_are_refused(axes: dict[str, int], ranks: int | list[int], told: str) -> None:
-    with pytest.raises(InvalidArgumentError, match=told):
+def test_axes_that_do_not_fit_are_refused(axes: dict[str, int], ranks: int | list[int], message: str) -> None:
+    with pytest.raises(InvalidArgumentError, match=message):
         Mesh.plan(axes, ranks)
 
 

@@ -13,8 +13,7 @@ from tests.unit.client.sidecars import SidecarGang
 import rankbridge
 from rankbridge import InvalidArgumentError, ProtocolError, RankOutOfRangeError, from_value
 from rankbridge._plan import operations as ops
-from rankbridge.v1 import dtype_pb2, operation_service_pb2
-from rankbridge.v1 import point_to_point_service_pb2 as pb
+from rankbridge.v1 import dtype_pb2, operation_service_pb2, point_to_point_service_pb2 as pb
 
 
 def test_a_send_names_the_ref_its_session_the_receiver_and_the_tag() -> None:

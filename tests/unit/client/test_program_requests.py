@@ -15,10 +15,12 @@ from rankbridge._plan import operations as ops
 from rankbridge._plan.calls import Together
 from rankbridge._plan.gang_calls import joined
 from rankbridge._plan.procedures import finishing
-from rankbridge.v1 import call_pb2
-from rankbridge.v1 import collective_service_pb2 as collective_pb
-from rankbridge.v1 import gang_service_pb2 as gang_pb
-from rankbridge.v1 import operation_service_pb2 as pb
+from rankbridge.v1 import (
+    call_pb2,
+    collective_service_pb2 as collective_pb,
+    gang_service_pb2 as gang_pb,
+    operation_service_pb2 as pb,
+)
 
 
 def request_of(program: Program, *keep: Named, **options: Any) -> Any:

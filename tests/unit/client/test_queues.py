@@ -50,7 +50,7 @@ def test_a_queue_is_asked_for_with_what_is_said_of_it() -> None:
     assert call.path == "/rankbridge.v1.QueueService/NewQueue"
     usual = asked(ops.new_queue(SCOPE, "q"), pb.NewQueueRequest)
     assert (usual.max_chunk_bytes, usual.max_chunks, list(usual.reader_ranks_in_group)) == (0, 0, [])
-    told = pb.Queue(
+    proto = pb.Queue(
         name="q",
         group="tp",
         writer_rank_in_group=1,
@@ -59,9 +59,9 @@ def test_a_queue_is_asked_for_with_what_is_said_of_it() -> None:
         max_chunk_bytes=10,
         max_chunks=3,
     )
-    assert call.result(pb.NewQueueResponse(queue=told).SerializeToString()) == TOLD
+    assert call.result(pb.NewQueueResponse(queue=proto).SerializeToString()) == TOLD
     assert (
-        ops.queues(SCOPE).result(pb.ListQueuesResponse(queues=[told] * 2).SerializeToString()) == [TOLD] * 2
+        ops.queues(SCOPE).result(pb.ListQueuesResponse(queues=[proto] * 2).SerializeToString()) == [TOLD] * 2
     )
 
 

@@ -83,19 +83,19 @@ def test_ranks_are_those_of_the_group_in_its_order(gang: Any, sidecars: SidecarG
 
 
 def test_a_turn_that_fails_leaves_the_others_theirs_and_is_told_at_the_end(gang: Any) -> None:
-    had = []
+    ranks_in_turn = []
 
     def take() -> None:
         for turns in compat(gang, "olmo").do_n_at_a_time(1):
             for turn in turns:
                 with turn as rank:
-                    had.append(rank.rank)
+                    ranks_in_turn.append(rank.rank)
                     if rank.rank % 2:
                         raise rankbridge.ResourceExhaustedError("full", rank=rank.rank)
 
     with pytest.raises(rankbridge.ResourceExhaustedError) as caught:
         take()
-    assert had == [0, 1, 2, 3]
+    assert ranks_in_turn == [0, 1, 2, 3]
     assert isinstance(caught.value, GangError)
     assert [(it.rank, it.error is None) for it in caught.value.outcomes] == [
         (0, True),

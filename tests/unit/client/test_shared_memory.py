@@ -55,11 +55,11 @@ def test_copying(nbytes: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("nbytes", "room"),
+    ("nbytes", "size"),
     [(1, MIB), (MIB, MIB), (MIB + 1, 2 * MIB), (64 * MIB, 64 * MIB), (64 * MIB + 1, 72 * MIB)],
 )
-def test_room_is_asked_for_in_steps(nbytes: int, room: int) -> None:
-    assert fitting(nbytes) == room
+def test_room_is_asked_for_in_steps(nbytes: int, size: int) -> None:
+    assert fitting(nbytes) == size
 
 
 def test_what_is_mapped_is_the_file(pool: Pool, files: Files) -> None:
@@ -76,9 +76,9 @@ def test_another_file_is_none(pool: Pool, files: Files, tmp_path: Path) -> None:
     empty = ref_pb.SharedMemory(id="w", path=memory.path, bytes=MIB)
     short = ref_pb.SharedMemory(id="w", path=memory.path, bytes=MIB + 8, nonce=memory.nonce[8:] + bytes(8))
     gone = ref_pb.SharedMemory(id="w", path=str(tmp_path / "gone"), bytes=MIB, nonce=memory.nonce)
-    for told in (wrong, empty, short, gone):
+    for error in (wrong, empty, short, gone):
         with pytest.raises(NotShared):
-            pool.map(told)
+            pool.map(error)
 
 
 def test_the_smallest_free_segment_that_fits_is_taken_by_one(pool: Pool, files: Files) -> None:

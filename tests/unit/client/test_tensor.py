@@ -7,8 +7,7 @@ from typing import Any
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankbridge import InvalidArgumentError, Tensor, UnsupportedDtypeError
 from rankbridge._plan.dtypes import DTYPES, dtype_from_wire, dtype_of

@@ -20,10 +20,10 @@ from rankbridge.errors import Outcome
 
 def asking(*names: str) -> Procedure[list[Any]]:
     """Asks for each name in a round of its own, and gives the answers."""
-    told: list[Any] = []
+    values: list[Any] = []
     for name in names:
-        told += all_values((yield [ops.describe_group(SCOPE, name)]))
-    return told
+        values += all_values((yield [ops.describe_group(SCOPE, name)]))
+    return values
 
 
 def rounds(procedure: Procedure[Any], answers: dict[str, Any]) -> tuple[list[list[str]], Any]:

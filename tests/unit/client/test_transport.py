@@ -20,9 +20,7 @@ from tests.unit.client.fronts import connected
 from tests.unit.client.sidecars import WAIT, Sidecar, SidecarGang, serve
 
 import rankbridge
-from rankbridge.v1 import collective_service_pb2 as collective_pb
-from rankbridge.v1 import group_service_pb2 as group_pb
-from rankbridge.v1 import value_pb2
+from rankbridge.v1 import collective_service_pb2 as collective_pb, group_service_pb2 as group_pb, value_pb2
 
 
 class Held:
@@ -109,8 +107,8 @@ def test_the_ranks_own_verdict_arrives_before_the_deadline_of_the_rpc(
     sidecars[1].answers["DestroyGroup"] = late
     with connected(front, sidecars.unix) as gang, pytest.raises(rankbridge.PeerMissingError) as caught:
         gang[1].destroy_group("world", timeout=0.5)
-    told, remaining = map(float, caught.value.message.split(" of "))
-    assert told == 500
+    sent, remaining = map(float, caught.value.message.split(" of "))
+    assert sent == 500
     # gRPC rounds a timeout up as it writes it.
     assert 2000 < remaining < 2600
 

@@ -7,8 +7,7 @@ from typing import Any
 import hypothesis.extra.numpy as hnp
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankbridge import InvalidArgumentError, ProtocolError, PyValue, Ref, Tensor, from_value, to_value
 from rankbridge._plan.dtypes import DTYPES
@@ -55,7 +54,7 @@ values = st.recursive(
 )
 
 
-def same(one: Any, other: Any) -> bool:
+def equal(one: Any, other: Any) -> bool:
     """Says whether two values are equal in kind and in every bit."""
     if type(one) is not type(other):
         return False
@@ -63,9 +62,9 @@ def same(one: Any, other: Any) -> bool:
         case float():
             return struct.pack("<d", one) == struct.pack("<d", other)
         case list() | tuple():
-            return len(one) == len(other) and all(map(same, one, other))
+            return len(one) == len(other) and all(map(equal, one, other))
         case dict():
-            return same(list(one.items()), list(other.items()))
+            return equal(list(one.items()), list(other.items()))
         case np.ndarray():
             same_kind = (one.dtype, one.shape) == (other.dtype, other.shape)
             return same_kind and one.tobytes() == other.tobytes()
@@ -78,7 +77,7 @@ def through_the_wire(value: PyValue) -> PyValue:
 
 @given(values)
 def test_values_pass_the_wire_without_loss(value: PyValue) -> None:
-    assert same(through_the_wire(value), value)
+    assert equal(through_the_wire(value), value)
 
 
 @given(st.integers())

@@ -31,7 +31,7 @@ class Answers:
 def work_of(*answers: Any) -> tuple[Work[Any], Answers]:
     """A work of rank 2, and who answers it."""
     channels: Any = Answers(*answers)
-    return Work(channels, "id", [2], gang()._scope, 5.0), channels
+    return Work(channels, "id", gang()._scope(2), 5.0), channels
 
 
 def test_a_value_is_asked_for_once_none_too() -> None:

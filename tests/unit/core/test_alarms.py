@@ -18,25 +18,25 @@ class Rung:
     """What has rung, in order."""
 
     def __init__(self) -> None:
-        self._heard: SimpleQueue[str] = SimpleQueue()
+        self._rings: SimpleQueue[str] = SimpleQueue()
 
     def bell(self, name: str) -> Bell:
-        return Bell(self._heard, name)
+        return Bell(self._rings, name)
 
     def next(self) -> str:
-        return self._heard.get(timeout=PATIENCE_S)
+        return self._rings.get(timeout=PATIENCE_S)
 
-    def nothing(self) -> bool:
-        return self._heard.empty()
+    def silent(self) -> bool:
+        return self._rings.empty()
 
 
 class Bell:
-    def __init__(self, heard: SimpleQueue[str], name: str) -> None:
-        self._heard = heard
+    def __init__(self, rings: SimpleQueue[str], name: str) -> None:
+        self._rings = rings
         self._name = name
 
     def __call__(self) -> None:
-        self._heard.put(self._name)
+        self._rings.put(self._name)
 
 
 @pytest.fixture
@@ -68,9 +68,9 @@ def test_there_is_a_thread_from_the_first_alarm_on(alarms: Alarms, rung: Rung) -
 
 
 def test_none_rings_before_its_time(alarms: Alarms) -> None:
-    due, heard = soon(0.05), SimpleQueue[float]()
-    alarms.set("it", due, lambda: heard.put(time.monotonic()))
-    assert heard.get(timeout=PATIENCE_S) >= due
+    due, times = soon(0.05), SimpleQueue[float]()
+    alarms.set("it", due, lambda: times.put(time.monotonic()))
+    assert times.get(timeout=PATIENCE_S) >= due
 
 
 def test_what_was_taken_back_does_not_ring(alarms: Alarms, rung: Rung) -> None:
@@ -82,7 +82,7 @@ def test_what_was_taken_back_does_not_ring(alarms: Alarms, rung: Rung) -> None:
 
     alarms.set("work", time.monotonic(), work)
     assert rung.next() == "after"
-    assert rung.nothing()
+    assert rung.silent()
 
 
 def test_an_earlier_one_does_not_wait_for_a_later_one(alarms: Alarms, rung: Rung) -> None:
@@ -91,7 +91,7 @@ def test_an_earlier_one_does_not_wait_for_a_later_one(alarms: Alarms, rung: Rung
     assert rung.next() == "sooner"
     alarms.set("now", time.monotonic(), rung.bell("now"))
     assert rung.next() == "now"
-    assert rung.nothing()
+    assert rung.silent()
 
 
 def test_a_key_has_one_alarm_the_last(alarms: Alarms, rung: Rung) -> None:
@@ -101,7 +101,7 @@ def test_a_key_has_one_alarm_the_last(alarms: Alarms, rung: Rung) -> None:
 
     alarms.set("work", time.monotonic(), work)
     assert rung.next() == "second"
-    assert rung.nothing()
+    assert rung.silent()
 
 
 def test_one_that_rings_may_set_itself_and_others(alarms: Alarms, rung: Rung) -> None:
@@ -122,7 +122,7 @@ def test_one_that_fails_is_shown_and_keeps_no_other(
     alarms: Alarms, rung: Rung, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shown: SimpleQueue[object] = SimpleQueue()
-    monkeypatch.setattr(threading, "excepthook", lambda told: shown.put(told.exc_value))
+    monkeypatch.setattr(threading, "excepthook", lambda failure: shown.put(failure.exc_value))
 
     def fail() -> None:
         raise ValueError("a test")
@@ -146,6 +146,6 @@ def test_threads_at_once_lose_none(alarms: Alarms, rung: Rung) -> None:
     for it in workers:
         it.join()
     kept = {f"{place} {number}" for place in range(4) for number in range(0, 100, 2)}
-    heard: set[str] = set()
-    while not kept <= heard:
-        heard.add(rung.next())
+    names: set[str] = set()
+    while not kept <= names:
+        names.add(rung.next())

@@ -11,33 +11,27 @@ from tests.support.programs import SIZE, codes, errors, held
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import ErrorCode
 from rankbridge_server.core.limits import Limits
-from rankbridge_server.core.operations.table import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    ALL_TO_ALL,
-    BARRIER,
-    COALESCE,
-    AllGather,
-    AllReduce,
-    AllToAll,
-    Barrier,
-    Coalesce,
-)
+from rankbridge_server.core.operations.agreements import Barrier, barrier
+from rankbridge_server.core.operations.all_to_all import AllToAll, all_to_all
+from rankbridge_server.core.operations.gathers import AllGather, all_gather
+from rankbridge_server.core.operations.reductions import AllReduce, all_reduce
+from rankbridge_server.core.programs.plan import coalesce
+from rankbridge_server.core.programs.program import Coalesce
 
-WAITING = (BARRIER, Barrier())
+WAITING = (barrier, Barrier())
 
 
 def adding(ref_id: str, op: ReduceOp = ReduceOp.SUM) -> tuple[Any, Any]:
-    return ALL_REDUCE, AllReduce(ref_id, op, True)
+    return all_reduce, AllReduce(ref_id, op, True)
 
 
 def test_all_parts_read_what_was_there_and_the_last_change_stays(gang: LocalGang) -> None:
     refs = [gang.full_on(rank, rank + 1) for rank in range(SIZE)]
     args = [
-        Coalesce((adding(it.id), (ALL_GATHER, AllGather(it.id, 0)), adding(it.id, ReduceOp.MAX)))
+        Coalesce((adding(it.id), (all_gather, AllGather(it.id, 0)), adding(it.id, ReduceOp.MAX)))
         for it in refs
     ]
-    outcomes: list[Any] = gang.run(COALESCE, args)
+    outcomes: list[Any] = gang.run(coalesce, args)
     assert [(first, last) for first, _, last in outcomes] == [(it, it) for it in refs]
     assert [gang.floats(gathered) for _, gathered, _ in outcomes] == [[1, 1, 2, 2, 3, 3]] * SIZE
     assert [gang.floats(it) for it in refs] == [[3, 3]] * SIZE
@@ -50,7 +44,7 @@ def test_a_mismatch_says_which_operation_differs_first(gang: LocalGang, padding:
     args = [
         Coalesce((*[WAITING] * padding, WAITING, adding(it.id, op))) for it, op in zip(refs, ops, strict=True)
     ]
-    outcomes = errors(gang.run(COALESCE, args))
+    outcomes = errors(gang.run(coalesce, args))
     assert codes(outcomes) == {ErrorCode.MISMATCH}
     assert f"differ first in operation {padding + 1}" in str(outcomes[0])
     assert len(outcomes[0].failure.expected) < 5_000
@@ -61,8 +55,8 @@ def test_a_rank_without_room_for_ragged_tensors_stops_all() -> None:
     refs = [gang.arange_on(rank, rank, (rank + 1,)) for rank in range(SIZE)]
     gang.full_on(2, 0, (4,))
     before = held(gang)
-    args = [Coalesce((WAITING, (ALL_GATHER, AllGather(it.id, ragged=True)))) for it in refs]
-    outcomes = errors(gang.run(COALESCE, args))
+    args = [Coalesce((WAITING, (all_gather, AllGather(it.id, ragged=True)))) for it in refs]
+    outcomes = errors(gang.run(coalesce, args))
     assert codes(outcomes) == {ErrorCode.RESOURCE_EXHAUSTED}
     assert {it.failure.indefinite for it in outcomes} == {False}
     assert [[detail.rank for detail in it.failure.ranks] for it in outcomes] == [[2]] * SIZE
@@ -75,11 +69,11 @@ def test_a_part_that_fails_when_it_runs_is_named_and_nothing_has_changed(gang: L
     refs = gang.full(1, (3,))
     received = [(1, 1, 1), (1, 1, 1), (2, 1, 1)]
     args = [
-        Coalesce((adding(it.id), (ALL_TO_ALL, AllToAll(it.id, 0, (1, 1, 1), sizes))))
+        Coalesce((adding(it.id), (all_to_all, AllToAll(it.id, 0, (1, 1, 1), sizes))))
         for it, sizes in zip(refs, received, strict=True)
     ]
     before = held(gang)
-    outcomes = errors(gang.run(COALESCE, args))
+    outcomes = errors(gang.run(coalesce, args))
     assert codes(outcomes) == {ErrorCode.MISMATCH}
     assert all("operation 1, all_to_all: " in str(it) for it in outcomes)
     assert [gang.floats(it) for it in refs] == [[1, 1, 1]] * SIZE

@@ -12,27 +12,19 @@ from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase, RankState
 from rankbridge_server.core.limits import Limits
+from rankbridge_server.core.operations.agreements import Barrier, barrier
+from rankbridge_server.core.operations.all_to_all import AllToAll, all_to_all
+from rankbridge_server.core.operations.gathers import AllGather, Gather, all_gather, gather
+from rankbridge_server.core.operations.moves import Broadcast, Scatter, broadcast, scatter
+from rankbridge_server.core.operations.operation import Operation
 from rankbridge_server.core.operations.outcome import Outcome
-from rankbridge_server.core.operations.table import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    ALL_TO_ALL,
-    BARRIER,
-    BROADCAST,
-    GATHER,
-    REDUCE,
-    REDUCE_SCATTER,
-    SCATTER,
-    AllGather,
+from rankbridge_server.core.operations.reductions import (
     AllReduce,
-    AllToAll,
-    Barrier,
-    Broadcast,
-    Gather,
-    Operation,
     Reduce,
     ReduceScatter,
-    Scatter,
+    all_reduce,
+    reduce,
+    reduce_scatter,
 )
 from rankbridge_server.core.refs.refs import Ref
 
@@ -44,18 +36,18 @@ SHAPE = (9, 9)
 """Of every rank's tensor, where a test says no other; ranks that get a part of one have another, (3, 9)."""
 
 DECLARED: list[tuple[Operation[Any], Any]] = [
-    (BROADCAST, Broadcast("", 0, False)),
-    (SCATTER, Scatter("", 0, 0)),
-    (GATHER, Gather("", 0, 0)),
-    (ALL_GATHER, AllGather("", 0)),
-    (REDUCE, Reduce("", ReduceOp.SUM, 0)),
-    (ALL_REDUCE, AllReduce("", ReduceOp.SUM, False)),
-    (REDUCE_SCATTER, ReduceScatter("", ReduceOp.SUM, 0, (2, 3, 4))),
-    (ALL_TO_ALL, AllToAll("", 0)),
+    (broadcast, Broadcast("", 0, False)),
+    (scatter, Scatter("", 0, 0)),
+    (gather, Gather("", 0, 0)),
+    (all_gather, AllGather("", 0)),
+    (reduce, Reduce("", ReduceOp.SUM, 0)),
+    (all_reduce, AllReduce("", ReduceOp.SUM, False)),
+    (reduce_scatter, ReduceScatter("", ReduceOp.SUM, 0, (2, 3, 4))),
+    (all_to_all, AllToAll("", 0)),
 ]
 """Every collective on tensors, with arguments that fit SHAPE on all ranks."""
 
-SUMS = {REDUCE_SCATTER: (0, 9), GATHER: (27,), ALL_GATHER: (27,)}
+SUMS = {reduce_scatter: (0, 9), gather: (27,), all_gather: (27,)}
 """Of sizes that fit SHAPE."""
 
 OTHERS: dict[str, tuple[Any, ...]] = {
@@ -80,7 +72,7 @@ VARIANTS: list[tuple[Operation[Any], Any, Any]] = [
 
 def inputs(gang: LocalGang, operation: Operation[Any]) -> list[Ref]:
     """Rank r holds 100 r, 100 r + 1, ..."""
-    shapes = [SHAPE, (3, 9), (3, 9)] if operation is SCATTER else [SHAPE] * SIZE
+    shapes = [SHAPE, (3, 9), (3, 9)] if operation is scatter else [SHAPE] * SIZE
     return [gang.arange_on(rank, 100 * rank, shape) for rank, shape in enumerate(shapes)]
 
 
@@ -107,7 +99,7 @@ def is_as_before(gang: LocalGang, refs: list[Ref]) -> None:
     ]
     held = [(usage.refs, usage.bytes) for rank in gang.ranks for usage in rank.refs.usage()]
     assert held == [(1, 4 * count) for count in elements]
-    assert gang.run(BARRIER, [Barrier()] * SIZE) == [None] * SIZE
+    assert gang.run(barrier, [Barrier()] * SIZE) == [None] * SIZE
 
 
 def by_name(param: Any) -> str:
@@ -168,8 +160,8 @@ def test_what_is_refused_changes_nothing(gang: LocalGang, operation: Operation[A
 
 @pytest.mark.parametrize("dst", range(SIZE))
 def test_reduce_gives_the_destination_a_ref_and_the_others_none(gang: LocalGang, dst: int) -> None:
-    refs = inputs(gang, REDUCE)
-    outcomes = gang.run(REDUCE, on(refs, Reduce("", ReduceOp.MAX, dst)))
+    refs = inputs(gang, reduce)
+    outcomes = gang.run(reduce, on(refs, Reduce("", ReduceOp.MAX, dst)))
     assert [shape(it) for it in outcomes] == [SHAPE if rank == dst else None for rank in range(SIZE)]
     (result,) = [it for it in outcomes if isinstance(it, Ref)]
     assert gang.floats(result) == [200.0 + i for i in range(81)]
@@ -190,7 +182,7 @@ def test_a_reduction_that_the_backend_lacks_is_refused(
 @pytest.mark.parametrize("src", range(SIZE))
 def test_scatter_gives_every_member_its_part_and_leaves_what_it_named(gang: LocalGang, src: int) -> None:
     refs = [gang.arange_on(rank, 100 * rank, (2, 6) if rank == src else (2, 2)) for rank in range(SIZE)]
-    outcomes = gang.run(SCATTER, on(refs, Scatter("", src, -1)))
+    outcomes = gang.run(scatter, on(refs, Scatter("", src, -1)))
     assert [shape(it) for it in outcomes] == [(2, 2)] * SIZE
     for rank, outcome in enumerate(outcomes):
         assert isinstance(outcome, Ref)
@@ -202,7 +194,7 @@ def test_scatter_gives_every_member_its_part_and_leaves_what_it_named(gang: Loca
 
 def test_a_whole_that_cannot_be_divided_equally_is_refused_at_its_source(gang: LocalGang) -> None:
     refs = [gang.arange_on(rank, 100 * rank, (4, 1)) for rank in range(SIZE)]
-    refused, *missed = gang.run(SCATTER, on(refs, Scatter("", 0, 0)), timeout=SHORT_S)
+    refused, *missed = gang.run(scatter, on(refs, Scatter("", 0, 0)), timeout=SHORT_S)
     error = failure(refused)
     assert (error.code, error.phase, error.indefinite) == (ErrorCode.INVALID_ARGUMENT, Phase.CHECK, False)
     assert "equal parts do not fit the tensor" in error.message
@@ -215,7 +207,7 @@ def test_a_whole_that_cannot_be_divided_equally_is_refused_at_its_source(gang: L
 def test_reduce_scatter_gives_every_member_its_part(gang: LocalGang) -> None:
     refs = [gang.arange_on(rank, 100 * rank, (2, 6)) for rank in range(SIZE)]
     for sizes, parts in (((), (2, 2, 2)), ((1, 0, 5), (1, 0, 5))):
-        outcomes = gang.run(REDUCE_SCATTER, on(refs, ReduceScatter("", ReduceOp.MAX, -1, sizes)))
+        outcomes = gang.run(reduce_scatter, on(refs, ReduceScatter("", ReduceOp.MAX, -1, sizes)))
         assert [shape(it) for it in outcomes] == [(2, part) for part in parts]
         for rank, outcome in enumerate(outcomes):
             assert isinstance(outcome, Ref)
@@ -250,7 +242,7 @@ def test_sizes_that_are_not_of_parts_of_the_tensor_are_refused_by_every_rank(
     gang: LocalGang, sizes: tuple[int, ...], misfit: str, expected: str, got: str
 ) -> None:
     refs = [gang.arange_on(rank, 100 * rank, (2, 8)) for rank in range(SIZE)]
-    for outcome in gang.run(REDUCE_SCATTER, on(refs, ReduceScatter("", ReduceOp.SUM, -1, sizes))):
+    for outcome in gang.run(reduce_scatter, on(refs, ReduceScatter("", ReduceOp.SUM, -1, sizes))):
         error = failure(outcome)
         assert (error.code, error.phase) == (ErrorCode.INVALID_ARGUMENT, Phase.CHECK)
         assert misfit in error.message
@@ -258,14 +250,14 @@ def test_sizes_that_are_not_of_parts_of_the_tensor_are_refused_by_every_rank(
     is_as_before(gang, refs)
 
 
-@pytest.mark.parametrize("operation", [GATHER, ALL_GATHER], ids=by_name)
+@pytest.mark.parametrize("operation", [gather, all_gather], ids=by_name)
 def test_tensors_of_different_sizes_are_put_together(gang: LocalGang, operation: Operation[Any]) -> None:
     sizes = (2, 0, 1)
     refs = [gang.arange_on(rank, 100 * rank, (2, size)) for rank, size in enumerate(sizes)]
-    args: Any = Gather("", 1, -1, sizes) if operation is GATHER else AllGather("", -1, sizes)
+    args: Any = Gather("", 1, -1, sizes) if operation is gather else AllGather("", -1, sizes)
     outcomes = gang.run(operation, on(refs, args))
     received = [it for it in outcomes if isinstance(it, Ref)]
-    assert [it.rank for it in received] == ([1] if operation is GATHER else [0, 1, 2])
+    assert [it.rank for it in received] == ([1] if operation is gather else [0, 1, 2])
     for it in received:
         assert it.spec.shape == (2, 3)
         assert gang.floats(it) == [0.0, 1.0, 200.0, 2.0, 3.0, 201.0]
@@ -273,12 +265,12 @@ def test_tensors_of_different_sizes_are_put_together(gang: LocalGang, operation:
     is_as_before(gang, refs)
 
 
-@pytest.mark.parametrize("operation", [GATHER, ALL_GATHER], ids=by_name)
+@pytest.mark.parametrize("operation", [gather, all_gather], ids=by_name)
 def test_a_tensor_that_is_not_of_its_size_is_refused_at_its_own_rank(
     gang: LocalGang, operation: Operation[Any]
 ) -> None:
     refs = [gang.arange_on(rank, 100 * rank, (size, 2)) for rank, size in enumerate((2, 3, 1))]
-    args: Any = Gather("", 0, 0, (2, 2, 1)) if operation is GATHER else AllGather("", 0, (2, 2, 1))
+    args: Any = Gather("", 0, 0, (2, 2, 1)) if operation is gather else AllGather("", 0, (2, 2, 1))
     outcomes = gang.run(operation, on(refs, args), timeout=SHORT_S)
     assert [failure(it).code for it in outcomes] == [ErrorCode.INVALID_ARGUMENT] * 3
     assert [[detail.rank for detail in failure(it).ranks] for it in outcomes] == [[1], [], [1]]
@@ -289,12 +281,12 @@ def test_a_tensor_that_is_not_of_its_size_is_refused_at_its_own_rank(
     is_as_before(gang, refs)
 
 
-@pytest.mark.parametrize("operation", [GATHER, ALL_GATHER], ids=by_name)
+@pytest.mark.parametrize("operation", [gather, all_gather], ids=by_name)
 def test_members_that_expect_other_sizes_of_each_other_are_told_both_sides(
     gang: LocalGang, operation: Operation[Any]
 ) -> None:
     refs = [gang.arange_on(rank, 100 * rank, (2, 2)) for rank in range(SIZE)]
-    args: Any = Gather("", 0, 0) if operation is GATHER else AllGather("", 0)
+    args: Any = Gather("", 0, 0) if operation is gather else AllGather("", 0)
     asked = [
         replace(it, sizes=sizes)
         for it, sizes in zip(on(refs, args), [(2, 2, 2), (2, 2, 2), (9, 2, 2)], strict=True)
@@ -324,7 +316,7 @@ def column(member: int) -> Sizes:
 def test_all_to_all_gives_every_member_its_parts_of_all_tensors(gang: LocalGang) -> None:
     refs = exchanging(gang)
     args = [AllToAll(ref.id, -1, EXCHANGED[rank], column(rank)) for rank, ref in enumerate(refs)]
-    outcomes = gang.run(ALL_TO_ALL, args)
+    outcomes = gang.run(all_to_all, args)
     assert [shape(it) for it in outcomes] == [(2, 4), (2, 3), (2, 5)]
     rows = [gang.floats(it) for it in outcomes if isinstance(it, Ref)]
     assert rows[0] == [0, 200, 201, 202, 3, 205, 206, 207]
@@ -346,7 +338,7 @@ def test_members_that_send_other_sizes_than_expected_are_all_told_the_same(gang:
         AllToAll(ref.id, 1, EXCHANGED[rank], tuple(wrong) if rank == odd else column(rank))
         for rank, ref in enumerate(refs)
     ]
-    failures = [failure(it) for it in gang.run(ALL_TO_ALL, args)]
+    failures = [failure(it) for it in gang.run(all_to_all, args)]
     assert [(it.code, it.phase, it.indefinite) for it in failures] == [
         (ErrorCode.MISMATCH, Phase.ADMISSION, False)
     ] * SIZE
@@ -364,7 +356,7 @@ def test_a_member_that_gives_no_sizes_disagrees_with_those_that_do(gang: LocalGa
     refs = [gang.arange_on(rank, 100 * rank, (3, 1)) for rank in range(SIZE)]
     given = AllToAll("", 0, (1, 1, 1), (1, 1, 1))
     asked = [*on(refs[:2], given), AllToAll(refs[2].id, 0)]
-    failures = [failure(it) for it in gang.run(ALL_TO_ALL, asked)]
+    failures = [failure(it) for it in gang.run(all_to_all, asked)]
     assert {it.code for it in failures} == {ErrorCode.MISMATCH}
     assert "shape=[*, 1] dim=0 sizes=given" in failures[0].expected
     assert "shape=[3, 1] dim=0" in failures[0].got
@@ -399,7 +391,7 @@ def test_sizes_that_cannot_be_are_refused_before_anyone_is_asked(
     gang: LocalGang, sent: Sizes, received: Sizes, misfit: str, expected: str, got: str
 ) -> None:
     refs = [gang.arange_on(rank, 100 * rank, (4, 1)) for rank in range(SIZE)]
-    for outcome in gang.run(ALL_TO_ALL, on(refs, AllToAll("", 0, sent, received))):
+    for outcome in gang.run(all_to_all, on(refs, AllToAll("", 0, sent, received))):
         error = failure(outcome)
         assert (error.code, error.phase) == (ErrorCode.INVALID_ARGUMENT, Phase.CHECK)
         assert misfit in error.message
@@ -411,7 +403,7 @@ def test_sizes_that_cannot_be_are_refused_before_anyone_is_asked(
 def test_what_a_member_sends_itself_it_gets(gang: LocalGang) -> None:
     refs = [gang.arange_on(rank, 100 * rank, (3, 1)) for rank in range(SIZE)]
     args = [AllToAll(refs[0].id, 0, (1, 1, 1), (2, 1, 0)), None, None]
-    (refused,) = gang.run(ALL_TO_ALL, args)
+    (refused,) = gang.run(all_to_all, args)
     error = failure(refused)
     assert (error.code, error.phase) == (ErrorCode.INVALID_ARGUMENT, Phase.CHECK)
     assert "output_sizes do not fit input_sizes" in error.message
@@ -423,7 +415,7 @@ def test_more_room_than_there_is_is_refused_before_anyone_is_asked() -> None:
     gang = LocalGang(2, Limits(max_bytes=64))
     refs = [gang.arange_on(rank, 0, (2,)) for rank in range(2)]
     huge = 2**62
-    outcomes = gang.run(ALL_TO_ALL, on(refs, AllToAll("", 0, (2, 0), (2, huge))), timeout=SHORT_S)
+    outcomes = gang.run(all_to_all, on(refs, AllToAll("", 0, (2, 0), (2, huge))), timeout=SHORT_S)
     assert failure(outcomes[0]).code is ErrorCode.RESOURCE_EXHAUSTED
-    outcomes = gang.run(ALL_GATHER, [AllGather(refs[0].id, 0, (2, huge)), None])
+    outcomes = gang.run(all_gather, [AllGather(refs[0].id, 0, (2, huge)), None])
     assert failure(outcomes[0]).code is ErrorCode.RESOURCE_EXHAUSTED

@@ -10,7 +10,7 @@ from tests.support.waiting import until
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure
 from rankbridge_server.core.events import MAX_WATCHES, EventLog, Formed, Kind, Watch, WatchedEvent
-from rankbridge_server.core.operations.table import BARRIER, Barrier
+from rankbridge_server.core.operations.agreements import Barrier, barrier
 from rankbridge_server.core.rank import State
 
 FORMED = Formed(2, ())
@@ -177,7 +177,7 @@ def test_a_gang_tells_how_its_generations_begin_and_end() -> None:
 def test_only_the_first_rank_of_a_group_tells_of_its_admissions() -> None:
     gang = LocalGang(2)
     watches = [rank.events.watch([Kind.PEER_MISSING]) for rank in gang.ranks]
-    gang.run(BARRIER, [None, Barrier()], operation_id="alone", timeout=0.05)
+    gang.run(barrier, [None, Barrier()], operation_id="alone", timeout=0.05)
     for rank in gang.ranks:
         rank.close("the test is over")
     seen = watches[0].next()

@@ -9,17 +9,10 @@ from tests.support.local_gang import LocalGang, a_call
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Phase
 from rankbridge_server.core.groups.group import GroupView
+from rankbridge_server.core.groups.operations import DestroyGroup, NewGroup, destroy_group, new_group
+from rankbridge_server.core.operations.agreements import Barrier, barrier
+from rankbridge_server.core.operations.gathers import AllGather, all_gather
 from rankbridge_server.core.operations.outcome import Outcome
-from rankbridge_server.core.operations.table import (
-    ALL_GATHER,
-    BARRIER,
-    DESTROY_GROUP,
-    NEW_GROUP,
-    AllGather,
-    Barrier,
-    DestroyGroup,
-    NewGroup,
-)
 from rankbridge_server.core.refs.refs import Ref
 
 SIZE = 4
@@ -38,7 +31,7 @@ def make(gang: LocalGang, *ranks: int, makers: str = "world") -> Sequence[Outcom
     making = gang.ranks[0].describe().groups if makers == "world" else gang.ranks[1].describe().groups
     (members,) = [group.ranks for group in making if group.name == makers]
     return gang.run(
-        NEW_GROUP,
+        new_group,
         [NewGroup("pair", ranks) if rank in members else None for rank in range(SIZE)],
         group=makers,
     )
@@ -46,7 +39,7 @@ def make(gang: LocalGang, *ranks: int, makers: str = "world") -> Sequence[Outcom
 
 def end(gang: LocalGang, *ranks: int) -> None:
     ended = gang.run(
-        DESTROY_GROUP, [DestroyGroup() if rank in ranks else None for rank in range(SIZE)], group="pair"
+        destroy_group, [DestroyGroup() if rank in ranks else None for rank in range(SIZE)], group="pair"
     )
     assert [type(it) for it in ended] == [GroupView] * len(ranks)
 
@@ -66,7 +59,7 @@ def works(gang: LocalGang, *ranks: int) -> bool:
     """Whether "pair" is of these ranks in this order."""
     inputs = {rank: gang.full_on(rank, rank, (1,)) for rank in ranks}
     args = [AllGather(inputs[rank].id, 0) if rank in inputs else None for rank in range(SIZE)]
-    gathered = gang.run(ALL_GATHER, args, group="pair")
+    gathered = gang.run(all_gather, args, group="pair")
     values = [gang.floats(it) if isinstance(it, Ref) else it for it in gathered]
     return values == [[float(rank) for rank in ranks]] * len(ranks)
 
@@ -104,7 +97,7 @@ def test_the_name_of_a_group_that_exists_is_refused_to_all_at_once(
         assert [detail.rank for detail in it.failure.ranks] == [1, 3]
     assert known(gang) == [(3, 1)] * SIZE
     assert works(gang, 3, 1)
-    assert gang.run(BARRIER, [Barrier()] * SIZE) == [None] * SIZE
+    assert gang.run(barrier, [Barrier()] * SIZE) == [None] * SIZE
 
 
 def test_of_two_groups_of_one_name_that_are_made_one_behind_the_other_the_second_is_refused(
@@ -112,7 +105,7 @@ def test_of_two_groups_of_one_name_that_are_made_one_behind_the_other_the_second
 ) -> None:
     first, second = (
         [
-            rank.submit(NEW_GROUP, NewGroup("pair", ranks), a_call(operation_id=str(ranks)))
+            rank.submit(new_group, NewGroup("pair", ranks), a_call(operation_id=str(ranks)))
             for rank in gang.ranks
         ]
         for ranks in ((3, 1), (0, 2))
@@ -126,7 +119,7 @@ def test_of_two_groups_of_one_name_that_are_made_one_behind_the_other_the_second
 
 
 def test_the_members_of_a_group_make_one_of_a_name_that_one_of_them_knows_to_be_free(gang: LocalGang) -> None:
-    assert places(gang.run(NEW_GROUP, [NewGroup("half", (0, 1))] * SIZE)) == [0, 1, None, None]
+    assert places(gang.run(new_group, [NewGroup("half", (0, 1))] * SIZE)) == [0, 1, None, None]
     make(gang, 3, 1)
     assert codes(make(gang, 0, makers="half")) == [EXISTS] * 2
     end(gang, 3, 1)
@@ -138,7 +131,7 @@ def test_the_members_of_a_group_make_one_of_a_name_that_one_of_them_knows_to_be_
 
 
 def test_ranks_of_which_none_can_tell_whether_a_group_has_ended_do_not_take_its_name(gang: LocalGang) -> None:
-    assert places(gang.run(NEW_GROUP, [NewGroup("half", (0, 1))] * SIZE)) == [0, 1, None, None]
+    assert places(gang.run(new_group, [NewGroup("half", (0, 1))] * SIZE)) == [0, 1, None, None]
     make(gang, 3, 2)
     assert codes(make(gang, 0, makers="half")) == [EXISTS] * 2
     assert works(gang, 3, 2)

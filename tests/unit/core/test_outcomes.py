@@ -10,7 +10,7 @@ import pytest
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Place
 from rankbridge_server.core.operations.outcome import Packed
 from rankbridge_server.core.operations.outcomes import Outcomes
-from rankbridge_server.core.operations.table import SendObject
+from rankbridge_server.core.operations.point_to_point import SendObject
 from rankbridge_server.core.task import Task
 
 HALF = Packed(bytes(6000))

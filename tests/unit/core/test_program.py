@@ -5,33 +5,22 @@ from __future__ import annotations
 from typing import Any
 
 from tests.support.local_gang import LocalGang, a_call
-from tests.support.programs import SIZE, add, barrier, codes, errors, held, loop, run
+from tests.support.programs import SIZE, a_barrier, add, codes, errors, held, loop, run
 
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import ErrorCode
-from rankbridge_server.core.operations.gathers import GatherLayout
+from rankbridge_server.core.operations.all_to_all import AllToAll, all_to_all
+from rankbridge_server.core.operations.gathers import AllGather, Gather, GatherLayout, all_gather, gather
 from rankbridge_server.core.operations.outcome import weight_of
-from rankbridge_server.core.operations.table import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    ALL_TO_ALL,
-    GATHER,
-    REDUCE_SCATTER,
-    RUN_PROGRAM,
-    AllGather,
-    AllReduce,
-    AllToAll,
-    Gather,
-    ReduceScatter,
-    RunProgram,
-)
-from rankbridge_server.core.programs.program import ProgramOperation, ProgramStep
+from rankbridge_server.core.operations.reductions import AllReduce, ReduceScatter, all_reduce, reduce_scatter
+from rankbridge_server.core.programs.plan import run_program
+from rankbridge_server.core.programs.program import ProgramOperation, ProgramStep, RunProgram
 
 
 def test_a_step_takes_what_another_has_given(gang: LocalGang) -> None:
     refs = gang.full(1)
     before, sequence = held(gang), gang.ranks[0].group("world").sequence
-    outcomes = run(gang, refs, lambda ref: [add(ref, "a"), add("%a", "b"), barrier()], ["b"])
+    outcomes = run(gang, refs, lambda ref: [add(ref, "a"), add("%a", "b"), a_barrier()], ["b"])
     assert [gang.floats(kept) for (kept,) in outcomes] == [[9, 9]] * SIZE
     assert [gang.floats(ref) for ref in refs] == [[1, 1]] * SIZE
     # What was not kept takes no room any more; and all of it was admitted at once.
@@ -42,7 +31,7 @@ def test_a_step_takes_what_another_has_given(gang: LocalGang) -> None:
 def test_results_come_in_their_order_and_as_single_collectives_give_them(gang: LocalGang) -> None:
     def steps(ref: str) -> list[ProgramStep]:
         at_one = Gather(ref, 1, layout=GatherLayout.LIST)
-        return [add(ref, "sum"), ProgramOperation(GATHER, at_one, "list"), barrier("nothing")]
+        return [add(ref, "sum"), ProgramOperation(gather, at_one, "list"), a_barrier("nothing")]
 
     outcomes = run(gang, gang.full(2), steps, ["nothing", "list", "sum"])
     assert [it[0] for it in outcomes] == [None] * SIZE
@@ -60,7 +49,7 @@ def test_a_program_without_results_gives_an_empty_list(gang: LocalGang) -> None:
 
 def test_loops_repeat_and_nest(gang: LocalGang) -> None:
     def steps(ref: str) -> list[ProgramStep]:
-        return [add(ref, "x"), loop(2, add("%x", "x"), loop(2, add("%x", "x")), barrier())]
+        return [add(ref, "x"), loop(2, add("%x", "x"), loop(2, add("%x", "x")), a_barrier())]
 
     outcomes = run(gang, gang.full(1), steps, ["x"])
     assert [gang.floats(kept) for (kept,) in outcomes] == [[3.0**7] * 2] * SIZE
@@ -106,8 +95,8 @@ def test_it_reads_refs_as_they_are_when_it_runs(gang: LocalGang) -> None:
     programs = [RunProgram((add(ref.id, "sum"),), ("sum",)) for ref in refs]
     queued = [
         [
-            gang.ranks[it].submit(ALL_REDUCE, AllReduce(refs[it].id, ReduceOp.SUM, True), a_call()),
-            gang.ranks[it].submit(RUN_PROGRAM, programs[it], a_call()),
+            gang.ranks[it].submit(all_reduce, AllReduce(refs[it].id, ReduceOp.SUM, True), a_call()),
+            gang.ranks[it].submit(run_program, programs[it], a_call()),
         ]
         for it in range(SIZE)
     ]
@@ -119,10 +108,10 @@ def test_collectives_with_sizes_of_their_own_follow_each_other(gang: LocalGang) 
     refs = [gang.arange_on(rank, 10 * rank, (3,)) for rank in range(SIZE)]
 
     def steps(ref: str) -> list[ProgramStep]:
-        there = ProgramOperation(ALL_TO_ALL, AllToAll(ref, 0, (1, 1, 1), (1, 1, 1)), "turned")
-        back = ProgramOperation(ALL_TO_ALL, AllToAll("%turned", 0, (1, 1, 1), (1, 1, 1)), "turned")
-        part = ProgramOperation(REDUCE_SCATTER, ReduceScatter("%turned", ReduceOp.SUM, -1, (1, 1, 1)), "part")
-        whole = ProgramOperation(ALL_GATHER, AllGather("%part", sizes=(1, 1, 1)), "whole")
+        there = ProgramOperation(all_to_all, AllToAll(ref, 0, (1, 1, 1), (1, 1, 1)), "turned")
+        back = ProgramOperation(all_to_all, AllToAll("%turned", 0, (1, 1, 1), (1, 1, 1)), "turned")
+        part = ProgramOperation(reduce_scatter, ReduceScatter("%turned", ReduceOp.SUM, -1, (1, 1, 1)), "part")
+        whole = ProgramOperation(all_gather, AllGather("%part", sizes=(1, 1, 1)), "whole")
         return [loop(4, there, back), part, whole]
 
     outcomes = run(gang, refs, steps, ["turned", "whole"])
@@ -138,7 +127,7 @@ def test_sizes_that_do_not_fit_each_other_change_nothing(gang: LocalGang) -> Non
     received = iter([(1, 1, 1), (1, 1, 1), (2, 1, 1)])
 
     def steps(ref: str) -> list[ProgramStep]:
-        turn = ProgramOperation(ALL_TO_ALL, AllToAll(ref, 0, (1, 1, 1), next(received)), "turned")
+        turn = ProgramOperation(all_to_all, AllToAll(ref, 0, (1, 1, 1), next(received)), "turned")
         return [add(ref, "sum", in_place=True), turn]
 
     outcomes = errors(run(gang, refs, steps, ["turned", "sum"]))
@@ -150,6 +139,6 @@ def test_sizes_that_do_not_fit_each_other_change_nothing(gang: LocalGang) -> Non
 
 
 def test_programs_are_weighed_by_their_steps() -> None:
-    one, many = RunProgram((barrier(),)), RunProgram((loop(2, *[barrier()] * 99),))
+    one, many = RunProgram((a_barrier(),)), RunProgram((loop(2, *[a_barrier()] * 99),))
     assert weight_of(("run_program", one)) > 0
     assert weight_of(("run_program", many)) == 100 * weight_of(("run_program", one))

@@ -7,14 +7,14 @@ import weakref
 
 import pytest
 from tests.support.local_gang import LocalGang, a_call
-from tests.support.programs import SIZE, add, barrier, codes, coordinator_of, errors, held, loop, run
+from tests.support.programs import SIZE, a_barrier, add, codes, coordinator_of, errors, held, loop, run
 from tests.support.waiting import until
 
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode
-from rankbridge_server.core.operations.table import RUN_PROGRAM, RunProgram
-from rankbridge_server.core.programs.program import ProgramStep
+from rankbridge_server.core.programs.plan import run_program
+from rankbridge_server.core.programs.program import ProgramStep, RunProgram
 from rankbridge_server.core.rank import Rank
 from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.refs.tensors import Full, TensorSpec
@@ -40,11 +40,11 @@ def test_a_generation_that_ends_ends_its_programs_at_once(gang: LocalGang) -> No
     refs = gang.full(1)
     before = held(gang)
     program = [
-        RunProgram((add(ref.id, in_place=True), loop(999, loop(1000, barrier())), add(ref.id, "a")), ("a",))
+        RunProgram((add(ref.id, in_place=True), loop(999, loop(1000, a_barrier())), add(ref.id, "a")), ("a",))
         for ref in refs
     ]
     tasks = [
-        rank.submit(RUN_PROGRAM, it, a_call("", "long")) for rank, it in zip(gang.ranks, program, strict=True)
+        rank.submit(run_program, it, a_call("", "long")) for rank, it in zip(gang.ranks, program, strict=True)
     ]
     until(lambda: all(task.phase.name == "DATA" for task in tasks))
     gang.ranks[0].abort(1, "the test asks for it")
@@ -69,7 +69,7 @@ def test_a_program_outlasts_its_callers_timeout(gang: LocalGang, monkeypatch: py
     refs = gang.full(1)
 
     def steps(ref: str) -> list[ProgramStep]:
-        return [add(ref, "a", in_place=True), loop(2, barrier()), add("%a", in_place=True)]
+        return [add(ref, "a", in_place=True), loop(2, a_barrier()), add("%a", in_place=True)]
 
     outcomes = errors(run(gang, refs, steps, ["a"], operation_id="long", timeout=0.5))
     assert codes(outcomes) == {ErrorCode.DEADLINE_EXCEEDED}
@@ -87,7 +87,7 @@ def test_a_session_that_is_closed_meanwhile_keeps_nothing(gang: LocalGang, enter
     outcomes = run(
         gang,
         refs,
-        lambda ref: [add(ref, in_place=True), add(ref, "a"), barrier()],
+        lambda ref: [add(ref, in_place=True), add(ref, "a"), a_barrier()],
         ["a"],
         session_id="mine",
     )

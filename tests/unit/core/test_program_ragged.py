@@ -6,8 +6,8 @@ import pytest
 from tests.support.local_gang import LocalGang
 from tests.support.programs import (
     SIZE,
+    a_barrier,
     add,
-    barrier,
     codes,
     coordinator_of,
     errors,
@@ -20,8 +20,7 @@ from tests.support.programs import (
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import ErrorCode
 from rankbridge_server.core.limits import Limits
-from rankbridge_server.core.operations.gathers import GatherLayout
-from rankbridge_server.core.operations.table import ALL_GATHER, AllGather
+from rankbridge_server.core.operations.gathers import AllGather, GatherLayout, all_gather
 from rankbridge_server.core.programs.program import ProgramOperation, ProgramStep
 
 
@@ -46,7 +45,7 @@ def test_what_they_give_is_taken_by_later_steps(gang: LocalGang) -> None:
 
     def steps(ref: str) -> list[ProgramStep]:
         return [
-            barrier(),
+            a_barrier(),
             gather_ragged(ref, "all"),
             loop(2, add("%all", "sum"), gather_ragged("%sum", "twice")),
             add("%twice", "all_of_it", in_place=True),
@@ -75,7 +74,7 @@ def test_shapes_that_do_not_go_together_are_a_mismatch_before_anything_runs(
     refs = [gang.arange_on(rank, 0, (2, 1 + (rank == 2))) for rank in range(SIZE)]
 
     def steps(ref: str) -> list[ProgramStep]:
-        return [barrier(), ProgramOperation(ALL_GATHER, AllGather(ref, 0, ragged=True), "a")]
+        return [a_barrier(), ProgramOperation(all_gather, AllGather(ref, 0, ragged=True), "a")]
 
     outcomes = errors(run(gang, refs, steps, ["a"]))
     assert codes(outcomes) == {ErrorCode.MISMATCH}

@@ -14,26 +14,15 @@ from tests.support.proc import open_files
 from tests.support.waiting import until
 
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase, RankState
+from rankbridge_server.core.groups.operations import DestroyGroup, NewGroup, destroy_group, new_group
+from rankbridge_server.core.operations.agreements import Barrier, barrier
+from rankbridge_server.core.operations.operation import Operation
 from rankbridge_server.core.operations.outcome import Packed
-from rankbridge_server.core.operations.table import (
-    BARRIER,
-    COALESCE,
-    DEQUEUE,
-    DESTROY_GROUP,
-    ENQUEUE,
-    NEW_GROUP,
-    NEW_QUEUE,
-    Barrier,
-    Coalesce,
-    Dequeue,
-    DestroyGroup,
-    Enqueue,
-    NewGroup,
-    NewQueue,
-    Operation,
-)
+from rankbridge_server.core.programs.plan import coalesce
+from rankbridge_server.core.programs.program import Coalesce
 from rankbridge_server.core.queues import connection, operations, reading, sharing, writing
 from rankbridge_server.core.queues.connection import Connection
+from rankbridge_server.core.queues.operations import Dequeue, Enqueue, NewQueue, dequeue, enqueue, new_queue
 from rankbridge_server.core.queues.view import QueueView
 from rankbridge_server.core.task import Task
 from rankbridge_server.core.waker import Waker
@@ -81,18 +70,18 @@ def refused(gang: LocalGang, rank: int, operation: Operation[Any], args: Any, **
 
 
 def make(gang: LocalGang, name: str = "q", writer: int = 0, **args: Any) -> QueueView:
-    views = gang.run(NEW_QUEUE, [NewQueue(name, writer, **args)] * len(gang.ranks), timeout=PATIENCE_S)
+    views = gang.run(new_queue, [NewQueue(name, writer, **args)] * len(gang.ranks), timeout=PATIENCE_S)
     assert isinstance(views[0], QueueView)
     assert views == [views[0]] * len(gang.ranks)
     return views[0]
 
 
 def put(gang: LocalGang, data: bytes, rank: int = 0, **call: Any) -> Task:
-    return begin(gang, rank, ENQUEUE, Enqueue("q", Packed(data)), **call)
+    return begin(gang, rank, enqueue, Enqueue("q", Packed(data)), **call)
 
 
 def get(gang: LocalGang, rank: int, **call: Any) -> Task:
-    return begin(gang, rank, DEQUEUE, Dequeue("q"), **call)
+    return begin(gang, rank, dequeue, Dequeue("q"), **call)
 
 
 def got(gang: LocalGang, rank: int) -> bytes:
@@ -114,10 +103,10 @@ def assert_true(it: bool) -> None:
 def test_a_queue_tells_what_it_is(gang: LocalGang, where: str) -> None:
     usual = make(gang, "usual", 0)
     assert usual == QueueView("usual", "world", 0, (1, 2), SHARED[where], 4_194_304, 6)
-    some = make(gang, "some", 2, reader_ranks_in_group=(0,), max_chunk_bytes=10, max_chunks=2)
-    assert (some.writer, some.readers, some.max_chunk_bytes, some.max_chunks) == (2, (0,), 10, 2)
+    small = make(gang, "some", 2, reader_ranks_in_group=(0,), max_chunk_bytes=10, max_chunks=2)
+    assert (small.writer, small.readers, small.max_chunk_bytes, small.max_chunks) == (2, (0,), 10, 2)
     for rank in gang.ranks:
-        assert rank.queues() == [some, usual]
+        assert rank.queues() == [small, usual]
 
 
 def test_every_reader_reads_every_value_in_order(gang: LocalGang) -> None:
@@ -255,7 +244,7 @@ def test_a_reader_that_ends_the_queue_wakes_its_own_and_stops_the_writer(gang: L
     for read in reads:
         it = failure(read)
         assert (it.code, it.indefinite) == (ErrorCode.ABORTED, False)
-    assert refused(gang, 1, DEQUEUE, Dequeue("q")).code is ErrorCode.UNKNOWN_QUEUE
+    assert refused(gang, 1, dequeue, Dequeue("q")).code is ErrorCode.UNKNOWN_QUEUE
     assert gang.ranks[1].queues() == []
     # It waits for rank 2 too, so that it is still there when the word comes.
     stopped = [put(gang, b"%d" % number) for number in range(3)][-1]
@@ -287,7 +276,7 @@ def test_what_was_written_is_read_after_the_writer_ended_the_queue(gang: LocalGa
     waits(write)
     gang.ranks[0].shut_down_queue("world", "q")
     assert failure(write).code is ErrorCode.ABORTED
-    assert refused(gang, 0, ENQUEUE, Enqueue("q", EMPTY)).code is ErrorCode.UNKNOWN_QUEUE
+    assert refused(gang, 0, enqueue, Enqueue("q", EMPTY)).code is ErrorCode.UNKNOWN_QUEUE
     for reader in (1, 2):
         assert [got(gang, reader) for _ in values] == values
         for _ in range(2):
@@ -323,7 +312,7 @@ def test_a_name_is_free_again_when_all_ended_the_queue(gang: LocalGang) -> None:
 def test_a_name_that_is_taken_anywhere_is_refused_everywhere(gang: LocalGang) -> None:
     make(gang)
     args = NewQueue("q", 0)
-    assert refused(gang, 0, NEW_QUEUE, args).code is ErrorCode.NAME_EXISTS
+    assert refused(gang, 0, new_queue, args).code is ErrorCode.NAME_EXISTS
     for rank in (0, 2):
         gang.ranks[rank].shut_down_queue("", "q")
     # It passes the check of ranks 0 and 2; that of rank 1 is circumvented.
@@ -334,10 +323,10 @@ def test_a_name_that_is_taken_anywhere_is_refused_everywhere(gang: LocalGang) ->
     end = table._ends.pop("q")
     # Its lane looks again before it arrives.
     membership.lane.add(lambda: until(checked.is_set))
-    tasks = [begin(gang, rank, NEW_QUEUE, args) for rank in range(2)]
+    tasks = [begin(gang, rank, new_queue, args) for rank in range(2)]
     table.add(end)
     checked.set()
-    tasks.append(begin(gang, 2, NEW_QUEUE, args))
+    tasks.append(begin(gang, 2, new_queue, args))
     for task in tasks:
         it = failure(task)
         assert (it.code, [detail.rank for detail in it.ranks]) == (ErrorCode.NAME_EXISTS, [1])
@@ -346,9 +335,9 @@ def test_a_name_that_is_taken_anywhere_is_refused_everywhere(gang: LocalGang) ->
 
 
 def test_members_must_mean_the_same_queue(gang: LocalGang) -> None:
-    tasks = [begin(gang, rank, NEW_QUEUE, NewQueue("q", 0, max_chunks=1 + rank)) for rank in range(3)]
+    tasks = [begin(gang, rank, new_queue, NewQueue("q", 0, max_chunks=1 + rank)) for rank in range(3)]
     assert [failure(task).code for task in tasks] == [ErrorCode.MISMATCH] * 3
-    it = failure(begin(gang, 0, NEW_QUEUE, NewQueue("q", 0), timeout=SHORT_S))
+    it = failure(begin(gang, 0, new_queue, NewQueue("q", 0), timeout=SHORT_S))
     assert (it.code, [detail.rank for detail in it.ranks if detail.state is RankState.MISSING]) == (
         ErrorCode.PEER_MISSING,
         [1, 2],
@@ -359,20 +348,20 @@ def test_members_must_mean_the_same_queue(gang: LocalGang) -> None:
 @pytest.mark.parametrize(
     ("operation", "args", "code"),
     [
-        (NEW_QUEUE, NewQueue("", 0), ErrorCode.INVALID_ARGUMENT),
-        (NEW_QUEUE, NewQueue("x" * 129, 0), ErrorCode.INVALID_ARGUMENT),
-        (NEW_QUEUE, NewQueue("new", 3), ErrorCode.RANK_OUT_OF_RANGE),
-        (NEW_QUEUE, NewQueue("new", 0, (1, 3)), ErrorCode.RANK_OUT_OF_RANGE),
-        (NEW_QUEUE, NewQueue("new", 0, (0, 1)), ErrorCode.INVALID_ARGUMENT),
-        (NEW_QUEUE, NewQueue("new", 0, (1, 1)), ErrorCode.INVALID_ARGUMENT),
-        (NEW_QUEUE, NewQueue("new", 0, max_chunks=1025), ErrorCode.INVALID_ARGUMENT),
-        (NEW_QUEUE, NewQueue("new", 0, max_chunk_bytes=2**27 + 1), ErrorCode.INVALID_ARGUMENT),
-        (NEW_QUEUE, NewQueue("new", 0, max_chunk_bytes=2**27, max_chunks=33), ErrorCode.INVALID_ARGUMENT),
-        (ENQUEUE, Enqueue("none", EMPTY), ErrorCode.UNKNOWN_QUEUE),
-        (DEQUEUE, Dequeue("none"), ErrorCode.UNKNOWN_QUEUE),
-        (DEQUEUE, Dequeue("q"), ErrorCode.INVALID_ARGUMENT),
-        (ENQUEUE, Enqueue("q", Packed(bytes(2**27 + 1))), ErrorCode.RESOURCE_EXHAUSTED),
-        (COALESCE, Coalesce(((DEQUEUE, Dequeue("q")),)), ErrorCode.INVALID_ARGUMENT),
+        (new_queue, NewQueue("", 0), ErrorCode.INVALID_ARGUMENT),
+        (new_queue, NewQueue("x" * 129, 0), ErrorCode.INVALID_ARGUMENT),
+        (new_queue, NewQueue("new", 3), ErrorCode.RANK_OUT_OF_RANGE),
+        (new_queue, NewQueue("new", 0, (1, 3)), ErrorCode.RANK_OUT_OF_RANGE),
+        (new_queue, NewQueue("new", 0, (0, 1)), ErrorCode.INVALID_ARGUMENT),
+        (new_queue, NewQueue("new", 0, (1, 1)), ErrorCode.INVALID_ARGUMENT),
+        (new_queue, NewQueue("new", 0, max_chunks=1025), ErrorCode.INVALID_ARGUMENT),
+        (new_queue, NewQueue("new", 0, max_chunk_bytes=2**27 + 1), ErrorCode.INVALID_ARGUMENT),
+        (new_queue, NewQueue("new", 0, max_chunk_bytes=2**27, max_chunks=33), ErrorCode.INVALID_ARGUMENT),
+        (enqueue, Enqueue("none", EMPTY), ErrorCode.UNKNOWN_QUEUE),
+        (dequeue, Dequeue("none"), ErrorCode.UNKNOWN_QUEUE),
+        (dequeue, Dequeue("q"), ErrorCode.INVALID_ARGUMENT),
+        (enqueue, Enqueue("q", Packed(bytes(2**27 + 1))), ErrorCode.RESOURCE_EXHAUSTED),
+        (coalesce, Coalesce(((dequeue, Dequeue("q")),)), ErrorCode.INVALID_ARGUMENT),
     ],
 )
 def test_what_cannot_be_is_refused_at_once(
@@ -385,10 +374,10 @@ def test_what_cannot_be_is_refused_at_once(
 def test_only_the_writer_writes_and_only_readers_read(gang: LocalGang) -> None:
     make(gang, reader_ranks_in_group=(1,))
     for rank, operation, args, expected in (
-        (1, ENQUEUE, Enqueue("q", EMPTY), "rank_in_group 0"),
-        (2, ENQUEUE, Enqueue("q", EMPTY), "rank_in_group 0"),
-        (0, DEQUEUE, Dequeue("q"), "rank_in_group 1"),
-        (2, DEQUEUE, Dequeue("q"), "rank_in_group 1"),
+        (1, enqueue, Enqueue("q", EMPTY), "rank_in_group 0"),
+        (2, enqueue, Enqueue("q", EMPTY), "rank_in_group 0"),
+        (0, dequeue, Dequeue("q"), "rank_in_group 1"),
+        (2, dequeue, Dequeue("q"), "rank_in_group 1"),
     ):
         it = refused(gang, rank, operation, args)
         assert (it.code, it.expected, it.got) == (
@@ -405,12 +394,12 @@ def test_only_the_writer_writes_and_only_readers_read(gang: LocalGang) -> None:
 
 def test_a_queue_does_not_wait_for_collectives(gang: LocalGang) -> None:
     make(gang)
-    barrier = begin(gang, 0, BARRIER, Barrier())
+    waiting = begin(gang, 0, barrier, Barrier())
     put(gang, b"0").wait()
     assert [got(gang, reader) for reader in (1, 2)] == [b"0"] * 2
-    assert not barrier.done
-    others = [begin(gang, rank, BARRIER, Barrier()) for rank in (1, 2)]
-    assert [task.wait() for task in (barrier, *others)] == [None] * 3
+    assert not waiting.done
+    others = [begin(gang, rank, barrier, Barrier()) for rank in (1, 2)]
+    assert [task.wait() for task in (waiting, *others)] == [None] * 3
 
 
 def test_who_waits_fails_with_the_generation(gang: LocalGang) -> None:
@@ -423,18 +412,18 @@ def test_who_waits_fails_with_the_generation(gang: LocalGang) -> None:
     gang.ranks[1].abort(1, "the test says so")
     assert [failure(task).code for task in (tasks[0], tasks[2])] == [ErrorCode.ABORTED] * 2
     until(lambda: not queue_threads())
-    assert refused(gang, 0, ENQUEUE, Enqueue("q", EMPTY)).code is ErrorCode.STALE_GENERATION
+    assert refused(gang, 0, enqueue, Enqueue("q", EMPTY)).code is ErrorCode.STALE_GENERATION
     gang.form()
     assert gang.ranks[0].queues() == []
-    assert refused(gang, 0, ENQUEUE, Enqueue("q", EMPTY)).code is ErrorCode.UNKNOWN_QUEUE
+    assert refused(gang, 0, enqueue, Enqueue("q", EMPTY)).code is ErrorCode.UNKNOWN_QUEUE
     make(gang)
     put(gang, b"new").wait()
     assert got(gang, 1) == b"new"
 
 
 def test_who_waits_fails_with_the_group(gang: LocalGang) -> None:
-    gang.run(NEW_GROUP, [NewGroup("pair", (1, 2))] * 3)
-    gang.run(NEW_QUEUE, [None, *[NewQueue("q", 0, max_chunks=1)] * 2], group="pair")
+    gang.run(new_group, [NewGroup("pair", (1, 2))] * 3)
+    gang.run(new_queue, [None, *[NewQueue("q", 0, max_chunks=1)] * 2], group="pair")
     put(gang, b"0", rank=1, group="pair").wait()
     write = put(gang, b"1", rank=1, group="pair")
     assert get(gang, 2, group="pair").wait() == Packed(b"0")
@@ -442,15 +431,15 @@ def test_who_waits_fails_with_the_group(gang: LocalGang) -> None:
     assert get(gang, 2, group="pair").wait() == Packed(b"1")
     read = get(gang, 2, group="pair")
     waits(read)
-    gang.run(DESTROY_GROUP, [None, DestroyGroup(), DestroyGroup()], group="pair")
+    gang.run(destroy_group, [None, DestroyGroup(), DestroyGroup()], group="pair")
     it = failure(read)
     assert (it.code, it.indefinite, it.place and it.place.group) == (ErrorCode.ABORTED, False, "pair")
     until(lambda: not queue_threads())
 
 
 def test_ranks_are_named_by_their_place_in_the_gang(gang: LocalGang) -> None:
-    gang.run(NEW_GROUP, [NewGroup("pair", (2, 1))] * 3)
-    view, _ = gang.run(NEW_QUEUE, [None, *[NewQueue("q", 0, max_chunks=1)] * 2], group="pair")
+    gang.run(new_group, [NewGroup("pair", (2, 1))] * 3)
+    view, _ = gang.run(new_queue, [None, *[NewQueue("q", 0, max_chunks=1)] * 2], group="pair")
     assert isinstance(view, QueueView)
     assert (view.group, view.writer, view.readers) == ("pair", 0, (1,))
     put(gang, b"0", rank=2, group="pair").wait()
@@ -577,7 +566,7 @@ class TestSharedMemory:
 
         with monkeypatch.context() as patch:
             patch.setattr(operations, "Waker", fails_once)
-            outcomes: Sequence[Any] = gang.run(NEW_QUEUE, [NewQueue("q", 0)] * 3)
+            outcomes: Sequence[Any] = gang.run(new_queue, [NewQueue("q", 0)] * 3)
         for outcome in outcomes:
             assert isinstance(outcome, BridgeError)
             assert outcome.failure.code is ErrorCode.RESOURCE_EXHAUSTED

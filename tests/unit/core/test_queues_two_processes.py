@@ -135,7 +135,7 @@ def child(does: Any) -> Iterator[tuple[Connection, BaseProcess]]:
         process.join(PATIENCE_S)
 
 
-def told(peer: Connection) -> Any:
+def message(peer: Connection) -> Any:
     assert peer.poll(PATIENCE_S), "the other process says nothing"
     return peer.recv()
 
@@ -175,7 +175,7 @@ def test_all_values_go_through_at_full_speed() -> None:
         for task in tasks:
             task.wait()
         end.shut_down()
-        assert told(peer) == COUNT
+        assert message(peer) == COUNT
     until(lambda: end.finished)
     assert not shared_memory()
 
@@ -190,7 +190,7 @@ def test_nothing_is_left_of_a_reader_that_was_killed() -> None:
         # One more is with the reader, and never read; all of them are beside the ring.
         for number in range(3 + CHUNKS):
             write(end, bytes(CHUNK + 1 + number)).wait()
-        assert told(peer) == "read"
+        assert message(peer) == "read"
         waits = write(end, b"", PATIENCE_S)
         process.kill()
         process.join(PATIENCE_S)
@@ -213,7 +213,7 @@ def test_what_a_killed_writer_wrote_is_read_and_nothing_is_left_of_it() -> None:
         setup = met(READER, peer)
         name = name_of(setup)
         end = reading_end(setup)
-        assert told(peer) == "written"
+        assert message(peer) == "written"
         process.kill()
         process.join(PATIENCE_S)
         for number in range(3):

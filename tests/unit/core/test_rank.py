@@ -17,26 +17,15 @@ from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure, Phase, RankState
 from rankbridge_server.core.groups.forming import form
 from rankbridge_server.core.groups.group import GroupView
+from rankbridge_server.core.groups.operations import DestroyGroup, NewGroup, destroy_group, new_group
 from rankbridge_server.core.groups.preparation import RankAddress
 from rankbridge_server.core.limits import Limits
 from rankbridge_server.core.links import Ended
+from rankbridge_server.core.operations.agreements import Barrier, barrier
+from rankbridge_server.core.operations.gathers import AllGather, Gather, all_gather, gather
+from rankbridge_server.core.operations.moves import Broadcast, broadcast
 from rankbridge_server.core.operations.outcome import Outcome
-from rankbridge_server.core.operations.table import (
-    ALL_GATHER,
-    ALL_REDUCE,
-    BARRIER,
-    BROADCAST,
-    DESTROY_GROUP,
-    GATHER,
-    NEW_GROUP,
-    AllGather,
-    AllReduce,
-    Barrier,
-    Broadcast,
-    DestroyGroup,
-    Gather,
-    NewGroup,
-)
+from rankbridge_server.core.operations.reductions import AllReduce, all_reduce
 from rankbridge_server.core.rank import State
 from rankbridge_server.core.refs.refs import Ref
 
@@ -64,26 +53,26 @@ def codes(outcomes: list[Outcome | Exception]) -> list[ErrorCode]:
 
 
 def barrier_works(gang: LocalGang) -> None:
-    assert gang.run(BARRIER, [Barrier()] * 3) == [None] * 3
+    assert gang.run(barrier, [Barrier()] * 3) == [None] * 3
 
 
 def test_all_reduce_gives_new_refs_and_leaves_the_inputs(gang: LocalGang) -> None:
     inputs = [gang.full_on(rank, rank + 1) for rank in range(3)]
-    outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs])
+    outcomes = gang.run(all_reduce, [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs])
     assert [gang.floats(ref(it)) for it in outcomes] == [[6.0, 6.0]] * 3
     assert [gang.floats(it) for it in inputs] == [[1.0, 1.0], [2.0, 2.0], [3.0, 3.0]]
 
 
 def test_all_reduce_in_place_keeps_the_refs(gang: LocalGang) -> None:
     inputs = [gang.full_on(rank, rank + 1) for rank in range(3)]
-    outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.MAX, True) for it in inputs])
+    outcomes = gang.run(all_reduce, [AllReduce(it.id, ReduceOp.MAX, True) for it in inputs])
     assert outcomes == inputs
     assert [gang.floats(it) for it in inputs] == [[3.0, 3.0]] * 3
 
 
 def test_gather_gives_none_but_at_the_destination(gang: LocalGang) -> None:
     inputs = [gang.full_on(rank, rank, (1, 2)) for rank in range(3)]
-    outcomes = gang.run(GATHER, [Gather(it.id, 1, 0) for it in inputs])
+    outcomes = gang.run(gather, [Gather(it.id, 1, 0) for it in inputs])
     assert (outcomes[0], outcomes[2]) == (None, None)
     assert ref(outcomes[1]).spec.shape == (3, 2)
     assert gang.floats(ref(outcomes[1])) == [0, 0, 1, 1, 2, 2]
@@ -91,14 +80,14 @@ def test_gather_gives_none_but_at_the_destination(gang: LocalGang) -> None:
 
 def test_all_gather_concatenates_along_a_dim_that_counts_from_the_last(gang: LocalGang) -> None:
     inputs = [gang.full_on(rank, rank, (2, 1)) for rank in range(3)]
-    outcomes = gang.run(ALL_GATHER, [AllGather(it.id, -1) for it in inputs])
+    outcomes = gang.run(all_gather, [AllGather(it.id, -1) for it in inputs])
     assert [ref(it).spec.shape for it in outcomes] == [(2, 3)] * 3
     assert gang.floats(ref(outcomes[2])) == [0, 1, 2, 0, 1, 2]
 
 
 def test_broadcast_needs_equal_shapes(gang: LocalGang) -> None:
     inputs = [gang.full_on(rank, 1, (2 + (rank == 2),)) for rank in range(3)]
-    outcomes = gang.run(BROADCAST, [Broadcast(it.id, 0, True) for it in inputs])
+    outcomes = gang.run(broadcast, [Broadcast(it.id, 0, True) for it in inputs])
     assert codes(outcomes) == [ErrorCode.MISMATCH] * 3
     barrier_works(gang)
 
@@ -107,7 +96,7 @@ def test_a_mismatch_tells_every_rank_both_sides(gang: LocalGang) -> None:
     inputs = gang.full(1)
     ops = [ReduceOp.SUM, ReduceOp.SUM, ReduceOp.MAX]
     args = [AllReduce(it.id, op, True) for it, op in zip(inputs, ops, strict=True)]
-    failures = [failure(it) for it in gang.run(ALL_REDUCE, args)]
+    failures = [failure(it) for it in gang.run(all_reduce, args)]
     assert {it.code for it in failures} == {ErrorCode.MISMATCH}
     assert not any(it.indefinite for it in failures)
     assert "op=sum" in failures[0].expected
@@ -120,7 +109,7 @@ def test_a_mismatch_tells_every_rank_both_sides(gang: LocalGang) -> None:
 
 
 def test_a_missing_rank_is_named_and_the_group_stays_healthy(gang: LocalGang) -> None:
-    failures = [failure(it) for it in gang.run(BARRIER, [Barrier(), None, Barrier()], timeout=0.2)]
+    failures = [failure(it) for it in gang.run(barrier, [Barrier(), None, Barrier()], timeout=0.2)]
     assert {it.code for it in failures} == {ErrorCode.PEER_MISSING}
     assert "missing: rank 1" in failures[0].message
     assert failures[0].phase is Phase.ADMISSION
@@ -130,24 +119,24 @@ def test_a_missing_rank_is_named_and_the_group_stays_healthy(gang: LocalGang) ->
 def test_a_repeated_operation_id_runs_nothing_and_gets_the_same_outcome(gang: LocalGang) -> None:
     inputs = gang.full(2)
     args = [AllReduce(it.id, ReduceOp.SUM, True) for it in inputs]
-    first = gang.run(ALL_REDUCE, args, operation_id="once")
-    assert gang.run(ALL_REDUCE, args, operation_id="once") == first
+    first = gang.run(all_reduce, args, operation_id="once")
+    assert gang.run(all_reduce, args, operation_id="once") == first
     assert [gang.floats(it) for it in inputs] == [[6.0, 6.0]] * 3
 
 
 def test_an_operation_id_of_another_operation_is_refused(gang: LocalGang) -> None:
-    gang.run(BARRIER, [Barrier()] * 3, operation_id="taken")
+    gang.run(barrier, [Barrier()] * 3, operation_id="taken")
     inputs = gang.full(1)
     args = [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs]
-    assert codes(gang.run(ALL_REDUCE, args, operation_id="taken")) == [ErrorCode.INVALID_ARGUMENT] * 3
+    assert codes(gang.run(all_reduce, args, operation_id="taken")) == [ErrorCode.INVALID_ARGUMENT] * 3
 
 
 def test_a_refused_call_leaves_its_operation_id_free(gang: LocalGang) -> None:
     inputs = gang.full(1)
     wrong = [AllReduce("nonsense", ReduceOp.SUM, False)] * 3
-    assert codes(gang.run(ALL_REDUCE, wrong, operation_id="again")) == [ErrorCode.UNKNOWN_REF] * 3
+    assert codes(gang.run(all_reduce, wrong, operation_id="again")) == [ErrorCode.UNKNOWN_REF] * 3
     right = [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs]
-    assert gang.floats(ref(gang.run(ALL_REDUCE, right, operation_id="again")[0])) == [3.0, 3.0]
+    assert gang.floats(ref(gang.run(all_reduce, right, operation_id="again")[0])) == [3.0, 3.0]
 
 
 @pytest.mark.parametrize(
@@ -163,7 +152,7 @@ def test_a_call_that_names_what_is_not_there_is_refused(
     gang: LocalGang, call: dict[str, str], code: ErrorCode
 ) -> None:
     inputs = gang.full(1)
-    outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs], **call)
+    outcomes = gang.run(all_reduce, [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs], **call)
     assert codes(outcomes) == [code] * 3
     assert all(failure(it).phase is Phase.CHECK and not failure(it).indefinite for it in outcomes)
     barrier_works(gang)
@@ -171,31 +160,31 @@ def test_a_call_that_names_what_is_not_there_is_refused(
 
 @pytest.mark.parametrize("src", [-1, 3])
 def test_a_source_outside_the_group_is_refused(gang: LocalGang, src: int) -> None:
-    outcomes = gang.run(BROADCAST, [Broadcast(it.id, src, False) for it in gang.full(1)])
+    outcomes = gang.run(broadcast, [Broadcast(it.id, src, False) for it in gang.full(1)])
     assert codes(outcomes) == [ErrorCode.RANK_OUT_OF_RANGE] * 3
     assert failure(outcomes[0]).expected == "0 to 2"
 
 
 @pytest.mark.parametrize("dst", [-1, 3])
 def test_a_destination_outside_the_group_is_refused(gang: LocalGang, dst: int) -> None:
-    outcomes = gang.run(GATHER, [Gather(it.id, dst, 0) for it in gang.full(1)])
+    outcomes = gang.run(gather, [Gather(it.id, dst, 0) for it in gang.full(1)])
     assert codes(outcomes) == [ErrorCode.RANK_OUT_OF_RANGE] * 3
 
 
 @pytest.mark.parametrize("dim", [-2, 1])
 def test_a_dim_that_the_tensor_has_not_is_refused(gang: LocalGang, dim: int) -> None:
-    outcomes = gang.run(ALL_GATHER, [AllGather(it.id, dim) for it in gang.full(1)])
+    outcomes = gang.run(all_gather, [AllGather(it.id, dim) for it in gang.full(1)])
     assert codes(outcomes) == [ErrorCode.INVALID_ARGUMENT] * 3
 
 
 def test_a_tensor_without_dimensions_cannot_be_gathered(gang: LocalGang) -> None:
-    outcomes = gang.run(ALL_GATHER, [AllGather(it.id, -1) for it in gang.full(1, ())])
+    outcomes = gang.run(all_gather, [AllGather(it.id, -1) for it in gang.full(1, ())])
     assert codes(outcomes) == [ErrorCode.INVALID_ARGUMENT] * 3
 
 
 def test_an_integer_average_is_refused_before_anything_changes(gang: LocalGang) -> None:
     inputs = gang.full(1, dtype=Dtype.INT32)
-    outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.AVG, True) for it in inputs])
+    outcomes = gang.run(all_reduce, [AllReduce(it.id, ReduceOp.AVG, True) for it in inputs])
     assert codes(outcomes) == [ErrorCode.UNSUPPORTED_DTYPE] * 3
 
 
@@ -203,26 +192,26 @@ def test_a_queued_operation_runs_although_its_input_is_released(gang: LocalGang)
     inputs = gang.full(1)
     args = [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs]
     tasks = [
-        rank.submit(ALL_REDUCE, mine, a_call()) for rank, mine in zip(gang.ranks[:2], args[:2], strict=True)
+        rank.submit(all_reduce, mine, a_call()) for rank, mine in zip(gang.ranks[:2], args[:2], strict=True)
     ]
     gang.ranks[0].refs.release("", [inputs[0].id])
-    tasks.append(gang.ranks[2].submit(ALL_REDUCE, args[2], a_call()))
+    tasks.append(gang.ranks[2].submit(all_reduce, args[2], a_call()))
     assert gang.floats(ref(tasks[0].wait())) == [3.0, 3.0]
 
 
 def test_a_result_that_does_not_fit_is_refused_at_the_rank_that_lacks_room() -> None:
     gang = LocalGang(2, Limits(max_bytes=24))
     inputs = gang.full(1, (4,))
-    outcomes = gang.run(ALL_GATHER, [AllGather(it.id, 0) for it in inputs])
+    outcomes = gang.run(all_gather, [AllGather(it.id, 0) for it in inputs])
     assert codes(outcomes) == [ErrorCode.RESOURCE_EXHAUSTED] * 2
     assert [usage.bytes for usage in gang.ranks[0].refs.usage()] == [16]
 
 
 def test_pending_operations_are_limited() -> None:
     gang = LocalGang(2, Limits(max_pending=2))
-    waiting = [gang.ranks[0].submit(BARRIER, Barrier(), a_call(timeout=0.2)) for _ in range(2)]
+    waiting = [gang.ranks[0].submit(barrier, Barrier(), a_call(timeout=0.2)) for _ in range(2)]
     with pytest.raises(BridgeError) as error:
-        gang.ranks[0].submit(BARRIER, Barrier(), a_call())
+        gang.ranks[0].submit(barrier, Barrier(), a_call())
     assert error.value.failure.code is ErrorCode.RESOURCE_EXHAUSTED
     for task in waiting:
         with pytest.raises(BridgeError):
@@ -231,41 +220,41 @@ def test_pending_operations_are_limited() -> None:
 
 
 def test_a_call_behind_a_stuck_one_is_withdrawn_at_its_own_timeout(gang: LocalGang) -> None:
-    stuck = gang.ranks[0].submit(BARRIER, Barrier(), a_call(operation_id="stuck"))
-    queued = gang.ranks[0].submit(BARRIER, Barrier(), a_call(operation_id="queued", timeout=0.05))
+    stuck = gang.ranks[0].submit(barrier, Barrier(), a_call(operation_id="stuck"))
+    queued = gang.ranks[0].submit(barrier, Barrier(), a_call(operation_id="queued", timeout=0.05))
     with pytest.raises(BridgeError) as error:
         queued.wait()
     assert error.value.failure.code is ErrorCode.DEADLINE_EXCEEDED
     assert not error.value.failure.indefinite
-    others = [rank.submit(BARRIER, Barrier(), a_call(operation_id="stuck")) for rank in gang.ranks[1:]]
+    others = [rank.submit(barrier, Barrier(), a_call(operation_id="stuck")) for rank in gang.ranks[1:]]
     assert [task.wait() for task in (stuck, *others)] == [None] * 3
     barrier_works(gang)
 
 
 def test_a_new_group_has_its_own_order_and_operations(gang: LocalGang) -> None:
-    made = gang.run(NEW_GROUP, [NewGroup("pair", (2, 0))] * 3)
+    made = gang.run(new_group, [NewGroup("pair", (2, 0))] * 3)
     assert [it.rank_in_group for it in made if isinstance(it, GroupView)] == [1, None, 0]
     inputs = [gang.full_on(rank, rank, (1,)) for rank in range(3)]
     args = [AllGather(inputs[0].id, 0), None, AllGather(inputs[2].id, 0)]
-    outcomes = gang.run(ALL_GATHER, args, group="pair")
+    outcomes = gang.run(all_gather, args, group="pair")
     assert [gang.floats(ref(it)) for it in outcomes] == [[2.0, 0.0]] * 2
-    outsider = gang.run(BARRIER, [None, Barrier(), None], group="pair")
+    outsider = gang.run(barrier, [None, Barrier(), None], group="pair")
     assert codes(outsider) == [ErrorCode.INVALID_ARGUMENT]
-    gang.run(DESTROY_GROUP, [DestroyGroup(), None, DestroyGroup()], group="pair")
-    gone = gang.run(BARRIER, [Barrier(), None, None], group="pair")
+    gang.run(destroy_group, [DestroyGroup(), None, DestroyGroup()], group="pair")
+    gone = gang.run(barrier, [Barrier(), None, None], group="pair")
     assert codes(gone) == [ErrorCode.UNKNOWN_GROUP]
 
 
 def test_a_group_that_is_ended_twice_at_once_is_unknown_to_the_second(gang: LocalGang) -> None:
-    gang.run(NEW_GROUP, [NewGroup("pair", (2, 0))] * 3)
+    gang.run(new_group, [NewGroup("pair", (2, 0))] * 3)
     calls = [a_call(group="pair", operation_id=name) for name in ("first", "second")]
     rank_0, _, rank_2 = gang.ranks
-    first, second = (rank_0.submit(DESTROY_GROUP, DestroyGroup(), call) for call in calls)
-    other = rank_2.submit(DESTROY_GROUP, DestroyGroup(), calls[0])
+    first, second = (rank_0.submit(destroy_group, DestroyGroup(), call) for call in calls)
+    other = rank_2.submit(destroy_group, DestroyGroup(), calls[0])
     views = [first.wait(), other.wait()]
     assert [it.name for it in views if isinstance(it, GroupView)] == ["pair", "pair"]
     with pytest.raises(BridgeError) as late:
-        rank_2.submit(DESTROY_GROUP, DestroyGroup(), calls[1])
+        rank_2.submit(destroy_group, DestroyGroup(), calls[1])
     with pytest.raises(BridgeError) as queued:
         second.wait()
     assert [it.value.failure.code for it in (late, queued)] == [ErrorCode.UNKNOWN_GROUP] * 2
@@ -285,25 +274,25 @@ def test_a_group_that_is_ended_twice_at_once_is_unknown_to_the_second(gang: Loca
     ],
 )
 def test_a_group_that_cannot_be_is_refused(gang: LocalGang, args: NewGroup, code: ErrorCode) -> None:
-    assert codes(gang.run(NEW_GROUP, [args] * 3)) == [code] * 3
+    assert codes(gang.run(new_group, [args] * 3)) == [code] * 3
     assert [view.name for view in gang.ranks[0].describe().groups] == ["world"]
 
 
 def test_groups_that_differ_among_ranks_are_a_mismatch_and_exist_nowhere(gang: LocalGang) -> None:
     args = [NewGroup("g", (0, 1)), NewGroup("g", (0, 1)), NewGroup("g", (0, 2))]
-    assert codes(gang.run(NEW_GROUP, args)) == [ErrorCode.MISMATCH] * 3
+    assert codes(gang.run(new_group, args)) == [ErrorCode.MISMATCH] * 3
     assert all(len(rank.describe().groups) == 1 for rank in gang.ranks)
-    gang.run(NEW_GROUP, [NewGroup("g", (0, 1))] * 3)
+    gang.run(new_group, [NewGroup("g", (0, 1))] * 3)
     assert all(len(rank.describe().groups) == 2 for rank in gang.ranks)
 
 
 def test_world_cannot_be_destroyed(gang: LocalGang) -> None:
-    assert codes(gang.run(DESTROY_GROUP, [DestroyGroup()] * 3)) == [ErrorCode.INVALID_ARGUMENT] * 3
+    assert codes(gang.run(destroy_group, [DestroyGroup()] * 3)) == [ErrorCode.INVALID_ARGUMENT] * 3
 
 
 def test_aborting_a_generation_answers_everyone_at_once_and_refs_live_on(gang: LocalGang) -> None:
     inputs = gang.full(5)
-    waiting = gang.ranks[0].submit(BARRIER, Barrier(), a_call(timeout=60))
+    waiting = gang.ranks[0].submit(barrier, Barrier(), a_call(timeout=60))
     answered = threading.Event()
     waiting.then(lambda _: answered.set())
     assert gang.ranks[1].abort(1, "enough")
@@ -313,11 +302,11 @@ def test_aborting_a_generation_answers_everyone_at_once_and_refs_live_on(gang: L
     assert error.value.failure.code is ErrorCode.ABORTED
     # Each rank hears of it by its own links.
     until(lambda: all(rank.describe().state is State.OVER for rank in gang.ranks))
-    assert codes(gang.run(BARRIER, [Barrier()] * 3)) == [ErrorCode.STALE_GENERATION] * 3
+    assert codes(gang.run(barrier, [Barrier()] * 3)) == [ErrorCode.STALE_GENERATION] * 3
     assert not gang.ranks[1].abort(1, "again")
     assert gang.form().generation == 2
     args = [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs]
-    assert gang.floats(ref(gang.run(ALL_REDUCE, args)[0])) == [15.0, 15.0]
+    assert gang.floats(ref(gang.run(all_reduce, args)[0])) == [15.0, 15.0]
 
 
 def test_a_rank_describes_itself_while_it_is_being_prepared(
@@ -354,7 +343,7 @@ class Refusing(LocalPeer):
 
 def test_a_gang_is_formed_again_after_a_forming_that_failed(gang: LocalGang) -> None:
     """With its groups; on all ranks, also those that had prepared the one that failed."""
-    gang.run(NEW_GROUP, [NewGroup("pair", (2, 0))] * 3)
+    gang.run(new_group, [NewGroup("pair", (2, 0))] * 3)
     peers = [LocalPeer(rank) for rank in gang.ranks]
     with pytest.raises(BridgeError, match="the test says so"):
         form([*peers[:2], Refusing(gang.ranks[2])], (), timeout=10)
@@ -419,7 +408,7 @@ def test_a_rank_without_generation_says_so() -> None:
             limits=Limits(),
         )
     ]
-    assert codes(fresh.run(BARRIER, [Barrier()])) == [ErrorCode.NOT_FORMED]
+    assert codes(fresh.run(barrier, [Barrier()])) == [ErrorCode.NOT_FORMED]
 
 
 def test_a_backend_that_fails_because_a_rank_is_lost_leaves_it_to_the_links_to_tell(
@@ -437,7 +426,7 @@ def test_a_backend_that_fails_because_a_rank_is_lost_leaves_it_to_the_links_to_t
     monkeypatch.setattr(generation_module, "LOSS_GRACE_S", 60.0)
     monkeypatch.setattr(membership.coordinator, "all_reduce", fail)  # type: ignore[union-attr]
     tasks = [
-        rank.submit(ALL_REDUCE, AllReduce(it.id, ReduceOp.SUM, True), a_call(operation_id="x"))
+        rank.submit(all_reduce, AllReduce(it.id, ReduceOp.SUM, True), a_call(operation_id="x"))
         for rank, it in zip(gang.ranks, inputs, strict=True)
     ]
     assert failing.wait(10)
@@ -458,12 +447,12 @@ def test_a_failing_backend_ends_the_generation_on_every_rank(
         raise BridgeError.of(ErrorCode.BACKEND_FAILED, "the wire is cut", phase=Phase.DATA, indefinite=True)
 
     monkeypatch.setattr(membership.coordinator, "all_reduce", fail)  # type: ignore[union-attr]
-    outcomes = gang.run(ALL_REDUCE, [AllReduce(it.id, ReduceOp.SUM, True) for it in inputs])
+    outcomes = gang.run(all_reduce, [AllReduce(it.id, ReduceOp.SUM, True) for it in inputs])
     assert failure(outcomes[1]).code is ErrorCode.BACKEND_FAILED
     assert all(failure(it).indefinite for it in outcomes)
     assert "the wire is cut" in failure(outcomes[0]).message
     assert [gang.floats(it) for it in inputs] == [[1.0, 1.0]] * 3
-    assert codes(gang.run(BARRIER, [Barrier()] * 3)) == [ErrorCode.STALE_GENERATION] * 3
+    assert codes(gang.run(barrier, [Barrier()] * 3)) == [ErrorCode.STALE_GENERATION] * 3
     gang.form()
     barrier_works(gang)
 
@@ -482,11 +471,11 @@ def test_what_one_rank_refuses_fails_all_at_once_by_calls_of_ranks(
 
     def refuse() -> None:
         with pytest.raises(BridgeError, match="was released"):
-            gang.ranks[refusing].submit(ALL_REDUCE, args[refusing], call)
+            gang.ranks[refusing].submit(all_reduce, args[refusing], call)
 
     if not last:
         refuse()
-    tasks = [gang.ranks[rank].submit(ALL_REDUCE, args[rank], call) for rank in others]
+    tasks = [gang.ranks[rank].submit(all_reduce, args[rank], call) for rank in others]
     if last:
         refuse()
     for task in tasks:
@@ -497,18 +486,18 @@ def test_what_one_rank_refuses_fails_all_at_once_by_calls_of_ranks(
         assert [(detail.rank, detail.state) for detail in it.ranks] == [(refusing, RankState.FAILED)]
     # It is the outcome of that id at every member, also where it was refused.
     mended = AllReduce(gang.full(1)[refusing].id, ReduceOp.SUM, False)
-    late = gang.ranks[refusing].submit(ALL_REDUCE, mended, call)
+    late = gang.ranks[refusing].submit(all_reduce, mended, call)
     with pytest.raises(BridgeError, match=f"rank {refusing} refused its part"):
         late.wait(60)
-    assert gang.run(BARRIER, [Barrier()] * 3) == [None] * 3
+    assert gang.run(barrier, [Barrier()] * 3) == [None] * 3
 
 
 def test_an_id_that_is_taken_on_one_rank_fails_nobody_else(gang: LocalGang) -> None:
     inputs = gang.full(1)
     args = [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs]
     call = a_call(operation_id="x", timeout=60)
-    tasks = [gang.ranks[rank].submit(ALL_REDUCE, args[rank], call) for rank in (0, 1)]
+    tasks = [gang.ranks[rank].submit(all_reduce, args[rank], call) for rank in (0, 1)]
     with pytest.raises(BridgeError, match="was used for another operation"):
-        gang.ranks[1].submit(BARRIER, Barrier(), call)
-    tasks.append(gang.ranks[2].submit(ALL_REDUCE, args[2], call))
+        gang.ranks[1].submit(barrier, Barrier(), call)
+    tasks.append(gang.ranks[2].submit(all_reduce, args[2], call))
     assert [gang.floats(ref(task.wait())) for task in tasks] == [[3.0, 3.0]] * 3

@@ -14,7 +14,8 @@ from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Phase
 from rankbridge_server.core.limits import Limits
 from rankbridge_server.core.links import LinkMaker
-from rankbridge_server.core.operations.table import ALL_REDUCE, BARRIER, AllReduce, Barrier
+from rankbridge_server.core.operations.agreements import Barrier, barrier
+from rankbridge_server.core.operations.reductions import AllReduce, all_reduce
 from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.task import Task
 from rankbridge_server.links.sockets import SocketLinkMaker
@@ -41,18 +42,18 @@ def failed(task: Task) -> BridgeError:
 
 @pytest.mark.parametrize("rank", [0, 1])
 def test_a_call_that_waits_for_others_can_be_cancelled_and_nobody_did_it(gang: LocalGang, rank: int) -> None:
-    task = gang.ranks[rank].submit(BARRIER, Barrier(), a_call(operation_id="left"))
+    task = gang.ranks[rank].submit(barrier, Barrier(), a_call(operation_id="left"))
     until(lambda: task.phase is Phase.ADMISSION)
     task.cancel("a test")
     assert task.cancelled()
     failure = failed(task).failure
     assert (failure.code, failure.indefinite, failure.phase) == (ErrorCode.CANCELLED, False, Phase.ADMISSION)
-    assert gang.run(BARRIER, [Barrier()] * 3) == [None] * 3
+    assert gang.run(barrier, [Barrier()] * 3) == [None] * 3
 
 
 def test_a_queued_call_is_cancelled_at_once(gang: LocalGang) -> None:
-    first = gang.ranks[1].submit(BARRIER, Barrier(), a_call())
-    second = gang.ranks[1].submit(BARRIER, Barrier(), a_call())
+    first = gang.ranks[1].submit(barrier, Barrier(), a_call())
+    second = gang.ranks[1].submit(barrier, Barrier(), a_call())
     second.cancel("a test")
     assert second.cancelled()
     assert failed(second).failure.phase is Phase.CHECK
@@ -61,7 +62,7 @@ def test_a_queued_call_is_cancelled_at_once(gang: LocalGang) -> None:
 
 
 def test_a_call_that_is_done_cannot_be_cancelled(gang: LocalGang) -> None:
-    tasks = [rank.submit(BARRIER, Barrier(), a_call(operation_id="done")) for rank in gang.ranks]
+    tasks = [rank.submit(barrier, Barrier(), a_call(operation_id="done")) for rank in gang.ranks]
     assert [task.wait() for task in tasks] == [None] * 3
     tasks[0].cancel("a test")
     assert not tasks[0].cancelled()
@@ -69,37 +70,37 @@ def test_a_call_that_is_done_cannot_be_cancelled(gang: LocalGang) -> None:
 
 
 def test_a_cancelled_operation_stays_cancelled_when_its_id_comes_again(gang: LocalGang) -> None:
-    task = gang.ranks[0].submit(BARRIER, Barrier(), a_call(operation_id="once"))
+    task = gang.ranks[0].submit(barrier, Barrier(), a_call(operation_id="once"))
     task.cancel("a test")
     assert task.cancelled()
-    again = gang.ranks[0].submit(BARRIER, Barrier(), a_call(operation_id="once"))
+    again = gang.ranks[0].submit(barrier, Barrier(), a_call(operation_id="once"))
     assert failed(again).failure.code is ErrorCode.CANCELLED
 
 
 def test_an_outcome_can_be_had_again_by_its_id(gang: LocalGang) -> None:
     inputs = gang.full(1)
     args = [AllReduce(it.id, ReduceOp.SUM, False) for it in inputs]
-    outcomes = gang.run(ALL_REDUCE, args, operation_id="kept")
+    outcomes = gang.run(all_reduce, args, operation_id="kept")
     assert [rank.find("kept").outcome() for rank in gang.ranks] == outcomes
     assert all(isinstance(it, Ref) for it in outcomes)
 
 
 def test_an_outcome_that_is_not_there_yet_is_a_deadline_not_an_end(gang: LocalGang) -> None:
-    tasks = [gang.ranks[0].submit(BARRIER, Barrier(), a_call(operation_id="later"))]
+    tasks = [gang.ranks[0].submit(barrier, Barrier(), a_call(operation_id="later"))]
     with pytest.raises(BridgeError) as error:
         gang.ranks[0].find("later").outcome(0.05)
     assert error.value.failure.code is ErrorCode.DEADLINE_EXCEEDED
-    tasks += [rank.submit(BARRIER, Barrier(), a_call(operation_id="later")) for rank in gang.ranks[1:]]
+    tasks += [rank.submit(barrier, Barrier(), a_call(operation_id="later")) for rank in gang.ranks[1:]]
     assert gang.ranks[0].find("later").outcome(TIMEOUT_S) is None
 
 
 def test_a_repeated_call_waits_no_longer_than_its_own_timeout_and_withdraws_nothing(gang: LocalGang) -> None:
-    first = gang.ranks[0].submit(BARRIER, Barrier(), a_call(operation_id="twice", timeout=60))
-    again = gang.ranks[0].submit(BARRIER, Barrier(), a_call(operation_id="twice", timeout=0.05))
+    first = gang.ranks[0].submit(barrier, Barrier(), a_call(operation_id="twice", timeout=60))
+    again = gang.ranks[0].submit(barrier, Barrier(), a_call(operation_id="twice", timeout=0.05))
     with pytest.raises(BridgeError) as error:
         again.wait(0.05)
     assert error.value.failure.code is ErrorCode.DEADLINE_EXCEEDED
-    others = [rank.submit(BARRIER, Barrier(), a_call(operation_id="twice")) for rank in gang.ranks[1:]]
+    others = [rank.submit(barrier, Barrier(), a_call(operation_id="twice")) for rank in gang.ranks[1:]]
     assert [task.wait() for task in (first, *others)] == [None] * 3
 
 
@@ -113,9 +114,9 @@ def test_closing_a_session_withdraws_its_calls_and_no_others(gang: LocalGang) ->
     gang.ranks[0].open_session("s", 0)
     refs = [gang.ranks[0].refs.reserve("s", gang.full_on(0, 1).spec).fill(object())]
     theirs = gang.ranks[0].submit(
-        ALL_REDUCE, AllReduce(refs[0].id, ReduceOp.SUM, False), a_call(session_id="s")
+        all_reduce, AllReduce(refs[0].id, ReduceOp.SUM, False), a_call(session_id="s")
     )
-    others = gang.ranks[0].submit(BARRIER, Barrier(), a_call())
+    others = gang.ranks[0].submit(barrier, Barrier(), a_call())
     assert gang.ranks[0].close_session("s") == 1
     assert failed(theirs).failure.code is ErrorCode.CANCELLED
     assert not others.done
@@ -127,7 +128,7 @@ def test_a_session_whose_lease_is_over_is_closed_with_its_refs_and_calls(gang: L
     rank = gang.ranks[0]
     rank.open_session("s", 0.2)
     ref = rank.refs.reserve("s", gang.full_on(0, 1).spec).fill(object())
-    task = rank.submit(ALL_REDUCE, AllReduce(ref.id, ReduceOp.SUM, False), a_call(session_id="s", timeout=60))
+    task = rank.submit(all_reduce, AllReduce(ref.id, ReduceOp.SUM, False), a_call(session_id="s", timeout=60))
     assert failed(task).failure.code is ErrorCode.CANCELLED
     with pytest.raises(BridgeError) as error:
         rank.refs.find("s", ref.id)

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from rankbridge_server.core.links import Ended
-from rankbridge_server.links import link as links_link
-from rankbridge_server.links import readers, sockets, wire
+from rankbridge_server.links import link as links_link, readers, sockets, wire
 from rankbridge_server.links.follower import Follower
 from rankbridge_server.links.heartbeat import Heartbeat
 from rankbridge_server.links.link import Link

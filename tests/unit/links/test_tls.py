@@ -296,14 +296,14 @@ def test_who_dials_refuses_whom_it_does_not_trust(
 
 
 @pytest.mark.parametrize(
-    ("dialling", "said", "heard"),
+    ("dialling", "said", "received_text"),
     [
         ("impostor", "unable to get local issuer", "unknown ca"),
         ("anonymous", "peer did not return a certificate", "certificate required"),
     ],
 )
 def test_who_accepts_refuses_whom_it_does_not_trust(
-    sides: Sides, stack: ExitStack, background: Background, dialling: str, said: str, heard: str
+    sides: Sides, stack: ExitStack, background: Background, dialling: str, said: str, received_text: str
 ) -> None:
     one, other = a_pair(stack)
     ours, theirs = dialled(one, getattr(sides, dialling)), accepted(other, sides.demanding)
@@ -319,7 +319,7 @@ def test_who_accepts_refuses_whom_it_does_not_trust(
     with pytest.raises(ConnectionError, match=f"TLS: {said}"):
         theirs.recv(RECORD)
     assert readable(ours)
-    with pytest.raises(ConnectionError, match=f"TLS: .*{heard}"):
+    with pytest.raises(ConnectionError, match=f"TLS: .*{received_text}"):
         ours.recv(RECORD)
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankbridge.link.v1 import link_pb2 as pb
 from rankbridge_server.core.admission.admission import Arrival, Member, Reply, Ruling, Verdict

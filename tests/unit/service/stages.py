@@ -13,11 +13,15 @@ from typing import Any, Protocol
 import grpc
 from tests.support.local_gang import LocalGang
 
-from rankbridge.v1 import call_pb2, error_pb2, gang_service_pb2_grpc
-from rankbridge.v1 import collective_service_pb2 as collectives
-from rankbridge.v1 import gang_service_pb2 as pb
-from rankbridge.v1 import operation_service_pb2 as operations
-from rankbridge_server.core.operations.table import BARRIER, Barrier
+from rankbridge.v1 import (
+    call_pb2,
+    collective_service_pb2 as collectives,
+    error_pb2,
+    gang_service_pb2 as pb,
+    gang_service_pb2_grpc,
+    operation_service_pb2 as operations,
+)
+from rankbridge_server.core.operations.agreements import Barrier, barrier
 from rankbridge_server.service.server import Server
 from rankbridge_server.service.streams.local_streams import SUFFIX
 
@@ -158,7 +162,7 @@ class Stream:
     def answer(self) -> pb.ExecuteResponse:
         return next(self._answers)
 
-    def told(self) -> tuple[str, list[str]]:
+    def result(self) -> tuple[str, list[str]]:
         """Id and every member's outcome of the next answer: "value", or the error's code."""
         response = self.answer()
         assert response.WhichOneof("outcome") == "outcomes", response.error
@@ -206,7 +210,7 @@ def sequences(stage: Stage) -> list[int]:
 
 
 def is_healthy(stage: Stage) -> bool:
-    return stage.gang.run(BARRIER, [Barrier()] * SIZE) == [None] * SIZE
+    return stage.gang.run(barrier, [Barrier()] * SIZE) == [None] * SIZE
 
 
 def pending(stage: Stage, rank: int) -> int:

@@ -7,8 +7,10 @@ from tests.support.local_gang import LocalGang, a_call
 
 from rankbridge_server.backends.fake import FakeBackend, FakeHub
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Phase
-from rankbridge_server.core.operations import table as core
-from rankbridge_server.core.programs.program import ProgramOperation
+from rankbridge_server.core.operations.agreements import Barrier, Ping, barrier, ping
+from rankbridge_server.core.operations.point_to_point import Send, send
+from rankbridge_server.core.programs.plan import coalesce, run_program
+from rankbridge_server.core.programs.program import Coalesce, ProgramOperation, RunProgram
 from rankbridge_server.service.operations.table import OPERATIONS
 from rankbridge_server.service.wire import wire
 
@@ -30,20 +32,20 @@ def test_what_it_lacks_is_not_announced(gang: LocalGang) -> None:
     assert set(OPERATIONS) - set(announced) == {"barrier", "send"}
 
 
-PROGRAM = ProgramOperation(core.BARRIER, core.Barrier(), "")
+PROGRAM = ProgramOperation(barrier, Barrier(), "")
 
 
 @pytest.mark.parametrize(
     ("operation", "args", "said"),
     [
-        (core.BARRIER, core.Barrier(), "backend 'fake' has no barrier"),
-        (core.SEND, core.Send("any", 1, 0), "backend 'fake' has no send"),
+        (barrier, Barrier(), "backend 'fake' has no barrier"),
+        (send, Send("any", 1, 0), "backend 'fake' has no send"),
         (
-            core.COALESCE,
-            core.Coalesce(((core.BARRIER, core.Barrier()),)),
+            coalesce,
+            Coalesce(((barrier, Barrier()),)),
             "operation 0, barrier: backend 'fake' has no barrier",
         ),
-        (core.RUN_PROGRAM, core.RunProgram((PROGRAM,), ()), "step 0, barrier: backend 'fake' has no barrier"),
+        (run_program, RunProgram((PROGRAM,), ()), "step 0, barrier: backend 'fake' has no barrier"),
     ],
     ids=["a collective", "a send", "coalesced", "of a program"],
 )
@@ -58,4 +60,4 @@ def test_what_it_lacks_is_refused(gang: LocalGang, operation: object, args: obje
         False,
     )
     assert gang.ranks[0].describe().pending == 0
-    assert gang.run(core.PING, [core.Ping()] * 2) == [None, None]
+    assert gang.run(ping, [Ping()] * 2) == [None, None]

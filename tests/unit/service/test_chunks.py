@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 from google.protobuf.message import DecodeError
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from rankbridge.v1 import ref_service_pb2 as pb
 from rankbridge_server.service.refs.chunks import CHUNK_BYTES, encoded_chunks, parse_put, serialize_get

@@ -19,10 +19,8 @@ from tests.unit.service.stages import (
     sequences,
 )
 
-from rankbridge.v1 import collective_service_pb2 as collectives
-from rankbridge.v1 import operation_service_pb2 as operations
-from rankbridge_server.service.streams import executing
-from rankbridge_server.service.streams import stream as service_stream
+from rankbridge.v1 import collective_service_pb2 as collectives, operation_service_pb2 as operations
+from rankbridge_server.service.streams import executing, stream as service_stream
 
 VALUES = ["value"] * SIZE
 
@@ -45,7 +43,7 @@ def test_calls_are_done_and_answered_in_the_order_in_which_they_were_sent(stage:
     ids = [f"{number}" for number in range(12)]
     for number, operation_id in enumerate(ids):
         stream.call(spoiling if number % 4 == 3 else parts, operation_id=operation_id)
-    assert [stream.told() for _ in ids] == [(it, VALUES) for it in ids]
+    assert [stream.result() for _ in ids] == [(it, VALUES) for it in ids]
     assert [stage.gang.floats(it) for it in refs] == [[3.0**9] * 2] * SIZE
     assert sequences(stage) == [12] * SIZE
 
@@ -58,7 +56,7 @@ def test_the_next_is_begun_while_one_is_under_way(stage: Stage, at: int) -> None
             stream.call(operation_id=operation_id)
         # The leader's lane waits for the first; the others' have come to rank 1 only when they are its turn.
         until(lambda: pending(stage, 1) == 1)
-    assert [stream.told() for _ in "abc"] == [(it, VALUES) for it in "abc"]
+    assert [stream.result() for _ in "abc"] == [(it, VALUES) for it in "abc"]
 
 
 def test_what_ends_first_is_answered_in_its_turn(stage: Stage) -> None:
@@ -71,10 +69,10 @@ def test_what_ends_first_is_answered_in_its_turn(stage: Stage) -> None:
         stream.call(operation_id="last")
         # What the last is waiting behind has failed already, and is not told.
         until(lambda: [it.operation_id for it in led(stage)] == ["first", "last"])
-    assert stream.told() == ("first", VALUES)
+    assert stream.result() == ("first", VALUES)
     assert name_of(stream.answer().error) == "INVALID_ARGUMENT"
-    assert stream.told() == ("late", ["DEADLINE_EXCEEDED"] * SIZE)
-    assert stream.told() == ("last", VALUES)
+    assert stream.result() == ("late", ["DEADLINE_EXCEEDED"] * SIZE)
+    assert stream.result() == ("last", VALUES)
 
 
 @pytest.mark.parametrize("at", [0, 1])
@@ -87,8 +85,8 @@ def test_a_call_in_admission_is_withdrawn_and_the_next_goes_on(stage: Stage, at:
         stream.withdraw("left")
         # The leader's lane is free for the next, though rank 2 has not told of the first.
         until(lambda: [it.operation_id for it in led(stage) if it.own] == ["left", "kept"])
-    assert stream.told() == ("left", ["CANCELLED"] * SIZE)
-    assert stream.told() == ("kept", VALUES)
+    assert stream.result() == ("left", ["CANCELLED"] * SIZE)
+    assert stream.result() == ("kept", VALUES)
 
 
 def led(stage: Stage) -> list[Any]:
@@ -104,8 +102,8 @@ def test_a_call_behind_another_is_withdrawn_and_nobody_was_asked(stage: Stage, a
         until(lambda: [it.operation_id for it in led(stage)] == ["kept", "left"])
         stream.withdraw("left")
         until(lambda: [it.operation_id for it in led(stage)] == ["kept"])
-    assert stream.told() == ("kept", VALUES)
-    assert stream.told() == ("left", ["CANCELLED"] * SIZE)
+    assert stream.result() == ("kept", VALUES)
+    assert stream.result() == ("left", ["CANCELLED"] * SIZE)
     assert sequences(stage) == [1] * SIZE
 
 
@@ -113,10 +111,10 @@ def test_withdrawing_what_is_not_under_way_changes_nothing(stage: Stage) -> None
     stream = Stream(stage)
     stream.withdraw("unheard-of")
     stream.call(operation_id="done")
-    assert stream.told() == ("done", VALUES)
+    assert stream.result() == ("done", VALUES)
     stream.withdraw("done")
     stream.call(operation_id="next")
-    assert stream.told() == ("next", VALUES)
+    assert stream.result() == ("next", VALUES)
     stream.end()
     assert stream.rest() == []
 
@@ -158,7 +156,7 @@ def test_more_than_may_be_under_way_are_read_as_others_are_answered(
         for operation_id in ids:
             stream.call(operation_id=operation_id)
         until(lambda: len(led(stage)) == 4)
-    assert [stream.told() for _ in ids] == [(it, VALUES) for it in ids]
+    assert [stream.result() for _ in ids] == [(it, VALUES) for it in ids]
 
 
 def test_hanging_up_with_more_sent_than_may_be_under_way(
@@ -184,7 +182,7 @@ def test_a_stream_too_many_is_refused_and_there_is_room_when_one_has_ended(
     first, second = Stream(stage), Stream(stage)
     for it in (first, second):
         it.call()
-        assert it.told()[1] == VALUES
+        assert it.result()[1] == VALUES
     third = Stream(stage)
     third.call()
     (refusal,) = third.rest()
@@ -195,9 +193,9 @@ def test_a_stream_too_many_is_refused_and_there_is_room_when_one_has_ended(
     until(lambda: stage.streams() == 1)
     fourth = Stream(stage)
     fourth.call(operation_id="room")
-    assert fourth.told() == ("room", VALUES)
+    assert fourth.result() == ("room", VALUES)
     second.call(operation_id="on")
-    assert second.told() == ("on", VALUES)
+    assert second.result() == ("on", VALUES)
 
 
 def test_a_request_that_says_nothing_is_refused_in_its_turn(stage: Stage) -> None:
@@ -205,9 +203,9 @@ def test_a_request_that_says_nothing_is_refused_in_its_turn(stage: Stage) -> Non
     stream.call(operation_id="before")
     stream.say_nothing()
     stream.call(operation_id="after")
-    assert stream.told() == ("before", VALUES)
+    assert stream.result() == ("before", VALUES)
     assert name_of(stream.answer().error) == "INVALID_ARGUMENT"
-    assert stream.told() == ("after", VALUES)
+    assert stream.result() == ("after", VALUES)
 
 
 @pytest.mark.parametrize("at", [0, 2])
@@ -231,7 +229,7 @@ def test_a_failure_in_the_middle_leaves_the_others(stage: Stage) -> None:
     stream.call(operation_id="before")
     stream.call([unknown], operation_id="wrong")
     stream.call(operation_id="after")
-    assert [stream.told() for _ in range(3)] == [
+    assert [stream.result() for _ in range(3)] == [
         ("before", VALUES),
         ("wrong", ["UNKNOWN_REF"] * SIZE),
         ("after", VALUES),
@@ -244,7 +242,7 @@ def test_streams_at_once_are_in_one_sequence(stage: Stage) -> None:
         for it in streams:
             it.call(operation_id=f"{id(it)} {number}")
     for it in streams:
-        assert [it.told() for _ in range(25)] == [(f"{id(it)} {number}", VALUES) for number in range(25)]
+        assert [it.result() for _ in range(25)] == [(f"{id(it)} {number}", VALUES) for number in range(25)]
     assert sequences(stage) == [100] * SIZE
 
 
@@ -256,19 +254,19 @@ def test_the_end_of_the_generation_answers_all_and_the_stream_goes_on(stage: Sta
             stream.call(operation_id=operation_id)
         until(lambda: len(led(stage)) == 2 and pending(stage, 1) == 1)
         stage.gang.ranks[2].abort(1, "a test")
-        assert [stream.told()[1][:2] for _ in "ab"] == [["ABORTED"] * 2] * 2
+        assert [stream.result()[1][:2] for _ in "ab"] == [["ABORTED"] * 2] * 2
     stream.call()
     assert name_of(stream.answer().error) == "STALE_GENERATION"
     stage.gang.form()
     stream.call(operation_id="again")
-    assert stream.told() == ("again", VALUES)
+    assert stream.result() == ("again", VALUES)
 
 
 @pytest.mark.parametrize("at", [0, 1])
 def test_a_server_that_stops_answers_what_was_begun_and_ends_the_stream(stage: Stage, at: int) -> None:
     idle, busy = Stream(stage, at), Stream(stage, at)
     idle.call()
-    assert idle.told()[1] == VALUES
+    assert idle.result()[1] == VALUES
     with Held(stage.gang, 2):
         for operation_id in "ab":
             busy.call(operation_id=operation_id)
@@ -277,10 +275,10 @@ def test_a_server_that_stops_answers_what_was_begun_and_ends_the_stream(stage: S
         # Had a stream kept it, it would wait for its whole grace, and cancel the stream then.
         stage.servers[at].stop(PATIENCE_S)
     assert idle.rest() == []
-    told = busy.rest()
-    assert [it.outcomes.operation_id for it in told] == ["a", "b"]
-    assert [name_of(it.outcomes.members[at].result.error) for it in told] == ["ABORTED"] * 2
-    assert not stage.streams(at)
+    responses = busy.rest()
+    assert [it.outcomes.operation_id for it in responses] == ["a", "b"]
+    assert [name_of(it.outcomes.members[at].result.error) for it in responses] == ["ABORTED"] * 2
+    until(lambda: not stage.streams(at))
 
 
 def test_a_stream_that_comes_when_the_rank_stops_ends_and_begins_nothing(stage: Stage) -> None:
@@ -295,7 +293,7 @@ def test_no_thread_is_left_of_streams_that_have_ended(stage: Stage) -> None:
     for end in (Stream.end, Stream.hang_up):
         stream = Stream(stage)
         stream.call()
-        assert stream.told()[1] == VALUES
+        assert stream.result()[1] == VALUES
         end(stream)
     until(lambda: not stage.streams())
     until(lambda: not any(it.name == "execute" for it in threading.enumerate()))

@@ -7,10 +7,15 @@ from typing import Any
 from tests.support.waiting import until
 from tests.unit.service.stages import SIZE, Held, Stage, Stream, is_healthy, name_of, pending, sequences
 
-from rankbridge.v1 import call_pb2, dtype_pb2, error_pb2, tensor_pb2
-from rankbridge.v1 import collective_service_pb2 as collectives
-from rankbridge.v1 import operation_service_pb2 as operations
-from rankbridge.v1 import point_to_point_service_pb2 as point_to_point
+from rankbridge.v1 import (
+    call_pb2,
+    collective_service_pb2 as collectives,
+    dtype_pb2,
+    error_pb2,
+    operation_service_pb2 as operations,
+    point_to_point_service_pb2 as point_to_point,
+    tensor_pb2,
+)
 
 
 def barrier(operation_id: str, timeout_ms: int = 60_000, **call: Any) -> operations.Operation:
@@ -22,7 +27,7 @@ def opened(stage: Stage) -> list[Stream]:
     return [Stream(stage, at) for at in range(SIZE)]
 
 
-def told(stream: Stream) -> str:
+def next_result(stream: Stream) -> str:
     """The next answer: "value", or the error's code."""
     response = stream.answer()
     assert response.WhichOneof("outcome") == "result", response
@@ -48,8 +53,8 @@ def test_parts_are_answered_in_their_turn_and_beside_gang_calls(stage: Stage) ->
         for operation_id in "ab":
             stream.part(barrier(operation_id))
     streams[0].call(operation_id="gang")
-    assert [told(stream) for stream in streams] == ["value"] * SIZE
-    assert [told(stream) for stream in streams] == ["value"] * SIZE
+    assert [next_result(stream) for stream in streams] == ["value"] * SIZE
+    assert [next_result(stream) for stream in streams] == ["value"] * SIZE
     assert streams[0].answer().outcomes.operation_id == "gang"
     assert sequences(stage) == [3] * SIZE
 
@@ -97,9 +102,9 @@ def test_who_repeats_a_part_may_be_less_patient_and_ends_only_himself(stage: Sta
     assert (name_of(error), error.indefinite) == ("DEADLINE_EXCEEDED", True)
     for at in (0, 2):
         streams[at].part(barrier("it"))
-    assert [told(stream) for stream in streams] == ["value"] * SIZE
+    assert [next_result(stream) for stream in streams] == ["value"] * SIZE
     other.part(barrier("it"))
-    assert told(other) == "value"
+    assert next_result(other) == "value"
     assert sequences(stage) == [1] * SIZE
 
 
@@ -108,7 +113,7 @@ def test_a_part_is_withdrawn_by_its_id_and_by_hanging_up(stage: Stage) -> None:
     stream.part(barrier("said"))
     until(lambda: pending(stage, 1) == 1)
     stream.withdraw("said")
-    assert told(stream) == "CANCELLED"
+    assert next_result(stream) == "CANCELLED"
     stream.part(barrier("left"))
     until(lambda: pending(stage, 1) == 1)
     stream.hang_up()
@@ -127,8 +132,8 @@ def test_a_part_without_an_id_is_withdrawn_by_no_id(stage: Stage) -> None:
     until(lambda: len(open_stream._under_way) == 2)
     for at in (0, 2):
         streams[at].part(barrier(""))
-    assert [told(stream) for stream in streams] == ["value"] * SIZE
-    assert told(streams[1]) == "INVALID_ARGUMENT"
+    assert [next_result(stream) for stream in streams] == ["value"] * SIZE
+    assert next_result(streams[1]) == "INVALID_ARGUMENT"
 
 
 def test_the_end_of_the_generation_answers_a_part(stage: Stage) -> None:
@@ -136,7 +141,7 @@ def test_the_end_of_the_generation_answers_a_part(stage: Stage) -> None:
     stream.part(barrier("ended"))
     until(lambda: pending(stage, 1) == 1)
     stage.gang.ranks[1].abort(1, "a test")
-    assert told(stream) == "ABORTED"
+    assert next_result(stream) == "ABORTED"
 
 
 def test_messages_find_each_other(stage: Stage) -> None:
@@ -152,7 +157,7 @@ def test_messages_find_each_other(stage: Stage) -> None:
     )
     streams[2].part(operations.Operation(recv=recv))
     streams[0].part(operations.Operation(send=send))
-    assert told(streams[0]) == "value"
+    assert next_result(streams[0]) == "value"
     answer = streams[2].answer().result
     assert not answer.HasField("error"), answer
     received = answer.value.tuple.items[0].ref

@@ -13,16 +13,21 @@ from tests.support.tasks import error_of
 from tests.support.waiting import until
 from tests.unit.service.stages import Held
 
-from rankbridge.v1 import call_pb2, error_pb2, value_pb2
-from rankbridge.v1 import collective_service_pb2 as collectives
-from rankbridge.v1 import gang_service_pb2 as pb
-from rankbridge.v1 import object_service_pb2 as objects
-from rankbridge.v1 import operation_service_pb2 as operations
-from rankbridge.v1 import point_to_point_service_pb2 as point_to_point
+from rankbridge.v1 import (
+    call_pb2,
+    collective_service_pb2 as collectives,
+    error_pb2,
+    gang_service_pb2 as pb,
+    object_service_pb2 as objects,
+    operation_service_pb2 as operations,
+    point_to_point_service_pb2 as point_to_point,
+    value_pb2,
+)
 from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.gang_calls.messages import MAX_PART, MAX_RESULT
+from rankbridge_server.core.groups.operations import NewGroup, new_group
 from rankbridge_server.core.links import LinkMaker
-from rankbridge_server.core.operations.table import BARRIER, NEW_GROUP, Barrier, NewGroup
+from rankbridge_server.core.operations.agreements import Barrier, barrier
 from rankbridge_server.core.rank import Rank
 from rankbridge_server.core.refs.refs import Ref
 from rankbridge_server.core.task import Task
@@ -110,7 +115,7 @@ def sequences(gang: LocalGang, group: str = "world") -> list[int]:
 
 
 def is_healthy(gang: LocalGang) -> bool:
-    return gang.run(BARRIER, [Barrier()] * SIZE) == [None] * SIZE
+    return gang.run(barrier, [Barrier()] * SIZE) == [None] * SIZE
 
 
 @pytest.mark.parametrize("at", range(SIZE))
@@ -141,7 +146,7 @@ def test_a_ping_is_admitted_and_runs_nothing(gang: LocalGang) -> None:
 
 @pytest.mark.parametrize("at", range(SIZE))
 def test_a_group_is_called_by_way_of_any_rank_also_one_that_is_no_member(gang: LocalGang, at: int) -> None:
-    gang.run(NEW_GROUP, [NewGroup("pair", (2, 1))] * SIZE)
+    gang.run(new_group, [NewGroup("pair", (2, 1))] * SIZE)
     called = Caller(gang, at, [BARRIER_PART], group="pair")
     assert [it.rank for it in called.outcomes()] == [2, 1]
     assert called.values()
@@ -208,7 +213,7 @@ def test_controllers_at_once_are_in_one_sequence(gang: LocalGang) -> None:
 
 
 def test_a_call_of_one_rank_in_the_way_is_a_mismatch_that_all_are_told(gang: LocalGang) -> None:
-    alone = gang.ranks[1].submit(BARRIER, Barrier(), a_call(operation_id="alone", timeout=60))
+    alone = gang.ranks[1].submit(barrier, Barrier(), a_call(operation_id="alone", timeout=60))
     assert Caller(gang, 0, [BARRIER_PART], operation_id="all").errors() == [("MISMATCH", False)] * SIZE
     error = error_of(alone, 60)
     assert isinstance(error, BridgeError)

@@ -24,10 +24,12 @@ from tests.unit.service.stages import (
     sequences,
 )
 
-from rankbridge.v1 import gang_service_pb2 as pb
-from rankbridge.v1 import object_service_pb2 as objects
-from rankbridge.v1 import operation_service_pb2 as operations
-from rankbridge.v1 import value_pb2
+from rankbridge.v1 import (
+    gang_service_pb2 as pb,
+    object_service_pb2 as objects,
+    operation_service_pb2 as operations,
+    value_pb2,
+)
 from rankbridge_server.service.server import Server
 from rankbridge_server.service.streams.local_streams import SUFFIX
 
@@ -65,7 +67,7 @@ def test_what_is_no_request_ends_the_connection_alone(stage: Stage, sent: bytes)
         while sock.recv(4096):
             continue
     other.call(operation_id="other")
-    assert other.told() == ("other", VALUES)
+    assert other.result() == ("other", VALUES)
     assert stage.streams() == 1
 
 
@@ -106,7 +108,7 @@ def test_a_caller_that_reads_nothing_holds_up_nobody(stage: Stage) -> None:
             deaf.sendall(call)
         until(lambda: sequences(stage) == [100] * SIZE)
         other.call(operation_id="other")
-        assert other.told() == ("other", VALUES)
+        assert other.result() == ("other", VALUES)
         assert any(it.name == "outbox" for it in threading.enumerate())
         incoming = deaf.makefile("rb")
         for _ in range(100):
@@ -173,6 +175,6 @@ def test_no_file_is_left_open(stage: Stage) -> None:
     for _ in range(3):
         stream = Stream(stage)
         stream.call()
-        assert stream.told()[1] == VALUES
+        assert stream.result()[1] == VALUES
         stream.hang_up()
     until(lambda: set(open_files()) <= before)

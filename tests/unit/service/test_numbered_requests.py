@@ -14,9 +14,11 @@ from tests.unit.service.stages import (
     sequences,
 )
 
-from rankbridge.v1 import collective_service_pb2 as collectives
-from rankbridge.v1 import gang_service_pb2 as pb
-from rankbridge.v1 import operation_service_pb2 as operations
+from rankbridge.v1 import (
+    collective_service_pb2 as collectives,
+    gang_service_pb2 as pb,
+    operation_service_pb2 as operations,
+)
 
 
 def numbers(responses: list[pb.ExecuteResponse]) -> list[int]:
@@ -47,7 +49,7 @@ def test_requests_without_a_number_keep_their_order_among_those_with_one(stage: 
         stream.call([], operation_id="second")
         stream.call([], number=3)
         assert stream.answer().number == 3
-    assert stream.told()[0] == "first"
+    assert stream.result()[0] == "first"
     second = stream.answer()
     assert (second.number, name_of(second.error)) == (0, "INVALID_ARGUMENT")
 
@@ -103,9 +105,9 @@ def test_a_rank_that_stops_answers_what_has_a_number_and_ends_the_stream(stage: 
         until(lambda: len(stage.gang.ranks[0].gang_calls._led) == 2 and pending(stage, 1) == 1)
         stage.gang.ranks[0].close("the rank stops")
         stage.servers[0].stop(PATIENCE_S)
-    told = stream.rest()
-    assert sorted(numbers(told)) == [8, 9]
-    codes = {it.number: name_of(it.outcomes.members[0].result.error) for it in told}
+    responses = stream.rest()
+    assert sorted(numbers(responses)) == [8, 9]
+    codes = {it.number: name_of(it.outcomes.members[0].result.error) for it in responses}
     # The second is led already, and its own part may be about to be submitted.
     assert codes[8] == "ABORTED"
     assert codes[9] in ("ABORTED", "STALE_GENERATION")

@@ -7,11 +7,25 @@ from pathlib import Path
 
 import pytest
 from tests.support.waiting import until
-from tests.unit.service.stages import ByGrpc, Stage, Stream, is_healthy, name_of, pending, sequences
+from tests.unit.service.stages import (
+    PATIENCE_S,
+    ByGrpc,
+    Stage,
+    Stream,
+    is_healthy,
+    name_of,
+    pending,
+    sequences,
+)
 
-from rankbridge.v1 import call_pb2, collective_service_pb2_grpc, error_pb2, operation_service_pb2_grpc
-from rankbridge.v1 import collective_service_pb2 as collectives
-from rankbridge.v1 import operation_service_pb2 as operations
+from rankbridge.v1 import (
+    call_pb2,
+    collective_service_pb2 as collectives,
+    collective_service_pb2_grpc,
+    error_pb2,
+    operation_service_pb2 as operations,
+    operation_service_pb2_grpc,
+)
 
 
 @pytest.fixture
@@ -95,3 +109,23 @@ def test_a_submitted_operation_needs_an_id_and_a_kind(stage: Stage) -> None:
         error = stub.Submit(operations.SubmitRequest(operation=operation)).error
         assert (name_of(error), error.operation) == ("INVALID_ARGUMENT", "submit")
     assert pending(stage, 1) == 0
+
+
+def test_arguments_that_one_rank_cannot_read_fail_the_operation_on_all_at_once(stage: Stage) -> None:
+    refs = [it.id for it in stage.gang.full(1)]
+    # A member that waited for rank 1 would wait for longer than any test may take.
+    call = call_pb2.Call(operation_id="sum", timeout_ms=3_600_000)
+    stubs = [collective_service_pb2_grpc.CollectiveServiceStub(channel) for channel in stage.channels]
+    waiting = [
+        stubs[rank].AllReduce.future(
+            collectives.AllReduceRequest(call=call, ref_id=refs[rank]), timeout=PATIENCE_S
+        )
+        for rank in (0, 2)
+    ]
+    unknown = collectives.AllReduceRequest(call=call, ref_id=refs[1], op=99)  # type: ignore[arg-type]
+    refused = stubs[1].AllReduce(unknown).error
+    assert (name_of(refused), refused.got, refused.group) == ("INVALID_ARGUMENT", "number 99", "world")
+    for answer in waiting:
+        error = answer.result().error
+        assert (name_of(error), [it.rank for it in error.ranks]) == ("INVALID_ARGUMENT", [1])
+    assert is_healthy(stage)

@@ -7,15 +7,20 @@ from collections.abc import Iterator, Sequence
 import pytest
 from tests.support.local_gang import LocalGang
 
-from rankbridge.v1 import call_pb2, error_pb2, value_pb2
-from rankbridge.v1 import collective_service_pb2 as collectives
-from rankbridge.v1 import gang_service_pb2 as gangs
-from rankbridge.v1 import object_service_pb2 as objects
-from rankbridge.v1 import operation_service_pb2 as pb
+from rankbridge.v1 import (
+    call_pb2,
+    collective_service_pb2 as collectives,
+    error_pb2,
+    gang_service_pb2 as gangs,
+    object_service_pb2 as objects,
+    operation_service_pb2 as pb,
+    value_pb2,
+)
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.errors import BridgeError, ErrorCode
-from rankbridge_server.core.operations import table as core
-from rankbridge_server.core.programs.program import ProgramLoop, ProgramOperation
+from rankbridge_server.core.operations.agreements import Barrier, barrier
+from rankbridge_server.core.operations.reductions import AllReduce, all_reduce
+from rankbridge_server.core.programs.program import ProgramLoop, ProgramOperation, RunProgram
 from rankbridge_server.service.gang_calls import PendingGangCall, WireParts
 from rankbridge_server.service.operations.programs import COALESCE, RUN_PROGRAM
 from rankbridge_server.service.operations.table import GANG_OPERATIONS, OPERATIONS
@@ -51,16 +56,16 @@ BARRIER = step(barrier=collectives.BarrierRequest())
 
 def test_a_program_is_read_with_its_loops_and_names() -> None:
     request = pb.RunProgramRequest(steps=[add("1", "a"), loop(7, BARRIER, loop(2, add("%a")))], results=["a"])
-    assert RUN_PROGRAM.args(request) == core.RunProgram(
+    assert RUN_PROGRAM.args(request) == RunProgram(
         (
-            ProgramOperation(core.ALL_REDUCE, core.AllReduce("1", ReduceOp.SUM, False), "a"),
+            ProgramOperation(all_reduce, AllReduce("1", ReduceOp.SUM, False), "a"),
             ProgramLoop(
                 7,
                 (
-                    ProgramOperation(core.BARRIER, core.Barrier()),
+                    ProgramOperation(barrier, Barrier()),
                     ProgramLoop(
                         2,
-                        (ProgramOperation(core.ALL_REDUCE, core.AllReduce("%a", ReduceOp.SUM, False)),),
+                        (ProgramOperation(all_reduce, AllReduce("%a", ReduceOp.SUM, False)),),
                     ),
                 ),
             ),

@@ -13,6 +13,7 @@ from tests.support.local_gang import LocalGang
 from rankbridge.v1 import (
     call_pb2,
     collective_service_pb2,
+    collective_service_pb2_grpc,
     dtype_pb2,
     error_pb2,
     gang_service_pb2,
@@ -30,6 +31,7 @@ from rankbridge_server.core.refs.refs import MAX_ID_BYTES, Ref
 from rankbridge_server.core.refs.tensors import MAX_DIMENSIONS, TensorSpec
 from rankbridge_server.service.gang import GangServicer
 from rankbridge_server.service.group import GroupServicer
+from rankbridge_server.service.operations.derived import COLLECTIVES
 from rankbridge_server.service.operations.typed import servicer
 from rankbridge_server.service.rank import RankServicer
 from rankbridge_server.service.refs.service import MAX_PAGE, RefServicer
@@ -52,7 +54,9 @@ class Sidecar:
     def __init__(self) -> None:
         self.rank = LocalGang(1, Limits(max_bytes=1024)).ranks[0]
         servicers = {
-            "CollectiveService": servicer(self.rank, SERVICES["CollectiveService"]),
+            "CollectiveService": servicer(
+                self.rank, collective_service_pb2_grpc.CollectiveServiceServicer, COLLECTIVES
+            ),
             "GangService": GangServicer(self.rank),
             "GroupService": GroupServicer(self.rank),
             "RankService": RankServicer(self.rank, ["unix:/nowhere"]),
@@ -283,11 +287,11 @@ def test_a_rank_tells_what_its_backend_can_do(sidecar: Sidecar) -> None:
     it = sidecar.unary("RankService", "DescribeRank", rank_service_pb2.DescribeRankRequest()).abilities
     assert sorted(it.collectives) == sorted(operation_service_pb2.Operation.DESCRIPTOR.fields_by_name)
     assert sorted(it.dtypes) == sorted(set(dtype_pb2.Dtype.values()) - {dtype_pb2.DTYPE_UNSPECIFIED})
-    told = {
+    codes = {
         collective_service_pb2.ReduceOp.Name(each.op): {dtype_pb2.Dtype.Name(dtype) for dtype in each.dtypes}
         for each in it.reductions
     }
-    assert told == {
+    assert codes == {
         f"REDUCE_OP_{op.name}": {f"DTYPE_{dtype.name}" for dtype in Dtype if reduces(op, dtype)}
         for op in ReduceOp
     }

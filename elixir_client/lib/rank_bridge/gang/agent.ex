@@ -2,7 +2,7 @@ defmodule RankBridge.Gang.Agent do
   @moduledoc """
   The agent of a gang that this VM starts: `rankbridge up`, at the other end of a port.
 
-  It tells its owner what the agent reports (`t:report/0`, as `{pid, report}`). The agent and its ranks end with this
+  The owner gets what the agent reports (`t:report/0`, as `{pid, report}`). The agent and its ranks end with this
   process, and with the VM, however either ends: the agent's standard input is closed then. If the agent ends first,
   this process does, too.
 
@@ -15,7 +15,7 @@ defmodule RankBridge.Gang.Agent do
   alias RankBridge.{Error, JSON}
   alias RankBridge.Gang.Settings
 
-  @typedoc "`how` an end came about is for people: \"was killed by SIGKILL\"."
+  @typedoc "`how` describes an end for people: \"was killed by SIGKILL\"."
   @type report ::
           {:ready, endpoints :: [[String.t()]]}
           | {:exited, rank :: non_neg_integer(), pid :: pos_integer(), how :: String.t()}
@@ -85,7 +85,7 @@ defmodule RankBridge.Gang.Agent do
   @impl true
   def handle_info({port, {:data, {:eol, line}}}, %{port: port} = state) do
     case JSON.decode(line) do
-      {:ok, %{"event" => event} = report} -> {:noreply, heard(event, report, state)}
+      {:ok, %{"event" => event} = report} -> {:noreply, handle_event(event, report, state)}
       _other -> {:noreply, state}
     end
   end
@@ -100,22 +100,22 @@ defmodule RankBridge.Gang.Agent do
 
   def handle_info(_other, state), do: {:noreply, state}
 
-  defp heard("ready", report, state) do
-    tell(state, {:ready, for(rank <- report["ranks"], do: rank["endpoints"])})
+  defp handle_event("ready", report, state) do
+    send_report(state, {:ready, for(rank <- report["ranks"], do: rank["endpoints"])})
   end
 
-  defp heard("exited", report, state),
-    do: tell(state, {:exited, report["rank"], report["pid"], report["how"]})
+  defp handle_event("exited", report, state),
+    do: send_report(state, {:exited, report["rank"], report["pid"], report["how"]})
 
-  defp heard("replaced", report, state),
-    do: tell(state, {:replaced, report["rank"], report["pid"]})
+  defp handle_event("replaced", report, state),
+    do: send_report(state, {:replaced, report["rank"], report["pid"]})
 
-  defp heard(event, report, state) when event in ["failed", "ended"],
+  defp handle_event(event, report, state) when event in ["failed", "ended"],
     do: %{state | failed: report["reason"]}
 
-  defp heard(_event, _report, state), do: state
+  defp handle_event(_event, _report, state), do: state
 
-  defp tell(state, report) do
+  defp send_report(state, report) do
     send(state.owner, {self(), report})
     state
   end

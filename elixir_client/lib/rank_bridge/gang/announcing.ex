@@ -1,10 +1,10 @@
 defmodule RankBridge.Gang.Announcing do
-  @moduledoc "Tells what happens to a gang: those who have subscribed, and `RankBridge.Telemetry`."
+  @moduledoc "Announces a gang's events, to its subscribers and to `RankBridge.Telemetry`."
 
   alias RankBridge.{Gang, Telemetry}
   alias RankBridge.Gang.{Event, Subscribers}
 
-  @doc "Tells an event of the gang of these names, the best last."
+  @doc "Announces an event of the gang of these names, the best last."
   @spec tell([Gang.gang()], Event.t()) :: :ok
   def tell(names, event) do
     measure(List.last(names), event)
@@ -16,6 +16,6 @@ defmodule RankBridge.Gang.Announcing do
 
   defp measure(gang, %Event{kind: :mismatch} = event), do: Telemetry.mismatch(gang, event.error)
   defp measure(gang, %Event{kind: :straggler} = event), do: Telemetry.straggler(gang, event)
-  # What is seen as spans, or as an error of the call.
+  # Telemetry has these as spans, or as an error of the call.
   defp measure(_gang, _event), do: :ok
 end

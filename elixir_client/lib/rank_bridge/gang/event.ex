@@ -1,6 +1,6 @@
 defmodule RankBridge.Gang.Event do
   @moduledoc """
-  What happens to a gang, as those who have subscribed are told: `{:rank_bridge, gang, %RankBridge.Gang.Event{}}`.
+  An event of a gang. Subscribers get `{:rank_bridge, gang, %RankBridge.Gang.Event{}}`.
 
   | `kind` | when | what it has |
   | --- | --- | --- |
@@ -11,8 +11,8 @@ defmodule RankBridge.Gang.Event do
   | `:peer_missing` | not all members came to an operation in time | `group`, `operation`, `ranks`: who did not, `error` |
   | `:straggler` | members are late for an operation, or were | `group`, `operation`, `operation_id`, `ranks`: who, `waited_us` |
 
-  A straggler is told of as soon as others have waited for it for as long as the ranks' setting `--straggler-after` says,
-  and again once it has come: then `arrived?` is true. Of a mismatch the group's leader tells, once.
+  A straggler is reported as soon as others have waited for it for as long as the ranks' setting `--straggler-after` says,
+  and again once it has come: then `arrived?` is true. The group's leader reports a mismatch, once.
   """
 
   alias RankBridge.Error
@@ -39,33 +39,35 @@ defmodule RankBridge.Gang.Event do
   defstruct [:kind, :rank, :error, generation: 0, world_size: 0, reason: "", group: ""] ++
               [operation: "", operation_id: "", ranks: [], arrived?: false, waited_us: 0]
 
-  @doc "The event that a rank told; nil: of a kind that is not known. `:over` names the ranks that were lost in `ranks`."
+  @doc "The event that a rank reported; nil: of an unknown kind. `:over` names the lost ranks in `ranks`."
   @spec from_proto(V1.Event.t()) :: t() | nil
   def from_proto(%V1.Event{kind: nil}), do: nil
 
-  def from_proto(%V1.Event{kind: {kind, told}, generation: generation}),
-    do: %{of(kind, told) | generation: generation}
+  def from_proto(%V1.Event{kind: {kind, event}, generation: generation}),
+    do: %{of(kind, event) | generation: generation}
 
-  defp of(:formed, told), do: %__MODULE__{kind: :formed, world_size: told.world_size}
+  defp of(:formed, formed), do: %__MODULE__{kind: :formed, world_size: formed.world_size}
 
-  defp of(:straggler, told) do
-    # Of those who have come since, who has not come with the first.
-    came = for it <- told.arrived, 2 * it.after_us > told.waited_us, do: it
-    late = if told.missing == [], do: came, else: told.missing
+  defp of(:straggler, straggler) do
+    # Of the members that have arrived, those that did not arrive with the first.
+    came =
+      for arrival <- straggler.arrived, 2 * arrival.after_us > straggler.waited_us, do: arrival
+
+    late = if straggler.missing == [], do: came, else: straggler.missing
 
     %__MODULE__{
       kind: :straggler,
-      group: told.group,
-      operation: told.operation,
-      operation_id: told.operation_id,
+      group: straggler.group,
+      operation: straggler.operation,
+      operation_id: straggler.operation_id,
       ranks: Enum.map(late, & &1.rank),
-      arrived?: told.missing == [],
-      waited_us: told.waited_us
+      arrived?: straggler.missing == [],
+      waited_us: straggler.waited_us
     }
   end
 
-  defp of(kind, told) when kind in [:over, :mismatch, :peer_missing] do
-    error = Error.from_proto(told)
+  defp of(kind, proto) when kind in [:over, :mismatch, :peer_missing] do
+    error = Error.from_proto(proto)
 
     %__MODULE__{
       kind: kind,

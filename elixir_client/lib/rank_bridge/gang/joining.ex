@@ -1,5 +1,5 @@
 defmodule RankBridge.Gang.Joining do
-  @moduledoc "How a gang comes to its ranks: connects to each, checks that it is the right one, and opens the session."
+  @moduledoc "Joins a gang to its ranks: connects to each, checks that it is the right one, and opens the session."
 
   alias RankBridge.{AtOnce, Calls, Endpoints, Error, Id, Ranks, RankStatus, Sessions, Transport}
   alias RankBridge.Gang.{Settings, View}

@@ -1,11 +1,11 @@
 defmodule RankBridge.Gang.Lost do
   @moduledoc """
-  The ranks that a gang has lost, as its `handle_rank_lost` callback is told of them.
+  The ranks that a gang has lost: the argument of its `handle_rank_lost` callback.
 
-  * `ranks` - by the numbers that they had, ascending
+  * `ranks` - their numbers before the loss, ascending
   * `how` - for each, what is known: "was killed by SIGKILL", "its links were closed"
   * `policy` - what was done about it: `:replace` or `:shrink`
-  * `generation` - that was formed since
+  * `generation` - the one formed since
   * `moved` - with `:shrink`, the new number of each rank that is left, by its old one; with `:replace`, none has moved
 
   ## The callback
@@ -18,8 +18,8 @@ defmodule RankBridge.Gang.Lost do
       {RankBridge.Gang, name: MyGang, size: 4, handle_rank_lost: &MyApp.reload/2}
 
   It runs once the new generation is formed, in a process of its own; calls that it, or a task that it starts, makes on
-  the gang go through, and those of others wait until it has given `:ok`. If it gives something else, or raises, the
-  gang ends, and its supervisor decides. If more ranks are lost meanwhile, it is called again for all of them.
+  the gang go through, and calls of other processes wait until the callback has returned `:ok`. If it returns anything else, or
+  raises, the gang ends, and its supervisor decides. If more ranks are lost meanwhile, it is called again for all of them.
   """
 
   alias RankBridge.{Gang, Ranks, RankStatus, Ref}
@@ -36,7 +36,7 @@ defmodule RankBridge.Gang.Lost do
   @enforce_keys [:ranks, :how, :policy, :generation]
   defstruct [:ranks, :how, :policy, :generation, moved: %{}]
 
-  @typedoc "Given the gang and what was lost; with arguments, they come after these."
+  @typedoc "Called with the gang and the lost ranks, and then the arguments, if there are any."
   @type callback :: (Gang.gang(), t() -> :ok | term()) | {module(), atom(), [term()]}
 
   @doc false
@@ -49,7 +49,7 @@ defmodule RankBridge.Gang.Lost do
   def callback?(other), do: is_function(other, 2)
 
   @doc false
-  # With what the ranks say when it has failed: it may have failed because more of them were lost.
+  # A failure includes the ranks' statuses: the callback may have failed because more ranks were lost.
   @spec tell(callback() | nil, Gang.gang(), t(), View.t()) ::
           :ok | {:failed, reason :: term(), [RankStatus.t()]}
   def tell(callback, gang, lost, view) do
@@ -82,7 +82,7 @@ defmodule RankBridge.Gang.Lost do
   defp call(function, gang, lost), do: function.(gang, lost)
 
   @doc """
-  Refs as they are called since: those of lost ranks are gone, those of ranks that have moved have their new number.
+  Refs after the loss: without the refs of lost ranks, and with the new numbers of ranks that have moved.
 
       iex> lost = %RankBridge.Gang.Lost{ranks: [0], how: %{}, policy: :shrink, generation: 2, moved: %{1 => 0}}
       iex> RankBridge.Gang.Lost.kept(lost, [%RankBridge.Ref{id: "a", rank: 0}, %RankBridge.Ref{id: "b", rank: 1}])

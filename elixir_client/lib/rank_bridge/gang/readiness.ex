@@ -10,7 +10,7 @@ defmodule RankBridge.Gang.Readiness do
   alias RankBridge.Gang.View
 
   @registry __MODULE__
-  # What tells how the ranks are is of use just when something is wrong.
+  # A function that reports the ranks' state is needed exactly when something is wrong.
   @always [:status]
 
   @doc "The process that knows who waits."
@@ -41,7 +41,7 @@ defmodule RankBridge.Gang.Readiness do
   @spec await(Gang.gang(), timeout()) :: {:ok, View.t()} | {:error, Error.t()}
   def await(gang, timeout), do: await(gang, timeout, "await_ready", true)
 
-  @doc "Tells those who wait that something has changed. By the gang's process."
+  @doc "Wakes the waiting callers, because something has changed. Called by the gang's process."
   @spec changed([Gang.gang()]) :: :ok
   def changed(names) do
     for name <- names,
@@ -103,9 +103,9 @@ defmodule RankBridge.Gang.Readiness do
 
   defp wait(view, waiting) do
     monitor = Process.monitor(view.gang)
-    heard = sleep(waiting, monitor)
+    woken = sleep(waiting, monitor)
     Process.demonitor(monitor, [:flush])
-    if heard == :late, do: late(waiting, view.unready), else: wait(waiting)
+    if woken == :late, do: late(waiting, view.unready), else: wait(waiting)
   end
 
   defp sleep(%{alias: alias} = waiting, monitor) do

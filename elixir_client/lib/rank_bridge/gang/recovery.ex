@@ -1,9 +1,9 @@
 defmodule RankBridge.Gang.Recovery do
   @moduledoc """
-  Making a gang whole again after ranks were lost: with a new rank in the place of each, or without them.
+  Recovers a gang after ranks were lost: with a new rank in the place of each, or without them.
 
-  Runs in a process of its own; tries again for as long as it may, because more ranks can be lost meanwhile, and because
-  another controller may form the gang at the same time: what it has formed is as good.
+  Runs in a process of its own; tries again until its timeout, because more ranks can be lost meanwhile, and because
+  another controller may form the gang at the same time: its generation is as good.
   """
 
   alias RankBridge.{Error, Ranks, RankStatus, Sessions}
@@ -16,16 +16,15 @@ defmodule RankBridge.Gang.Recovery do
           moved: %{non_neg_integer() => non_neg_integer()}
         }
 
-  # Milliseconds: at least between two tries; for one forming; from one look at it to the next; for a rank to say how it
-  # is.
+  # Milliseconds: at least between two tries; for one forming; between two checks of it; for a rank to report its status.
   @pause 50
   @forming 15_000
   @looking 1_000
   @answering 2_000
 
   @doc """
-  The gang in a generation after `generation`, within `timeout` milliseconds. Of a gang that shrinks, the ranks in `lost`
-  are left out, and those that do not answer.
+  The gang in a generation after `generation`, within `timeout` milliseconds. A gang that shrinks leaves out
+  the ranks in `lost`, and ranks that do not answer.
   """
   @spec recover(View.t(), :replace | :shrink, pos_integer(), [non_neg_integer()], pos_integer()) ::
           {:ok, whole()} | {:error, Error.t()}
@@ -46,7 +45,7 @@ defmodule RankBridge.Gang.Recovery do
       if left <= @pause or hopeless?(error) do
         {:error, error}
       else
-        # Two controllers that try at the same time do not for long.
+        # A random pause separates two controllers that try at the same time.
         Process.sleep(@pause + :rand.uniform(@pause))
         attempt(task)
       end
@@ -99,7 +98,7 @@ defmodule RankBridge.Gang.Recovery do
          Error.refusal(:forming_failed, "the gang is not whole yet",
            rank: status && status.rank,
            expected: "one generation after #{task.generation}, formed",
-           got: inspect(for it <- statuses, do: {it.generation, it.generation_state})
+           got: inspect(Enum.map(statuses, &{&1.generation, &1.generation_state}))
          )}
     end
   end

@@ -1,6 +1,6 @@
 defmodule RankBridge.Gang.Restarts do
   @moduledoc """
-  How many ranks may be lost in how much time: as a supervisor counts the restarts of its children.
+  Limits how many ranks may be lost in a period, as a supervisor limits the restarts of its children.
 
       iex> restarts = RankBridge.Gang.Restarts.new(2, 5)
       iex> {:ok, restarts} = RankBridge.Gang.Restarts.add(restarts, 2, 1_000)
@@ -19,7 +19,7 @@ defmodule RankBridge.Gang.Restarts do
   @spec new(non_neg_integer(), pos_integer()) :: t()
   def new(max, seconds), do: %__MODULE__{max: max, period: seconds * 1_000}
 
-  @doc "Counts restarts at a time, in milliseconds. The error is how many they are, which is too many."
+  @doc "Counts restarts at a time, in milliseconds. The error is their number, if it is above the limit."
   @spec add(t(), pos_integer(), integer()) :: {:ok, t()} | {:error, pos_integer()}
   def add(restarts, count, now) do
     recent = Enum.filter(restarts.times, &(now - &1 <= restarts.period))

@@ -28,7 +28,7 @@ defmodule RankBridge.Gang.Server do
          do: {:error, error}
   end
 
-  @doc "Sees to it that the gang hears of its ranks' events."
+  @doc "Starts the watch of the ranks' events, if it does not run yet."
   @spec watch(pid()) :: :ok
   def watch(gang), do: GenServer.cast(gang, :watch)
 
@@ -62,7 +62,7 @@ defmodule RankBridge.Gang.Server do
     end
   end
 
-  # --- what is heard ---
+  # --- reports and events ---
 
   @impl true
   def handle_cast(:watch, %{phase: :ready} = state), do: {:noreply, watched(state)}
@@ -81,15 +81,15 @@ defmodule RankBridge.Gang.Server do
     stop(Error.refusal(:deadline_exceeded, "the gang did not start within #{seconds} s"), state)
   end
 
-  def handle_info({:abandoned, event}, state), do: heard(News.over(event), state)
+  def handle_info({:abandoned, event}, state), do: add_news(News.over(event), state)
 
-  # A process that `handle_rank_lost` has started may take it along: that is no other failure than its own.
+  # The exit of a process that `handle_rank_lost` started can end the worker, too: that is a failure of the callback.
   def handle_info({:EXIT, worker, reason}, %{worker: worker, phase: :reloading} = state) do
     %{view: view} = state
     {:noreply, work(%{state | worker: nil}, fn -> Lost.failed(reason, view) end)}
   end
 
-  # The gang is linked to whoever started it, to its own processes, and for a while to tasks.
+  # The gang is linked to the process that started it, to its own processes, and for a while to tasks.
   def handle_info({:EXIT, _pid, :normal}, state), do: {:noreply, state}
 
   def handle_info({:EXIT, watching, _reason}, %{watching: watching} = state),
@@ -111,23 +111,23 @@ defmodule RankBridge.Gang.Server do
     {:noreply, work(state, fn -> Joining.join(view, endpoints, settings) end)}
   end
 
-  defp reported({:exited, _rank, _pid, _how} = news, state), do: heard(news, state)
+  defp reported({:exited, _rank, _pid, _how} = news, state), do: add_news(news, state)
   defp reported(_report, state), do: {:noreply, state}
 
-  # Somebody else forms the next one. If nothing comes of it, the gang is to be made whole all the same.
+  # Another controller forms the next generation. If it does not succeed, the gang recovers by itself.
   defp happened(%Event{kind: :over, error: %Error{reason: :aborted}} = event, state) do
     Process.send_after(self(), {:abandoned, event}, @forming)
     {:noreply, state}
   end
 
-  defp happened(%Event{kind: :over} = event, state), do: heard(News.over(event), state)
+  defp happened(%Event{kind: :over} = event, state), do: add_news(News.over(event), state)
 
   defp happened(%Event{kind: :formed} = event, state) do
-    state = %{state | told: max(state.told, event.generation)}
+    state = %{state | formed: max(state.formed, event.generation)}
     # By someone else, if the gang was ready.
-    if state.phase == :ready and state.told > state.generation do
+    if state.phase == :ready and state.formed > state.generation do
       Announcing.tell(state.names, event)
-      {:noreply, %{state | generation: state.told, lost: %{}}}
+      {:noreply, %{state | generation: state.formed, lost: %{}}}
     else
       {:noreply, state}
     end
@@ -140,18 +140,19 @@ defmodule RankBridge.Gang.Server do
 
   # --- losses ---
 
-  # While the gang is being made whole nobody knows yet which generation the news will be of.
-  defp heard(news, %{phase: :ready} = state) do
+  # During a recovery, the generation that the news will concern is not known yet.
+  defp add_news(news, %{phase: :ready} = state) do
     if concerns?(news, state), do: lose([news], state), else: {:noreply, state}
   end
 
-  defp heard(news, state), do: {:noreply, %{state | news: [news | state.news]}}
+  defp add_news(news, state), do: {:noreply, %{state | news: [news | state.news]}}
 
   defp concerns?(news, state), do: News.concerns?(news, state.generation, state.pids)
 
   defp lose(news, state) do
     lost = News.lost(news, state.pids)
-    # What everyone tells is told once, also where nothing is done about it.
+
+    # All ranks report the same loss: the gang announces it once, also when it does nothing about it.
     fresh = if state.phase == :ready, do: State.unknown(state, lost), else: lost
 
     if fresh == %{} and state.phase == :ready and state.over == state.generation do
@@ -168,7 +169,7 @@ defmodule RankBridge.Gang.Server do
     |> Enum.each(&Announcing.tell(state.names, &1))
   end
 
-  # Somebody else sees to it; calls give errors until then.
+  # Another controller replaces the ranks; calls return errors until then.
   defp act(_lost, %{settings: %{on_rank_lost: :leave}} = state), do: {:noreply, state}
 
   defp act(_lost, %{settings: %{on_rank_lost: :stop}} = state),
@@ -277,15 +278,15 @@ defmodule RankBridge.Gang.Server do
 
   # Ready, unless there was news meanwhile of the generation that has just been formed.
   defp settle(state) do
-    # As they were heard.
+    # In the order of their arrival.
     news = state.news |> Enum.filter(&concerns?(&1, state)) |> Enum.reverse()
     state = %{state | news: []}
     if news == [], do: {:noreply, ready(state)}, else: lose(news, state)
   end
 
   defp ready(state) do
-    # Somebody else may have formed a later one meanwhile, of the same ranks.
-    state = %{state | generation: max(state.generation, state.told)}
+    # Another controller may have formed a later generation of the same ranks meanwhile.
+    state = %{state | generation: max(state.generation, state.formed)}
     formed = %{generation: state.generation, world_size: View.size(state.view)}
     Telemetry.stop_recovery(state.recovery, {:ok, formed})
 

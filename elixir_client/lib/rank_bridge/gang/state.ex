@@ -5,12 +5,12 @@ defmodule RankBridge.Gang.State do
   * `phase` - `:starting`; `:ready`; `:recovering`: a generation is being formed; `:reloading`: it is formed, and
     `handle_rank_lost` runs
   * `view` - what callers have of it, published under `names`
-  * `generation` - that the gang is in; `told`: the highest that a rank has told of
+  * `generation` - the gang's; `formed`: the highest that a rank has reported
   * `pids` - process ids in that generation, by rank
   * `lost` - ranks that were lost since the gang was last ready, by the numbers that they had then
-  * `over` - the last generation that was told of as over; nil: none
+  * `over` - the last generation that was announced as over; nil: none
   * `origin` - the number that a rank had then, by the one that it has
-  * `news` - what was heard of losses while nobody knew of which generation it was
+  * `news` - reports of losses while their generation was not known
   * `agent`, `worker`, `watching` - its processes; nil: there is none
   * `recovery` - span of the recovery that is under way
   """
@@ -25,7 +25,7 @@ defmodule RankBridge.Gang.State do
           restarts: Restarts.t(),
           phase: :starting | :ready | :recovering | :reloading,
           generation: non_neg_integer(),
-          told: non_neg_integer(),
+          formed: non_neg_integer(),
           pids: %{non_neg_integer() => pos_integer()},
           lost: News.hows(),
           over: non_neg_integer() | nil,
@@ -47,7 +47,7 @@ defmodule RankBridge.Gang.State do
                 :over,
                 phase: :starting,
                 generation: 0,
-                told: 0
+                formed: 0
               ] ++
               [pids: %{}, lost: %{}, origin: %{}, news: []]
 
@@ -99,7 +99,7 @@ defmodule RankBridge.Gang.State do
     %{state | lost: Map.merge(lost, state.lost)}
   end
 
-  @doc "Ready to be called: tells those who wait."
+  @doc "Makes the gang ready for calls, and wakes the waiting callers."
   @spec ready(t()) :: t()
   def ready(state) do
     state = %{state | phase: :ready, lost: %{}, origin: %{}, recovery: nil}

@@ -1,10 +1,9 @@
 defmodule RankBridge.Gang.Watching do
   @moduledoc """
-  Hears what happens on the ranks, for a gang: a process that watches each of them, through the gang's channels, and
-  begins again where it was if a connection is lost.
+  Watches the events of a gang's ranks: one process for each rank, through the gang's channels. A watch continues where it was
+  if a connection is lost.
 
-  It tells the gang `{:event, watching, %RankBridge.Gang.Event{}}`, of each rank's; the first that a rank tells is what it
-  is doing.
+  The gang's process gets `{:event, watching, %RankBridge.Gang.Event{}}` for each event. A rank's first event is its state.
   """
 
   alias RankBridge.Transport
@@ -12,14 +11,14 @@ defmodule RankBridge.Gang.Watching do
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf
 
-  # Milliseconds before a watch that has ended begins again, and after which one ends that has nothing to tell: then it goes
-  # on with the code that is loaded.
+  # Milliseconds before a watch that has ended begins again, and after which a watch ends to go on with the code that is
+  # loaded then.
   @pause 50
   @turn 60_000
 
   @doc """
-  Watches the ranks of a view. `before` is the process that does so, or did for ranks that have changed since; it stays if
-  it watches the right ones.
+  Watches the ranks of a view. `before` is the process that watched them so far, maybe at other channels; it stays if it watches
+  the right ones.
   """
   @spec of(pid() | nil, View.t()) :: pid()
   def of(before, view) do
@@ -40,7 +39,7 @@ defmodule RankBridge.Gang.Watching do
     Agent.stop(watching, :shutdown)
   end
 
-  # One process for each rank, linked to the one that knows them.
+  # One process for each rank, linked to this agent.
   defp begin(ranks, gang) do
     watching = self()
 
@@ -52,62 +51,62 @@ defmodule RankBridge.Gang.Watching do
     ranks
   end
 
-  # The log that is read, the last event of it that was told, and the last generation that it told of.
+  # The log that is read, and the number and the generation of the last event that was sent.
   @unread {0, nil, 0}
 
   @doc false
   @spec watch(Transport.channel(), (Event.t() -> term()), non_neg_integer()) :: no_return()
-  def watch(channel, tell, rank) do
+  def watch(channel, notify, rank) do
     rpc = V1.RankService.watch_events()
-    # How far it has come is kept in this process: a stream that fails gives nothing back.
+    # The position is kept in this process: a stream that fails returns nothing.
     {log, last, _generation} = Process.get(__MODULE__, @unread)
     request = rpc.request.encode_to_iodata(%V1.WatchEventsRequest{log: log, after: last})
-    heard = &{:cont, heard(&1, &2, rank, tell)}
+    on_message = &{:cont, handle_response(&1, &2, rank, notify)}
 
     _ended =
-      Transport.server_stream(channel, rpc.path, request, rpc, heard,
+      Transport.server_stream(channel, rpc.path, request, rpc, on_message,
         wait_for_ready: true,
         timeout: @turn
       )
 
     Process.sleep(@pause)
-    __MODULE__.watch(channel, tell, rank)
+    __MODULE__.watch(channel, notify, rank)
   end
 
-  defp heard(bytes, rpc, rank, tell) do
+  defp handle_response(bytes, rpc, rank, notify) do
     {:ok, response} = Protobuf.decode(rpc.response, bytes)
 
     case response.outcome do
-      {:watching, watching} -> began(watching, rank, tell)
-      {:event, event} -> told(event, tell)
-      # The rank has too many watchers: there may be room later.
-      {:error, _error} -> :ok
+      {:watching, watching} -> began(watching, rank, notify)
+      {:event, event} -> notify(event, notify)
+      # The rank has too many watchers now: the next try may succeed. Or it is newer, and reports something else.
+      _error_or_unknown -> :ok
     end
 
     rpc
   end
 
-  defp began(watching, rank, tell) do
+  defp began(watching, rank, notify) do
     case Process.get(__MODULE__, @unread) do
       {log, _last, _generation} when log == watching.log ->
         :ok
 
-      # What was before the watch is no news, but for the state.
+      # Events before the watch are not reported, except for the state.
       {_log, nil, _generation} ->
         Process.put(__MODULE__, {watching.log, watching.last, 0})
-        if watching.state, do: told(%{watching.state | number: watching.last}, tell)
+        if watching.state, do: notify(%{watching.state | number: watching.last}, notify)
 
       {_log, _last, generation} ->
         Process.put(__MODULE__, {watching.log, 0, generation})
         reason = "was started again"
-        tell.(%Event{kind: :over, generation: generation, ranks: [rank], reason: reason})
+        notify.(%Event{kind: :over, generation: generation, ranks: [rank], reason: reason})
     end
   end
 
-  defp told(event, tell) do
+  defp notify(event, notify) do
     {log, _last, _generation} = Process.get(__MODULE__)
     Process.put(__MODULE__, {log, event.number, event.generation})
     event = Event.from_proto(event)
-    if event, do: tell.(event)
+    if event, do: notify.(event)
   end
 end

@@ -18,61 +18,66 @@ defmodule RankBridge.GroupCoordinator.AllRanks do
 
   @doc "A property of each rank, by rank of the gang."
   @spec property(GroupCoordinator.t(), atom()) :: [term()]
-  def property(it, name) do
-    by_rank(it.size, for(rank <- members(it), do: {rank, Part.property(at(it, rank), name)}))
+  def property(coordinator, name) do
+    by_rank(
+      coordinator.size,
+      for(rank <- members(coordinator), do: {rank, Part.property(at(coordinator, rank), name)})
+    )
   end
 
   @doc "A method on all ranks at once."
   @spec call(GroupCoordinator.t(), atom(), map(), Conventions.runtime()) :: result()
-  def call(it, :destroy, _given, run), do: Making.destroy(it.gang, it.groups, run)
+  def call(coordinator, :destroy, _given, run),
+    do: Making.destroy(coordinator.gang, coordinator.groups, run)
 
-  def call(it, :create_mq_broadcaster, given, run) do
+  def call(coordinator, :create_mq_broadcaster, given, run) do
     opts = [writer_rank: given.writer_rank] ++ Part.chunks(given)
 
     each_group(
-      it,
+      coordinator,
       run,
-      &RankBridge.create_mq_broadcaster(it.gang, opts ++ &1),
+      &RankBridge.create_mq_broadcaster(coordinator.gang, opts ++ &1),
       fn queue, group -> List.duplicate(queue, Group.world_size(group)) end
     )
   end
 
-  def call(it, :create_single_reader_mq_broadcasters, given, run) do
+  def call(coordinator, :create_single_reader_mq_broadcasters, given, run) do
     opts = [reader_rank_in_group: given.reader_rank_in_group] ++ Part.chunks(given)
 
     each_group(
-      it,
+      coordinator,
       run,
-      &RankBridge.create_single_reader_mq_broadcasters(it.gang, opts ++ &1),
+      &RankBridge.create_single_reader_mq_broadcasters(coordinator.gang, opts ++ &1),
       fn queues, _group -> queues end
     )
   end
 
-  def call(it, :graph_capture, %{graph_capture_context: fun}, run) when is_function(fun, 0) do
-    several = Enum.filter(it.groups, &(Group.world_size(&1) > 1))
+  def call(coordinator, :graph_capture, %{graph_capture_context: fun}, run)
+      when is_function(fun, 0) do
+    several = Enum.filter(coordinator.groups, &(Group.world_size(&1) > 1))
 
     recorded =
       Enum.reduce(several, fn -> with({:ok, given} <- fun.(), do: {:ok, {[], given}}) end, fn
-        group, inner -> fn -> record(it, group, inner, run) end
+        group, inner -> fn -> record(coordinator, group, inner, run) end
       end)
 
     with {:ok, {graphs, given}} <- recorded.() do
       of_ranks = for %Graph{} = graph <- graphs, rank <- graph.ranks, do: {rank, graph}
-      {:ok, {by_rank(it.size, of_ranks), given}}
+      {:ok, {by_rank(coordinator.size, of_ranks), given}}
     end
   end
 
   def call(_it, :graph_capture, given, _run),
     do: refuse("graph_capture", "a function of no arguments", given.graph_capture_context)
 
-  def call(it, name, given, run) do
-    with :ok <- check_lists(name, given, it.size) do
-      members(it)
-      |> Enum.filter(&takes_part?(it, name, given, &1))
+  def call(coordinator, name, given, run) do
+    with :ok <- check_lists(name, given, coordinator.size) do
+      members(coordinator)
+      |> Enum.filter(&takes_part?(coordinator, name, given, &1))
       |> AtOnce.map(fn rank ->
-        {rank, Part.call(at(it, rank), name, own(given, it, rank), run)}
+        {rank, Part.call(at(coordinator, rank), name, own(given, coordinator, rank), run)}
       end)
-      |> gathered(name, it.size)
+      |> gathered(name, coordinator.size)
     end
   end
 
@@ -92,22 +97,22 @@ defmodule RankBridge.GroupCoordinator.AllRanks do
   defp outcome({rank, {:ok, _value}}), do: {rank, :ok}
   defp outcome({rank, {:error, error}}), do: {rank, error}
 
-  defp record(it, group, inner, run) do
+  defp record(coordinator, group, inner, run) do
     with {:ok, {graph, {graphs, given}}} <-
-           RankBridge.graph_capture(it.gang, nil, inner, in_group(group, run)),
+           RankBridge.graph_capture(coordinator.gang, nil, inner, in_group(group, run)),
          do: {:ok, {[graph | graphs], given}}
   end
 
   # A queue, or several, in each group: all of them or none.
-  defp each_group(it, run, fun, by_place) do
-    Enum.reduce_while(it.groups, {:ok, []}, fn group, {:ok, made} ->
+  defp each_group(coordinator, run, fun, by_place) do
+    Enum.reduce_while(coordinator.groups, {:ok, []}, fn group, {:ok, made} ->
       case fun.(in_group(group, run)) do
         {:ok, given} ->
           {:cont, {:ok, [{group, given} | made]}}
 
         {:error, error} ->
           for {_group, given} <- made, %Queue{} = queue <- List.wrap(given) do
-            _ = RankBridge.shut_down_queue(it.gang, queue)
+            _ = RankBridge.shut_down_queue(coordinator.gang, queue)
           end
 
           {:halt, {:error, error}}
@@ -120,7 +125,7 @@ defmodule RankBridge.GroupCoordinator.AllRanks do
               {rank, queue} <- Enum.zip(group.ranks, by_place.(given, group)),
               do: {rank, queue}
 
-        {:ok, by_rank(it.size, of_ranks)}
+        {:ok, by_rank(coordinator.size, of_ranks)}
 
       error ->
         error
@@ -132,18 +137,18 @@ defmodule RankBridge.GroupCoordinator.AllRanks do
   defp takes_part?(_it, name, given, rank) when name in @of_givers,
     do: Enum.at(given[:tensor] || given[:tensor_dict] || [], rank) != nil
 
-  defp takes_part?(it, name, given, rank) when name in @of_others do
-    member = at(it, rank)
+  defp takes_part?(coordinator, name, given, rank) when name in @of_others do
+    member = at(coordinator, rank)
     other = if is_map_key(given, :dst), do: given.dst, else: given.src
     Part.property(member, :world_size) > 1 and Part.property(member, :rank_in_group) != other
   end
 
   defp takes_part?(_it, _name, _given, _rank), do: true
 
-  defp own(given, it, rank) do
+  defp own(given, coordinator, rank) do
     Map.new(given, fn
       {:sizes, sizes} when is_list(sizes) ->
-        group = GroupCoordinator.group(at(it, rank))
+        group = GroupCoordinator.group(at(coordinator, rank))
         {:sizes, Enum.map(group.ranks, &Enum.at(sizes, &1))}
 
       {name, value} ->
@@ -164,8 +169,8 @@ defmodule RankBridge.GroupCoordinator.AllRanks do
     end)
   end
 
-  defp members(it), do: it.groups |> Enum.flat_map(& &1.ranks) |> Enum.sort()
-  defp at(it, rank), do: %{it | rank: rank}
+  defp members(coordinator), do: coordinator.groups |> Enum.flat_map(& &1.ranks) |> Enum.sort()
+  defp at(coordinator, rank), do: %{coordinator | rank: rank}
 
   defp by_rank(size, of_ranks) do
     of_ranks = Map.new(of_ranks)

@@ -12,12 +12,12 @@ defmodule RankBridge.GroupCoordinator.Conventions do
 
   # SnakeBridge's own profiles, in milliseconds.
   @profiles %{default: 120_000, ml_inference: 600_000, batch_job: :infinity, streaming: 120_000}
-  # What is endless to others is 24 days to a rank.
+  # No timeout becomes 24 days, the longest that a rank accepts.
   @endless 0x7FFF_FFFF
 
   @typedoc """
   * `timeout` - in milliseconds; nil: the gang's. A `:timeout_profile` is one of SnakeBridge's
-  * `gang`, `rank` - where, if told: as such, or as the pool that stands for a rank
+  * `gang`, `rank` - where to run, if given: directly, or by the pool of a rank
   """
   @type runtime :: %{
           timeout: pos_integer() | nil,
@@ -144,7 +144,7 @@ defmodule RankBridge.GroupCoordinator.Conventions do
     end
   end
 
-  @doc "The gang of whoever names none: `config :rank_bridge, gang: MyGang`. nil: there is none."
+  @doc "The default gang: `config :rank_bridge, gang: MyGang`. nil: there is none."
   @spec default_gang() :: Gang.gang() | nil
   def default_gang, do: Application.get_env(:rank_bridge, :gang)
 

@@ -1,7 +1,7 @@
 defmodule RankBridge.GroupCoordinator.Making do
   @moduledoc "Makes coordinators, and the groups that they are of."
 
-  alias RankBridge.{Error, Gang, Group, GroupCoordinator, Place}
+  alias RankBridge.{Error, Gang, Group, GroupCoordinator, Place, Turns}
   alias RankBridge.GroupCoordinator.Conventions
 
   @type result(value) :: {:ok, value} | {:error, Error.t()}
@@ -29,7 +29,7 @@ defmodule RankBridge.GroupCoordinator.Making do
   @spec gang(Conventions.runtime(), String.t()) :: result(Gang.gang())
   def gang(run, operation) do
     case run.gang || Conventions.default_gang() do
-      nil -> refuse(operation, "no gang is told", "one in __runtime__, or configured", "none")
+      nil -> refuse(operation, "no gang is given", "one in __runtime__, or configured", "none")
       gang -> {:ok, gang}
     end
   end
@@ -54,7 +54,7 @@ defmodule RankBridge.GroupCoordinator.Making do
   end
 
   # All members of a program come at once, and only one shall do what is done for all.
-  defp one_at_a_time(gang, fun), do: :global.trans({{__MODULE__, gang}, self()}, fun, [node()])
+  defp one_at_a_time(gang, fun), do: Turns.take({__MODULE__, gang}, fun)
 
   @doc "Ends groups on all members, as far as they are there."
   @spec destroy(Gang.gang(), [Group.t()], Conventions.runtime()) :: result(nil)
@@ -105,12 +105,12 @@ defmodule RankBridge.GroupCoordinator.Making do
          do: {:ok, statuses |> known() |> Map.values() |> Enum.sort_by(& &1.name)}
   end
 
-  # Those that all their members tell of, with places.
+  # The groups that all their members report, with places.
   defp known(statuses) do
     places = Map.new(statuses, &{&1.rank, %Place{host: &1.host, local_rank: &1.local_rank}})
-    told = for status <- statuses, group <- status.groups, group.rank_in_group, do: group
+    groups = for status <- statuses, group <- status.groups, group.rank_in_group, do: group
 
-    for {name, [group | _same] = all} <- Enum.group_by(told, & &1.name),
+    for {name, [group | _others] = all} <- Enum.group_by(groups, & &1.name),
         length(all) == Group.world_size(group),
         into: %{} do
       {name, %{Group.of_gang(group) | places: Enum.map(group.ranks, &places[&1]), sequence: 0}}

@@ -9,47 +9,49 @@ defmodule RankBridge.GroupCoordinator.Part do
   @doc "A property of the coordinator's rank."
   @spec property(GroupCoordinator.t(), atom()) :: term()
   def property(%{rank: rank}, :rank), do: rank
-  def property(it, :ranks), do: group(it).ranks
-  def property(it, :rank_in_group), do: Group.rank_in_group(group(it), it.rank)
-  def property(it, :local_rank), do: Group.local_rank(group(it), it.rank)
-  def property(it, :world_size), do: Group.world_size(group(it))
-  def property(it, :first_rank), do: Group.first_rank(group(it))
-  def property(it, :last_rank), do: Group.last_rank(group(it))
-  def property(it, :is_first_rank), do: Group.first_rank?(group(it), it.rank)
-  def property(it, :is_last_rank), do: Group.last_rank?(group(it), it.rank)
-  def property(it, :next_rank), do: Group.next_rank(group(it), it.rank)
-  def property(it, :prev_rank), do: Group.prev_rank(group(it), it.rank)
+  def property(member, :ranks), do: group(member).ranks
+  def property(member, :rank_in_group), do: Group.rank_in_group(group(member), member.rank)
+  def property(member, :local_rank), do: Group.local_rank(group(member), member.rank)
+  def property(member, :world_size), do: Group.world_size(group(member))
+  def property(member, :first_rank), do: Group.first_rank(group(member))
+  def property(member, :last_rank), do: Group.last_rank(group(member))
+  def property(member, :is_first_rank), do: Group.first_rank?(group(member), member.rank)
+  def property(member, :is_last_rank), do: Group.last_rank?(group(member), member.rank)
+  def property(member, :next_rank), do: Group.next_rank(group(member), member.rank)
+  def property(member, :prev_rank), do: Group.prev_rank(group(member), member.rank)
 
   @doc "A method, of the arguments that the rank gives."
   @spec call(GroupCoordinator.t(), atom(), map(), Conventions.runtime()) :: result()
-  def call(it, name, given, run) when name in [:all_reduce, :_all_reduce_out_place],
-    do: on_tensor(it, :all_reduce, given.input_, [], run)
+  def call(member, name, given, run) when name in [:all_reduce, :_all_reduce_out_place],
+    do: on_tensor(member, :all_reduce, given.input_, [], run)
 
-  def call(it, name, given, run) when name in [:all_gather, :_all_gather_out_place],
-    do: on_tensor(it, :all_gather, given.input_, [dim: given.dim], run)
+  def call(member, name, given, run) when name in [:all_gather, :_all_gather_out_place],
+    do: on_tensor(member, :all_gather, given.input_, [dim: given.dim], run)
 
-  def call(it, :all_gatherv, given, run) do
+  def call(member, :all_gatherv, given, run) do
     if several?(given.input_),
-      do: gather_each(it, given.input_, [dim: given.dim, sizes: given.sizes], run),
-      else: on_tensor(it, :all_gather, given.input_, [dim: given.dim, sizes: given.sizes], run)
+      do: gather_each(member, given.input_, [dim: given.dim, sizes: given.sizes], run),
+      else:
+        on_tensor(member, :all_gather, given.input_, [dim: given.dim, sizes: given.sizes], run)
   end
 
-  def call(it, name, given, run) when name in [:reduce_scatter, :_reduce_scatter_out_place],
-    do: on_tensor(it, :reduce_scatter, given.input_, [dim: given.dim], run)
+  def call(member, name, given, run) when name in [:reduce_scatter, :_reduce_scatter_out_place],
+    do: on_tensor(member, :reduce_scatter, given.input_, [dim: given.dim], run)
 
-  def call(it, :reduce_scatterv, given, run),
-    do: on_tensor(it, :reduce_scatter, given.input_, [dim: given.dim, sizes: given.sizes], run)
+  def call(member, :reduce_scatterv, given, run),
+    do:
+      on_tensor(member, :reduce_scatter, given.input_, [dim: given.dim, sizes: given.sizes], run)
 
-  def call(it, :gather, given, run) do
+  def call(member, :gather, given, run) do
     opts = [dst_rank_in_group: given.dst, dim: given.dim]
-    on_tensor(it, :gather, given.input_, opts, run)
+    on_tensor(member, :gather, given.input_, opts, run)
   end
 
-  def call(it, :broadcast, given, run) do
-    with :ok <- check_alone(it, :src, given.src, "broadcast"),
+  def call(member, :broadcast, given, run) do
+    with :ok <- check_alone(member, :src, given.src, "broadcast"),
          do:
            on_tensor(
-             it,
+             member,
              :broadcast,
              given.input_,
              [src_rank_in_group: given.src, in_place: true],
@@ -57,80 +59,82 @@ defmodule RankBridge.GroupCoordinator.Part do
            )
   end
 
-  def call(it, :combine, given, run),
-    do: on_tensor(it, :reduce_scatter, given.hidden_states, [dim: 0, sizes: given.sizes], run)
+  def call(member, :combine, given, run),
+    do: on_tensor(member, :reduce_scatter, given.hidden_states, [dim: 0, sizes: given.sizes], run)
 
-  def call(it, :dispatch, given, run) do
+  def call(member, :dispatch, given, run) do
     extra = List.wrap(given.extra_tensors)
     tensors = [given.hidden_states, given.router_logits | extra]
 
     with {:ok, [hidden, logits | extra]} <-
-           gather_each(it, tensors, [dim: 0, sizes: given.sizes], run),
+           gather_each(member, tensors, [dim: 0, sizes: given.sizes], run),
          do: {:ok, if(extra == [], do: {hidden, logits}, else: {hidden, logits, extra})}
   end
 
-  def call(it, :barrier, _given, run),
-    do: if(alone?(it), do: {:ok, nil}, else: collective(it, :barrier, nil, [], run))
+  def call(member, :barrier, _given, run),
+    do: if(alone?(member), do: {:ok, nil}, else: collective(member, :barrier, nil, [], run))
 
-  def call(it, :broadcast_object, given, run),
-    do: from_source(it, :broadcast_object, given.obj, given.src, run)
+  def call(member, :broadcast_object, given, run),
+    do: from_source(member, :broadcast_object, given.obj, given.src, run)
 
-  def call(it, :broadcast_object_list, given, run) do
+  def call(member, :broadcast_object_list, given, run) do
     with :ok <- check_own(given, [:group], "broadcast_object_list"),
-         :ok <- check_list(it, given),
-         do: from_source(it, :broadcast_object, given.obj_list, given.src, run)
+         :ok <- check_list(member, given),
+         do: from_source(member, :broadcast_object, given.obj_list, given.src, run)
   end
 
-  def call(it, :broadcast_tensor_dict, given, run) do
+  def call(member, :broadcast_tensor_dict, given, run) do
     with :ok <- check_own(given, [:group, :metadata_group], "broadcast_tensor_dict"),
-         do: from_source(it, :broadcast_tensor_dict, given.tensor_dict, given.src, run)
+         do: from_source(member, :broadcast_tensor_dict, given.tensor_dict, given.src, run)
   end
 
-  def call(it, :send, given, run), do: send(it, &RankBridge.send/5, :send, given, run)
-  def call(it, :isend, given, run), do: send(it, &RankBridge.isend/5, :isend, given, run)
+  def call(member, :send, given, run), do: send(member, &RankBridge.send/5, :send, given, run)
+  def call(member, :isend, given, run), do: send(member, &RankBridge.isend/5, :isend, given, run)
 
-  def call(it, :send_object, given, run),
-    do: send(it, &RankBridge.send_object/5, :send_object, given, run)
+  def call(member, :send_object, given, run),
+    do: send(member, &RankBridge.send_object/5, :send_object, given, run)
 
-  def call(it, :isend_object, given, run),
-    do: send(it, &RankBridge.isend_object/5, :isend_object, given, run)
+  def call(member, :isend_object, given, run),
+    do: send(member, &RankBridge.isend_object/5, :isend_object, given, run)
 
-  def call(it, :send_tensor_dict, given, run),
-    do: send(it, &RankBridge.send_tensor_dict/5, :send_tensor_dict, given, run)
+  def call(member, :send_tensor_dict, given, run),
+    do: send(member, &RankBridge.send_tensor_dict/5, :send_tensor_dict, given, run)
 
-  def call(it, :isend_tensor_dict, given, run),
-    do: send(it, &RankBridge.isend_tensor_dict/5, :isend_tensor_dict, given, run)
+  def call(member, :isend_tensor_dict, given, run),
+    do: send(member, &RankBridge.isend_tensor_dict/5, :isend_tensor_dict, given, run)
 
-  def call(it, :recv, given, run), do: received(recv(it, &RankBridge.recv/3, :recv, given, run))
-  def call(it, :irecv, given, run), do: recv(it, &RankBridge.irecv/3, :irecv, given, run)
+  def call(member, :recv, given, run),
+    do: received(recv(member, &RankBridge.recv/3, :recv, given, run))
 
-  def call(it, :recv_object, given, run),
-    do: received(recv(it, &RankBridge.recv_object/3, :recv_object, given, run))
+  def call(member, :irecv, given, run), do: recv(member, &RankBridge.irecv/3, :irecv, given, run)
 
-  def call(it, :irecv_object, given, run),
-    do: recv(it, &RankBridge.irecv_object/3, :irecv_object, given, run)
+  def call(member, :recv_object, given, run),
+    do: received(recv(member, &RankBridge.recv_object/3, :recv_object, given, run))
 
-  def call(it, :recv_tensor_dict, given, run),
-    do: received(recv(it, &RankBridge.recv_tensor_dict/3, :recv_tensor_dict, given, run))
+  def call(member, :irecv_object, given, run),
+    do: recv(member, &RankBridge.irecv_object/3, :irecv_object, given, run)
 
-  def call(it, :irecv_tensor_dict, given, run),
-    do: recv(it, &RankBridge.irecv_tensor_dict/3, :irecv_tensor_dict, given, run)
+  def call(member, :recv_tensor_dict, given, run),
+    do: received(recv(member, &RankBridge.recv_tensor_dict/3, :recv_tensor_dict, given, run))
 
-  def call(it, :create_mq_broadcaster, given, run) do
+  def call(member, :irecv_tensor_dict, given, run),
+    do: recv(member, &RankBridge.irecv_tensor_dict/3, :irecv_tensor_dict, given, run)
+
+  def call(member, :create_mq_broadcaster, given, run) do
     with :ok <- check_own(given, [:external_writer_handle], "create_mq_broadcaster"),
-         do: Agreed.queue(it, given.writer_rank, chunks(given), run)
+         do: Agreed.queue(member, given.writer_rank, chunks(given), run)
   end
 
-  def call(it, :create_single_reader_mq_broadcasters, given, run),
-    do: Agreed.queues_to_one(it, given.reader_rank_in_group, chunks(given), run)
+  def call(member, :create_single_reader_mq_broadcasters, given, run),
+    do: Agreed.queues_to_one(member, given.reader_rank_in_group, chunks(given), run)
 
-  def call(it, :graph_capture, given, run),
-    do: Agreed.graph(it, given.graph_capture_context, run)
+  def call(member, :graph_capture, given, run),
+    do: Agreed.graph(member, given.graph_capture_context, run)
 
-  def call(it, :prepare_communication_buffer_for_model, given, run),
-    do: buffers(it, given.model, run)
+  def call(member, :prepare_communication_buffer_for_model, given, run),
+    do: buffers(member, given.model, run)
 
-  def call(it, :destroy, _given, run), do: Making.destroy(it.gang, it.groups, run)
+  def call(member, :destroy, _given, run), do: Making.destroy(member.gang, member.groups, run)
 
   @doc "Options that say how large a queue is, as far as they are given."
   @spec chunks(map()) :: keyword()
@@ -139,36 +143,38 @@ defmodule RankBridge.GroupCoordinator.Part do
 
   # --- tensors ---
 
-  defp on_tensor(it, operation, input, opts, run) do
-    with {:ok, {ref, made?}} <- bring(it, input, operation, run) do
-      if alone?(it) do
+  defp on_tensor(member, operation, input, opts, run) do
+    with {:ok, {ref, made?}} <- bring(member, input, operation, run) do
+      if alone?(member) do
         {:ok, ref}
       else
-        it |> collective(operation, ref, opts, run) |> freed(it, if(made?, do: [ref], else: []))
+        member
+        |> collective(operation, ref, opts, run)
+        |> freed(member, if(made?, do: [ref], else: []))
       end
     end
   end
 
-  defp gather_each(it, inputs, opts, run) do
-    with {:ok, brought} <- bring_each(it, inputs, run) do
+  defp gather_each(member, inputs, opts, run) do
+    with {:ok, brought} <- bring_each(member, inputs, run) do
       refs = Enum.map(brought, &elem(&1, 0))
       made = for {ref, true} <- brought, do: ref
       calls = for ref <- refs, do: {:all_gather, ref, opts}
 
-      if alone?(it),
+      if alone?(member),
         do: {:ok, refs},
-        else: it |> collective(:coalesce, calls, [], run) |> freed(it, made)
+        else: member |> collective(:coalesce, calls, [], run) |> freed(member, made)
     end
   end
 
-  defp bring_each(it, inputs, run) do
+  defp bring_each(member, inputs, run) do
     Enum.reduce_while(inputs, {:ok, []}, fn input, {:ok, done} ->
-      case bring(it, input, :all_gatherv, run) do
+      case bring(member, input, :all_gatherv, run) do
         {:ok, brought} ->
           {:cont, {:ok, [brought | done]}}
 
         error ->
-          {:halt, freed(error, it, for({ref, true} <- done, do: ref))}
+          {:halt, freed(error, member, for({ref, true} <- done, do: ref))}
       end
     end)
     |> case do
@@ -177,14 +183,14 @@ defmodule RankBridge.GroupCoordinator.Part do
     end
   end
 
-  defp bring(it, input, operation, run),
-    do: Tensors.bring(it.gang, it.rank, input, [timeout: run.timeout], "#{operation}")
+  defp bring(member, input, operation, run),
+    do: Tensors.bring(member.gang, member.rank, input, [timeout: run.timeout], "#{operation}")
 
   # What was brought for this call alone, unless it is what the call gives.
-  defp freed(result, it, made) do
+  defp freed(result, member, made) do
     given = with {:ok, value} <- result, do: List.wrap(value), else: (_error -> [])
     left = made -- Enum.filter(made, fn ref -> Enum.any?(given, &same?(&1, ref)) end)
-    _ = if left != [], do: RankBridge.release(it.gang, left)
+    _ = if left != [], do: RankBridge.release(member.gang, left)
     result
   end
 
@@ -202,65 +208,70 @@ defmodule RankBridge.GroupCoordinator.Part do
 
   # --- values ---
 
-  defp from_source(it, operation, value, src, run) do
-    with :ok <- check_alone(it, :src, src, "#{operation}") do
-      mine = if src == place(it), do: value
+  defp from_source(member, operation, value, src, run) do
+    with :ok <- check_alone(member, :src, src, "#{operation}") do
+      mine = if src == place(member), do: value
       opts = [src_rank_in_group: src]
-      if alone?(it), do: {:ok, value}, else: collective(it, operation, mine, opts, run)
+      if alone?(member), do: {:ok, value}, else: collective(member, operation, mine, opts, run)
     end
   end
 
   # All members give no id: those that come for the same meet in the order of their calls.
-  defp collective(it, operation, input, opts, run) do
-    opts = [group: group(it).name, operation_id: ""] ++ opts ++ [timeout: run.timeout]
-    RankBridge.call_rank(it.gang, it.rank, operation, input, opts)
+  defp collective(member, operation, input, opts, run) do
+    opts = [group: group(member).name, operation_id: ""] ++ opts ++ [timeout: run.timeout]
+    RankBridge.call_rank(member.gang, member.rank, operation, input, opts)
   end
 
   # --- point to point ---
 
-  defp send(it, fun, name, given, run) do
+  defp send(member, fun, name, given, run) do
     what = given[:tensor] || given[:tensor_dict] || given[:obj]
     objects? = is_map_key(given, :obj)
 
     cond do
-      alone?(it) and not objects? ->
+      alone?(member) and not objects? ->
         # As vLLM: nobody is there to send to, and a map comes back.
         {:ok, if(name == :send_tensor_dict, do: what)}
 
-      given.dst == place(it) ->
-        to_itself(it, name, :dst, given.dst)
+      given.dst == place(member) ->
+        to_itself(member, name, :dst, given.dst)
 
       true ->
-        dst = given.dst || rem(place(it) + 1, Group.world_size(group(it)))
+        dst = given.dst || rem(place(member) + 1, Group.world_size(group(member)))
 
-        with {:ok, what} <- sent(it, what, is_map_key(given, :tensor), name, run),
-             do: fun.(it.gang, it.rank, what, dst, in_group(it, run))
+        with {:ok, what} <- sent(member, what, is_map_key(given, :tensor), name, run),
+             do: fun.(member.gang, member.rank, what, dst, in_group(member, run))
     end
   end
 
   # What is brought for a send has to stay until it has gone.
-  defp sent(it, tensor, true, name, run) do
-    with {:ok, {ref, _made?}} <- bring(it, tensor, name, run), do: {:ok, ref}
+  defp sent(member, tensor, true, name, run) do
+    with {:ok, {ref, _made?}} <- bring(member, tensor, name, run), do: {:ok, ref}
   end
 
-  defp sent(_it, value, false, _name, _run), do: {:ok, value}
+  defp sent(_member, value, false, _name, _run), do: {:ok, value}
 
-  defp recv(it, fun, name, given, run) do
+  defp recv(member, fun, name, given, run) do
     objects? = name in [:recv_object, :irecv_object]
 
     cond do
-      alone?(it) and not objects? ->
+      alone?(member) and not objects? ->
         {:ok, nil}
 
-      given.src == place(it) ->
-        to_itself(it, name, :src, given.src)
+      given.src == place(member) ->
+        to_itself(member, name, :src, given.src)
 
       true ->
-        size = Group.world_size(group(it))
-        src = given.src || rem(place(it) + size - 1, size)
+        size = Group.world_size(group(member))
+        src = given.src || rem(place(member) + size - 1, size)
 
         with {:ok, expected} <- expected(given, name),
-             do: fun.(it.gang, it.rank, [src_rank_in_group: src] ++ expected ++ in_group(it, run))
+             do:
+               fun.(
+                 member.gang,
+                 member.rank,
+                 [src_rank_in_group: src] ++ expected ++ in_group(member, run)
+               )
     end
   end
 
@@ -274,16 +285,19 @@ defmodule RankBridge.GroupCoordinator.Part do
   defp received({:ok, {value, _src}}), do: {:ok, value}
   defp received(other), do: other
 
-  defp in_group(it, run), do: [group: group(it).name, timeout: run.timeout]
+  defp in_group(member, run), do: [group: group(member).name, timeout: run.timeout]
 
   # --- buffers ---
 
-  defp buffers(it, model, run) do
+  defp buffers(member, model, run) do
     with {:ok, sizes} <- sizes(model) do
       Enum.reduce_while(sizes, {:ok, %{}}, fn {dtype, elements}, {:ok, made} ->
-        case RankBridge.create(it.gang, dtype, [elements], rank: it.rank, timeout: run.timeout) do
+        case RankBridge.create(member.gang, dtype, [elements],
+               rank: member.rank,
+               timeout: run.timeout
+             ) do
           {:ok, ref} -> {:cont, {:ok, Map.put(made, dtype, ref)}}
-          error -> {:halt, freed(error, it, Map.values(made))}
+          error -> {:halt, freed(error, member, Map.values(made))}
         end
       end)
     end
@@ -331,13 +345,19 @@ defmodule RankBridge.GroupCoordinator.Part do
 
   # --- who it is ---
 
-  defp group(it), do: GroupCoordinator.group(it)
-  defp place(it), do: Group.rank_in_group(group(it), it.rank)
-  defp alone?(it), do: Group.world_size(group(it)) == 1
+  defp group(member), do: GroupCoordinator.group(member)
+  defp place(member), do: Group.rank_in_group(group(member), member.rank)
+  defp alone?(member), do: Group.world_size(group(member)) == 1
 
-  defp check_alone(it, name, place, operation) do
-    if alone?(it) and place != 0 do
-      fields = [operation: operation, rank: it.rank, expected: "0", got: inspect(place, limit: 3)]
+  defp check_alone(member, name, place, operation) do
+    if alone?(member) and place != 0 do
+      fields = [
+        operation: operation,
+        rank: member.rank,
+        expected: "0",
+        got: inspect(place, limit: 3)
+      ]
+
       {:error, Error.refusal(:rank_out_of_range, "#{name} is not in the group", fields)}
     else
       :ok
@@ -354,18 +374,24 @@ defmodule RankBridge.GroupCoordinator.Part do
     end
   end
 
-  defp check_list(it, given) do
-    if given.src != place(it) or is_list(given.obj_list),
+  defp check_list(member, given) do
+    if given.src != place(member) or is_list(given.obj_list),
       do: :ok,
       else: refuse("broadcast_object_list", "this is no list", "a list", shown(given.obj_list))
   end
 
-  defp to_itself(it, name, side, place) do
-    refuse("#{name}", "#{side} is the rank itself", "another rank in the group", "#{place}", it)
+  defp to_itself(member, name, side, place) do
+    refuse(
+      "#{name}",
+      "#{side} is the rank itself",
+      "another rank in the group",
+      "#{place}",
+      member
+    )
   end
 
-  defp refuse(operation, message, expected, got, it \\ nil) do
-    fields = [operation: operation, expected: expected, got: got, rank: it && it.rank]
+  defp refuse(operation, message, expected, got, member \\ nil) do
+    fields = [operation: operation, expected: expected, got: got, rank: member && member.rank]
     {:error, Error.refusal(:invalid_argument, message, fields)}
   end
 

@@ -94,7 +94,7 @@ defmodule RankBridge.Operations.Composed do
   defp step({number, {name, input, opts}}, called, used, {given, sessions}) do
     {as, own} = if Keyword.keyword?(opts), do: Keyword.pop(opts, :as), else: {nil, opts}
     as = gives(as, name)
-    {operations, its} = part(name, taken(input, given), own, called)
+    {operations, part_sessions} = part(name, taken(input, given), own, called)
     # What nobody asks for is dropped.
     kept = if as in used, do: as, else: ""
 
@@ -105,7 +105,7 @@ defmodule RankBridge.Operations.Composed do
           }
 
     given = if as == "", do: given, else: MapSet.put(given, as)
-    {steps, {given, [its | sessions]}}
+    {steps, {given, [part_sessions | sessions]}}
   catch
     {:failed, error} -> failed(error, "step #{number}, #{name}")
   end

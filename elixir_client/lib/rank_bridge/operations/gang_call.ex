@@ -65,7 +65,8 @@ defmodule RankBridge.Operations.GangCall do
   """
   @spec results(View.t(), Calls.result(), [non_neg_integer()], Calls.t()) ::
           Execution.results()
-  def results(view, {:ok, outcomes}, ranks, call), do: told(view, outcomes.members, ranks, call)
+  def results(view, {:ok, outcomes}, ranks, call),
+    do: member_results(view, outcomes.members, ranks, call)
 
   # What is wrong with the call as a whole is every member's outcome, but only the rank that was asked can be out of reach.
   def results(_view, {:error, error}, [leader | _others] = ranks, _call) do
@@ -98,7 +99,7 @@ defmodule RankBridge.Operations.GangCall do
     %RankDetail{rank: leader, rank_in_group: 0, state: state, detail: text}
   end
 
-  defp told(view, members, expected, call) do
+  defp member_results(view, members, expected, call) do
     case for member <- members, do: member.rank do
       ^expected ->
         kept(view, for(member <- members, do: {member.rank, result(member, call)}), call)

@@ -1,5 +1,5 @@
 defmodule RankBridge.Operations.Given do
-  @moduledoc "What an operation gives, told from the values that its ranks gave."
+  @moduledoc "The result of an operation, made of the results of its ranks."
 
   alias RankBridge.{Calls, Error}
   alias RankBridge.Operations.Declaration
@@ -11,7 +11,7 @@ defmodule RankBridge.Operations.Given do
   """
   @type t :: :each | :nothing | {:calls, [t()]} | :recorded | :one
 
-  @doc "What an operation gives to who calls it; `input` is what is brought, which was read, as its options were."
+  @doc "The kind of result that an operation gives its caller. `input` and `opts` are read already."
   @spec by(Declaration.t(), :of_gang | :of_rank, term(), map()) :: t()
   def by(_declaration, :of_rank, _input, _opts), do: :one
 
@@ -32,7 +32,7 @@ defmodule RankBridge.Operations.Given do
   def gathered(:one, [{_rank, {:error, error}}], _changes?), do: {:error, error}
   def gathered(_gives, results, changes?), do: Calls.gathered(results, changes?)
 
-  @doc "What it gives, of the values of its ranks in their order. `call` is for the error."
+  @doc "The operation's result, made of its ranks' values in their order. `call` is for the error."
   @spec tell(t(), [term(), ...], Calls.t()) :: {:ok, term()} | {:error, Error.t()}
   def tell(:one, [value], _call), do: {:ok, value}
   def tell(:nothing, _values, _call), do: {:ok, nil}
@@ -43,7 +43,7 @@ defmodule RankBridge.Operations.Given do
       {:ok,
        for(
          {give, of_members} <- Enum.zip(gives, Enum.zip_with(values, & &1)),
-         do: told(give, of_members)
+         do: combined(give, of_members)
        )}
     else
       protocol("not #{length(gives)} values from each member", call)
@@ -53,16 +53,16 @@ defmodule RankBridge.Operations.Given do
   def tell(:recorded, values, call) do
     with true <- Enum.all?(values, &is_list/1),
          [_one_length] <- values |> Enum.map(&length/1) |> Enum.uniq() do
-      {:ok, for(of_members <- Enum.zip_with(values, & &1), do: told(:recorded, of_members))}
+      {:ok, for(of_members <- Enum.zip_with(values, & &1), do: combined(:recorded, of_members))}
     else
       _other -> protocol("not one value for each collective from each member", call)
     end
   end
 
-  defp told(:nothing, _values), do: nil
-  defp told(:each, values), do: values
-  # A collective of which nobody gets anything is a barrier.
-  defp told(:recorded, values), do: if(Enum.all?(values, &is_nil/1), do: nil, else: values)
+  defp combined(:nothing, _values), do: nil
+  defp combined(:each, values), do: values
+  # A collective without any result is a barrier.
+  defp combined(:recorded, values), do: if(Enum.all?(values, &is_nil/1), do: nil, else: values)
 
   defp protocol(message, call),
     do: {:error, Error.protocol(message, 0 |> Calls.context(call) |> Keyword.delete(:rank))}

@@ -28,7 +28,7 @@ defmodule RankBridge.Operations.Inputs do
       {:error, %{error | operation: call.operation, group: call.group}}
   end
 
-  defp take(:nothing, nil, _caller, members, _opts), do: {nothing(members), []}
+  defp take(:nothing, nil, _caller, members, _opts), do: {no_inputs(members), []}
 
   defp take(:nothing, input, _caller, _members, _opts),
     do: refuse("this operation takes nothing", "nil", shown(input))
@@ -40,7 +40,8 @@ defmodule RankBridge.Operations.Inputs do
   end
 
   defp take(:values, values, caller, members, _opts),
-    do: {for(it <- one_each(values, caller, members, "value"), do: [value: value(it)]), []}
+    do:
+      {for(number <- one_each(values, caller, members, "value"), do: [value: value(number)]), []}
 
   defp take(:numbers, numbers, caller, members, opts) do
     numbers |> one_each(caller, members, "number") |> Enum.each(&check_number/1)
@@ -50,7 +51,7 @@ defmodule RankBridge.Operations.Inputs do
   defp take(:source_value, value, caller, members, opts),
     do: {at_source([value: value(value)], caller, members, opts), []}
 
-  # Who is not the source need not have it; who is, is told so by its rank.
+  # Only the source needs a value; a rank that is the source refuses a call without one.
   defp take(takes, nil, :of_rank, [_rank], _opts) when takes in [:source_values, :source_dict],
     do: {[[]], []}
 
@@ -97,7 +98,7 @@ defmodule RankBridge.Operations.Inputs do
   defp take(:graph, other, _caller, _members, _opts),
     do: refuse("this is no graph", "a graph, or its name", shown(other))
 
-  defp nothing(members), do: Enum.map(members, fn _rank -> [] end)
+  defp no_inputs(members), do: Enum.map(members, fn _rank -> [] end)
 
   # --- one for each member ---
 
@@ -190,8 +191,9 @@ defmodule RankBridge.Operations.Inputs do
     end
   end
 
-  # Whether all are of one kind the members find out, and are told of both sides.
-  defp check_number(it) when is_boolean(it) or is_number(it) or it in @specials, do: :ok
+  # The members check that all are of one kind; their error names both sides.
+  defp check_number(number) when is_boolean(number) or is_number(number) or number in @specials,
+    do: :ok
 
   defp check_number(other),
     do: refuse("this is no number", "a boolean, an integer or a float", shown(other))

@@ -1,9 +1,9 @@
 defmodule RankBridge.Operations.Plan do
   @moduledoc """
-  One operation before it is sent: a request for each rank that is called. Every way to call one begins with it.
+  One operation before it is sent: a request for each rank that is called. Every way to call an operation begins with a plan.
 
-  `timeout` is the operation's, in milliseconds. `gives` says how to tell what it gives, and `calls` how it goes: to each
-  rank, or to all of them as one gang call.
+  `timeout` is the operation's, in milliseconds. `gives` says how the result is made of the ranks' results, and `calls` how the
+  requests go: one to each rank, or all of them as one gang call.
   """
 
   alias RankBridge.{Calls, Error, Groups, Id, Value}
@@ -107,7 +107,7 @@ defmodule RankBridge.Operations.Plan do
      )}
   end
 
-  @doc "Sends it, and waits for what it gives."
+  @doc "Sends the requests, and waits for the result."
   @spec perform(View.t(), t()) :: result(term())
   def perform(view, plan) do
     result(view, plan, each(view, plan))

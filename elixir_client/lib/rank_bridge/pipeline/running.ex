@@ -84,7 +84,7 @@ defmodule RankBridge.Pipeline.Running do
   defp take(_pipeline, {:then, fun, _opts}, value), do: fun.(value)
 
   defp take(_pipeline, {:tap, fun}, value) do
-    _whatever = fun.(value)
+    _ignored = fun.(value)
     {:ok, value}
   end
 

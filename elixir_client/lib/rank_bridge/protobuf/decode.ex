@@ -5,6 +5,9 @@ defmodule RankBridge.Protobuf.Decode do
 
   alias RankBridge.Protobuf.{DecodeError, Encode, Wire}
 
+  # Bytes of a text that is copied rather than kept as a part of the message that it came in.
+  @small 1_024
+
   @doc """
   A message from its bytes, merged into `held` when there was one already, as the format wants it.
 
@@ -60,7 +63,11 @@ defmodule RankBridge.Protobuf.Decode do
   @spec value(Encode.type(), Wire.raw()) :: term()
   def value(:string, raw) do
     unless String.valid?(raw), do: raise(DecodeError, "text that is not UTF-8")
-    raw
+
+    # What is kept of a response, as the id of a ref, does not keep all of it.
+    if byte_size(raw) <= @small and :binary.referenced_byte_size(raw) > 4 * byte_size(raw),
+      do: :binary.copy(raw),
+      else: raw
   end
 
   def value(:bytes, raw), do: raw

@@ -29,25 +29,25 @@ defmodule RankBridge.Reports.LoadImbalance do
   def of([first | _others] = timings) do
     by_rank = Enum.map(timings, &Map.new/1)
 
-    told =
+    rows =
       for {step, _seconds} <- first do
         seconds = Enum.map(by_rank, & &1[step])
         if nil in seconds, do: {:skipped, step}, else: row(step, seconds)
       end
 
-    with nil <- Enum.find(told, &match?({:error, _error}, &1)) do
+    with nil <- Enum.find(rows, &match?({:error, _error}, &1)) do
       {:ok,
        %__MODULE__{
-         rows: for(%{} = row <- told, do: row),
-         skipped: for({:skipped, step} <- told, do: step),
-         lines: header() ++ Enum.map(told, &line/1)
+         rows: for(%{} = row <- rows, do: row),
+         skipped: for({:skipped, step} <- rows, do: step),
+         lines: header() ++ Enum.map(rows, &line/1)
        }}
     end
   end
 
   defp row(step, seconds) do
     case seconds |> Enum.map(&length/1) |> Enum.uniq() do
-      [_same] ->
+      [_length] ->
         times = Enum.zip_with(seconds, &{Enum.sum(&1) / length(&1), Enum.max(&1)})
         work = for({mean, _slowest} <- times, do: mean) |> Enum.sum()
         waiting = for({mean, slowest} <- times, do: slowest - mean) |> Enum.sum()

@@ -17,7 +17,7 @@ defmodule RankBridge.Run.Ids do
   @doc "Makes the calling process that of one of its members."
   @spec begin(String.t()) :: :ok
   def begin(run) do
-    _nothing = Process.put(__MODULE__, {run, %{}})
+    _previous = Process.put(__MODULE__, {run, %{}})
     :ok
   end
 

@@ -1,5 +1,5 @@
 defmodule RankBridge.Run.Outcome do
-  @moduledoc "How a function that a caller has given ended: with a value, an error, or a raise, a throw or an exit."
+  @moduledoc "How a caller's function ended: with a value, an error, or a raise, a throw or an exit."
 
   alias RankBridge.{Calls, Error}
 
@@ -8,7 +8,7 @@ defmodule RankBridge.Run.Outcome do
   @type t :: {:ok, term()} | {:error, Error.t()} | raised()
 
   @doc """
-  Calls it.
+  Calls the function.
 
       iex> for given <- [{:ok, 1}, 1, nil], do: RankBridge.Run.Outcome.of(fn -> given end)
       [{:ok, 1}, {:ok, 1}, {:ok, nil}]
@@ -33,14 +33,14 @@ defmodule RankBridge.Run.Outcome do
 
   defp read(value), do: {:ok, value}
 
-  @doc "What it gives, or raises, to whoever has asked for it."
+  @doc "Returns the outcome's result, or raises its error."
   @spec tell(t()) :: {:ok, term()} | {:error, Error.t()}
   def tell({:raised, kind, reason, stacktrace}), do: :erlang.raise(kind, reason, stacktrace)
   def tell(result), do: result
 
   @doc """
-  All values in the order of the ranks, or one error of all ranks; raises what was raised. Who raises a `RankBridge.Error`
-  mostly waits for one who has raised something else, and that is told.
+  All values in the order of the ranks, or one error of all ranks; raises again if a function raised. A `RankBridge.Error` that
+  was raised mostly follows from another rank's raise, so the other one is raised again.
   """
   @spec gathered([{non_neg_integer(), t()}]) :: {:ok, list()} | {:error, Error.t()}
   def gathered(outcomes) do

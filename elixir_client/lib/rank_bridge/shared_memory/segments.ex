@@ -91,8 +91,8 @@ defmodule RankBridge.SharedMemory.Segments do
     do: Enum.each(segments, &move(table, target, &1, :free, :unwanted))
 
   @doc """
-  Ids that the rank is to be told to close, which the caller has until they are `closed/4`. `all_free?`: with all that
-  nobody uses.
+  Ids of the segments to close on the rank. The caller holds them until `closed/4`. `all_free?`: includes every segment that is
+  not in use.
   """
   @spec unwanted(table(), String.t(), boolean()) :: [String.t()]
   def unwanted(table, target, all_free?) do
@@ -100,7 +100,7 @@ defmodule RankBridge.SharedMemory.Segments do
 
     for {{_target, id}, path, room, holder} <- rows,
         unwanted?(holder, all_free?),
-        # Of several that ask at once one is told.
+        # Of several callers at once, one gets the segment.
         move(table, target, {id, path, room}, holder, self()),
         do: id
   end

@@ -24,7 +24,7 @@ defmodule RankBridge.SnakeBridge.Calls do
     with {:ok, target} <- target(payload, opts),
          {:ok, run} <- run(payload, opts),
          {:ok, given} <- answer(target, payload, run),
-         do: {:ok, told(given, payload, opts, target)}
+         do: {:ok, encoded(given, payload, opts, target)}
   end
 
   def execute("snakebridge.release_ref", %{"ref" => ref}, _opts) do
@@ -54,21 +54,21 @@ defmodule RankBridge.SnakeBridge.Calls do
     with {:ok, target} <- target(payload, opts),
          {:ok, run} <- run(payload, opts),
          {:ok, given} <- answer(target, payload, run) do
-      tell = &callback.(told(&1, payload, opts, target))
+      emit = &callback.(encoded(&1, payload, opts, target))
 
       case given do
         items when is_list(items) ->
-          Enum.each(items, tell)
+          Enum.each(items, emit)
 
         items when is_tuple(items) and elem(items, 0) != :object ->
-          items |> Tuple.to_list() |> Enum.each(tell)
+          items |> Tuple.to_list() |> Enum.each(emit)
 
         {:object, {:items, items, gang, rank}} ->
-          each(items, gang, rank, run, tell)
+          each(items, gang, rank, run, emit)
 
         %Queue{} = queue ->
-          {gang, rank} = whose(target, opts)
-          each(queue, gang, rank, run, tell)
+          {gang, rank} = owner(target, opts)
+          each(queue, gang, rank, run, emit)
 
         other ->
           refuse("what the call gives has no items", "a list, a queue or a tensor", shown(other))
@@ -76,13 +76,13 @@ defmodule RankBridge.SnakeBridge.Calls do
     end
   end
 
-  defp each(items, _gang, _rank, _run, tell) when is_list(items), do: Enum.each(items, tell)
+  defp each(items, _gang, _rank, _run, emit) when is_list(items), do: Enum.each(items, emit)
 
-  defp each(queue, gang, rank, run, tell) do
+  defp each(queue, gang, rank, run, emit) do
     case next(queue, gang, rank, run) do
       {:ok, value} ->
-        tell.(value)
-        each(queue, gang, rank, run, tell)
+        emit.(value)
+        each(queue, gang, rank, run, emit)
 
       :end ->
         :ok
@@ -191,7 +191,7 @@ defmodule RankBridge.SnakeBridge.Calls do
   defp answer({:next, _id, _object}, _payload, _run),
     do: refuse("this is no stream", "a stream_ref", "another ref")
 
-  defp answer({:method, id, {:coordinator, _it} = object, name}, payload, run)
+  defp answer({:method, id, {:coordinator, _member} = object, name}, payload, run)
        when name != "graph_capture" do
     with {:ok, signature} <- coordinator_method(name),
          {:ok, given} <- arguments(signature, payload) do
@@ -209,7 +209,12 @@ defmodule RankBridge.SnakeBridge.Calls do
   defp answer(:new, payload, run) do
     with {:ok, given} <- arguments(Signatures.constructor(), payload) do
       given = Enum.map(given, fn {name, value} -> {"#{name}", value} end)
-      GroupCoordinator.construct([], given, Enum.reject(run, fn {_name, it} -> it == nil end))
+
+      GroupCoordinator.construct(
+        [],
+        given,
+        Enum.reject(run, fn {_name, setting} -> setting == nil end)
+      )
     end
   end
 
@@ -219,7 +224,7 @@ defmodule RankBridge.SnakeBridge.Calls do
          do: Functions.call(area, signature.name, given, gang, run)
   end
 
-  # Of these there is no signature, and a coordinator tells what it has not.
+  # These have no signature; the coordinator refuses a name that it does not have.
   defp coordinator_method(name) when name in ["__repr__", "__str__"],
     do: {:ok, %Signatures{name: :repr, needed: [], optional: [], gives: ""}}
 
@@ -230,7 +235,7 @@ defmodule RankBridge.SnakeBridge.Calls do
 
   defp gang(run, payload) do
     case run.gang || Conventions.default_gang() do
-      nil -> refuse("no gang is told", "one that is configured", "#{payload["function"]}")
+      nil -> refuse("no gang is given", "one that is configured", "#{payload["function"]}")
       gang -> {:ok, gang}
     end
   end
@@ -263,7 +268,7 @@ defmodule RankBridge.SnakeBridge.Calls do
     with {:ok, object} <- Objects.of_ref(ref) do
       case object do
         {:tensor, _gang, ref} -> {:ok, ref}
-        {:coordinator, it} -> {:ok, it}
+        {:coordinator, coordinator} -> {:ok, coordinator}
         {:queue, _gang, _rank, queue} -> {:ok, queue}
         {:work, _gang, operation} -> {:ok, operation}
         other -> {:ok, other}
@@ -271,13 +276,13 @@ defmodule RankBridge.SnakeBridge.Calls do
     end
   end
 
-  # --- how it is told ---
+  # --- encoding of results ---
 
-  defp told(:stop_iteration, _payload, _opts, {:next, _id, _object}), do: Wire.stop_iteration()
+  defp encoded(:stop_iteration, _payload, _opts, {:next, _id, _object}), do: Wire.stop_iteration()
 
-  defp told(given, payload, opts, target) do
+  defp encoded(given, payload, opts, target) do
     session_id = payload["session_id"] || opts[:session_id] || ""
-    {gang, rank} = whose(target, opts)
+    {gang, rank} = owner(target, opts)
 
     Wire.encode(given, fn term ->
       object = object(term, gang, rank)
@@ -289,21 +294,21 @@ defmodule RankBridge.SnakeBridge.Calls do
 
   defp object({:object, object}, _gang, _rank), do: object
   defp object(%Ref{} = ref, gang, _rank), do: {:tensor, gang, ref}
-  defp object(%GroupCoordinator{} = it, _gang, _rank), do: {:coordinator, it}
+  defp object(%GroupCoordinator{} = coordinator, _gang, _rank), do: {:coordinator, coordinator}
   defp object(%Operation{} = operation, gang, _rank), do: {:work, gang, operation}
   defp object(%Queue{} = queue, gang, rank), do: {:queue, gang, rank, queue}
 
-  defp whose({:method, _id, object, _name}, _opts), do: of_object(object)
-  defp whose({:next, _id, object}, _opts), do: of_object(object)
-  defp whose({:attribute, object, _name}, _opts), do: of_object(object)
+  defp owner({:method, _id, object, _name}, _opts), do: of_object(object)
+  defp owner({:next, _id, object}, _opts), do: of_object(object)
+  defp owner({:attribute, object, _name}, _opts), do: of_object(object)
 
-  defp whose(_function, opts) do
+  defp owner(_function, opts) do
     {gang, rank} = Conventions.pool(opts[:pool_name]) || {nil, nil}
     {opts[:gang] || gang || Conventions.default_gang(), opts[:rank] || rank}
   end
 
-  defp of_object({:coordinator, it}), do: {it.gang, it.rank}
-  defp of_object({:capture, it, _state}), do: {it.gang, it.rank}
+  defp of_object({:coordinator, coordinator}), do: {coordinator.gang, coordinator.rank}
+  defp of_object({:capture, coordinator, _state}), do: {coordinator.gang, coordinator.rank}
   defp of_object({:queue, gang, rank, _queue}), do: {gang, rank}
   defp of_object({:group, gang, rank, _group}), do: {gang, rank}
   defp of_object({:items, _items, gang, rank}), do: {gang, rank}

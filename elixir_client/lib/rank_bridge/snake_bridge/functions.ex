@@ -53,7 +53,7 @@ defmodule RankBridge.SnakeBridge.Functions do
 
   def call(:vllm, :destroy_model_parallel, _given, gang, run) do
     with {:ok, groups} <- Making.all(gang, run),
-         # Not those of a mesh, which somebody else has made.
+         # Not the groups of a mesh, which another caller made.
          ours = Enum.filter(groups, &String.starts_with?(&1.name, ~w(tp/ pp/ dp/))),
          do: Making.destroy(gang, ours, run)
   end
@@ -111,7 +111,7 @@ defmodule RankBridge.SnakeBridge.Functions do
   def call(:own, :items, given, _gang, _run),
     do: refuse("items", "nothing to go through", "a queue, or a tensor", given.of)
 
-  @doc "Elements as the wire knows them: complex numbers are told as such."
+  @doc "Elements as the wire has them: complex numbers are marked as such."
   @spec plain(term()) :: term()
   def plain(list) when is_list(list), do: Enum.map(list, &plain/1)
   def plain({real, imag}), do: {:complex, real, imag}
@@ -238,9 +238,9 @@ defmodule RankBridge.SnakeBridge.Functions do
   defp group(%{group: {:group, _gang, _rank, group}}, _gang_too, _run, _operation),
     do: {:ok, group}
 
-  defp group(%{group: %GroupCoordinator{} = it}, _gang, run, operation) do
-    with {:ok, rank} <- rank(%{run | rank: run.rank || it.rank}, operation),
-         do: {:ok, GroupCoordinator.group(%{it | rank: rank})}
+  defp group(%{group: %GroupCoordinator{} = coordinator}, _gang, run, operation) do
+    with {:ok, rank} <- rank(%{run | rank: run.rank || coordinator.rank}, operation),
+         do: {:ok, GroupCoordinator.group(%{coordinator | rank: rank})}
   end
 
   defp group(%{group: nil}, gang, run, _operation) do
@@ -279,10 +279,10 @@ defmodule RankBridge.SnakeBridge.Functions do
   defp mine?(group, rank), do: Group.member?(group, rank)
 
   defp of_tp(gang, run, fun),
-    do: with({:ok, it} <- coordinator(gang, "tp", run), do: fun.(it))
+    do: with({:ok, coordinator} <- coordinator(gang, "tp", run), do: fun.(coordinator))
 
-  defp method(it, name, given, run) do
-    GroupCoordinator.call(it, name, [], Enum.to_list(given), timeout: run.timeout)
+  defp method(coordinator, name, given, run) do
+    GroupCoordinator.call(coordinator, name, [], Enum.to_list(given), timeout: run.timeout)
   end
 
   defp model_parallel(given, gang, run) do

@@ -40,7 +40,7 @@ defmodule RankBridge.SnakeBridge.Methods do
 
   @doc "Library, module and name of an object's type."
   @spec type(Objects.object()) :: {String.t(), String.t(), String.t()}
-  def type({:coordinator, _it}), do: {"vllm", "vllm.distributed", "GroupCoordinator"}
+  def type({:coordinator, _coordinator}), do: {"vllm", "vllm.distributed", "GroupCoordinator"}
   def type({:tensor, _gang, _ref}), do: {"torch", "torch", "Tensor"}
   def type({:work, _gang, _operation}), do: {"torch", "torch.distributed", "Work"}
 
@@ -48,7 +48,7 @@ defmodule RankBridge.SnakeBridge.Methods do
     do: {"vllm", "vllm.distributed.device_communicators.shm_broadcast", "MessageQueue"}
 
   def type({:group, _gang, _rank, _group}), do: {"torch", "torch.distributed", "ProcessGroup"}
-  def type({:capture, _it, _state}), do: {"vllm", "vllm.distributed", "graph_capture"}
+  def type({:capture, _coordinator, _state}), do: {"vllm", "vllm.distributed", "graph_capture"}
   def type({:items, _items, _gang, _rank}), do: {"rankbridge", "rankbridge", "items"}
 
   @doc "Calls a method of the object with an id."
@@ -63,16 +63,28 @@ defmodule RankBridge.SnakeBridge.Methods do
   def call(_id, {:tensor, gang, ref}, "__iter__", _positional, _named, run),
     do: Functions.call(:own, :items, %{of: ref}, gang, run)
 
-  def call(_id, {:coordinator, %{rank: rank} = it}, "graph_capture", _positional, named, _run) do
+  def call(
+        _id,
+        {:coordinator, %{rank: rank} = coordinator},
+        "graph_capture",
+        _positional,
+        named,
+        _run
+      ) do
     # What is recorded is what the caller does between entering and leaving.
     if rank == nil or named != [],
-      do: refuse("graph_capture", "a rank's own, without a context", shown({:coordinator, it})),
-      else: {:ok, {:object, {:capture, it, :new}}}
+      do:
+        refuse(
+          "graph_capture",
+          "a rank's own, without a context",
+          shown({:coordinator, coordinator})
+        ),
+      else: {:ok, {:object, {:capture, coordinator, :new}}}
   end
 
-  def call(_id, {:coordinator, it}, name, positional, named, run) do
+  def call(_id, {:coordinator, coordinator}, name, positional, named, run) do
     runtime = [gang: run.gang, rank: run.rank, timeout: run.timeout]
-    GroupCoordinator.call(it, name, positional, named, runtime)
+    GroupCoordinator.call(coordinator, name, positional, named, runtime)
   end
 
   def call(id, object, name, positional, named, run) do
@@ -95,7 +107,7 @@ defmodule RankBridge.SnakeBridge.Methods do
   defp methods({:work, _gang, _operation}), do: @work
   defp methods({:queue, _gang, _rank, _queue}), do: @queue
   defp methods({:group, _gang, _rank, _group}), do: @group
-  defp methods({:capture, _it, _state}), do: @capture
+  defp methods({:capture, _coordinator, _state}), do: @capture
   defp methods(_other), do: []
 
   # --- tensors ---
@@ -183,27 +195,27 @@ defmodule RankBridge.SnakeBridge.Methods do
 
   # --- recordings ---
 
-  defp run(:__enter__, id, {:capture, it, :new}, _given, run) do
-    with {:ok, _graph} <- Agreed.begin_capture(it, run) do
-      :ok = Objects.replace(id, {:capture, it, :recording})
+  defp run(:__enter__, id, {:capture, coordinator, :new}, _given, run) do
+    with {:ok, _graph} <- Agreed.begin_capture(coordinator, run) do
+      :ok = Objects.replace(id, {:capture, coordinator, :recording})
       {:ok, nil}
     end
   end
 
-  defp run(:__exit__, id, {:capture, it, :recording}, given, run) do
-    with {:ok, graph} <- Agreed.end_capture(it, given.exc_type == nil, run) do
-      :ok = Objects.replace(id, {:capture, it, graph})
+  defp run(:__exit__, id, {:capture, coordinator, :recording}, given, run) do
+    with {:ok, graph} <- Agreed.end_capture(coordinator, given.exc_type == nil, run) do
+      :ok = Objects.replace(id, {:capture, coordinator, graph})
       # The exception, if there was one, goes on.
       {:ok, false}
     end
   end
 
-  defp run(:replay, _id, {:capture, it, %RankBridge.Graph{} = graph}, _given, run) do
+  defp run(:replay, _id, {:capture, coordinator, %RankBridge.Graph{} = graph}, _given, run) do
     opts = [operation_id: "", timeout: run.timeout]
-    RankBridge.call_rank(it.gang, it.rank, :replay, graph, opts)
+    RankBridge.call_rank(coordinator.gang, coordinator.rank, :replay, graph, opts)
   end
 
-  defp run(name, _id, {:capture, _it, _state} = object, _given, _run),
+  defp run(name, _id, {:capture, _coordinator, _state} = object, _given, _run),
     do: refuse("#{name}", "to be entered, left, then replayed", shown(object))
 
   @doc "Reads one value as the rank; nil reads as the only reader."
@@ -225,7 +237,9 @@ defmodule RankBridge.SnakeBridge.Methods do
 
   @doc "An attribute of an object. Asks nobody."
   @spec attribute(Objects.object(), String.t()) :: result()
-  def attribute({:coordinator, it}, name), do: GroupCoordinator.property(it, name)
+  def attribute({:coordinator, coordinator}, name),
+    do: GroupCoordinator.property(coordinator, name)
+
   def attribute({:tensor, _gang, ref}, "shape"), do: {:ok, List.to_tuple(ref.shape)}
   def attribute({:tensor, _gang, ref}, "dtype"), do: {:ok, "torch.#{ref.dtype}"}
   def attribute({:tensor, _gang, ref}, "device"), do: {:ok, ref.device}
@@ -237,12 +251,12 @@ defmodule RankBridge.SnakeBridge.Methods do
     refuse(name, "an attribute of #{type}", name)
   end
 
-  defp shown({:coordinator, it}), do: inspect(it)
+  defp shown({:coordinator, coordinator}), do: inspect(coordinator)
   defp shown({:tensor, _gang, ref}), do: inspect(ref)
   defp shown({:group, _gang, _rank, group}), do: "ProcessGroup #{group.name}"
   defp shown({:queue, _gang, _rank, queue}), do: "MessageQueue #{queue.name}"
   defp shown({:work, _gang, operation}), do: "Work #{operation.name} #{operation.id}"
-  defp shown({:capture, it, _state}), do: "graph_capture of #{inspect(it)}"
+  defp shown({:capture, coordinator, _state}), do: "graph_capture of #{inspect(coordinator)}"
   defp shown({:items, _items, _gang, _rank}), do: "items"
 
   # A queue's own timeout is in seconds, as Python has it.

@@ -1,10 +1,10 @@
 defmodule RankBridge.SnakeBridge.Objects do
   @moduledoc """
-  What the refs that were given to SnakeBridge stand for, and whose session each is of. Known on the node that gave them.
+  The objects of the refs that SnakeBridge has, and each one's session. Known on the node that made the refs.
 
-  A session of a name ends when it is released. An automatic one, which SnakeBridge names after a process, goes on as long
-  as that process, those that made something in it, or those for whom they did (a task's caller, and its caller) live:
-  what a task makes does not die with it. That it is to be released because its own process has died changes nothing.
+  A named session ends when it is released. An automatic session, which SnakeBridge names after a process, lives as long as any
+  of these: that process; a process that made an object in the session; the callers of a task that made one, and their
+  callers. So a task's objects do not die with it. A release because the session's own process has died changes nothing.
   """
 
   use GenServer
@@ -12,7 +12,7 @@ defmodule RankBridge.SnakeBridge.Objects do
   alias RankBridge.{Error, Gang, Graph, Group, GroupCoordinator, Operation, Queue, Ref}
   alias RankBridge.SnakeBridge.Wire
 
-  @typedoc "What a ref can stand for: where it is needed with its gang, and the rank that it speaks for."
+  @typedoc "The object of a ref: with its gang and its rank, where it needs them."
   @type object ::
           {:coordinator, GroupCoordinator.t()}
           | {:tensor, Gang.gang(), Ref.t()}
@@ -34,7 +34,7 @@ defmodule RankBridge.SnakeBridge.Objects do
     GenServer.call(__MODULE__, {:put, object, session_id, keepers}, :infinity)
   end
 
-  # Tasks say for whom they work.
+  # Tasks name their callers.
   defp keepers(owner),
     do: Enum.uniq([owner, self() | Process.get(:"$callers", [])])
 
@@ -115,7 +115,7 @@ defmodule RankBridge.SnakeBridge.Objects do
   defp gone?(nil), do: false
   defp gone?(owner), do: not Process.alive?(owner)
 
-  # Tensors take room on their ranks; what else there is ends with its group, or its gang.
+  # Tensors take memory on their ranks; the other objects end with their group, or their gang.
   defp free(objects) do
     objects
     |> Enum.flat_map(fn

@@ -7,7 +7,7 @@ if Code.ensure_loaded?(SnakeBridge.RuntimeClient) do
         config :rank_bridge, gang: MyGang, pools: [rank_0: 0, rank_1: 1]
 
     It is there where SnakeBridge was compiled before. `RankBridge.SnakeBridge.Calls` says which calls are ours; the others go on unchanged
-    to `config :rank_bridge, snakebridge_fallback: Module`, which is Snakepit unless told otherwise.
+    to `config :rank_bridge, snakebridge_fallback: Module`, which is Snakepit by default.
 
     Answers are wire maps, which SnakeBridge decodes: integers are integers, `None` is nil. Errors are `Snakepit.Error`,
     whose category says what happened (see `category/1`) and whose `details` have the fields of the `RankBridge.Error`.
@@ -32,14 +32,14 @@ if Code.ensure_loaded?(SnakeBridge.RuntimeClient) do
       with {:ok, count} <- Calls.release_session(payload["session_id"]) do
         if fallback(), do: pass_on(tool, payload, opts), else: {:ok, count}
       else
-        {:error, error} -> {:error, told(error)}
+        {:error, error} -> {:error, translated(error)}
       end
     end
 
     def execute(tool, payload, opts) do
       case Calls.execute(tool, payload, opts || []) do
         {:ok, wire} -> {:ok, wire}
-        {:error, error} -> {:error, told(error)}
+        {:error, error} -> {:error, translated(error)}
         :theirs -> pass_on(tool, payload, opts)
       end
     end
@@ -51,7 +51,7 @@ if Code.ensure_loaded?(SnakeBridge.RuntimeClient) do
     def execute_stream(tool, payload, callback, opts) do
       case Calls.stream(payload, callback, opts || []) do
         :ok -> :ok
-        {:error, error} -> {:error, told(error)}
+        {:error, error} -> {:error, translated(error)}
         :theirs -> pass_on_stream(tool, payload, callback, opts)
       end
     end
@@ -59,13 +59,13 @@ if Code.ensure_loaded?(SnakeBridge.RuntimeClient) do
     defp pass_on(tool, payload, opts) do
       if module = fallback(),
         do: module.execute(tool, payload, opts),
-        else: {:error, nobody(payload)}
+        else: {:error, no_fallback(payload)}
     end
 
     defp pass_on_stream(tool, payload, callback, opts) do
       if module = fallback(),
         do: module.execute_stream(tool, payload, callback, opts),
-        else: {:error, nobody(payload)}
+        else: {:error, no_fallback(payload)}
     end
 
     defp fallback do
@@ -73,7 +73,7 @@ if Code.ensure_loaded?(SnakeBridge.RuntimeClient) do
       if Code.ensure_loaded?(module), do: module
     end
 
-    defp nobody(payload) do
+    defp no_fallback(payload) do
       name = payload["class"] || payload["function"] || payload["attr"] || payload["helper"]
       python_module = payload["module_path"] || payload["python_module"] || payload["library"]
 
@@ -85,7 +85,7 @@ if Code.ensure_loaded?(SnakeBridge.RuntimeClient) do
       }
     end
 
-    defp told(%Error{} = error) do
+    defp translated(%Error{} = error) do
       %Snakepit.Error{
         category: category(error.reason),
         message: Exception.message(error),

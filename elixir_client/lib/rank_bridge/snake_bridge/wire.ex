@@ -121,7 +121,7 @@ defmodule RankBridge.SnakeBridge.Wire do
 
   defp term(other, _opts), do: throw({:no_term, "no wire value: #{inspect(other, limit: 3)}"})
 
-  defp iso({:ok, it}, _map), do: it
+  defp iso({:ok, value}, _map), do: value
   defp iso({:error, _reason}, map), do: malformed(map)
 
   @spec malformed(map()) :: no_return()

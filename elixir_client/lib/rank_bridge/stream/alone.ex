@@ -11,7 +11,7 @@ defmodule RankBridge.Stream.Alone do
   alias RankBridge.Transport
   alias RankBridge.Transport.Status
 
-  # Milliseconds for telling a rank that a part is withdrawn.
+  # Milliseconds for the withdrawal of a part from a rank.
   @withdrawing 5_000
 
   # `AwaitResponse` is written as `OperationResult` is.
@@ -20,12 +20,12 @@ defmodule RankBridge.Stream.Alone do
 
   @result result * 8 + 2
 
-  @doc "Starts it, and monitors the process."
+  @doc "Starts the request's process, and monitors it."
   @spec start(Transport.channel(), map()) :: {pid(), reference()}
   def start(channel, %{ref: ref} = request),
     do: spawn_monitor(fn -> send(ref, {ref, answer(channel, request)}) end)
 
-  @doc "Ends it: what was not admitted is withdrawn."
+  @doc "Ends the request: parts that were not admitted are withdrawn."
   @spec withdraw(Transport.channel(), map()) :: :ok
   def withdraw(channel, %{alone: process, kind: kind, id: id}) do
     Process.exit(process, :kill)

@@ -1,6 +1,6 @@
 defmodule RankBridge.Stream.Pushed do
   @moduledoc """
-  A gang call that was pushed into a stream: what `RankBridge.Stream.push/4` gives. It belongs to the process that has pushed
+  A gang call that was pushed into a stream: the result of `RankBridge.Stream.push/4`. It belongs to the process that has pushed
   it, and is awaited once.
 
   `operation_id` is by what other calls know it, as `RankBridge.await/3`.

@@ -1,18 +1,17 @@
 defmodule RankBridge.Stream.Server do
   @moduledoc """
-  The process in charge of the stream to one rank, on which all operations of a gang go that this rank is asked for: gang calls
-  and the rank's own parts, each with a number, by which its answer finds it. Answers come in whichever order.
+  The process in charge of the stream to one rank. The stream carries all operations that a gang asks of this rank: gang calls
+  and the rank's own parts. Each request has a number, and so has its answer. Answers come in any order.
 
-  The stream goes by a unix socket without gRPC (`RankBridge.Transport.Local`) where the rank has one and the channel leads to
-  it, else by `GangService.Execute`. It is opened with the first request and again with the first after its end; one that was
-  over at once, as where the rank has too many, a second later. The process ends with its gang, or when it was not used for a
-  minute.
+  The stream is a unix socket without gRPC (`RankBridge.Transport.Local`) where the rank has one and the channel leads to it,
+  else `GangService.Execute`. The first request opens the stream, and so does the first request after its end; if the stream
+  ended at once, because the rank has too many, a second later. The process ends with its gang, or after a minute without use.
 
-  What the stream cannot take, or was not begun on it, goes by itself (`RankBridge.Stream.Alone`). Not so what is pushed into
-  a `RankBridge.Stream`, which is a part of the rank's stream and ends with that: it waits here while as much as it may have is
-  under way.
+  A request that the stream cannot take, or that was not begun on it, is sent alone (`RankBridge.Stream.Alone`). A push into a
+  `RankBridge.Stream`, which is a part of the rank's stream and ends with it, waits here instead while the limit of requests
+  is under way.
 
-  Who asks keeps the time itself. Of what waits in a `RankBridge.Stream`, which has its time from when it is sent, this does.
+  Callers watch their deadlines themselves. The time of a push begins when it is sent, so this process watches it.
   """
 
   use GenServer, restart: :temporary
@@ -94,7 +93,7 @@ defmodule RankBridge.Stream.Server do
     end
   end
 
-  @doc "Opens a stream for a process, with which it ends."
+  @doc "Opens a stream for a process. It ends with the process."
   @spec open(pid(), pid(), timeout()) :: {:ok, reference()} | {:error, Status.t()}
   def open(server, owner, timeout) do
     GenServer.call(server, {:open, owner}, timeout)
@@ -107,7 +106,7 @@ defmodule RankBridge.Stream.Server do
       {:error, gone(why)}
   end
 
-  @doc "Lets what was pushed into a stream be done and answered, and ends that. Ending twice is no error."
+  @doc "Ends a stream once all its pushes are answered. Ending twice is no error."
   @spec close(pid(), reference()) :: :ok
   def close(server, stream) do
     GenServer.call(server, {:close, stream}, :infinity)
@@ -154,7 +153,7 @@ defmodule RankBridge.Stream.Server do
   defp gone(why),
     do: Status.new(:unavailable, "the stream is over", why not in [:noproc, :normal])
 
-  @doc "Withdraws a request. It is answered all the same, if somebody waits."
+  @doc "Withdraws a request. If a process waits for the answer, it gets one all the same."
   @spec withdraw(pid(), reference()) :: :ok
   def withdraw(server, ref) do
     send(server, {:withdraw, ref})
@@ -166,7 +165,7 @@ defmodule RankBridge.Stream.Server do
     {:ok, look_later(%__MODULE__{channel: channel, gang: Process.monitor(gang)})}
   end
 
-  # --- who asks ---
+  # --- callers ---
 
   @impl GenServer
   def handle_call({:open, owner}, _from, state) do
@@ -217,7 +216,7 @@ defmodule RankBridge.Stream.Server do
 
   def handle_info({:withdraw, ref}, state), do: state |> give_up(ref) |> proceed()
 
-  # Who waits learns that it may have been done.
+  # The caller learns that the operation may have been done.
   def handle_info({:DOWN, gang, :process, _pid, _why}, %{gang: gang} = state) do
     _ = state.call && Transport.cancel(state.call)
     for {_monitor, request} <- state.alone, do: Alone.withdraw(state.channel, request)
@@ -229,7 +228,7 @@ defmodule RankBridge.Stream.Server do
       %{monitors: %{^monitor => ref}} -> state |> give_up(ref) |> proceed()
       %{streams: %{^monitor => _closing}} -> state |> ownerless(monitor) |> proceed()
       %{alone: %{^monitor => request}} -> {:noreply, went(state, monitor, request, why)}
-      _of_the_call -> heard(state, {:DOWN, monitor, :process, nil, why})
+      _of_the_call -> handle_message(state, {:DOWN, monitor, :process, nil, why})
     end
   end
 
@@ -254,11 +253,11 @@ defmodule RankBridge.Stream.Server do
     end
   end
 
-  def handle_info(message, state), do: heard(state, message)
+  def handle_info(message, state), do: handle_message(state, message)
 
-  defp heard(%{call: nil} = state, _message), do: {:noreply, state}
+  defp handle_message(%{call: nil} = state, _message), do: {:noreply, state}
 
-  defp heard(state, message) do
+  defp handle_message(state, message) do
     case Transport.hear(state.call, message) do
       {:ok, call} -> arrived(%{state | call: call})
       :unknown -> {:noreply, state}
@@ -296,9 +295,9 @@ defmodule RankBridge.Stream.Server do
     end
   end
 
-  # --- what goes ---
+  # --- requests ---
 
-  # Sends what can be sent, and takes in what has come.
+  # Sends the requests that can be sent, and handles the messages that have arrived.
   defp proceed(%{call: nil} = state), do: {:noreply, state}
 
   defp proceed(state) do
@@ -329,13 +328,15 @@ defmodule RankBridge.Stream.Server do
 
     case Transport.send_message(state.call, encoded(request, number)) do
       {:ok, call} -> {:ok, under_way(%{state | call: call}, request, number)}
-      # It has ended, as what has come tells, or will; this one was not sent.
+      # The call has ended, or will; its messages say so. This request was not sent.
       {:closed, call} -> arrived(%{state | call: call}, :closed)
     end
   end
 
-  defp encoded(%{kind: :withdraw, id: id}, _number),
-    do: V1.ExecuteRequest.encode_to_iodata(%V1.ExecuteRequest{kind: {:withdraw, id}})
+  defp encoded(%{kind: :withdraw, number: withdrawn}, _number) do
+    request = %V1.ExecuteRequest{kind: {:withdraw, ""}, number: withdrawn}
+    V1.ExecuteRequest.encode_to_iodata(request)
+  end
 
   defp encoded(request, number) do
     tag = Map.fetch!(@tags, request.kind)
@@ -350,20 +351,18 @@ defmodule RankBridge.Stream.Server do
     %{state | under_way: Map.put(state.under_way, number, request), latest: number}
   end
 
-  # It overtakes what waits, and is not answered. What has no id cannot be withdrawn.
-  defp withdrawn(state, %{id: ""}), do: state
-
-  defp withdrawn(state, request),
-    do: %{state | waiting: :queue.in_r(%{kind: :withdraw, id: request.id}, state.waiting)}
+  # A withdrawal overtakes the waiting requests, and has no answer.
+  defp withdrawn(state, %{number: number}),
+    do: %{state | waiting: :queue.in_r(%{kind: :withdraw, number: number}, state.waiting)}
 
   defp give_up(state, ref) do
-    its? = &(Map.get(&1, :ref) == ref)
+    with_ref? = &(Map.get(&1, :ref) == ref)
 
     cond do
-      request = Enum.find(Map.values(state.under_way), its?) -> withdrawn(state, request)
-      request = Enum.find(:queue.to_list(state.waiting), its?) -> unsent(state, request)
-      request = Enum.find(:queue.to_list(state.behind), its?) -> unsent(state, request)
-      it = Enum.find(state.alone, &its?.(elem(&1, 1))) -> not_alone(state, it)
+      request = Enum.find(Map.values(state.under_way), with_ref?) -> withdrawn(state, request)
+      request = Enum.find(:queue.to_list(state.waiting), with_ref?) -> unsent(state, request)
+      request = Enum.find(:queue.to_list(state.behind), with_ref?) -> unsent(state, request)
+      alone = Enum.find(state.alone, &with_ref?.(elem(&1, 1))) -> not_alone(state, alone)
       true -> state
     end
   end
@@ -383,8 +382,8 @@ defmodule RankBridge.Stream.Server do
 
   defp ownerless(state, stream) do
     status = Status.new(:cancelled, "the owner of the stream has ended", true)
-    its = &(&1.stream == stream)
-    {unsent, behind} = Enum.split_with(:queue.to_list(state.behind), its)
+    of_stream? = &(&1.stream == stream)
+    {unsent, behind} = Enum.split_with(:queue.to_list(state.behind), of_stream?)
 
     state = %{
       state
@@ -394,33 +393,35 @@ defmodule RankBridge.Stream.Server do
 
     state = Enum.reduce(unsent, state, &finished(&2, &1, {:error, %{status | sent?: false}}))
 
-    for {_number, %{ref: ref} = request} <- state.under_way, its.(request), reduce: state do
+    for {_number, %{ref: ref} = request} <- state.under_way,
+        of_stream?.(request),
+        reduce: state do
       state ->
         send(ref, {ref, {:error, status}})
         withdrawn(state, request)
     end
   end
 
-  # --- what comes ---
+  # --- answers ---
 
   defp arrived(state, way \\ :open) do
     case Transport.arrived(state.call) do
       {:ok, [], call} ->
         state = %{state | call: call}
-        # There may be room since.
+        # The call may take more by now.
         if way == :open and waits?(state) and Transport.room?(call),
           do: proceed(state),
           else: {:noreply, state}
 
       {:ok, messages, call} ->
-        messages |> Enum.reduce(%{state | call: call}, &answered/2) |> ended(nil)
+        messages |> Enum.reduce(%{state | call: call}, &on_response/2) |> ended(nil)
 
       {:done, messages, _} ->
         status = Status.new(:unavailable, "the rank has ended the stream", false)
-        messages |> Enum.reduce(state, &answered/2) |> ended(status)
+        messages |> Enum.reduce(state, &on_response/2) |> ended(status)
 
       {:error, messages, status} ->
-        messages |> Enum.reduce(state, &answered/2) |> ended(status)
+        messages |> Enum.reduce(state, &on_response/2) |> ended(status)
     end
   end
 
@@ -436,7 +437,7 @@ defmodule RankBridge.Stream.Server do
     {:noreply, over(state, Status.new(:internal, text, number != 0))}
   end
 
-  defp answered(message, state) do
+  defp on_response(message, state) do
     number = number(message)
 
     case state.under_way do
@@ -444,11 +445,11 @@ defmodule RankBridge.Stream.Server do
         state = %{state | under_way: Map.delete(state.under_way, number), answered?: true}
         finished(state, request, {:ok, message})
 
-      # What a rank says of no request is that it refuses the stream.
+      # An answer without a request is the rank's refusal of the stream.
       _other when number in [0, :unreadable] ->
         %{state | refusal: {number, message}}
 
-      _nobody ->
+      _no_request ->
         state
     end
   end
@@ -493,7 +494,8 @@ defmodule RankBridge.Stream.Server do
   # Ends a stream into which nothing more may be pushed, when all is answered.
   defp closed(state, stream) do
     with %{^stream => [_ | _] = closing} <- state.streams,
-         false <- Enum.any?(state.under_way, fn {_number, it} -> it.stream == stream end),
+         false <-
+           Enum.any?(state.under_way, fn {_number, request} -> request.stream == stream end),
          false <- Enum.any?(:queue.to_list(state.behind), &(&1.stream == stream)) do
       let_go({stream, closing})
       %{state | streams: Map.delete(state.streams, stream)}
@@ -540,7 +542,7 @@ defmodule RankBridge.Stream.Server do
 
   defp failed(state, request, status), do: finished(state, request, {:error, status})
 
-  # --- what has no stream ---
+  # --- requests without a stream ---
 
   defp alone(state, request) do
     {process, monitor} = Alone.start(state.channel, request)

@@ -19,10 +19,10 @@ defmodule RankBridge.Tensor.Chunks do
   defp split([], held, _bytes), do: [Enum.reverse(held)]
 
   defp split([binary | rest], held, bytes) do
-    room = @size - bytes
+    free = @size - bytes
 
     case binary do
-      <<head::binary-size(room), tail::binary>> ->
+      <<head::binary-size(free), tail::binary>> ->
         next = if tail == "", do: rest, else: [tail | rest]
         [Enum.reverse([head | held]) | split(next, [], 0)]
 

@@ -18,12 +18,13 @@ defmodule RankBridge.Transport.HTTP2 do
   alias RankBridge.Transport.HTTP2.{Call, Channel, HPACK, Request}
   alias RankBridge.Transport.{Status, Target}
 
-  @enforce_keys [:pid, :table, :head, :tail, :limit, :stream_window, :write_cap]
+  @enforce_keys [:pid, :table, :head, :tail, :header_list, :limit, :stream_window, :write_cap]
   defstruct [
     :pid,
     :table,
     :head,
     :tail,
+    :header_list,
     :limit,
     :stream_window,
     :write_cap,
@@ -32,14 +33,15 @@ defmodule RankBridge.Transport.HTTP2 do
   ]
 
   @typedoc """
-  A channel. `head` and `tail` are the header block of every request, before and after its path; `path` is that of the target,
-  if it is a unix socket.
+  A channel. `head` and `tail` are the header block of every request, before and after its path, and `header_list` is their size
+  as RFC 9113 counts it; `path` is that of the target, if it is a unix socket.
   """
   @type t :: %__MODULE__{
           pid: pid(),
           table: :ets.table(),
           head: binary(),
           tail: binary(),
+          header_list: pos_integer(),
           limit: pos_integer() | :infinity,
           stream_window: pos_integer(),
           write_cap: pos_integer(),
@@ -74,17 +76,21 @@ defmodule RankBridge.Transport.HTTP2 do
     unless is_integer(opts[:connect_timeout]) and opts[:connect_timeout] > 0,
       do: raise(ArgumentError, "not a :connect_timeout: #{inspect(opts[:connect_timeout])}")
 
+    # As `:ssl` and others take it: TLS with the defaults, or none.
+    opts = Keyword.update!(opts, :tls, &Map.get(%{true => [], false => nil}, &1, &1))
+
     with {:ok, target} <- parse(target),
          {:ok, pid, table} <- Channel.start(target, opts),
          :ok <- ready(pid, opts) do
-      {head, tail} = header_blocks(opts[:authority] || target.authority, opts[:tls])
+      {head, tail} = fixed_headers(opts[:authority] || target.authority, opts[:tls])
 
       {:ok,
        %__MODULE__{
          pid: pid,
          table: table,
-         head: head,
-         tail: tail,
+         head: HPACK.encode(head, huffman: true),
+         tail: HPACK.encode(tail, huffman: true),
+         header_list: header_list(head ++ tail),
          limit: opts[:max_receive_message_bytes],
          stream_window: opts[:stream_window],
          write_cap: opts[:write_cap],
@@ -107,7 +113,7 @@ defmodule RankBridge.Transport.HTTP2 do
     end
   end
 
-  defp header_blocks(authority, tls) do
+  defp fixed_headers(authority, tls) do
     scheme = if tls, do: "https", else: "http"
 
     head = [{":method", "POST"}, {":scheme", scheme}, {":authority", authority}]
@@ -119,8 +125,11 @@ defmodule RankBridge.Transport.HTTP2 do
       {"grpc-accept-encoding", "identity,gzip"}
     ]
 
-    {HPACK.encode(head, huffman: true), HPACK.encode(tail, huffman: true)}
+    {head, tail}
   end
+
+  defp header_list(headers),
+    do: Enum.sum(for {name, value} <- headers, do: byte_size(name) + byte_size(value) + 32)
 
   @impl true
   def close(channel), do: Channel.stop(channel.pid)
@@ -248,12 +257,15 @@ defmodule RankBridge.Transport.HTTP2 do
 
   defp start(channel, path, opts, fields) do
     opts = Keyword.validate!(opts, @call_options)
+    custom = timeout(opts[:timeout]) ++ Metadata.encode(opts[:metadata])
+    path = [{":path", path}]
 
     request =
       struct!(
         Request,
         [
-          block: header_block(channel, path, opts),
+          block: channel.head <> HPACK.encode(path) <> channel.tail <> HPACK.encode(custom),
+          header_list: channel.header_list + header_list(path) + header_list(custom),
           caller: self(),
           deadline: deadline(opts[:timeout]),
           wait_for_ready?: opts[:wait_for_ready]
@@ -269,18 +281,18 @@ defmodule RankBridge.Transport.HTTP2 do
     )
   end
 
-  defp header_block(channel, path, opts) do
-    custom = timeout(opts[:timeout]) ++ Metadata.encode(opts[:metadata])
-    channel.head <> HPACK.encode([{":path", path}]) <> channel.tail <> HPACK.encode(custom)
-  end
-
   defp timeout(milliseconds) when is_integer(milliseconds) and milliseconds > 0,
     do: [{"grpc-timeout", Metadata.timeout(milliseconds)}]
 
   defp timeout(_none_or_over), do: []
 
   defp deadline(:infinity), do: :infinity
-  defp deadline(milliseconds), do: System.monotonic_time(:millisecond) + milliseconds
+
+  defp deadline(milliseconds) when is_integer(milliseconds),
+    do: System.monotonic_time(:millisecond) + milliseconds
+
+  # The connection is everybody's, and starts a timer with it.
+  defp deadline(other), do: raise(ArgumentError, "not a :timeout: #{inspect(other)}")
 
   # What the caller's code raises ends the call, too.
   defp cancelling(call, fun) do

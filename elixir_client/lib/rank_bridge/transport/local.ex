@@ -1,14 +1,14 @@
 defmodule RankBridge.Transport.Local do
   @moduledoc """
-  A stream of operations to a rank on this host, without gRPC: what `RankBridge.Transport` has for a process that hears of a
-  call that streams both ways.
+  A stream of operations to a rank on this host, without gRPC: the functions of `RankBridge.Transport` for a process that must
+  not block on a call that streams both ways.
 
   A rank whose target is the unix socket PATH listens at PATH.stream, too. Each connection there is one stream, of the same
   messages as `GangService.Execute`, as `RankBridge.Transport.Local.Framing` writes them. A connection that ends without the
   end of the stream is lost; the stream ends also with the channel to the rank.
 
-  Nothing here waits for the rank. Nothing is read before the first message was sent, so that a rank's refusal of the stream,
-  which comes unasked, is the answer to that.
+  No function here waits for the rank. Reading starts after the first message was sent, so that a rank's refusal of the stream,
+  which comes unasked, is the answer to that message.
   """
 
   alias RankBridge.Transport
@@ -39,9 +39,9 @@ defmodule RankBridge.Transport.Local do
 
   @typedoc """
   * `monitor` - of the channel, which is `closed?` since
-  * `reading`, `writing` - what the operating system will say when it can be gone on with; nil: nothing is to be waited for
-  * `received` - what has come of a message that is not whole
-  * `unwritten`, `waiting` - what is to be written, and how many bytes that is
+  * `reading`, `writing` - handles of pending socket operations; nil: none is pending
+  * `received` - the part of an incomplete message that has arrived
+  * `unwritten`, `waiting` - the bytes to write, and how many they are
   * `asked?`, `broken?` - whether anything was written, and whether nothing more can be
   """
   @type t :: %__MODULE__{
@@ -85,7 +85,7 @@ defmodule RankBridge.Transport.Local do
     end
   end
 
-  @doc "Sends a message, never waiting. `:closed`: it cannot be sent, and `arrived/1` tells why."
+  @doc "Sends a message without waiting. `:closed`: it cannot be sent, and `arrived/1` returns why."
   @spec send_message(t(), iodata()) :: {:ok | :closed, t()}
   def send_message(%{broken?: true} = call, _message), do: {:closed, call}
 
@@ -127,21 +127,21 @@ defmodule RankBridge.Transport.Local do
   @doc "Takes a message of the mailbox, if it is this stream's."
   @spec hear(t(), term()) :: {:ok, t()} | :unknown
   def hear(%{socket: socket} = call, {:"$socket", socket, kind, what}),
-    do: {:ok, heard(call, kind, what)}
+    do: {:ok, on_socket(call, kind, what)}
 
   def hear(%{monitor: monitor} = call, {:DOWN, monitor, :process, _pid, _why}),
     do: {:ok, %{call | closed?: true}}
 
   def hear(_call, _message), do: :unknown
 
-  defp heard(%{reading: handle} = call, :select, handle), do: %{call | reading: nil}
+  defp on_socket(%{reading: handle} = call, :select, handle), do: %{call | reading: nil}
 
-  defp heard(%{writing: handle} = call, :select, handle),
+  defp on_socket(%{writing: handle} = call, :select, handle),
     do: write(%{call | writing: nil}, IO.iodata_to_binary(call.unwritten))
 
-  # Reading tells what has become of the connection.
-  defp heard(call, :abort, _why), do: %{call | reading: nil}
-  defp heard(call, _kind, _what), do: call
+  # The next read returns what has become of the connection.
+  defp on_socket(call, :abort, _why), do: %{call | reading: nil}
+  defp on_socket(call, _kind, _what), do: call
 
   @doc """
   The messages that are there, without waiting, and the end, after which the stream must not be used. To be asked again until
@@ -180,12 +180,12 @@ defmodule RankBridge.Transport.Local do
   # What could never be written was not begun either.
   defp lost(call, why) do
     cancel(call)
-    {:error, [], Outcome.from_reason({:lost, told(why)}, call.asked?)}
+    {:error, [], Outcome.from_reason({:lost, explanation(why)}, call.asked?)}
   end
 
   # As of a connection for gRPC: what the rank has left unread is no other end.
-  defp told(why) when why in [:closed, :econnreset], do: "the server closed the connection"
-  defp told(why), do: inspect(why)
+  defp explanation(why) when why in [:closed, :econnreset], do: "the server closed the connection"
+  defp explanation(why), do: inspect(why)
 
   @doc "Ends the stream: what the rank has not admitted is withdrawn."
   @spec cancel(t()) :: :ok

@@ -43,15 +43,22 @@ defmodule RankBridge.Transport.Socket do
     end
   end
 
+  # Each address has its share of the time that is left, so that one that swallows all packets does not use up that of others.
   defp connect_any([address | rest], host, port, options, deadline) do
     family = if tuple_size(address) == 8, do: :inet6, else: :inet
+    timeout = share(remaining(deadline), length(rest) + 1)
 
-    case :gen_tcp.connect(address, port, [family | options], remaining(deadline)) do
+    case :gen_tcp.connect(address, port, [family | options], timeout) do
       {:error, reason} when rest == [] -> explain({:error, reason}, "#{host}:#{port}")
       {:error, _reason} -> connect_any(rest, host, port, options, deadline)
       ok -> ok
     end
   end
+
+  defp share(:infinity, 1), do: :infinity
+  # What an operating system takes for itself may be minutes.
+  defp share(:infinity, _addresses), do: 10_000
+  defp share(milliseconds, addresses), do: div(milliseconds, addresses)
 
   defp addresses(host) do
     name = String.to_charlist(host)
@@ -72,8 +79,8 @@ defmodule RankBridge.Transport.Socket do
 
   defp shake_hands(socket, target, tls, deadline) do
     with {:ok, _} <- explain(Application.ensure_all_started(:ssl), "starting ssl"),
-         {:ok, secure} <-
-           explain(:ssl.connect(socket, tls_options(target, tls), remaining(deadline)), "TLS"),
+         {:ok, options} <- tls_options(target, tls),
+         {:ok, secure} <- explain(:ssl.connect(socket, options, remaining(deadline)), "TLS"),
          :ok <- check_protocol(secure) do
       {:ok, %__MODULE__{module: :ssl, socket: secure}}
     else
@@ -94,7 +101,7 @@ defmodule RankBridge.Transport.Socket do
     end
   end
 
-  # OTP 25 verifies nobody unless told to.
+  # OTP 25 verifies no certificate by default.
   defp tls_options(target, tls) do
     {name, tls} = Keyword.pop(tls, :server_name, Target.host(target))
 
@@ -106,18 +113,40 @@ defmodule RankBridge.Transport.Socket do
             match_fun: :public_key.pkix_verify_hostname_match_fun(:https)
           ],
           depth: 10,
+          versions: [:"tlsv1.3", :"tlsv1.2"],
+          ciphers: ciphers(),
           log_level: :none
         ]
 
     options = Keyword.merge(defaults, tls)
+
+    with {:ok, options} <- with_authorities(options),
+         do: {:ok, [{:alpn_advertised_protocols, ["h2"]}, {:buffer, @buffer} | options]}
+  end
+
+  defp with_authorities(options) do
     known? = Enum.any?([:cacerts, :cacertfile], &Keyword.has_key?(options, &1))
 
-    options =
-      if known? or options[:verify] == :verify_none,
-        do: options,
-        else: [{:cacerts, :public_key.cacerts_get()} | options]
+    if known? or options[:verify] == :verify_none,
+      do: {:ok, options},
+      else: {:ok, [{:cacerts, :public_key.cacerts_get()} | options]}
+  rescue
+    # The machine has no store of them.
+    _no_cacerts ->
+      {:error, "TLS: this machine has no certificates of authorities; name some as :cacertfile"}
+  end
 
-    [{:alpn_advertised_protocols, ["h2"]}, {:buffer, @buffer} | options]
+  # RFC 9113, section 9.2.2, forbids all suites of TLS 1.2 without ephemeral keys and authenticated encryption.
+  defp ciphers do
+    modern = :ssl.cipher_suites(:exclusive, :"tlsv1.3")
+
+    ephemeral =
+      :ssl.filter_cipher_suites(:ssl.cipher_suites(:default, :"tlsv1.2"),
+        key_exchange: &(&1 in [:ecdhe_ecdsa, :ecdhe_rsa, :dhe_rsa]),
+        mac: &(&1 == :aead)
+      )
+
+    modern ++ ephemeral
   end
 
   # Without a name, the certificate is checked against the address that was connected to.

@@ -21,7 +21,7 @@ defmodule RankBridge.Test.Chaos.Requests do
 
   alias RankBridge.{Error, Gang, Ref, Sessions, Tensor}
   alias RankBridge.Gang.View
-  alias RankBridge.Test.Chaos.Told
+  alias RankBridge.Test.Chaos.Forms
   alias RankBridge.Test.ContractCases
 
   @type request :: %{String.t() => term()}
@@ -35,7 +35,7 @@ defmodule RankBridge.Test.Chaos.Requests do
   def perform(%{"do" => what} = request) do
     case perform(what, request) do
       {:ok, value} -> {:ok, value}
-      {:error, %Error{} = error} -> {:error, Told.error(error)}
+      {:error, %Error{} = error} -> {:error, Forms.error(error)}
     end
   end
 
@@ -62,7 +62,7 @@ defmodule RankBridge.Test.Chaos.Requests do
   end
 
   defp perform("get", request) do
-    with {:ok, tensor} <- RankBridge.get(gang(request), Told.to_ref(request["ref"])) do
+    with {:ok, tensor} <- RankBridge.get(gang(request), Forms.to_ref(request["ref"])) do
       File.write!(request["file"], tensor.data)
       {:ok, %{"dtype" => "#{tensor.dtype}", "shape" => tensor.shape}}
     end
@@ -72,7 +72,7 @@ defmodule RankBridge.Test.Chaos.Requests do
     for _one <- 1..request["number"]//1, reduce: {:ok, []} do
       {:ok, refs} ->
         with {:ok, ref} <- RankBridge.create(gang(request), :uint8, [1], rank: request["rank"]),
-             do: {:ok, [Told.ref(ref) | refs]}
+             do: {:ok, [Forms.ref(ref) | refs]}
 
       error ->
         error
@@ -80,11 +80,11 @@ defmodule RankBridge.Test.Chaos.Requests do
   end
 
   defp perform("release", request),
-    do: RankBridge.release(gang(request), Enum.map(request["refs"], &Told.to_ref/1))
+    do: RankBridge.release(gang(request), Enum.map(request["refs"], &Forms.to_ref/1))
 
   defp perform("call", request) do
     %{"rank" => rank, "options" => options} = request
-    ref = request["ref"] && Told.to_ref(request["ref"])
+    ref = request["ref"] && Forms.to_ref(request["ref"])
     operation = ContractCases.operation(request)
 
     request
@@ -94,7 +94,7 @@ defmodule RankBridge.Test.Chaos.Requests do
   end
 
   defp perform("call_all", request) do
-    refs = if request["refs"], do: [Enum.map(request["refs"], &Told.to_ref/1)], else: []
+    refs = if request["refs"], do: [Enum.map(request["refs"], &Forms.to_ref/1)], else: []
     arguments = [gang(request)] ++ refs ++ [ContractCases.options(request["options"])]
     RankBridge |> apply(ContractCases.operation(request), arguments) |> given()
   end
@@ -128,8 +128,8 @@ defmodule RankBridge.Test.Chaos.Requests do
 
   defp gang(request), do: String.to_atom(request["gang"])
 
-  defp given({:ok, refs}) when is_list(refs), do: {:ok, Enum.map(refs, &(&1 && Told.ref(&1)))}
-  defp given({:ok, %Ref{} = ref}), do: {:ok, Told.ref(ref)}
+  defp given({:ok, refs}) when is_list(refs), do: {:ok, Enum.map(refs, &(&1 && Forms.ref(&1)))}
+  defp given({:ok, %Ref{} = ref}), do: {:ok, Forms.ref(ref)}
   defp given({:ok, nil}), do: {:ok, nil}
   defp given({:error, error}), do: {:error, error}
 end

@@ -18,7 +18,7 @@ defmodule RankBridge.Transport.Local.FramingTest do
       assert before ++ others == messages
     end
 
-    {got, _nothing} =
+    {got, _framing} =
       for <<byte::binary-size(1) <- bytes>>, reduce: {[], %Framing{}} do
         {got, framing} ->
           {messages, {:more, framing}} = Framing.decode(framing, byte)

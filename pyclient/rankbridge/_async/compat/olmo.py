@@ -7,13 +7,11 @@ from typing import Any, Unpack
 
 from rankbridge._async.gang import AsyncGang
 from rankbridge._async.rank import AsyncRank
-from rankbridge._plan import rounds
-from rankbridge._plan.compositions import checked_flag
-from rankbridge._plan.group_procedures import being_formed
+from rankbridge._plan import operations as ops, rounds
 from rankbridge._plan.groups import Group
 from rankbridge._plan.operations import CallOptions
 from rankbridge._plan.rounds import Round
-from rankbridge.errors import GangError
+from rankbridge.errors import GangError, InvalidArgumentError
 
 
 async def is_distributed(gang: AsyncGang) -> bool:
@@ -22,7 +20,13 @@ async def is_distributed(gang: AsyncGang) -> bool:
     Returns:
         True: a generation is formed, on every rank. False: none is, it is over, or a rank does not answer.
     """
-    return await gang._carried_out(being_formed(gang))
+    outcomes = await gang._channels.outcomes(gang._on(gang._all(), ops.status))
+    reported = [outcome.value for outcome in outcomes if outcome.value is not None]
+    return (
+        len(reported) == len(gang)
+        and all(status.generation_state == "formed" for status in reported)
+        and len({status.generation for status in reported}) == 1
+    )
 
 
 async def synchronize_value(
@@ -55,8 +59,11 @@ async def synchronize_flag(
     Raises:
         InvalidArgumentError: It is no bool. No rank was asked.
     """
-    given = checked_flag(flag)
-    return await gang.broadcast_object(given, src_rank_in_group=src_rank_in_group, **options)
+    if not isinstance(flag, bool):
+        raise InvalidArgumentError(
+            "a flag is a bool", operation="synchronize_flag", expected="True or False", got=repr(flag)
+        )
+    return await gang.broadcast_object(flag, src_rank_in_group=src_rank_in_group, **options)
 
 
 def do_n_at_a_time(
@@ -86,7 +93,11 @@ def do_n_at_a_time(
             After the last: some turns failed, with errors of this package.
         Exception: After the last round: what failed in a turn, if it was anything else.
     """
-    return _rounds(gang, rounds.checked_number(n), group, timeout)
+    if n is not None and n < 1:
+        raise InvalidArgumentError(
+            "nobody would ever have a turn", operation="do_n_at_a_time", expected="n of 1 or more", got=str(n)
+        )
+    return _rounds(gang, n, group, timeout)
 
 
 async def _rounds(

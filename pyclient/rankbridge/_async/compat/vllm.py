@@ -9,17 +9,20 @@ from typing import Any, Self, Unpack
 from rankbridge._async.gang import AsyncGang
 from rankbridge._async.queue import AsyncQueue
 from rankbridge._async.work import AsyncWork
-from rankbridge._plan import vllm as coordinated
+from rankbridge._plan import group_procedures, queue_procedures, vllm as coordinated
+from rankbridge._plan.compositions import preparing_buffers
 from rankbridge._plan.graph import Graph
-from rankbridge._plan.groups import Group
+from rankbridge._plan.groups import Group, Member
 from rankbridge._plan.operations import MemberOptions
+from rankbridge._plan.procedures import calling
 from rankbridge._plan.queue import MadeQueue
 from rankbridge._plan.ref import Ref
-from rankbridge._plan.vllm import Coordinated, CoordinatorCore, Part
+from rankbridge._plan.together import together
+from rankbridge._plan.vllm import Coordinated, Part
 from rankbridge.errors import RankBridgeError
 
 
-class AsyncGroupCoordinator(CoordinatorCore):
+class AsyncGroupCoordinator:
     """Some groups of a gang, by the names, argument orders and defaults of vLLM's ``GroupCoordinator``.
 
     There, each rank has an object that speaks for itself. Here, one object speaks for all ranks at once: of what
@@ -33,6 +36,9 @@ class AsyncGroupCoordinator(CoordinatorCore):
 
     ``**options`` are ``MemberOptions``: `timeout` in seconds, `operation_id`, `generation`. What fails raises one
     ``GangError`` with the outcomes of all groups. ``AsyncGang`` has the same operations with more options.
+
+    Attributes:
+        groups: The groups, in order.
     """
 
     def __init__(
@@ -50,6 +56,11 @@ class AsyncGroupCoordinator(CoordinatorCore):
         """
         self._gang = gang
         self._procedures = Coordinated(gang, groups, _queues)
+        self.groups = self._procedures.groups
+
+    def __repr__(self) -> str:
+        """Gives the groups."""
+        return f"{type(self).__name__}({[(group.name, list(group.ranks)) for group in self.groups]})"
 
     @classmethod
     async def new(
@@ -93,6 +104,17 @@ class AsyncGroupCoordinator(CoordinatorCore):
         )
         groups, queues = await gang._carried_out(procedure)
         return cls(gang, groups, _queues=queues)
+
+    def member(self, rank: int) -> Member:
+        """Gives what one rank of the gang is in its group.
+
+        It has vLLM's properties: `rank`, `rank_in_group`, `local_rank`, `world_size`, `first_rank`, `last_rank`,
+        `is_first_rank`, `is_last_rank`, `next_rank`, `prev_rank`; and `group`, with its `name` and `ranks`.
+
+        Raises:
+            InvalidArgumentError: The rank is in none of the groups.
+        """
+        return self._procedures.member(rank)
 
     # --- tensors -------------------------------------------------------------------------------------------
 
@@ -157,23 +179,10 @@ class AsyncGroupCoordinator(CoordinatorCore):
         """Overwrites every member's tensor with its source's, and gives the same refs."""
         return await self._gang._carried_out(self._procedures.broadcast(input_, src, dict(options)))
 
-    async def _all_reduce_out_place(
-        self, input_: Sequence[Ref | None], **options: Unpack[MemberOptions]
-    ) -> list[Ref | None]:
-        """As `all_reduce`."""
-        return await self._collective("all_reduce", input_, options)
-
-    async def _all_gather_out_place(
-        self, input_: Sequence[Ref | None], dim: int, **options: Unpack[MemberOptions]
-    ) -> list[Ref | None]:
-        """As `all_gather`."""
-        return await self._collective("all_gather", input_, options, dim=dim)
-
-    async def _reduce_scatter_out_place(
-        self, input_: Sequence[Ref | None], dim: int, **options: Unpack[MemberOptions]
-    ) -> list[Ref | None]:
-        """As `reduce_scatter`."""
-        return await self._collective("reduce_scatter", input_, options, dim=dim)
+    # By these names vLLM gives new tensors; here all of them are new.
+    _all_reduce_out_place = all_reduce
+    _all_gather_out_place = all_gather
+    _reduce_scatter_out_place = reduce_scatter
 
     async def dispatch(
         self,
@@ -239,7 +248,8 @@ class AsyncGroupCoordinator(CoordinatorCore):
             InvalidArgumentError: A description is not of a parameter. No rank was asked.
             GangError: A buffer could not be made; those of its group are released again.
         """
-        return await self._gang._carried_out(self._procedures.buffers(model, device))
+        made = [preparing_buffers(self._gang, model, group, device) for group in self.groups]
+        return self._procedures.by_rank(await self._gang._carried_out(together(made)))
 
     # --- values --------------------------------------------------------------------------------------------
 
@@ -253,7 +263,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
             src: Who sends. With message queues it is 0.
             **options: See the class.
         """
-        return await self._gang._carried_out(self._procedures.broadcast_object(obj, src, dict(options)))
+        return await self._broadcast("broadcast_object", obj, src, options)
 
     async def broadcast_object_list(
         self,
@@ -271,9 +281,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
             **options: See the class.
         """
         coordinated.check_own("broadcast_object_list", group=group)
-        return await self._gang._carried_out(
-            self._procedures.broadcast_object_list(obj_list, src, dict(options))
-        )
+        return await self._broadcast("broadcast_object_list", obj_list, src, options)
 
     async def broadcast_tensor_dict(
         self,
@@ -293,12 +301,12 @@ class AsyncGroupCoordinator(CoordinatorCore):
             **options: See the class.
         """
         coordinated.check_own("broadcast_tensor_dict", group=group, metadata_group=metadata_group)
-        procedure = self._procedures.broadcast_tensor_dict(tensor_dict, src, dict(options))
-        return await self._gang._carried_out(procedure)
+        return await self._broadcast("broadcast_tensor_dict", tensor_dict, src, options)
 
     async def barrier(self, **options: Unpack[MemberOptions]) -> None:
         """Waits until the members of each group have been reached."""
-        return await self._gang._carried_out(self._procedures.barrier(dict(options)))
+        calls = [calling(self._gang, "barrier", None, {**options, "group": group}) for group in self.groups]
+        await self._gang._carried_out(together(calls))
 
     # --- point to point ------------------------------------------------------------------------------------
 
@@ -349,31 +357,6 @@ class AsyncGroupCoordinator(CoordinatorCore):
         """
         return await self._receive("recv", src, ranks, options, expected=(dtype, size))
 
-    async def isend(
-        self,
-        tensor: Sequence[Ref | None],
-        dst: int | None = None,
-        *,
-        ranks: Iterable[int] | None = None,
-        **options: Unpack[MemberOptions],
-    ) -> list[AsyncWork[None] | None]:
-        """Begins `send`, and gives by rank what to wait for: None for those that do not send."""
-        return await self._begin("send", self._procedures.senders("send", tensor, dst, ranks, options))
-
-    async def irecv(
-        self,
-        size: Iterable[int] | int,
-        dtype: object,
-        src: int | None = None,
-        *,
-        ranks: Iterable[int] | None = None,
-        **options: Unpack[MemberOptions],
-    ) -> list[AsyncWork[tuple[Ref, int]] | None]:
-        """Begins `recv`; what is waited for gives a ref, and the rank in the group that it came from."""
-        return await self._begin(
-            "recv", self._procedures.receivers("recv", src, ranks, options, expected=(dtype, size))
-        )
-
     async def send_object(
         self,
         obj: Sequence[object],
@@ -397,27 +380,6 @@ class AsyncGroupCoordinator(CoordinatorCore):
     ) -> list[Any]:
         """Receives values, and gives them by rank; `ranks` as of `recv`."""
         return await self._receive("recv_object", src, ranks, options)
-
-    async def isend_object(
-        self,
-        obj: Sequence[object],
-        dst: int,
-        *,
-        ranks: Iterable[int] | None = None,
-        **options: Unpack[MemberOptions],
-    ) -> list[AsyncWork[None] | None]:
-        """Begins `send_object`, and gives by rank what to wait for: None for those that do not send."""
-        return await self._begin(
-            "send_object", self._procedures.senders("send_object", obj, dst, ranks, options)
-        )
-
-    async def irecv_object(
-        self, src: int, *, ranks: Iterable[int] | None = None, **options: Unpack[MemberOptions]
-    ) -> list[AsyncWork[tuple[Any, int]] | None]:
-        """Begins `recv_object`; what is waited for gives the value, and the rank in the group that it came from."""
-        return await self._begin(
-            "recv_object", self._procedures.receivers("recv_object", src, ranks, options)
-        )
 
     async def send_tensor_dict(
         self,
@@ -458,6 +420,54 @@ class AsyncGroupCoordinator(CoordinatorCore):
         """Receives maps of tensors, and gives them by rank; arguments as of `recv` and `send_tensor_dict`."""
         return await self._receive("recv_tensor_dict", src, ranks, options)
 
+    # --- that begin: written by scripts/methods.py from the methods above
+
+    async def isend(
+        self,
+        tensor: Sequence[Ref | None],
+        dst: int | None = None,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[AsyncWork[None] | None]:
+        """Begins `send`, and gives by rank what to wait for: None for those that do not send."""
+        return await self._begin("send", self._procedures.senders("send", tensor, dst, ranks, options))
+
+    async def irecv(
+        self,
+        size: Iterable[int] | int,
+        dtype: object,
+        src: int | None = None,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[AsyncWork[tuple[Ref, int]] | None]:
+        """Begins `recv`, and gives by rank what to wait for: what came, and from which rank in group."""
+        return await self._begin(
+            "recv", self._procedures.receivers("recv", src, ranks, options, expected=(dtype, size))
+        )
+
+    async def isend_object(
+        self,
+        obj: Sequence[object],
+        dst: int,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[AsyncWork[None] | None]:
+        """Begins `send_object`, and gives by rank what to wait for: None for those that do not send."""
+        return await self._begin(
+            "send_object", self._procedures.senders("send_object", obj, dst, ranks, options)
+        )
+
+    async def irecv_object(
+        self, src: int, *, ranks: Iterable[int] | None = None, **options: Unpack[MemberOptions]
+    ) -> list[AsyncWork[tuple[Any, int]] | None]:
+        """Begins `recv_object`, and gives by rank what to wait for: what came, and from which rank in group."""
+        return await self._begin(
+            "recv_object", self._procedures.receivers("recv_object", src, ranks, options)
+        )
+
     async def isend_tensor_dict(
         self,
         tensor_dict: Sequence[Mapping[Any, Any] | None],
@@ -482,10 +492,12 @@ class AsyncGroupCoordinator(CoordinatorCore):
         ranks: Iterable[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[AsyncWork[tuple[dict[Any, Any], int]] | None]:
-        """Begins `recv_tensor_dict`; what is waited for gives the map, and the rank in the group it came from."""
+        """Begins `recv_tensor_dict`, and gives by rank what to wait for: what came, and from which rank in group."""
         return await self._begin(
             "recv_tensor_dict", self._procedures.receivers("recv_tensor_dict", src, ranks, options)
         )
+
+    # --- end of those that begin
 
     # --- queues, graphs and the end ------------------------------------------------------------------------
 
@@ -509,7 +521,13 @@ class AsyncGroupCoordinator(CoordinatorCore):
             By rank the queue of its group.
         """
         coordinated.check_own("create_mq_broadcaster", external_writer_handle=external_writer_handle)
-        procedure = self._procedures.queue_in_each(writer_rank, max_chunk_bytes, max_chunks, dict(options))
+        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
+        procedure = self._procedures.queues(
+            "create_mq_broadcaster",
+            queue_procedures.making,
+            {**options, **sizes},
+            writer_rank_in_group=writer_rank,
+        )
         made = [AsyncQueue(self._gang, queue) for queue in await self._gang._carried_out(procedure)]
         return self._procedures.by_rank([[queue] * len(queue.ranks) for queue in made])
 
@@ -529,8 +547,12 @@ class AsyncGroupCoordinator(CoordinatorCore):
         Returns:
             By rank the queue that it writes, None for readers.
         """
-        procedure = self._procedures.queues_to_one_reader(
-            reader_rank_in_group, max_chunk_bytes, max_chunks, dict(options)
+        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
+        procedure = self._procedures.queues(
+            "create_single_reader_mq_broadcasters",
+            queue_procedures.making_for_one_reader,
+            {**options, **sizes},
+            reader_rank_in_group=reader_rank_in_group,
         )
         of_groups = await self._gang._carried_out(procedure)
         return self._procedures.by_rank(
@@ -557,7 +579,7 @@ class AsyncGroupCoordinator(CoordinatorCore):
 
     async def destroy(self, *, timeout: float | None = None) -> None:
         """Ends the groups and their queues, after the calls queued on them."""
-        return await self._gang._carried_out(self._procedures.destroy(timeout))
+        await self._gang._carried_out(group_procedures.ending(self._gang, self.groups, timeout=timeout))
 
     # --- inside --------------------------------------------------------------------------------------------
 
@@ -567,6 +589,12 @@ class AsyncGroupCoordinator(CoordinatorCore):
         return await self._gang._carried_out(
             self._procedures.collective(operation, input_, dict(options), **own)
         )
+
+    async def _broadcast(
+        self, operation: str, given: Sequence[Any] | None, src: int, options: MemberOptions
+    ) -> list[Any]:
+        procedure = self._procedures.from_source(operation, given, src, dict(options))
+        return await self._gang._carried_out(procedure)
 
     async def _send(
         self,

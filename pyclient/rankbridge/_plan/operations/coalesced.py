@@ -18,8 +18,7 @@ from rankbridge._plan.operations.declare import (
 from rankbridge._plan.operations.readers import one_of_each
 from rankbridge._plan.ref import Ref
 from rankbridge.errors import InvalidArgumentError
-from rankbridge.v1 import collective_service_pb2 as collective_pb
-from rankbridge.v1 import operation_service_pb2 as operation_pb
+from rankbridge.v1 import collective_service_pb2 as collective_pb, operation_service_pb2 as operation_pb
 
 Collective: TypeAlias = "tuple[str] | tuple[str, Any] | tuple[str, Any, Mapping[str, Any]]"
 """A collective that is one of several: its name, what its method is given (refs or a ref), its options."""

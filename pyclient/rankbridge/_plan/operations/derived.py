@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Literal
 
-from google.protobuf.descriptor import Descriptor, EnumDescriptor, FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message_factory import GetMessageClass
 
 from rankbridge._plan.operations.declare import (
@@ -25,9 +25,14 @@ from rankbridge._plan.operations.point_to_point import fields_of_expected
 from rankbridge._plan.operations.readers import READERS
 from rankbridge._plan.ref import Ref
 from rankbridge._plan.values import to_value
+from rankbridge._plan.wire import number_of
 from rankbridge.errors import InvalidArgumentError
-from rankbridge.v1 import collective_service_pb2, object_service_pb2, point_to_point_service_pb2
-from rankbridge.v1 import options_pb2 as pb
+from rankbridge.v1 import (
+    collective_service_pb2,
+    object_service_pb2,
+    options_pb2 as pb,
+    point_to_point_service_pb2,
+)
 
 ReduceOp = Literal["sum", "product", "min", "max", "avg", "band", "bor", "bxor"]
 """How elements are combined."""
@@ -90,7 +95,7 @@ def derive(kind: str, request: Descriptor) -> Callable[..., Any]:
         named.append(f"{field.name}{_default(field)}")
         written.append(f"{field.name}={_conversion(field)}")
         if field.enum_type is not None:
-            names[f"{field.name}_number"] = _number_of(field.enum_type)
+            names[f"{field.name}_number"] = number_of(field.enum_type, kind)
         elif field.type == field.TYPE_UINT32:
             names[f"{field.name}_checked"] = _checked(field.name)
     if options.brings == pb.BRINGS_EXPECTED:
@@ -134,22 +139,6 @@ def _conversion(field: FieldDescriptor) -> str:
         checked = f"checked_rank({name!r}, {name})"
         return f"None if {name} is None else {checked}" if field.has_presence else checked
     return f"{name}_checked({name})" if field.type == field.TYPE_UINT32 else name
-
-
-def _number_of(kind: EnumDescriptor) -> Callable[[str], int]:
-    prefix = kind.values_by_number[0].name.removesuffix("UNSPECIFIED")
-    numbers = {it.name.removeprefix(prefix).lower(): it.number for it in kind.values if it.number}
-
-    def number(name: str) -> int:
-        found = numbers.get(name)
-        if found is None:
-            words = prefix.replace("_", " ").strip().lower()
-            raise InvalidArgumentError(
-                f"there is no such {words}", expected=f"one of {', '.join(numbers)}", got=str(name)
-            )
-        return found
-
-    return number
 
 
 def _checked(name: str) -> Callable[[int], int]:

@@ -6,7 +6,7 @@ import uuid
 from typing import Any, Unpack
 
 from rankbridge._plan.calls import Call
-from rankbridge._plan.graph import Graph, graph_from_wire
+from rankbridge._plan.graph import Graph
 from rankbridge._plan.groups import Group
 from rankbridge._plan.operations.declare import (
     CallOptions,
@@ -17,9 +17,9 @@ from rankbridge._plan.operations.declare import (
     plain_call,
 )
 from rankbridge._plan.values import from_value
+from rankbridge._plan.wire import fields_of
 from rankbridge.errors import ProtocolError
-from rankbridge.v1 import graph_service_pb2 as pb
-from rankbridge.v1 import value_pb2
+from rankbridge.v1 import graph_service_pb2 as pb, value_pb2
 
 
 @operation
@@ -67,7 +67,7 @@ def _name_of(graph: str | Graph) -> str:
 
 
 def _reader(scope: Scope, session_id: str) -> Any:
-    return lambda graph: graph_from_wire(graph, session_id, scope.rank)
+    return lambda it: Graph(session_id=session_id, ranks=(scope.rank,), **fields_of(Graph, it))
 
 
 def _results(value: value_pb2.Value) -> list[Any]:

@@ -50,8 +50,5 @@ def describe_group(scope: Scope, name: str) -> Call[Group]:
 @operation
 def groups(scope: Scope) -> Call[list[Group]]:
     """Describes every group that one rank knows. Those of which it is no member may have ended."""
-
-    def read(listed: group_service_pb2.ListGroupsResponse) -> list[Group]:
-        return [group_from_wire(group) for group in listed.groups]
-
-    return plain_call(scope, "groups", group_service_pb2.ListGroupsRequest(), read)
+    request = group_service_pb2.ListGroupsRequest()
+    return plain_call(scope, "groups", request, lambda all_: [group_from_wire(it) for it in all_.groups])

@@ -16,8 +16,9 @@ from rankbridge._plan.operations.declare import (
     plain_call,
 )
 from rankbridge._plan.operations.readers import nothing
-from rankbridge._plan.queue import NamedQueue, QueueDescription, queue_from_wire
+from rankbridge._plan.queue import NamedQueue, QueueDescription
 from rankbridge._plan.values import from_value, to_value
+from rankbridge._plan.wire import fields_of
 from rankbridge.errors import InvalidArgumentError
 from rankbridge.v1 import queue_service_pb2 as pb
 
@@ -42,7 +43,7 @@ def new_queue(
         max_chunk_bytes=_size("max_chunk_bytes", max_chunk_bytes, 64),
         max_chunks=_size("max_chunks", max_chunks, 32),
     )
-    return group_call(scope, "new_queue", request, queue_from_wire)
+    return group_call(scope, "new_queue", request, _described)
 
 
 @operation
@@ -71,17 +72,18 @@ def shut_down_queue(
     """Ends a queue on one rank."""
     name, options = _of(queue, options)
     request = pb.ShutDownQueueRequest(call=options_of(scope, scope.session_id, **options), queue=name)
-    return group_call(scope, "shut_down_queue", request, queue_from_wire)
+    return group_call(scope, "shut_down_queue", request, _described)
 
 
 @operation
 def queues(scope: Scope) -> Call[list[QueueDescription]]:
     """Describes every queue of one rank."""
+    request = pb.ListQueuesRequest()
+    return plain_call(scope, "queues", request, lambda all_: [_described(it) for it in all_.queues])
 
-    def read(listed: pb.ListQueuesResponse) -> list[QueueDescription]:
-        return [queue_from_wire(queue) for queue in listed.queues]
 
-    return plain_call(scope, "queues", pb.ListQueuesRequest(), read)
+def _described(queue: pb.Queue) -> QueueDescription:
+    return QueueDescription(**fields_of(QueueDescription, queue))
 
 
 def _of(queue: str | NamedQueue, options: CallOptions) -> tuple[str, CallOptions]:

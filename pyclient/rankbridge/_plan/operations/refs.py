@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from rankbridge._plan.calls import Call, Shape
 from rankbridge._plan.chunks import TensorReader, put_messages
@@ -35,11 +34,10 @@ _HAND_OUT: dict[str, Callable[[Tensor], object]] = {
 }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RefPage:
+class RefPage(NamedTuple):
     """One page of a list of refs, and the token that continues it (empty: it was the last)."""
 
-    refs: tuple[Ref, ...]
+    refs: list[Ref]
     next_page_token: str
 
 
@@ -106,7 +104,7 @@ def list_refs(scope: Scope, *, page_token: str = "") -> Call[RefPage]:
     """Lists one page of the refs of a session."""
 
     def read(page: ref_pb.RefPage) -> RefPage:
-        return RefPage(refs=tuple(map(ref_from_wire, page.refs)), next_page_token=page.next_page_token)
+        return RefPage(list(map(ref_from_wire, page.refs)), page.next_page_token)
 
     request = ref_pb.ListRefsRequest(session_id=scope.session_id, page_token=page_token)
     return plain_call(scope, "list_refs", request, read)
@@ -128,19 +126,16 @@ def release(scope: Scope, refs: Ref | Iterable[Ref]) -> Call[int]:
 @operation
 def open_session(scope: Scope, session_id: str, *, lease: float | None = None) -> Call[str]:
     """Begins a session."""
-    request = ref_pb.OpenSessionRequest(session_id=session_id, lease_ms=_lease_ms(scope, lease))
+    lease_ms = milliseconds(timeout_of(scope, lease)) if lease else 0
+    request = ref_pb.OpenSessionRequest(session_id=session_id, lease_ms=lease_ms)
     return plain_call(scope, "open_session", request, str)
 
 
 @operation
 def renew_session(scope: Scope, session_id: str, *, timeout: float | None = None) -> Call[float]:
     """Keeps a session alive for another lease."""
-
-    def read(lease_ms: int) -> float:
-        return lease_ms / 1000
-
     request = ref_pb.RenewSessionRequest(session_id=session_id)
-    return plain_call(scope, "renew_session", request, read, timeout=timeout)
+    return plain_call(scope, "renew_session", request, lambda ms: float(ms / 1000), timeout=timeout)
 
 
 @operation
@@ -148,7 +143,3 @@ def close_session(scope: Scope, session_id: str, *, timeout: float | None = None
     """Ends a session and frees its refs."""
     request = ref_pb.CloseSessionRequest(session_id=session_id)
     return plain_call(scope, "close_session", request, int, timeout=timeout)
-
-
-def _lease_ms(scope: Scope, lease: float | None) -> int:
-    return milliseconds(timeout_of(scope, lease)) if lease else 0

@@ -13,8 +13,7 @@ from rankbridge._plan.operations.declare import Scope, plain_call
 from rankbridge._plan.ref import Ref, ref_from_wire
 from rankbridge._plan.tensor import Tensor
 from rankbridge.errors import ProtocolError
-from rankbridge.v1 import ref_service_pb2 as ref_pb
-from rankbridge.v1 import tensor_pb2
+from rankbridge.v1 import ref_service_pb2 as ref_pb, tensor_pb2
 
 T = TypeVar("T")
 
@@ -67,17 +66,15 @@ def shared_get(scope: Scope, ref: Ref, hand_out: Callable[[Tensor], T]) -> Trans
     return Transfer(nbytes=ref.nbytes, make=make, answered=answered, result=result)
 
 
-def open_memory(rank: int, session_id: str, nbytes: int, timeout: float) -> Call[ref_pb.SharedMemory]:
-    """Opens memory of `nbytes` on a rank, in a session, within `timeout` seconds."""
-    request = ref_pb.OpenSharedMemoryRequest(session_id=session_id, bytes=nbytes)
-    scope = Scope(rank=rank, session_id=session_id, timeout=timeout)
+def open_memory(scope: Scope, nbytes: int) -> Call[ref_pb.SharedMemory]:
+    """Opens memory of `nbytes` on a rank."""
+    request = ref_pb.OpenSharedMemoryRequest(session_id=scope.session_id, bytes=nbytes)
     return plain_call(scope, "open_shared_memory", request, _as_it_is)
 
 
-def close_memory(rank: int, session_id: str, memory_ids: Sequence[str], timeout: float) -> Call[int]:
-    """Closes memory on a rank within `timeout` seconds; gives how many of the ids it knew."""
-    request = ref_pb.CloseSharedMemoryRequest(session_id=session_id, memory_ids=memory_ids)
-    scope = Scope(rank=rank, session_id=session_id, timeout=timeout)
+def close_memory(scope: Scope, memory_ids: Sequence[str]) -> Call[int]:
+    """Closes memory on a rank; gives how many of the ids it knew."""
+    request = ref_pb.CloseSharedMemoryRequest(session_id=scope.session_id, memory_ids=memory_ids)
     return plain_call(scope, "close_shared_memory", request, int)
 
 

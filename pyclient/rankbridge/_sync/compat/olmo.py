@@ -6,15 +6,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any, Unpack
 
-from rankbridge._plan import rounds
-from rankbridge._plan.compositions import checked_flag
-from rankbridge._plan.group_procedures import being_formed
+from rankbridge._plan import operations as ops, rounds
 from rankbridge._plan.groups import Group
 from rankbridge._plan.operations import CallOptions
 from rankbridge._plan.rounds import Round
 from rankbridge._sync.gang import Gang
 from rankbridge._sync.rank import Rank
-from rankbridge.errors import GangError
+from rankbridge.errors import GangError, InvalidArgumentError
 
 
 def is_distributed(gang: Gang) -> bool:
@@ -23,7 +21,13 @@ def is_distributed(gang: Gang) -> bool:
     Returns:
         True: a generation is formed, on every rank. False: none is, it is over, or a rank does not answer.
     """
-    return gang._carried_out(being_formed(gang))
+    outcomes = gang._channels.outcomes(gang._on(gang._all(), ops.status))
+    reported = [outcome.value for outcome in outcomes if outcome.value is not None]
+    return (
+        len(reported) == len(gang)
+        and all(status.generation_state == "formed" for status in reported)
+        and len({status.generation for status in reported}) == 1
+    )
 
 
 def synchronize_value(
@@ -56,8 +60,11 @@ def synchronize_flag(
     Raises:
         InvalidArgumentError: It is no bool. No rank was asked.
     """
-    given = checked_flag(flag)
-    return gang.broadcast_object(given, src_rank_in_group=src_rank_in_group, **options)
+    if not isinstance(flag, bool):
+        raise InvalidArgumentError(
+            "a flag is a bool", operation="synchronize_flag", expected="True or False", got=repr(flag)
+        )
+    return gang.broadcast_object(flag, src_rank_in_group=src_rank_in_group, **options)
 
 
 def do_n_at_a_time(
@@ -87,7 +94,11 @@ def do_n_at_a_time(
             After the last: some turns failed, with errors of this package.
         Exception: After the last round: what failed in a turn, if it was anything else.
     """
-    return _rounds(gang, rounds.checked_number(n), group, timeout)
+    if n is not None and n < 1:
+        raise InvalidArgumentError(
+            "nobody would ever have a turn", operation="do_n_at_a_time", expected="n of 1 or more", got=str(n)
+        )
+    return _rounds(gang, n, group, timeout)
 
 
 def _rounds(gang: Gang, n: int | None, group: str | Group, timeout: float | None) -> Iterator[Round[Rank]]:

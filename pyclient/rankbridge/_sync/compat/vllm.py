@@ -7,20 +7,23 @@ import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Self, Unpack
 
-from rankbridge._plan import vllm as coordinated
+from rankbridge._plan import group_procedures, queue_procedures, vllm as coordinated
+from rankbridge._plan.compositions import preparing_buffers
 from rankbridge._plan.graph import Graph
-from rankbridge._plan.groups import Group
+from rankbridge._plan.groups import Group, Member
 from rankbridge._plan.operations import MemberOptions
+from rankbridge._plan.procedures import calling
 from rankbridge._plan.queue import MadeQueue
 from rankbridge._plan.ref import Ref
-from rankbridge._plan.vllm import Coordinated, CoordinatorCore, Part
+from rankbridge._plan.together import together
+from rankbridge._plan.vllm import Coordinated, Part
 from rankbridge._sync.gang import Gang
 from rankbridge._sync.queue import Queue
 from rankbridge._sync.work import Work
 from rankbridge.errors import RankBridgeError
 
 
-class GroupCoordinator(CoordinatorCore):
+class GroupCoordinator:
     """Some groups of a gang, by the names, argument orders and defaults of vLLM's ``GroupCoordinator``.
 
     There, each rank has an object that speaks for itself. Here, one object speaks for all ranks at once: of what
@@ -34,6 +37,9 @@ class GroupCoordinator(CoordinatorCore):
 
     ``**options`` are ``MemberOptions``: `timeout` in seconds, `operation_id`, `generation`. What fails raises one
     ``GangError`` with the outcomes of all groups. ``Gang`` has the same operations with more options.
+
+    Attributes:
+        groups: The groups, in order.
     """
 
     def __init__(self, gang: Gang, groups: Iterable[Group], *, _queues: Sequence[MadeQueue] = ()) -> None:
@@ -49,6 +55,11 @@ class GroupCoordinator(CoordinatorCore):
         """
         self._gang = gang
         self._procedures = Coordinated(gang, groups, _queues)
+        self.groups = self._procedures.groups
+
+    def __repr__(self) -> str:
+        """Gives the groups."""
+        return f"{type(self).__name__}({[(group.name, list(group.ranks)) for group in self.groups]})"
 
     @classmethod
     def new(
@@ -92,6 +103,17 @@ class GroupCoordinator(CoordinatorCore):
         )
         groups, queues = gang._carried_out(procedure)
         return cls(gang, groups, _queues=queues)
+
+    def member(self, rank: int) -> Member:
+        """Gives what one rank of the gang is in its group.
+
+        It has vLLM's properties: `rank`, `rank_in_group`, `local_rank`, `world_size`, `first_rank`, `last_rank`,
+        `is_first_rank`, `is_last_rank`, `next_rank`, `prev_rank`; and `group`, with its `name` and `ranks`.
+
+        Raises:
+            InvalidArgumentError: The rank is in none of the groups.
+        """
+        return self._procedures.member(rank)
 
     # --- tensors -------------------------------------------------------------------------------------------
 
@@ -154,23 +176,10 @@ class GroupCoordinator(CoordinatorCore):
         """Overwrites every member's tensor with its source's, and gives the same refs."""
         return self._gang._carried_out(self._procedures.broadcast(input_, src, dict(options)))
 
-    def _all_reduce_out_place(
-        self, input_: Sequence[Ref | None], **options: Unpack[MemberOptions]
-    ) -> list[Ref | None]:
-        """As `all_reduce`."""
-        return self._collective("all_reduce", input_, options)
-
-    def _all_gather_out_place(
-        self, input_: Sequence[Ref | None], dim: int, **options: Unpack[MemberOptions]
-    ) -> list[Ref | None]:
-        """As `all_gather`."""
-        return self._collective("all_gather", input_, options, dim=dim)
-
-    def _reduce_scatter_out_place(
-        self, input_: Sequence[Ref | None], dim: int, **options: Unpack[MemberOptions]
-    ) -> list[Ref | None]:
-        """As `reduce_scatter`."""
-        return self._collective("reduce_scatter", input_, options, dim=dim)
+    # By these names vLLM gives new tensors; here all of them are new.
+    _all_reduce_out_place = all_reduce
+    _all_gather_out_place = all_gather
+    _reduce_scatter_out_place = reduce_scatter
 
     def dispatch(
         self,
@@ -236,7 +245,8 @@ class GroupCoordinator(CoordinatorCore):
             InvalidArgumentError: A description is not of a parameter. No rank was asked.
             GangError: A buffer could not be made; those of its group are released again.
         """
-        return self._gang._carried_out(self._procedures.buffers(model, device))
+        made = [preparing_buffers(self._gang, model, group, device) for group in self.groups]
+        return self._procedures.by_rank(self._gang._carried_out(together(made)))
 
     # --- values --------------------------------------------------------------------------------------------
 
@@ -250,7 +260,7 @@ class GroupCoordinator(CoordinatorCore):
             src: Who sends. With message queues it is 0.
             **options: See the class.
         """
-        return self._gang._carried_out(self._procedures.broadcast_object(obj, src, dict(options)))
+        return self._broadcast("broadcast_object", obj, src, options)
 
     def broadcast_object_list(
         self,
@@ -268,7 +278,7 @@ class GroupCoordinator(CoordinatorCore):
             **options: See the class.
         """
         coordinated.check_own("broadcast_object_list", group=group)
-        return self._gang._carried_out(self._procedures.broadcast_object_list(obj_list, src, dict(options)))
+        return self._broadcast("broadcast_object_list", obj_list, src, options)
 
     def broadcast_tensor_dict(
         self,
@@ -288,12 +298,12 @@ class GroupCoordinator(CoordinatorCore):
             **options: See the class.
         """
         coordinated.check_own("broadcast_tensor_dict", group=group, metadata_group=metadata_group)
-        procedure = self._procedures.broadcast_tensor_dict(tensor_dict, src, dict(options))
-        return self._gang._carried_out(procedure)
+        return self._broadcast("broadcast_tensor_dict", tensor_dict, src, options)
 
     def barrier(self, **options: Unpack[MemberOptions]) -> None:
         """Waits until the members of each group have been reached."""
-        return self._gang._carried_out(self._procedures.barrier(dict(options)))
+        calls = [calling(self._gang, "barrier", None, {**options, "group": group}) for group in self.groups]
+        self._gang._carried_out(together(calls))
 
     # --- point to point ------------------------------------------------------------------------------------
 
@@ -344,31 +354,6 @@ class GroupCoordinator(CoordinatorCore):
         """
         return self._receive("recv", src, ranks, options, expected=(dtype, size))
 
-    def isend(
-        self,
-        tensor: Sequence[Ref | None],
-        dst: int | None = None,
-        *,
-        ranks: Iterable[int] | None = None,
-        **options: Unpack[MemberOptions],
-    ) -> list[Work[None] | None]:
-        """Begins `send`, and gives by rank what to wait for: None for those that do not send."""
-        return self._begin("send", self._procedures.senders("send", tensor, dst, ranks, options))
-
-    def irecv(
-        self,
-        size: Iterable[int] | int,
-        dtype: object,
-        src: int | None = None,
-        *,
-        ranks: Iterable[int] | None = None,
-        **options: Unpack[MemberOptions],
-    ) -> list[Work[tuple[Ref, int]] | None]:
-        """Begins `recv`; what is waited for gives a ref, and the rank in the group that it came from."""
-        return self._begin(
-            "recv", self._procedures.receivers("recv", src, ranks, options, expected=(dtype, size))
-        )
-
     def send_object(
         self,
         obj: Sequence[object],
@@ -392,23 +377,6 @@ class GroupCoordinator(CoordinatorCore):
     ) -> list[Any]:
         """Receives values, and gives them by rank; `ranks` as of `recv`."""
         return self._receive("recv_object", src, ranks, options)
-
-    def isend_object(
-        self,
-        obj: Sequence[object],
-        dst: int,
-        *,
-        ranks: Iterable[int] | None = None,
-        **options: Unpack[MemberOptions],
-    ) -> list[Work[None] | None]:
-        """Begins `send_object`, and gives by rank what to wait for: None for those that do not send."""
-        return self._begin("send_object", self._procedures.senders("send_object", obj, dst, ranks, options))
-
-    def irecv_object(
-        self, src: int, *, ranks: Iterable[int] | None = None, **options: Unpack[MemberOptions]
-    ) -> list[Work[tuple[Any, int]] | None]:
-        """Begins `recv_object`; what is waited for gives the value, and the rank in the group that it came from."""
-        return self._begin("recv_object", self._procedures.receivers("recv_object", src, ranks, options))
 
     def send_tensor_dict(
         self,
@@ -449,6 +417,50 @@ class GroupCoordinator(CoordinatorCore):
         """Receives maps of tensors, and gives them by rank; arguments as of `recv` and `send_tensor_dict`."""
         return self._receive("recv_tensor_dict", src, ranks, options)
 
+    # --- that begin: written by scripts/methods.py from the methods above
+
+    def isend(
+        self,
+        tensor: Sequence[Ref | None],
+        dst: int | None = None,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Work[None] | None]:
+        """Begins `send`, and gives by rank what to wait for: None for those that do not send."""
+        return self._begin("send", self._procedures.senders("send", tensor, dst, ranks, options))
+
+    def irecv(
+        self,
+        size: Iterable[int] | int,
+        dtype: object,
+        src: int | None = None,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Work[tuple[Ref, int]] | None]:
+        """Begins `recv`, and gives by rank what to wait for: what came, and from which rank in group."""
+        return self._begin(
+            "recv", self._procedures.receivers("recv", src, ranks, options, expected=(dtype, size))
+        )
+
+    def isend_object(
+        self,
+        obj: Sequence[object],
+        dst: int,
+        *,
+        ranks: Iterable[int] | None = None,
+        **options: Unpack[MemberOptions],
+    ) -> list[Work[None] | None]:
+        """Begins `send_object`, and gives by rank what to wait for: None for those that do not send."""
+        return self._begin("send_object", self._procedures.senders("send_object", obj, dst, ranks, options))
+
+    def irecv_object(
+        self, src: int, *, ranks: Iterable[int] | None = None, **options: Unpack[MemberOptions]
+    ) -> list[Work[tuple[Any, int]] | None]:
+        """Begins `recv_object`, and gives by rank what to wait for: what came, and from which rank in group."""
+        return self._begin("recv_object", self._procedures.receivers("recv_object", src, ranks, options))
+
     def isend_tensor_dict(
         self,
         tensor_dict: Sequence[Mapping[Any, Any] | None],
@@ -473,10 +485,12 @@ class GroupCoordinator(CoordinatorCore):
         ranks: Iterable[int] | None = None,
         **options: Unpack[MemberOptions],
     ) -> list[Work[tuple[dict[Any, Any], int]] | None]:
-        """Begins `recv_tensor_dict`; what is waited for gives the map, and the rank in the group it came from."""
+        """Begins `recv_tensor_dict`, and gives by rank what to wait for: what came, and from which rank in group."""
         return self._begin(
             "recv_tensor_dict", self._procedures.receivers("recv_tensor_dict", src, ranks, options)
         )
+
+    # --- end of those that begin
 
     # --- queues, graphs and the end ------------------------------------------------------------------------
 
@@ -500,7 +514,13 @@ class GroupCoordinator(CoordinatorCore):
             By rank the queue of its group.
         """
         coordinated.check_own("create_mq_broadcaster", external_writer_handle=external_writer_handle)
-        procedure = self._procedures.queue_in_each(writer_rank, max_chunk_bytes, max_chunks, dict(options))
+        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
+        procedure = self._procedures.queues(
+            "create_mq_broadcaster",
+            queue_procedures.making,
+            {**options, **sizes},
+            writer_rank_in_group=writer_rank,
+        )
         made = [Queue(self._gang, queue) for queue in self._gang._carried_out(procedure)]
         return self._procedures.by_rank([[queue] * len(queue.ranks) for queue in made])
 
@@ -520,8 +540,12 @@ class GroupCoordinator(CoordinatorCore):
         Returns:
             By rank the queue that it writes, None for readers.
         """
-        procedure = self._procedures.queues_to_one_reader(
-            reader_rank_in_group, max_chunk_bytes, max_chunks, dict(options)
+        sizes = {"max_chunk_bytes": max_chunk_bytes, "max_chunks": max_chunks}
+        procedure = self._procedures.queues(
+            "create_single_reader_mq_broadcasters",
+            queue_procedures.making_for_one_reader,
+            {**options, **sizes},
+            reader_rank_in_group=reader_rank_in_group,
         )
         of_groups = self._gang._carried_out(procedure)
         return self._procedures.by_rank(
@@ -545,7 +569,7 @@ class GroupCoordinator(CoordinatorCore):
 
     def destroy(self, *, timeout: float | None = None) -> None:
         """Ends the groups and their queues, after the calls queued on them."""
-        return self._gang._carried_out(self._procedures.destroy(timeout))
+        self._gang._carried_out(group_procedures.ending(self._gang, self.groups, timeout=timeout))
 
     # --- inside --------------------------------------------------------------------------------------------
 
@@ -553,6 +577,12 @@ class GroupCoordinator(CoordinatorCore):
         self, operation: str, input_: Sequence[Ref | None], options: MemberOptions, **own: Any
     ) -> list[Any]:
         return self._gang._carried_out(self._procedures.collective(operation, input_, dict(options), **own))
+
+    def _broadcast(
+        self, operation: str, given: Sequence[Any] | None, src: int, options: MemberOptions
+    ) -> list[Any]:
+        procedure = self._procedures.from_source(operation, given, src, dict(options))
+        return self._gang._carried_out(procedure)
 
     def _send(
         self,

@@ -26,14 +26,7 @@ T = TypeVar("T")
 
 
 class AsyncChannels(ChannelsCore):
-    """One channel to each rank, and one stream. Made and used in one event loop.
-
-    Attributes:
-        closed: Whether they are closed. No call is sent then.
-        targets: gRPC target of each rank.
-        shared: Memory for large tensors.
-        streams: The streams by which operations go.
-    """
+    """``ChannelsCore`` for asyncio. Made and used in one event loop."""
 
     def __init__(
         self,

@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rankbridge._plan.calls import Call
-from rankbridge._plan.events import Event, Watching
-from rankbridge._plan.watched import AHEAD, Said
+from rankbridge._plan.events import AHEAD, Event, Said, Watching
 from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge.errors import RankBridgeError
 

@@ -27,13 +27,9 @@ T = TypeVar("T")
 
 
 class Channels(ChannelsCore):
-    """One channel to each rank, and one stream.
+    """``ChannelsCore`` for callers that block.
 
     Attributes:
-        closed: Whether they are closed. No call is sent then.
-        targets: gRPC target of each rank.
-        shared: Memory for large tensors.
-        streams: The streams by which operations go.
         uninterrupted: Threads that enter grpcio for the main thread.
     """
 

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rankbridge._plan.calls import Call
-from rankbridge._plan.events import Event, Watching
-from rankbridge._plan.watched import AHEAD, Said
+from rankbridge._plan.events import AHEAD, Event, Said, Watching
 from rankbridge._transport.threads.channels import Channels
 from rankbridge.errors import RankBridgeError
 

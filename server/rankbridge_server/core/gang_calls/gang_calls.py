@@ -89,7 +89,7 @@ class GangCalls:
                 call = GangCall(next(self._numbers), operation_id, parts)
                 self._led[call.number] = self._by_id[key] = call
         if known is not None:
-            return self._again(known, parts, end), _nothing
+            return self._again(known, parts, end), lambda: None
         call.future.add_done_callback(lambda _: self._forget(route, call))
         self._begin_here(route, call, end)
         return call.future, lambda: self._withdraw(route, call)
@@ -279,7 +279,3 @@ class GangCalls:
         if self.parts is None:
             raise BridgeError.of(ErrorCode.INTERNAL, "this rank has no service that takes gang calls")
         return self.parts
-
-
-def _nothing() -> None:
-    """Withdraws nothing: the call belongs to its first caller."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..coordinator import Coordinator, GroupDescription, Joining
 from ..errors import BridgeError, ErrorCode, Phase, RankDetail, check_rank, failed_ranks, invalid
-from ..operations.operation import Entry, Plan, SimplePlan, Site
+from ..operations.operation import Entry, Plan, SimplePlan, Site, operation
 from ..refs.refs import MAX_ID_BYTES
 from .group import WORLD, Group, GroupView, Membership
 
@@ -43,7 +43,8 @@ def check_description(description: GroupDescription, world_size: int) -> None:
         check_rank(f"group {name!r} names a rank outside the gang", rank, world_size)
 
 
-def plan_new_group(site: Site, args: NewGroup) -> Plan:
+@operation()
+def new_group(site: Site, args: NewGroup) -> Plan:
     """Checks that the group can be made here."""
     description = GroupDescription(args.name, args.ranks)
     check_description(description, site.generation.world_size)
@@ -59,7 +60,8 @@ def plan_new_group(site: Site, args: NewGroup) -> Plan:
     return _NewGroupPlan(site, description)
 
 
-def plan_destroy_group(site: Site, args: DestroyGroup) -> Plan:
+@operation()
+def destroy_group(site: Site, args: DestroyGroup) -> Plan:
     """Checks that the group can be destroyed."""
     if site.group.name == WORLD:
         raise invalid("group 'world' ends with its generation", expected="another group", got=repr(WORLD))

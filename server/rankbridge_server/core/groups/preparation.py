@@ -74,7 +74,7 @@ class Preparation:
         timeout: float,
         *,
         data_timeout: float,
-        lost: Callable[[], None],
+        lost: Callable[[], object],
         events: EventLog,
         on_message: Callable[[Generation, GangMessage], None],
     ) -> Generation:

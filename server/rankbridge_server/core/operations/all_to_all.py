@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import struct
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..errors import BridgeError, ErrorCode, Phase, disagreeing_ranks, invalid
 from ..refs.tensors import TensorSpec
-from .operation import Entry, Plan, Site, tensor_plan
+from .operation import Entry, Plan, Site, operation, tensor_plan
+from .payloads import pack_numbers, unpack_numbers
 from .sizes import Sizes, checked_sizes, equal_sizes, sizes_of_whole
 
 _SHOWN = 8
@@ -29,7 +29,8 @@ class AllToAll:
     output_sizes: Sizes = ()
 
 
-def plan_all_to_all(site: Site, args: AllToAll) -> Plan:
+@operation(recorded=True)
+def all_to_all(site: Site, args: AllToAll) -> Plan:
     """Equal dtypes, shapes but for the sizes, and dims; and of any two members, what one sends the other expects."""
     cell = site.cell(args.ref_id)
     spec = cell.ref.spec
@@ -120,9 +121,9 @@ def _mismatch(
 
 def _packed(sizes: tuple[Sizes, Sizes]) -> bytes:
     sent, received = sizes
-    return zlib.compress(struct.pack(f"<{len(sent) + len(received)}Q", *sent, *received), 1)
+    return zlib.compress(pack_numbers((*sent, *received)), 1)
 
 
 def _unpacked(payload: bytes, members: int) -> tuple[Sizes, Sizes]:
-    both = struct.unpack(f"<{2 * members}Q", zlib.decompress(payload))
+    both = unpack_numbers(zlib.decompress(payload))
     return both[:members], both[members:]

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 from ..errors import BridgeError, ErrorCode, Phase, disagreeing_ranks, invalid
 from ..refs.tensors import MAX_DIMENSIONS, TensorSpec
-from .operation import Entry, Plan, Site
+from .operation import Entry, Plan, Site, operation
 from .outcome import Outcome
+from .payloads import pack_numbers, unpack_numbers
 from .reserving import give_back, reserve, reserve_on_all
 from .sizes import Sizes, sizes_around_part
 
@@ -52,7 +52,8 @@ class AllGather:
     ragged: bool = False
 
 
-def plan_gather(site: Site, args: Gather) -> Plan:
+@operation(recorded=True)
+def gather(site: Site, args: Gather) -> Plan:
     """Members agree on dtypes, dims, sizes, layouts, destinations, and on shapes but for what they exchange."""
     dst = site.member("dst_rank_in_group", args.dst_rank_in_group)
 
@@ -63,7 +64,8 @@ def plan_gather(site: Site, args: Gather) -> Plan:
     return GatherPlan(site, args, f" dst_rank_in_group={dst}", move, receives=receives)
 
 
-def plan_all_gather(site: Site, args: AllGather) -> Plan:
+@operation(recorded=True)
+def all_gather(site: Site, args: AllGather) -> Plan:
     """Members agree on dtypes, dims, sizes, layouts, and on shapes but for what they exchange."""
 
     def move(entry: Entry, tensor: object, dim: int, sizes: Sizes) -> object | None:
@@ -126,8 +128,8 @@ class GatherPlan:
         self._slots = [] if self._shapes is None else reserve(site, self._results(self._shapes))
 
     def payload(self) -> bytes:
-        """This rank's shape, where they may differ."""
-        return _packed(self._spec.shape) if self._shapes is None else b""
+        """This rank's shape, where they may differ, after its length: that of a 0-dimensional tensor is not empty."""
+        return pack_numbers((len(self._spec.shape), *self._spec.shape)) if self._shapes is None else b""
 
     def run(self, entry: Entry) -> Callable[[], Outcome]:
         """Run the collective on flat tensors, or along the dimension if there is one."""
@@ -187,7 +189,7 @@ class GatherPlan:
 
     def _learned(self, payloads: Sequence[bytes]) -> tuple[Shape, ...]:
         """All members' shapes. Raises the same MISMATCH on every member when they do not go together."""
-        shapes = tuple(map(_unpacked, payloads))
+        shapes = tuple(unpack_numbers(payload)[1:] for payload in payloads)
         if self._layout is GatherLayout.LIST:
             return shapes
         bare = [_bare(shape, self._dim, self._layout) for shape in shapes]
@@ -209,12 +211,3 @@ def _bare(shape: Shape, dim: int, layout: GatherLayout) -> tuple[int | None, ...
     if layout is GatherLayout.STACKED:
         return shape
     return tuple(None if at == dim else size for at, size in enumerate(shape))
-
-
-def _packed(shape: Shape) -> bytes:
-    # With its length, lest the shape of a 0-dimensional tensor looks like no payload.
-    return struct.pack(f"<{len(shape) + 1}Q", len(shape), *shape)
-
-
-def _unpacked(payload: bytes) -> Shape:
-    return struct.unpack(f"<{len(payload) // 8}Q", payload)[1:]

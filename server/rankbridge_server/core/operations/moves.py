@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from .operation import Plan, Site, tensor_plan
+from .operation import Plan, Site, operation, tensor_plan
 from .sizes import equal_sizes
 
 
@@ -29,7 +29,8 @@ class Scatter:
     dim: int
 
 
-def plan_broadcast(site: Site, args: Broadcast) -> Plan:
+@operation(recorded=True)
+def broadcast(site: Site, args: Broadcast) -> Plan:
     """Equal dtypes, shapes and sources."""
     cell = site.cell(args.ref_id)
     src = site.member("src_rank_in_group", args.src_rank_in_group)
@@ -43,7 +44,8 @@ def plan_broadcast(site: Site, args: Broadcast) -> Plan:
     )
 
 
-def plan_scatter(site: Site, args: Scatter) -> Plan:
+@operation(recorded=True)
+def scatter(site: Site, args: Scatter) -> Plan:
     """Equal dtypes, shapes of the part, dims and sources."""
     cell = site.cell(args.ref_id)
     src = site.member("src_rank_in_group", args.src_rank_in_group)

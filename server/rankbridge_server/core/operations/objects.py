@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from ..errors import invalid
-from .operation import Entry, Plan, SimplePlan, Site
+from .operation import Entry, Plan, SimplePlan, Site, operation
 from .outcome import Outcome, Packed
-from .payloads import as_bytes, as_tensor, bytes_spec, check_total
+from .payloads import as_bytes, as_tensor, bytes_spec, check_total, pack_numbers, unpack_numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,8 @@ class AllGatherObject:
     value: Packed
 
 
-def plan_broadcast_object(site: Site, args: BroadcastObject) -> Plan:
+@operation()
+def broadcast_object(site: Site, args: BroadcastObject) -> Plan:
     """Members agree on the source, which sends all its length."""
     src = site.member("src_rank_in_group", args.src_rank_in_group)
     given = b""
@@ -54,15 +54,16 @@ def plan_broadcast_object(site: Site, args: BroadcastObject) -> Plan:
         check_total([len(given)])
 
     def run(entry: Entry) -> Outcome:
-        (length,) = _unpacked(entry.payloads[src])
+        (length,) = unpack_numbers(entry.payloads[src])
         tensors = site.backend.tensors
         tensor = as_tensor(tensors, given) if given else tensors.empty(bytes_spec(length, tensors.device))
         return Packed(as_bytes(site.backend.tensors, entry.coordinator.broadcast(tensor, src, entry.timeout)))
 
-    return object_plan(f"src_rank_in_group={src}", _packed([len(given)]), run)
+    return object_plan(f"src_rank_in_group={src}", pack_numbers([len(given)]), run)
 
 
-def plan_scatter_object(site: Site, args: ScatterObject) -> Plan:
+@operation()
+def scatter_object(site: Site, args: ScatterObject) -> Plan:
     """Members agree on the source, which sends all its lengths."""
     src = site.member("src_rank_in_group", args.src_rank_in_group)
     given: Sequence[bytes] = [b""] * site.size
@@ -76,7 +77,7 @@ def plan_scatter_object(site: Site, args: ScatterObject) -> Plan:
         check_total([len(it) for it in given])
 
     def run(entry: Entry) -> Outcome:
-        lengths = _unpacked(entry.payloads[src])
+        lengths = unpack_numbers(entry.payloads[src])
         nothing = [0] * site.size
         sizes = [lengths if rank == src else nothing for rank in range(site.size)]
         mine = as_tensor(site.backend.tensors, b"".join(given))
@@ -84,10 +85,11 @@ def plan_scatter_object(site: Site, args: ScatterObject) -> Plan:
             as_bytes(site.backend.tensors, entry.coordinator.all_to_all(mine, 0, sizes, entry.timeout))
         )
 
-    return object_plan(f"src_rank_in_group={src}", _packed([len(it) for it in given]), run)
+    return object_plan(f"src_rank_in_group={src}", pack_numbers([len(it) for it in given]), run)
 
 
-def plan_gather_object(site: Site, args: GatherObject) -> Plan:
+@operation()
+def gather_object(site: Site, args: GatherObject) -> Plan:
     """Members agree on the destination; each sends all its length."""
     dst = site.member("dst_rank_in_group", args.dst_rank_in_group)
 
@@ -97,10 +99,11 @@ def plan_gather_object(site: Site, args: GatherObject) -> Plan:
         whole = entry.coordinator.gather(mine, dst, 0, lengths, entry.timeout)
         return None if whole is None else _cut(as_bytes(site.backend.tensors, whole), lengths)
 
-    return object_plan(f"dst_rank_in_group={dst}", _packed([len(args.value.data)]), run)
+    return object_plan(f"dst_rank_in_group={dst}", pack_numbers([len(args.value.data)]), run)
 
 
-def plan_all_gather_object(site: Site, args: AllGatherObject) -> Plan:
+@operation()
+def all_gather_object(site: Site, args: AllGatherObject) -> Plan:
     """Members have nothing to agree on; each sends all its length."""
 
     def run(entry: Entry) -> Outcome:
@@ -109,7 +112,7 @@ def plan_all_gather_object(site: Site, args: AllGatherObject) -> Plan:
         whole = entry.coordinator.all_gather(mine, 0, lengths, entry.timeout)
         return _cut(as_bytes(site.backend.tensors, whole), lengths)
 
-    return object_plan("", _packed([len(args.value.data)]), run)
+    return object_plan("", pack_numbers([len(args.value.data)]), run)
 
 
 def object_plan(terms: str, payload: bytes, enter: Callable[[Entry], Outcome]) -> Plan:
@@ -123,7 +126,7 @@ def object_plan(terms: str, payload: bytes, enter: Callable[[Entry], Outcome]) -
 
 
 def _lengths(entry: Entry) -> list[int]:
-    lengths = [_unpacked(payload)[0] for payload in entry.payloads]
+    lengths = [unpack_numbers(payload)[0] for payload in entry.payloads]
     check_total(lengths)
     return lengths
 
@@ -135,11 +138,3 @@ def _cut(whole: bytes, lengths: Sequence[int]) -> Outcome:
         pieces.append(Packed(whole[start : start + length]))
         start += length
     return pieces
-
-
-def _packed(lengths: Sequence[int]) -> bytes:
-    return struct.pack(f"<{len(lengths)}Q", *lengths)
-
-
-def _unpacked(payload: bytes) -> tuple[int, ...]:
-    return struct.unpack(f"<{len(payload) // 8}Q", payload)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, get_type_hints
 
 from ..admission.matching import Post
 from ..coordinator import Backend, Coordinator
@@ -128,6 +128,22 @@ class Operation(Generic[Args]):
                 expected="another backend",
             )
         return self.make_plan(site, args)
+
+
+def operation(
+    *, recorded: bool = False, agreement: bool = False
+) -> Callable[[Callable[[Site, Args], Plan | Transfer | LocalPlan]], Operation[Args]]:
+    """Declares the operation that a function plans, under the function's name.
+
+    To add one, write its arguments, whose names are those of the fields of its request in `proto/`, and this function
+    beside those of its kind. All else is derived from the request.
+    """
+
+    def declare(make_plan: Callable[[Site, Args], Plan | Transfer | LocalPlan]) -> Operation[Args]:
+        args = get_type_hints(make_plan)["args"]
+        return Operation(make_plan.__name__, args, make_plan, recorded, agreement)
+
+    return declare
 
 
 @dataclass(frozen=True, slots=True)

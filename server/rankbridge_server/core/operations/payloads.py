@@ -69,3 +69,13 @@ def check_total(sizes: Sequence[int]) -> None:
         message = "the objects are too large together: put large values into tensors"
         got = f"{sum(sizes)} bytes: {list(sizes)}"
         raise exhausted(message, most=f"{MAX_OBJECT_BYTES} bytes", got=got)
+
+
+def pack_numbers(numbers: Sequence[int]) -> bytes:
+    """Lengths or sizes, 8 bytes each."""
+    return struct.pack(f"<{len(numbers)}Q", *numbers)
+
+
+def unpack_numbers(payload: bytes) -> tuple[int, ...]:
+    """The numbers of `pack_numbers`."""
+    return struct.unpack(f"<{len(payload) // 8}Q", payload)

@@ -9,7 +9,7 @@ from ..admission.matching import Post, Side
 from ..errors import BridgeError, invalid
 from ..refs.refs import Ref, Refill, Slot
 from ..refs.tensors import TensorSpec
-from .operation import Meeting, Site, Transfer
+from .operation import Meeting, Site, Transfer, operation
 from .outcome import Outcome, Packed, Received, TensorDict
 from .payloads import Manifest, as_bytes, as_tensor, bytes_spec, check_total
 from .reserving import give_back, reserve
@@ -75,7 +75,8 @@ class RecvTensorDict:
     tag: int = 0
 
 
-def plan_send(site: Site, args: Send) -> Transfer:
+@operation()
+def send(site: Site, args: Send) -> Transfer:
     """The receiver must be another member; what it expects must be this tensor's dtype and shape."""
     cell = site.cell(args.ref_id)
     spec = cell.ref.spec
@@ -85,7 +86,8 @@ def plan_send(site: Site, args: Send) -> Transfer:
     )
 
 
-def plan_send_object(site: Site, args: SendObject) -> Transfer:
+@operation()
+def send_object(site: Site, args: SendObject) -> Transfer:
     """The receiver must be another member."""
     data = args.value.data
     check_total([len(data)])
@@ -95,7 +97,8 @@ def plan_send_object(site: Site, args: SendObject) -> Transfer:
     return _send(post, lambda: [as_tensor(tensors, data)])
 
 
-def plan_send_tensor_dict(site: Site, args: SendTensorDict) -> Transfer:
+@operation()
+def send_tensor_dict(site: Site, args: SendTensorDict) -> Transfer:
     """The receiver must be another member."""
     cells = [site.cell(ref_id) for ref_id in args.dict.ref_ids]
     manifest = Manifest(tuple(cell.ref.spec for cell in cells), args.dict.skeleton)
@@ -103,7 +106,8 @@ def plan_send_tensor_dict(site: Site, args: SendTensorDict) -> Transfer:
     return _send(post, lambda: [cell.tensor for cell in cells])
 
 
-def plan_recv(site: Site, args: Recv) -> Transfer:
+@operation()
+def recv(site: Site, args: Recv) -> Transfer:
     """The sender must be another member. Room is set aside at once where it is known for how much."""
     expected = site.cell(args.ref_id).ref.spec if args.ref_id else args.tensor
     post = _receiving(site, args.src_rank_in_group, args.tag, TENSOR, str(expected or ""))
@@ -119,7 +123,8 @@ def plan_recv(site: Site, args: Recv) -> Transfer:
     return _receive(site, post, lambda manifest, tensors, refs: refs[0], slots)
 
 
-def plan_recv_object(site: Site, args: RecvObject) -> Transfer:
+@operation()
+def recv_object(site: Site, args: RecvObject) -> Transfer:
     """The sender must be another member."""
 
     def read(manifest: Manifest, tensors: Sequence[object], refs: Sequence[Ref]) -> Outcome:
@@ -128,7 +133,8 @@ def plan_recv_object(site: Site, args: RecvObject) -> Transfer:
     return _receive(site, _receiving(site, args.src_rank_in_group, args.tag, OBJECT), read, keeps=False)
 
 
-def plan_recv_tensor_dict(site: Site, args: RecvTensorDict) -> Transfer:
+@operation()
+def recv_tensor_dict(site: Site, args: RecvTensorDict) -> Transfer:
     """The sender must be another member."""
     return _receive(
         site,

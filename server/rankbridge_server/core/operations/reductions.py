@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..coordinator import ReduceOp
 from ..errors import BridgeError, ErrorCode, invalid
 from ..refs.refs import Cell
-from .operation import Plan, Site, tensor_plan
+from .operation import Plan, Site, operation, tensor_plan
 from .sizes import Sizes, equal_sizes, sizes_of_whole
 
 
@@ -51,7 +51,8 @@ class Scan:
     exclusive: bool = False
 
 
-def plan_reduce(site: Site, args: Reduce) -> Plan:
+@operation(recorded=True)
+def reduce(site: Site, args: Reduce) -> Plan:
     """Equal dtypes, shapes, ops and destinations."""
     cell = _reducible(site, args.ref_id, args.op, "reduce")
     dst = site.member("dst_rank_in_group", args.dst_rank_in_group)
@@ -65,7 +66,8 @@ def plan_reduce(site: Site, args: Reduce) -> Plan:
     )
 
 
-def plan_all_reduce(site: Site, args: AllReduce) -> Plan:
+@operation(recorded=True)
+def all_reduce(site: Site, args: AllReduce) -> Plan:
     """Equal dtypes, shapes and ops."""
     cell = _reducible(site, args.ref_id, args.op, "all_reduce")
     spec = cell.ref.spec
@@ -78,7 +80,8 @@ def plan_all_reduce(site: Site, args: AllReduce) -> Plan:
     )
 
 
-def plan_reduce_scatter(site: Site, args: ReduceScatter) -> Plan:
+@operation(recorded=True)
+def reduce_scatter(site: Site, args: ReduceScatter) -> Plan:
     """Equal dtypes, shapes, ops, dims and sizes."""
     cell = _reducible(site, args.ref_id, args.op, "reduce_scatter")
     spec = cell.ref.spec
@@ -97,7 +100,8 @@ def plan_reduce_scatter(site: Site, args: ReduceScatter) -> Plan:
     )
 
 
-def plan_scan(site: Site, args: Scan) -> Plan:
+@operation(recorded=True)
+def scan(site: Site, args: Scan) -> Plan:
     """Equal dtypes, shapes and ops."""
     if args.op is ReduceOp.AVG or (args.exclusive and args.op is not ReduceOp.SUM):
         expected = "sum" if args.exclusive else "any but avg"

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ..errors import invalid
 from ..refs.refs import Cell, Refill, Slot
-from .operation import Entry, Plan, SimplePlan, Site
+from .operation import Entry, Plan, SimplePlan, Site, operation
 from .outcome import Outcome, TensorDict
 from .payloads import Manifest
 from .reserving import reserve_on_all
@@ -29,7 +29,8 @@ class BroadcastTensorDict:
     src_rank_in_group: int
 
 
-def plan_broadcast_tensor_dict(site: Site, args: BroadcastTensorDict) -> Plan:
+@operation()
+def broadcast_tensor_dict(site: Site, args: BroadcastTensorDict) -> Plan:
     """Members agree on the source, which sends all what is in the map.
 
     All learn the manifest with GO, set room aside together, and then broadcast tensor after tensor.

@@ -15,7 +15,7 @@ from functools import partial, reduce
 from ..coordinator import ReduceOp
 from ..errors import BridgeError, ErrorCode, invalid
 from .objects import object_plan
-from .operation import Entry, Plan, Site
+from .operation import Entry, Plan, Site, operation
 from .outcome import Outcome
 
 Number = bool | int | float
@@ -39,7 +39,8 @@ class AllReduceValue:
     op: ReduceOp
 
 
-def plan_all_reduce_value(site: Site, args: AllReduceValue) -> Plan:
+@operation()
+def all_reduce_value(site: Site, args: AllReduceValue) -> Plan:
     """Equal kinds of number, and ops."""
     kind = type(args.value).__name__
     if args.op not in _KINDS[kind]:

@@ -13,7 +13,7 @@ from dataclasses import replace
 from io import BytesIO
 
 from ..errors import BridgeError, ErrorCode, Phase, exhausted, failed_on, invalid
-from ..operations.operation import Entry, Plan, Site
+from ..operations.operation import Entry, Plan, Site, operation
 from ..operations.outcome import Outcome
 from .cells import ProgramCells
 from .program import Coalesce, ProgramOperation, ProgramStep, RunProgram, check
@@ -26,13 +26,15 @@ MAX_PAYLOADS = 4 * 1024 * 1024
 _LENGTH = struct.Struct("<I")
 
 
-def plan_run_program(site: Site, args: RunProgram) -> Plan:
+@operation()
+def run_program(site: Site, args: RunProgram) -> Plan:
     """Members agree on the steps and their order, on counts and on names."""
     check(args)
     return ProgramPlan(site, RUN_PROGRAM, args.steps, args.results)
 
 
-def plan_coalesce(site: Site, args: Coalesce) -> Plan:
+@operation()
+def coalesce(site: Site, args: Coalesce) -> Plan:
     """Members agree on the operations and their order."""
     if not args.operations:
         raise invalid("nothing to coalesce", expected="one operation or more", got="none")

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ..coordinator import Capturing
 from ..errors import invalid
-from ..operations.operation import Entry, Plan, Site
+from ..operations.operation import Entry, Plan, Site, operation
 from ..operations.outcome import Outcome
 from .captures import NOTHING, REFUSED
 from .graphs import Graph
@@ -19,7 +19,8 @@ from .terms import REPLAY
 _NUMBER = struct.Struct("<Q")
 
 
-def plan_replay(site: Site, args: Replay) -> Plan:
+@operation()
+def replay(site: Site, args: Replay) -> Plan:
     """Members agree on the graph's collectives and their order."""
     graph = site.graphs.find(site.session_id, args.graph)
     if graph.group != site.group.name:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from ..errors import BridgeError, ErrorCode, Phase, Place, failed_ranks, invalid
-from ..operations.operation import Entry, Job, LocalPlan, Plan, Site, Transfer
+from ..operations.operation import Entry, Job, LocalPlan, Plan, Site, Transfer, operation
 from ..operations.outcome import Packed
 from ..operations.payloads import MAX_OBJECT_BYTES, check_total
 from ..refs.refs import MAX_ID_BYTES
@@ -52,7 +52,8 @@ class Dequeue:
     queue: str
 
 
-def plan_new_queue(site: Site, args: NewQueue) -> Plan:
+@operation()
+def new_queue(site: Site, args: NewQueue) -> Plan:
     """Members agree on name, writer, readers and sizes. The name must be free on all members."""
     if not 0 < len(args.name.encode()) <= MAX_ID_BYTES:
         got = f"{len(args.name.encode())} bytes"
@@ -65,7 +66,8 @@ def plan_new_queue(site: Site, args: NewQueue) -> Plan:
     return _NewQueuePlan(site, view)
 
 
-def plan_enqueue(site: Site, args: Enqueue) -> LocalPlan:
+@operation()
+def enqueue(site: Site, args: Enqueue) -> LocalPlan:
     """Called on the queue's writer."""
     end = site.membership.queues.find(args.queue)
     if not isinstance(end, WritingEnd):
@@ -75,7 +77,8 @@ def plan_enqueue(site: Site, args: Enqueue) -> LocalPlan:
     return LocalPlan(lambda task: end.enqueue(data, task))
 
 
-def plan_dequeue(site: Site, args: Dequeue) -> LocalPlan:
+@operation()
+def dequeue(site: Site, args: Dequeue) -> LocalPlan:
     """Called on one of the queue's readers."""
     end = site.membership.queues.find(args.queue)
     if not isinstance(end, NearReadingEnd | FarReadingEnd):

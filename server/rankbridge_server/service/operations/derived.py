@@ -15,14 +15,18 @@ from rankbridge.v1 import (
     queue_service_pb2,
 )
 
-from ...core.operations import table as core
+from ...core.groups.operations import destroy_group, new_group
+from ...core.operations.agreements import ping
+from ...core.operations.operation import Operation
+from ...core.operations.table import OPERATIONS
+from ...core.queues.operations import new_queue
 from ..wire import values, wire
 from .arguments import reader
 from .wire_operation import WireOperation
 
 
 def derived(
-    operation: core.Operation[Any], request: type[Any], pack: Callable[[Any], Any] = values.pack_value
+    operation: Operation[Any], request: type[Any], pack: Callable[[Any], Any] = values.pack_value
 ) -> WireOperation[Any, Any]:
     """An operation of the core with its request. `pack` as of `WireOperation`."""
     return WireOperation(operation, reader(operation.args, request.DESCRIPTOR), pack)
@@ -32,7 +36,7 @@ def _of(messages: ModuleType) -> dict[str, WireOperation[Any, Any]]:
     """The operations whose requests are in a module, by their fields in the `Operation` message."""
     kinds = operation_service_pb2.Operation.DESCRIPTOR.fields_by_name.items()
     return {
-        kind: derived(core.OPERATIONS[kind], getattr(messages, request.name))
+        kind: derived(OPERATIONS[kind], getattr(messages, request.name))
         for kind, request in ((kind, field.message_type) for kind, field in kinds)
         if request is not None and request.file is messages.DESCRIPTOR
     }
@@ -43,7 +47,7 @@ OBJECTS = _of(object_service_pb2)
 POINT_TO_POINT = _of(point_to_point_service_pb2)
 QUEUES = _of(queue_service_pb2)
 
-PING = derived(core.PING, operation_service_pb2.PingRequest)
-NEW_QUEUE = derived(core.NEW_QUEUE, queue_service_pb2.NewQueueRequest, wire.pack_queue)
-NEW_GROUP = derived(core.NEW_GROUP, group_service_pb2.NewGroupRequest, wire.pack_group)
-DESTROY_GROUP = derived(core.DESTROY_GROUP, group_service_pb2.DestroyGroupRequest, wire.pack_group)
+PING = derived(ping, operation_service_pb2.PingRequest)
+NEW_QUEUE = derived(new_queue, queue_service_pb2.NewQueueRequest, wire.pack_queue)
+NEW_GROUP = derived(new_group, group_service_pb2.NewGroupRequest, wire.pack_group)
+DESTROY_GROUP = derived(destroy_group, group_service_pb2.DestroyGroupRequest, wire.pack_group)

@@ -5,24 +5,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rankbridge.v1 import call_pb2, graph_service_pb2
-from rankbridge.v1 import operation_service_pb2 as pb
+from rankbridge.v1 import call_pb2, graph_service_pb2, operation_service_pb2 as pb
 
 from ...core.errors import invalid
-from ...core.operations import table as core
-from ...core.programs.program import ProgramLoop, ProgramOperation, ProgramStep, number_of
+from ...core.operations.operation import Operation
+from ...core.programs.plan import coalesce, run_program
+from ...core.programs.program import (
+    Coalesce,
+    ProgramLoop,
+    ProgramOperation,
+    ProgramStep,
+    RunProgram,
+    number_of,
+)
+from ...core.programs.replays import replay
 from .derived import COLLECTIVES, derived
 from .wire_operation import WireOperation
 
 
-def _coalesce(request: pb.CoalesceRequest) -> core.Coalesce:
-    return core.Coalesce(
-        tuple(_part(f"operation {number}", it) for number, it in enumerate(request.operations))
-    )
+def _coalesce(request: pb.CoalesceRequest) -> Coalesce:
+    return Coalesce(tuple(_part(f"operation {number}", it) for number, it in enumerate(request.operations)))
 
 
-def _program(request: pb.RunProgramRequest) -> core.RunProgram:
-    return core.RunProgram(_steps(request.steps, ""), tuple(request.results))
+def _program(request: pb.RunProgramRequest) -> RunProgram:
+    return RunProgram(_steps(request.steps, ""), tuple(request.results))
 
 
 def _steps(steps: Sequence[pb.ProgramStep], within: str) -> tuple[ProgramStep, ...]:
@@ -40,7 +46,7 @@ def _step(number: str, step: pb.ProgramStep) -> ProgramStep:
             raise invalid(f"step {number} is empty", expected="an operation or a loop", got="none")
 
 
-def _part(where: str, operation: pb.Operation) -> tuple[core.Operation[Any], Any]:
+def _part(where: str, operation: pb.Operation) -> tuple[Operation[Any], Any]:
     """A collective and its arguments. `where` it is: "operation 3". Raises INVALID_ARGUMENT for all others."""
     kind = operation.WhichOneof("kind")
     if kind not in COLLECTIVES:
@@ -55,6 +61,6 @@ def _part(where: str, operation: pb.Operation) -> tuple[core.Operation[Any], Any
     return COLLECTIVES[kind].core, COLLECTIVES[kind].args(request)
 
 
-COALESCE: WireOperation[pb.CoalesceRequest, core.Coalesce] = WireOperation(core.COALESCE, _coalesce)
-RUN_PROGRAM: WireOperation[pb.RunProgramRequest, core.RunProgram] = WireOperation(core.RUN_PROGRAM, _program)
-REPLAY = derived(core.REPLAY, graph_service_pb2.ReplayRequest)
+COALESCE: WireOperation[pb.CoalesceRequest, Coalesce] = WireOperation(coalesce, _coalesce)
+RUN_PROGRAM: WireOperation[pb.RunProgramRequest, RunProgram] = WireOperation(run_program, _program)
+REPLAY = derived(replay, graph_service_pb2.ReplayRequest)

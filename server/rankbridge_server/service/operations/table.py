@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rankbridge.v1 import operation_service_pb2 as pb
-from rankbridge.v1 import options_pb2
+from rankbridge.v1 import operation_service_pb2 as pb, options_pb2
 
 from .derived import COLLECTIVES, OBJECTS, PING, POINT_TO_POINT, QUEUES
 from .programs import COALESCE, REPLAY, RUN_PROGRAM

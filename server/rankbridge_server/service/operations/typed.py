@@ -2,24 +2,33 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import grpc
-from google.protobuf.descriptor import ServiceDescriptor
+from google.protobuf.descriptor_pool import Default
 from google.protobuf.message_factory import GetMessageClass
 
 from ...core.rank import Rank
 from ..answering import answered, value_field
 from ..pending import PendingPart
-from .table import OPERATIONS
 from .wire_operation import WireOperation
 
 
-def servicer(rank: Rank, service: ServiceDescriptor) -> Any:
-    """The servicer of a service whose methods all have the name of an operation."""
-    names = {"".join(part.capitalize() for part in kind.split("_")): it for kind, it in OPERATIONS.items()}
-    methods = {it.name: method(GetMessageClass(it.output_type), names[it.name]) for it in service.methods}
-    return type(service.name, (), {"_rank": rank, **methods})()
+def servicer(rank: Rank, base: type[Any], table: Mapping[str, WireOperation[Any, Any]]) -> Any:
+    """A servicer of the generated class `base` with one method for each operation of `table`."""
+    names = {"".join(part.capitalize() for part in kind.split("_")): it for kind, it in table.items()}
+    service = Default().FindServiceByName(service_name(base))
+    methods = {
+        name: method(GetMessageClass(service.methods_by_name[name].output_type), it)
+        for name, it in names.items()
+    }
+    return type(base.__name__, (base,), {"_rank": rank, **methods})()
+
+
+def service_name(base: type[Any]) -> str:
+    """The full name of the service of a generated servicer class."""
+    return f"rankbridge.v1.{base.__name__.removesuffix('Servicer')}"
 
 
 def method(response: type[Any], operation: WireOperation[Any, Any]) -> Any:

@@ -6,8 +6,7 @@ from collections.abc import Iterator
 
 import grpc
 
-from rankbridge.v1 import ref_pb2
-from rankbridge.v1 import ref_service_pb2 as pb
+from rankbridge.v1 import ref_pb2, ref_service_pb2 as pb
 
 from ...core.errors import BridgeError, invalid
 from ..answering import answers, packed_error

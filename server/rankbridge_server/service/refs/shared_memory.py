@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import grpc
 
-from rankbridge.v1 import ref_service_pb2 as pb
-from rankbridge.v1 import ref_service_pb2_grpc as stub
-from rankbridge.v1 import tensor_pb2
+from rankbridge.v1 import ref_service_pb2 as pb, ref_service_pb2_grpc as stub, tensor_pb2
 
 from ...core.rank import Rank
 from ...core.refs.tensors import TensorSpec
 from ...core.shared_memory.copying import copy
 from ...core.shared_memory.segments import Use
-from ..answering import answered, answers
+from ..answering import OfRank, answered, answers
 from ..wire import wire
 
 
-class SharedMemoryServicer(stub.RefServiceServicer):
+class SharedMemoryServicer(OfRank, stub.RefServiceServicer):
     """Segments of one rank, and tensors that come and go in them."""
 
     def __init__(self, rank: Rank) -> None:
-        self._rank = rank
+        super().__init__(rank)
         self._refs = rank.refs
         self._tensors = rank.backend.tensors
         self._segments = rank.segments

@@ -55,7 +55,7 @@ class LocalStream:
         """
         stream = streams.begin(self._ready)
         if isinstance(stream, pb.ExecuteResponse):
-            self._send(stream, _nothing)
+            self._send(stream, lambda: None)
             self._ready(None)
         else:
             self._stream = stream
@@ -130,7 +130,3 @@ class _Polled(io.RawIOBase):
     def readinto(self, buffer: WriteableBuffer) -> int:
         self._poll.poll()
         return self._sock.recv_into(buffer)
-
-
-def _nothing() -> None:
-    """No callback after the write."""

@@ -2,7 +2,7 @@
 
 defmodule RankBridge.Proto.V1.Call do
   @moduledoc """
-  What every operation carries: which group, for whom, how long.
+  The fields that every operation has: its group, identity, timeout and session.
 
   ## Fields
 

@@ -504,7 +504,7 @@ defmodule RankBridge.Proto.V1.GatherRequest do
     * `layout` - How the tensors are put together: `concatenated` (one tensor, the members' side by side along `dim`), `stacked` (one
       with one dimension more, at place `dim`, along which they follow one another) or `list` (one for each member).
       Unspecified: `concatenated`.
-    * `ragged` - True: shapes may differ, as far as the layout allows, and the members tell each other theirs; `sizes` must be empty.
+    * `ragged` - True: shapes may differ, as far as the layout allows, and the members exchange them; `sizes` must be empty.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -933,7 +933,7 @@ defmodule RankBridge.Proto.V1.AllGatherRequest do
     * `layout` - How the tensors are put together: `concatenated` (one tensor, the members' side by side along `dim`), `stacked` (one
       with one dimension more, at place `dim`, along which they follow one another) or `list` (one for each member).
       Unspecified: `concatenated`.
-    * `ragged` - True: shapes may differ, as far as the layout allows, and the members tell each other theirs; `sizes` must be empty.
+    * `ragged` - True: shapes may differ, as far as the layout allows, and the members exchange them; `sizes` must be empty.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1975,7 +1975,7 @@ defmodule RankBridge.Proto.V1.ScanRequest do
 
     * `call` - Group, identity, timeout.
     * `ref_id` - Id of this rank's tensor; equal dtype and shape on all members.
-    * `op` - How elements are combined: all but `avg` of those that AllReduce has. Unspecified: `sum`.
+    * `op` - How elements are combined: any reduce op of AllReduce except `avg`. Unspecified: `sum`.
     * `exclusive` - True: of members 0 to m - 1, for member 0 zeros; of sums only. False: of members 0 to m.
   """
 
@@ -2166,9 +2166,9 @@ end
 
 defmodule RankBridge.Proto.V1.CollectiveService do
   @moduledoc """
-  Collectives of a group. Each is called on every member, on all at once; none runs before all members have
-  called for the same thing. Inputs are never changed before the operation has succeeded on this rank.
-  Whatever fails is told in the response's `error`; a gRPC status other than OK means that the call was not
+  Collectives of a group. Call each on every member, on all at once; none runs before all members have
+  called the same operation. Inputs are never changed before the operation has succeeded on this rank.
+  A failure is in the response's `error`; a gRPC status other than OK means that the call was not
   understood or not delivered.
   """
 

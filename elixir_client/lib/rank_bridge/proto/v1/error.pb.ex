@@ -2,16 +2,16 @@
 
 defmodule RankBridge.Proto.V1.ErrorCode do
   @moduledoc """
-  What went wrong. The comment of each says what the caller may do.
+  The kind of a failure. The comment of each says what the caller may do.
 
   Numbers without a name stay integers.
 
   ## Values
 
     * `:ERROR_CODE_UNSPECIFIED` - Not said. Never sent.
-    * `:ERROR_CODE_INVALID_ARGUMENT` - An argument is missing, malformed or contradicts another. Mend the call.
-    * `:ERROR_CODE_UNKNOWN_REF` - No such ref on this rank. Refs live on the rank that made them.
-    * `:ERROR_CODE_RELEASED_REF` - The ref was here and has been released. Nothing brings it back.
+    * `:ERROR_CODE_INVALID_ARGUMENT` - An argument is missing, malformed or contradicts another. Correct the call.
+    * `:ERROR_CODE_UNKNOWN_REF` - No such ref on this rank. A ref exists only on the rank that made it.
+    * `:ERROR_CODE_RELEASED_REF` - The ref has been released on this rank. It cannot be restored.
     * `:ERROR_CODE_WRONG_SESSION` - The ref or group belongs to another session. Name its own session in the call.
     * `:ERROR_CODE_UNKNOWN_SESSION` - No such session, or it was closed. Open one.
     * `:ERROR_CODE_UNKNOWN_GROUP` - No such group on this rank.
@@ -171,7 +171,7 @@ end
 
 defmodule RankBridge.Proto.V1.Phase do
   @moduledoc """
-  How far a call had come when it failed.
+  The phase in which a call failed.
 
   Numbers without a name stay integers.
 
@@ -225,7 +225,7 @@ end
 
 defmodule RankBridge.Proto.V1.RankState do
   @moduledoc """
-  What one rank had to do with a failure.
+  The state of one rank in a failure.
 
   Numbers without a name stay integers.
 
@@ -234,7 +234,7 @@ defmodule RankBridge.Proto.V1.RankState do
     * `:RANK_STATE_UNSPECIFIED` - Not said.
     * `:RANK_STATE_ARRIVED` - It called, and agreed.
     * `:RANK_STATE_MISSING` - It did not call in time.
-    * `:RANK_STATE_DISAGREES` - It called for something else than the first to arrive.
+    * `:RANK_STATE_DISAGREES` - Its call differs from the call of the first rank to arrive.
     * `:RANK_STATE_LOST` - It is dead or cannot be reached.
     * `:RANK_STATE_FAILED` - It failed by itself; `detail` says how.
   """
@@ -290,8 +290,8 @@ defmodule RankBridge.Proto.V1.RankDetail do
 
     * `rank` - Rank in the gang.
     * `rank_in_group` - Rank in the group of the operation.
-    * `state` - What it had to do with it.
-    * `detail` - What it asked for, or what failed there, in words.
+    * `state` - The rank's state in the failure.
+    * `detail` - The rank's request, or its failure, in words.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -385,21 +385,21 @@ end
 
 defmodule RankBridge.Proto.V1.Error do
   @moduledoc """
-  A failure, told so that it can be acted on.
+  A failure, with what a caller needs to act on it.
 
   ## Fields
 
     * `code` - What went wrong.
     * `message` - One sentence for people, with rank, group and operation in it. Its wording may change; match on `code`.
     * `indefinite` - True: some rank may have done the operation. False: no rank has, and none will.
-    * `phase` - How far the call had come.
+    * `phase` - The phase in which the call failed.
     * `rank` - Rank in the gang that reports the failure.
     * `group` - Name of the group. Empty: none was involved.
     * `operation` - Kind of operation: "all_reduce", "get". Empty: none was involved.
-    * `operation_id` - Id of the operation. Empty: it had none.
-    * `generation` - Generation in which it failed. 0: none was formed.
-    * `expected` - What would have been right. Empty: it does not apply.
-    * `got` - What was there instead. Empty: it does not apply.
+    * `operation_id` - Id of the operation. Empty: the operation has none.
+    * `generation` - Generation in which the call failed. 0: none was formed.
+    * `expected` - The expected value. Empty: it does not apply.
+    * `got` - The actual value. Empty: it does not apply.
     * `ranks` - Ranks concerned, ascending. Empty: this rank alone.
   """
 

@@ -2,7 +2,7 @@
 
 defmodule RankBridge.Proto.V1.EventKind do
   @moduledoc """
-  What kinds of events there are.
+  The kind of an event.
 
   Numbers without a name stay integers.
 
@@ -67,14 +67,14 @@ defmodule RankBridge.Proto.V1.Event do
 
     * `number` - Ascending by one on this rank, from 1; begins again with a new process.
     * `time_us` - When it happened, by the clock of the rank's host: microseconds since 1970 in UTC.
-    * `rank` - Rank in the gang that tells it.
+    * `rank` - Rank in the gang that reports the event.
     * `generation` - Generation in which it happened, 1 or more.
-    * `formed` - The generation was formed; this rank may be called. Told by every rank.
-    * `over` - The generation is over, because of this; lost ranks are in its `ranks`. Told by every rank.
+    * `formed` - The generation was formed; this rank may be called. Every rank reports it.
+    * `over` - The generation is over, because of this; lost ranks are in its `ranks`. Every rank reports it.
     * `mismatch` - The members of a group asked for different things; `ranks` shows every side, `rank` is the one whose side is in
-      `expected`. Told by the group's first rank alone, also where it did not call itself.
-    * `peer_missing` - Some members of a group did not call before the timeout; `ranks` shows who. Told as `mismatch` is.
-    * `straggler` - Some members keep the others waiting. Told by the group's first rank alone.
+      `expected`. Only the group's first rank reports it, even if it did not call itself.
+    * `peer_missing` - Some members of a group did not call before the timeout; `ranks` names them. Reported as `mismatch` is.
+    * `straggler` - Some members keep the others waiting. Only the group's first rank reports it.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -314,8 +314,8 @@ end
 
 defmodule RankBridge.Proto.V1.StragglerEvent do
   @moduledoc """
-  An admission has been waiting for longer than the leader's --straggler-after since the first member came. Told once,
-  at that time; and once more if all others come after that, with nobody missing.
+  An admission has been waiting for longer than the leader's --straggler-after since the first member came. Reported
+  at that time; and once more if all others come after that, with no member missing.
 
   ## Fields
 
@@ -324,7 +324,7 @@ defmodule RankBridge.Proto.V1.StragglerEvent do
     * `operation_id` - Id of the operation. Empty: no member has named one.
     * `arrived` - Members that have come, in group order.
     * `missing` - Members that have not, in group order. None: all have come meanwhile.
-    * `waited_us` - How long the first member has been waiting, or had when the last one came, in microseconds.
+    * `waited_us` - How long the first member has waited, or had waited when the last one came, in microseconds.
   """
 
   @behaviour RankBridge.Protobuf.Message

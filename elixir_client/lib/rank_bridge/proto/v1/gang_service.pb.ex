@@ -13,7 +13,7 @@ defmodule RankBridge.Proto.V1.FormRequest do
     * `forget_groups` - False: the groups of the previous generation are made again, too. Their members are the ranks that were members,
       under their new numbers, and new ranks that stand where a lost member stood; lost members without a replacement
       are left out, and a group without members is not made. A group that was destroyed is not made again, unless no rank
-      that was a member is left to tell. True: none is made again.
+      that was a member is left. True: none is made again.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -115,7 +115,7 @@ defmodule RankBridge.Proto.V1.Formed do
 
     * `generation` - Its number.
     * `world_size` - Ranks in it.
-    * `took_us` - What it took, from the first prepare to the last verification, in microseconds.
+    * `took_us` - The time from the first prepare to the last verification, in microseconds.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -300,8 +300,8 @@ defmodule RankBridge.Proto.V1.CallRequest do
 
     * `call` - Group, identity, timeout: of all parts. The session owns the refs of every member. Without an operation id the
       sidecar makes one, and answers with it.
-    * `operations` - Each member's part, in group order; or a single one, which is every member's. Of one kind, which is none that sends
-      or receives, each without a `call` of its own, and each of at most 64 KiB.
+    * `operations` - Each member's part, in group order; or a single one, for every member. All of one kind, which does not send or receive
+      point to point, each without a `call` of its own, and each of at most 64 KiB.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -380,13 +380,13 @@ end
 
 defmodule RankBridge.Proto.V1.MemberOutcome do
   @moduledoc """
-  What became of a gang call at one member.
+  The outcome of a gang call at one member.
 
   ## Fields
 
     * `rank` - Rank in the gang.
-    * `result` - What it gave, or how it failed. Absent: it is done, and what it gave is too large to be passed on; ask that rank,
-      with OperationService.Await.
+    * `result` - The member's result or error. Absent: the part is done, and its result is too large to be passed on; fetch it from
+      that rank, with OperationService.Await.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -464,7 +464,7 @@ end
 
 defmodule RankBridge.Proto.V1.MemberOutcomes do
   @moduledoc """
-  What became of a gang call.
+  The outcome of a gang call.
 
   ## Fields
 
@@ -552,7 +552,7 @@ defmodule RankBridge.Proto.V1.CallResponse do
 
   ## Fields
 
-    * `outcomes` - Every member's outcome: whether any of them failed, only these tell.
+    * `outcomes` - Every member's outcome. A member's failure is in its outcome only.
     * `error` - What is wrong with the call as a whole. No member was asked.
   """
 
@@ -642,19 +642,19 @@ end
 
 defmodule RankBridge.Proto.V1.ExecuteRequest do
   @moduledoc """
-  One word of a controller that has a stream.
+  One request on a stream.
 
   ## Fields
 
-    * `call` - Does a collective on every member of a group. Is answered.
-    * `withdraw` - Operation id of what was sent by this stream and is to be withdrawn from every member that it was not admitted on,
-      as hanging up withdraws a single call. With a `number`, what is withdrawn is the request of that number, and the
-      id may be empty. Is not answered; what is withdrawn is.
-    * `part` - Does the asked rank's own part of an operation, as that operation's RPC does: the other members are asked by their
-      own ranks. With a `call` of its own. Is answered.
-    * `number` - Names this request on its stream, so that its answer need not wait for those before it: the answer has the same
-      number and comes as soon as it is there. Of those under way on a stream, no two have the same. 0: none; the answer comes
-      after the answers of all requests without a number that were sent before it.
+    * `call` - Does a collective on every member of a group. Has an answer.
+    * `withdraw` - Withdraws the request of this stream with this operation id from every member that has not admitted it, as cancelling
+      withdraws a single call. With a `number`, withdraws the request of that number, and the id may be empty. Has no
+      answer of its own; the withdrawn request has one.
+    * `part` - Does this rank's own part of an operation, as that operation's RPC does: the other members' parts go to their own
+      ranks. With a `call` of its own. Has an answer.
+    * `number` - Number of this request on its stream. The answer has the same number, and comes as soon as the request is done.
+      Requests under way on a stream have different numbers. 0: none; the answer comes after the answers of all requests
+      without a number that were sent before it.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -764,10 +764,10 @@ defmodule RankBridge.Proto.V1.ExecuteResponse do
 
   ## Fields
 
-    * `outcomes` - Every member's outcome: whether any of them failed, only these tell.
+    * `outcomes` - Every member's outcome. A member's failure is in its outcome only.
     * `error` - What is wrong with the call as a whole, or with the stream. No member was asked.
-    * `result` - What the asked rank's part came to.
-    * `number` - The request's. 0: it had none.
+    * `result` - The result of this rank's part.
+    * `number` - The request's number. 0: the request had none.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -877,7 +877,7 @@ end
 
 defmodule RankBridge.Proto.V1.GangService do
   @moduledoc """
-  The gang as a whole, by way of any of its sidecars.
+  The gang as a whole, through any of its sidecars.
   """
 
   alias RankBridge.Proto.V1
@@ -909,9 +909,9 @@ defmodule RankBridge.Proto.V1.GangService do
   end
 
   @doc """
-  Does a collective on every member of a group, and answers with every member's outcome. Any sidecar may be asked;
-  that of the group's first rank passes on the least. If one member refuses its part, all are told at once, and
-  nothing has happened. If the caller hangs up, every part that was not admitted is withdrawn.
+  Does a collective on every member of a group, and answers with every member's outcome. Any sidecar takes the call;
+  the sidecar of the group's first rank needs the fewest messages. If one member refuses its part, all members fail at
+  once, and nothing has happened. If the caller cancels the call, every part that was not admitted is withdrawn.
   """
   @spec call() :: Rpc.t()
   def call do
@@ -925,10 +925,11 @@ defmodule RankBridge.Proto.V1.GangService do
   end
 
   @doc """
-  Does one gang call after another, or this rank's parts of operations: the next may be sent while one is under way.
-  Answers each: what has a number as soon as it is done, what has none in the order in which it was sent. The end of requests is no hanging up: what was sent is done and
-  answered. On the rank's own host the same messages go without gRPC, each behind its length of 4 bytes in network
-  order: of a rank that serves at "unix:PATH", at the unix socket PATH.stream. See docs/streams.md.
+  Does gang calls, or this rank's parts of operations; requests may be sent while others are under way. Requests with a
+  number are answered as soon as they are done, requests without one in the order in which they were sent. The end of
+  the requests withdraws nothing: the requests sent before are done and answered. On the rank's own host the same
+  messages can be sent without gRPC, each after its length in 4 bytes in network order: a rank that serves at
+  "unix:PATH" takes them at the unix socket PATH.stream. See docs/streams.md.
   """
   @spec execute() :: Rpc.t()
   def execute do

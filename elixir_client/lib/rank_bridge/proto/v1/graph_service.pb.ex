@@ -794,7 +794,7 @@ defmodule RankBridge.Proto.V1.GraphService do
   @moduledoc """
   Graphs: collectives of one group that a rank has run and recorded, in order, to be run again in one call. Every member
   records its own; a replay is one operation of the group, admitted at once. It reads the refs that the recorded
-  collectives read, as they are now, and puts results into the refs that those made: nothing is allocated.
+  collectives read, as they are now, and puts results into the refs that they made: nothing is allocated.
 
   vLLM's graph_capture, on every backend: on NCCL a replay is the launch of a CUDA graph.
   """
@@ -815,7 +815,7 @@ defmodule RankBridge.Proto.V1.GraphService do
 
   @doc """
   Begins to record: from now on every collective of CollectiveService that the session runs in the group on this rank,
-  when it has succeeded. They run as ever.
+  when it has succeeded. The collectives run as usual.
   """
   @spec begin_capture() :: Rpc.t()
   def begin_capture do

@@ -545,7 +545,7 @@ defmodule RankBridge.Proto.V1.ListGroupsResponse do
 
   ## Fields
 
-    * `groups` - By name, ascending. Those without `rank_in_group` may have ended. Empty: no generation is formed.
+    * `groups` - By name, ascending. Groups without `rank_in_group` may have ended. Empty: no generation is formed.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -802,8 +802,8 @@ defmodule RankBridge.Proto.V1.GroupService do
   end
 
   @doc """
-  Makes a group. Called on every member of the group named in `call` (world, as a rule), those who will not
-  be in the new group included, with the same arguments on each.
+  Makes a group. Call this on every member of the group named in `call` (world, as a rule), with the same arguments on
+  each, including the members that will not be in the new group.
   """
   @spec new_group() :: Rpc.t()
   def new_group do
@@ -831,8 +831,8 @@ defmodule RankBridge.Proto.V1.GroupService do
   end
 
   @doc """
-  Describes every group that this rank knows, by name. It may know groups of others that have ended: those exist of
-  which a member tells, `rank_in_group` present.
+  Describes every group that this rank knows, by name. It may know groups of other ranks that have ended: a
+  group exists if a member reports it, with `rank_in_group` present.
   """
   @spec list_groups() :: Rpc.t()
   def list_groups do
@@ -846,7 +846,7 @@ defmodule RankBridge.Proto.V1.GroupService do
   end
 
   @doc """
-  Ends a group. Called on every member of it; calls already queued on it run first. Other ranks are not told.
+  Ends a group. Call this on every member of it; calls already queued on it run first. Other ranks do not learn of it.
   """
   @spec destroy_group() :: Rpc.t()
   def destroy_group do

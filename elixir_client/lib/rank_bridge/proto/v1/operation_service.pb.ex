@@ -87,7 +87,7 @@ defmodule RankBridge.Proto.V1.Operation do
     * `enqueue` - Write a value into a queue.
     * `dequeue` - Read a value from a queue.
     * `ping` - Agree with all members, and do nothing else.
-    * `run_program` - Several collectives of one group, in which one takes what another has given.
+    * `run_program` - Several collectives of one group, each of which may take another's result.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -740,7 +740,7 @@ end
 
 defmodule RankBridge.Proto.V1.PollRequest do
   @moduledoc """
-  Tells how far an operation is.
+  Returns the status of an operation.
 
   ## Fields
 
@@ -813,12 +813,12 @@ end
 
 defmodule RankBridge.Proto.V1.OperationStatus do
   @moduledoc """
-  What is known of an operation.
+  The status of an operation.
 
   ## Fields
 
     * `state` - How far it is.
-    * `result` - What it gave or how it failed. Absent: it is not done.
+    * `result` - Its result or error. Absent: it is not done.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -896,7 +896,7 @@ end
 
 defmodule RankBridge.Proto.V1.OperationResult do
   @moduledoc """
-  What an operation gave, or how it failed.
+  The result of an operation, or its error.
 
   ## Fields
 
@@ -2058,7 +2058,7 @@ end
 
 defmodule RankBridge.Proto.V1.OperationService do
   @moduledoc """
-  Operations that the controller does not want to wait for, and the outcomes of any operation by its id.
+  Operations that run without a waiting caller, and the outcomes of any operation by its id.
   """
 
   alias RankBridge.Proto.V1
@@ -2092,7 +2092,7 @@ defmodule RankBridge.Proto.V1.OperationService do
   end
 
   @doc """
-  Tells how far an operation is.
+  Returns the status of an operation.
   """
   @spec poll() :: Rpc.t()
   def poll do
@@ -2106,7 +2106,7 @@ defmodule RankBridge.Proto.V1.OperationService do
   end
 
   @doc """
-  Waits for an operation's outcome, whoever began it: also one whose caller has gone.
+  Waits for the outcome of any caller's operation, even if that caller has gone.
   """
   @spec await() :: Rpc.t()
   def await do
@@ -2148,8 +2148,8 @@ defmodule RankBridge.Proto.V1.OperationService do
   end
 
   @doc """
-  Runs a list of collectives of one group, in which one takes what another has given: admitted at once, and then run
-  by the ranks without a word to the controller in between.
+  Runs a list of collectives of one group, each of which may take another's result: admitted at once, and then run by
+  the ranks without messages to the controller in between.
   """
   @spec run_program() :: Rpc.t()
   def run_program do

@@ -9,7 +9,7 @@ defmodule RankBridge.Proto.V1.SendRequest do
     * `call` - Group, identity, timeout.
     * `ref_id` - Id of this rank's tensor.
     * `dst_rank_in_group` - Rank in the group that receives, 0 to the group's size - 1, not this one.
-    * `tag` - Tells messages between the same two apart, 0 to 2**32 - 1.
+    * `tag` - Separates messages between the same two members, 0 to 2**32 - 1.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -418,7 +418,7 @@ defmodule RankBridge.Proto.V1.SendObjectRequest do
     * `call` - Group, identity, timeout.
     * `value` - What is sent.
     * `dst_rank_in_group` - Rank in the group that receives, 0 to the group's size - 1, not this one.
-    * `tag` - Tells messages between the same two apart, 0 to 2**32 - 1.
+    * `tag` - Separates messages between the same two members, 0 to 2**32 - 1.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -799,7 +799,7 @@ defmodule RankBridge.Proto.V1.SendTensorDictRequest do
     * `call` - Group, identity, timeout.
     * `dict` - A map of values, maps in it included, whose refs are tensors on this rank.
     * `dst_rank_in_group` - Rank in the group that receives, 0 to the group's size - 1, not this one.
-    * `tag` - Tells messages between the same two apart, 0 to 2**32 - 1.
+    * `tag` - Separates messages between the same two members, 0 to 2**32 - 1.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1173,15 +1173,14 @@ end
 
 defmodule RankBridge.Proto.V1.PointToPointService do
   @moduledoc """
-  What one member of a group sends to another. A send waits for its receive and a receive for its send, each for its
-  own timeout; then the data moves. They meet by source, destination and tag: those that fit each other meet in the
-  order in which they came. They neither wait for the group's collectives nor hold them up.
+  Sends and receives between two members of a group. A send waits for its receive and a receive for its send, each for its
+  own timeout; then the data moves. They match by source, destination and tag; of several, in the order in which they
+  came. They do not wait for the group's collectives, and do not delay them.
 
-  Whoever does not want to wait submits the call with OperationService.Submit, and has the operation's id to poll, to
-  await and to cancel.
+  To call without waiting, submit the operation with OperationService.Submit. Its id serves to poll, await and cancel it.
 
-  A kind is received by its own kind: a tensor by Recv, an object by RecvObject, a tensor dict by RecvTensorDict. Else
-  both fail with MISMATCH, and so they do when a receive says what it expects and another thing comes.
+  Each kind has its own receive: Recv for a tensor, RecvObject for an object, RecvTensorDict for a tensor dict. With another
+  kind, both ends fail with MISMATCH, and also if the value differs from what the receive expects.
   """
 
   alias RankBridge.Proto.V1

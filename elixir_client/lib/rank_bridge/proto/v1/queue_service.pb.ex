@@ -10,8 +10,8 @@ defmodule RankBridge.Proto.V1.Queue do
     * `group` - Name of its group.
     * `writer_rank_in_group` - Rank in the group that writes.
     * `reader_ranks_in_group` - Ranks in the group that read, in ascending order.
-    * `shared_memory_ranks_in_group` - Those of them that are given values in shared memory; the others are given them by the backend.
-    * `max_chunk_bytes` - Size of the room for one value, in bytes; a larger one travels on its own.
+    * `shared_memory_ranks_in_group` - The readers that get values in shared memory; the others get them by the backend.
+    * `max_chunk_bytes` - Size of the buffer for one value, in bytes; a larger value is sent separately.
     * `max_chunks` - Values that may be unread by the slowest reader.
   """
 
@@ -159,7 +159,7 @@ defmodule RankBridge.Proto.V1.NewQueueRequest do
     * `name` - Its name, unique in its group, 1 to 128 bytes.
     * `writer_rank_in_group` - Rank in the group that writes, 0 to the group's size - 1.
     * `reader_ranks_in_group` - Ranks in the group that read. Empty: all but the writer.
-    * `max_chunk_bytes` - Size of the room for one value, in bytes. 0: 4,194,304.
+    * `max_chunk_bytes` - Size of the buffer for one value, in bytes. 0: 4,194,304.
     * `max_chunks` - Values that may be unread by the slowest reader, at most 1,024. 0: 6.
   """
 
@@ -912,7 +912,7 @@ end
 
 defmodule RankBridge.Proto.V1.ListQueuesRequest do
   @moduledoc """
-  Tells of all queues.
+  Lists all queues.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1046,10 +1046,10 @@ end
 defmodule RankBridge.Proto.V1.QueueService do
   @moduledoc """
   Message queues: one member of a group writes values, and every reader reads each of them, in order. Readers on the
-  writer's host are given them in shared memory, others by the backend. vLLM's message queue broadcasters.
+  writer's host get them in shared memory, others by the backend. vLLM's message queue broadcasters.
 
-  A queue belongs to its generation and to its group. Enqueue and Dequeue wait for nobody but its readers and its writer:
-  not for the group's collectives.
+  A queue belongs to its generation and to its group. Enqueue and Dequeue wait only for its readers and its writer, and not
+  for the group's collectives.
   """
 
   alias RankBridge.Proto.V1
@@ -1110,8 +1110,8 @@ defmodule RankBridge.Proto.V1.QueueService do
   end
 
   @doc """
-  Ends the queue on this rank: whoever waits here is woken with ABORTED. The other ends learn of it: readers when they
-  have read what was written before, the writer when it next writes for this reader.
+  Ends the queue on this rank: calls that wait here fail with ABORTED. The other ends learn of it: readers once they have
+  read the values written before, the writer when it next writes for this reader.
   """
   @spec shut_down_queue() :: Rpc.t()
   def shut_down_queue do
@@ -1125,7 +1125,7 @@ defmodule RankBridge.Proto.V1.QueueService do
   end
 
   @doc """
-  Tells of all queues of the rank.
+  Lists all queues of the rank.
   """
   @spec list_queues() :: Rpc.t()
   def list_queues do

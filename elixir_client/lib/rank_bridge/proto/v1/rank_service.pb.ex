@@ -2,7 +2,7 @@
 
 defmodule RankBridge.Proto.V1.GenerationState do
   @moduledoc """
-  What a rank is doing.
+  The state of a rank's generation.
 
   Numbers without a name stay integers.
 
@@ -216,16 +216,16 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
     * `host` - Name of its host.
     * `backend` - Backend that moves data: "gloo", "fake".
     * `generation` - Number of the generation in `generation_state`. 0: none yet.
-    * `generation_state` - What the rank is doing.
+    * `generation_state` - The state of that generation.
     * `generation_error` - Why the generation is over. Absent: it is not.
-    * `groups` - Groups of the generation that the rank knows, by name. Those without `rank_in_group` may have ended.
+    * `groups` - Groups of the generation that the rank knows, by name. Groups without `rank_in_group` may have ended.
     * `sessions` - Sessions and what they own; the shared one first.
     * `pending_operations` - Operations accepted and not yet answered.
     * `endpoints` - Endpoints at which this sidecar serves, as gRPC targets: "unix:/run/...", "127.0.0.1:50051".
     * `version` - Version of rankbridge on the rank.
-    * `abilities` - What the backend can do. Absent: the rank's version does not tell.
+    * `abilities` - The backend's abilities. Absent: the rank's version does not report them.
     * `device` - Where tensors live that name no device: "cpu", "cuda:0".
-    * `fs_local_rank` - Rank among those that share its file system, as its launcher says: the one of 0 downloads for the others.
+    * `fs_local_rank` - Rank among the ranks that share its file system, as its launcher says: rank 0 downloads for the others.
     * `local_world_size` - Ranks on its host, as its launcher says. 0: not said.
     * `highest_generation` - Highest generation that the rank was ever asked to prepare: `generation`, or later ones whose forming failed.
   """
@@ -820,7 +820,7 @@ end
 
 defmodule RankBridge.Proto.V1.GroupAddress do
   @moduledoc """
-  What the others need to connect to this rank in one group.
+  The address of this rank in one group.
 
   ## Fields
 
@@ -902,7 +902,7 @@ end
 
 defmodule RankBridge.Proto.V1.RankAddress do
   @moduledoc """
-  What the others need to connect to this rank.
+  The addresses of this rank.
 
   ## Fields
 
@@ -1459,14 +1459,14 @@ end
 
 defmodule RankBridge.Proto.V1.WatchEventsRequest do
   @moduledoc """
-  Tells what happens on this rank.
+  Streams this rank's events.
 
   ## Fields
 
-    * `kinds` - Kinds of events to tell. Empty: all.
+    * `kinds` - Kinds of events to stream. Empty: all.
     * `after` - Begins after the event of this number. 0: with the oldest that is kept. Absent: with what happens from now on. One
       that is not there yet begins with the oldest that is kept, as another process may have taken the rank's place.
-    * `log` - Log in which `after` counts, as `Watching` told. Another than the rank's: begins with the oldest that is kept.
+    * `log` - Log in which `after` counts, from `Watching`. Any other log than the rank's: begins with the oldest that is kept.
       0: the rank's.
   """
 
@@ -1558,14 +1558,14 @@ end
 
 defmodule RankBridge.Proto.V1.Watching do
   @moduledoc """
-  What a watcher is told first, at once.
+  The first response to a watcher, sent at once.
 
   ## Fields
 
     * `rank` - Rank in the gang.
     * `log` - Names the log in which this process numbers its events; another process's is another. Never 0.
     * `last` - Number of the newest event, whatever its kind. 0: nothing has happened yet.
-    * `state` - The newest event of kind formed or over, which the watcher may be told again. Absent: no generation was formed yet.
+    * `state` - The newest event of kind formed or over, which may be streamed again. Absent: no generation was formed yet.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1659,14 +1659,14 @@ end
 
 defmodule RankBridge.Proto.V1.WatchEventsResponse do
   @moduledoc """
-  One thing that a watcher is told.
+  One response to a watcher.
 
   ## Fields
 
     * `watching` - The watch has begun. The first response, and no other.
     * `event` - What happened.
     * `error` - The request is wrong, or the rank has too many watchers. The only response.
-    * `missed` - Events, of all kinds, that were dropped before this watcher could be told of them, since the response before this
+    * `missed` - Events, of all kinds, that were dropped before this watcher got them, since the response before this
       one. 0: none. The rank keeps the newest 1,024.
   """
 
@@ -1774,7 +1774,7 @@ end
 
 defmodule RankBridge.Proto.V1.RankService do
   @moduledoc """
-  One rank: what it is, what happens on it, and its part in forming a generation.
+  One rank: its description, its events, and its part in forming a generation.
   """
 
   alias RankBridge.Proto.V1
@@ -1807,7 +1807,7 @@ defmodule RankBridge.Proto.V1.RankService do
   end
 
   @doc """
-  First phase of forming: ends the running generation and makes what the others need to connect. Meant for
+  First phase of forming: ends the running generation, and makes the addresses for the other ranks. Meant for
   GangService.Form and for controllers that form a gang by themselves.
   """
   @spec prepare_generation() :: Rpc.t()
@@ -1822,7 +1822,7 @@ defmodule RankBridge.Proto.V1.RankService do
   end
 
   @doc """
-  Second phase of forming: connects to everyone and verifies.
+  Second phase of forming: connects to every rank and verifies.
   """
   @spec commit_generation() :: Rpc.t()
   def commit_generation do
@@ -1850,8 +1850,8 @@ defmodule RankBridge.Proto.V1.RankService do
   end
 
   @doc """
-  Tells what happens on this rank: at once what it is doing, then every event. Ends when the caller cancels, and when
-  the rank stops; a watcher that reads slowly holds up nobody, and is told how many events it missed.
+  Streams this rank's events: first its state, then every event. Ends when the caller cancels, and when the rank stops.
+  A slow watcher delays no other; it gets the number of events that it missed.
   """
   @spec watch_events() :: Rpc.t()
   def watch_events do

@@ -1823,7 +1823,7 @@ defmodule RankBridge.Proto.V1.OpenSharedMemoryResponse do
 
   ## Fields
 
-    * `memory` - The segment, whose elements have no particular value. It may be one that this session had before.
+    * `memory` - The segment, whose elements have no particular value. It may be a segment that this session used before.
     * `error` - What failed. RESOURCE_EXHAUSTED: no room now. UNSUPPORTED_OPERATION: this rank shares no memory.
   """
 
@@ -2561,7 +2561,7 @@ end
 
 defmodule RankBridge.Proto.V1.DescribeRefRequest do
   @moduledoc """
-  Tells what one ref is.
+  Describes one ref.
 
   ## Fields
 
@@ -3307,7 +3307,7 @@ defmodule RankBridge.Proto.V1.RefService do
   end
 
   @doc """
-  Gives segments up, all or none. Those that were given up already are no error.
+  Gives segments up, all or none. Segments that were given up already are no error.
   """
   @spec close_shared_memory() :: Rpc.t()
   def close_shared_memory do
@@ -3349,7 +3349,7 @@ defmodule RankBridge.Proto.V1.RefService do
   end
 
   @doc """
-  Tells dtype, shape and device of one ref.
+  Describes one ref: dtype, shape and device.
   """
   @spec describe_ref() :: Rpc.t()
   def describe_ref do

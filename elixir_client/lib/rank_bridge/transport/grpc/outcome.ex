@@ -5,7 +5,7 @@ defmodule RankBridge.Transport.GRPC.Outcome do
   alias RankBridge.Transport.HTTP2.Error
   alias RankBridge.Transport.Status
 
-  @doc "The status that trailers, or headers that are also trailers, tell. Well-ended calls give their metadata."
+  @doc "The status in trailers, or in headers that are also trailers. A call that ended well gives its metadata."
   @spec from_trailers(Metadata.t()) :: {:ok, Metadata.t()} | {:error, Status.t()}
   def from_trailers(headers) do
     metadata = Metadata.decode(headers)
@@ -62,6 +62,11 @@ defmodule RankBridge.Transport.GRPC.Outcome do
 
   def from_reason({:violation, message}, sent?),
     do: Status.new(:internal, "the server broke the protocol: #{message}", sent?)
+
+  def from_reason({:large_headers, size, limit}, sent?) do
+    message = "the call's headers have #{size} bytes, and the server takes at most #{limit}"
+    Status.new(:resource_exhausted, message, sent?)
+  end
 
   def from_reason({:too_large, limit}, sent?),
     do: Status.new(:resource_exhausted, "a response of more than #{limit} bytes", sent?)

@@ -189,7 +189,7 @@ defmodule RankBridge.Transport.HTTP2.Call do
     end
   end
 
-  @doc "Ends the call, and tells the server if it does not know."
+  @doc "Ends the call, and cancels it on the server if it runs there."
   @spec finish(t()) :: :ok
   def finish(%{ref: ref} = call) do
     if call.server && not call.response.stream_over?,
@@ -257,7 +257,7 @@ defmodule RankBridge.Transport.HTTP2.Call do
       else: feed(call, {:closed, {:cancelled, "the call is over"}, true})
   end
 
-  # A process that ends in order has told every call that it received. This one it did not receive.
+  # A process that ends in order has answered every call that it received. It did not receive this one.
   defp server_down(call, why) do
     received? = not (why in [:noproc, :normal] or match?({:shutdown, _}, why))
 

@@ -74,7 +74,7 @@ defmodule RankBridge.Transport.HTTP2.Channel do
   def init({target, opts, maker}) do
     # Public, so that a connection can take itself out before anyone else knows that it must.
     table = :ets.new(__MODULE__, [:set, :public, read_concurrency: true])
-    # Whoever waits for the first connection may die before it has the channel to close.
+    # A caller that waits for the first connection may die before it has the channel to close.
     owner = opts[:owner] || if opts[:lazy], do: nil, else: maker
     owner = owner && Process.monitor(owner)
     {:ok, connect(%__MODULE__{target: target, opts: opts, table: table, owner: owner})}
@@ -133,6 +133,12 @@ defmodule RankBridge.Transport.HTTP2.Channel do
   end
 
   def handle_info({:ready, _other}, state), do: {:noreply, state}
+
+  # As gRFC A8 has it: later connections ask half as often. The next one is no sooner than after a failed attempt.
+  def handle_info(:too_many_pings, %{opts: opts} = state) do
+    keepalive = if is_integer(opts[:keepalive]), do: 2 * opts[:keepalive], else: opts[:keepalive]
+    {:noreply, %{state | opts: Keyword.put(opts, :keepalive, keepalive), ready_at: now()}}
+  end
 
   def handle_info({:draining, pid}, %{current: pid} = state), do: {:noreply, replace(state)}
 

@@ -18,6 +18,9 @@ defmodule RankBridge.Transport.HTTP2.Connection do
   # Milliseconds that a broken connection has to say why, and that a last write may take.
   @last_words 500
   @last_write 100
+  # Milliseconds before a refused call is opened a second time again, and at most. Doubles each time.
+  @first_pause 10
+  @longest_pause 1_000
 
   defstruct [
     :channel,
@@ -32,7 +35,8 @@ defmodule RankBridge.Transport.HTTP2.Connection do
     status: :handshake,
     calls: %{},
     callers: %{},
-    heard?: true,
+    refused: %{},
+    alive?: true,
     pinged?: false
   ]
 
@@ -114,17 +118,34 @@ defmodule RankBridge.Transport.HTTP2.Connection do
   def handle_info({:timeout, timer, :handshake}, %{handshake: timer} = state),
     do: lost(state, "no SETTINGS from the server within #{state.opts[:connect_timeout]} ms")
 
+  def handle_info({:timeout, _timer, {:again, ref}}, state) do
+    case Map.pop(state.refused, ref) do
+      {nil, _refused} ->
+        {:noreply, state}
+
+      {request, refused} ->
+        step(%{state | refused: refused}, Protocol.open(state.protocol, ref, request))
+    end
+  end
+
+  def handle_info({:timeout, _timer, :settings_ack}, state),
+    do: step(state, Protocol.require_settings_ack(state.protocol))
+
   def handle_info({:timeout, _timer, :keepalive}, state), do: keepalive(state)
   def handle_info({:timeout, _timer, {:broken, why}}, state), do: lost(state, why)
 
+  # The peer may have said why, which is still to be read. Nothing new is sent on this connection.
   def handle_info({:write_failed, reason}, state) do
-    :erlang.start_timer(@last_words, self(), {:broken, "writing failed: #{inspect(reason)}"})
-    {:noreply, state}
+    _ = :erlang.start_timer(@last_words, self(), {:broken, "writing failed: #{inspect(reason)}"})
+
+    if state.status == :open,
+      do: step(state, Protocol.drain(state.protocol)),
+      else: {:noreply, state}
   end
 
   def handle_info(message, state) do
     case Socket.message(state.socket, message) do
-      {:data, data} -> step(%{state | heard?: true}, Protocol.receive_bytes(state.protocol, data))
+      {:data, data} -> step(%{state | alive?: true}, Protocol.receive_bytes(state.protocol, data))
       :passive -> reactivate(state)
       {:closed, why} -> lost(state, why <> hint(state))
       nil -> {:noreply, state}
@@ -134,6 +155,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
   @impl GenServer
   def terminate(_reason, state) do
     withdraw(state.table)
+    for {ref, request} <- state.refused, do: forward(state.channel, ref, request)
     forward_late_calls(state.channel)
 
     if state.socket do
@@ -162,7 +184,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
     state |> release(ref) |> step(protocol)
   end
 
-  # After every change: what there is to write, who is to be told, and whether this goes on.
+  # After every change: writes the output, delivers the events, and goes on or stops.
   defp step(state, protocol) do
     {out, bytes, events, protocol} = Protocol.take(protocol)
     if bytes > 0, do: Writer.write(state.writer, out, bytes)
@@ -187,7 +209,9 @@ defmodule RankBridge.Transport.HTTP2.Connection do
   defp announce(state, :open) do
     _ = :erlang.cancel_timer(state.handshake)
     send(state.channel, {:ready, self()})
-    %{state | status: :open}
+    _ = :erlang.start_timer(state.opts[:connect_timeout], self(), :settings_ack)
+    # A timer that fired before it was cancelled is not this one any more.
+    %{state | status: :open, handshake: nil}
   end
 
   # A connection that never was ready says by its end why.
@@ -195,6 +219,10 @@ defmodule RankBridge.Transport.HTTP2.Connection do
 
   defp announce(state, status) do
     withdraw(state.table)
+
+    if status == :draining and state.protocol.too_many_pings?,
+      do: send(state.channel, :too_many_pings)
+
     send(state.channel, {:draining, self()})
     %{state | status: status}
   end
@@ -209,14 +237,19 @@ defmodule RankBridge.Transport.HTTP2.Connection do
   defp deliver(state, []), do: state
 
   defp deliver(state, [{ref, {:moved, request}} | events]) do
-    send(ref, {ref, [{:at, state.channel}]})
-    send(state.channel, {:open, ref, request})
+    forward(state.channel, ref, request)
     state |> release(ref) |> deliver(events)
   end
 
+  defp deliver(state, [{ref, {:again, request}} | events]) do
+    pause = min(@first_pause * 2 ** (request.refusals - 2), @longest_pause)
+    _ = :erlang.start_timer(pause, self(), {:again, ref})
+    deliver(%{state | refused: Map.put(state.refused, ref, request)}, events)
+  end
+
   defp deliver(state, [{ref, event} | events]) do
-    {same, last, events} = run(ref, event, events, [])
-    send(ref, {ref, same})
+    {batch, last, events} = run(ref, event, events, [])
+    send(ref, {ref, batch})
     state = if final?(last), do: release(state, ref), else: state
     deliver(state, events)
   end
@@ -238,7 +271,13 @@ defmodule RankBridge.Transport.HTTP2.Connection do
       {{monitor, timer}, calls} ->
         Process.demonitor(monitor, [:flush])
         _ = timer && :erlang.cancel_timer(timer)
-        %{state | calls: calls, callers: Map.delete(state.callers, monitor)}
+
+        %{
+          state
+          | calls: calls,
+            callers: Map.delete(state.callers, monitor),
+            refused: Map.delete(state.refused, ref)
+        }
     end
   end
 
@@ -254,24 +293,23 @@ defmodule RankBridge.Transport.HTTP2.Connection do
     :ok
   end
 
-  defp keepalive(%{heard?: false, pinged?: true} = state),
+  defp keepalive(%{alive?: false, pinged?: true} = state),
     do: lost(state, "no answer to a keepalive ping within #{state.keepalive} ms")
 
   defp keepalive(state) do
     schedule_keepalive(state)
     needed? = Protocol.stream_count(state.protocol) > 0 or state.opts[:keepalive_without_calls]
 
-    if not state.heard? and needed?,
+    if not state.alive? and needed?,
       do: step(%{state | pinged?: true}, Protocol.ping(state.protocol, "rankping")),
-      else: {:noreply, %{state | heard?: false, pinged?: false}}
+      else: {:noreply, %{state | alive?: false, pinged?: false}}
   end
 
   # Calls that were sent here before the table said otherwise.
   defp forward_late_calls(channel) do
     receive do
       {:open, ref, %{fin?: true} = request} ->
-        send(ref, {ref, [{:at, channel}]})
-        send(channel, {:open, ref, request})
+        forward(channel, ref, request)
         forward_late_calls(channel)
 
       {:open, ref, _request} ->
@@ -280,6 +318,12 @@ defmodule RankBridge.Transport.HTTP2.Connection do
     after
       0 -> :ok
     end
+  end
+
+  # The channel finds another connection for it.
+  defp forward(channel, ref, request) do
+    send(ref, {ref, [{:at, channel}]})
+    send(channel, {:open, ref, request})
   end
 
   defp now, do: System.monotonic_time(:millisecond)

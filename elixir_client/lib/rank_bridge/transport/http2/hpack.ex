@@ -14,7 +14,7 @@ defmodule RankBridge.Transport.HTTP2.HPACK do
   @type header :: {name :: String.t(), value :: binary()}
 
   @doc """
-  What a connection's first header block starts with: it tells the peer that this encoder keeps no
+  What a connection's first header block starts with: it announces that this encoder keeps no
   dynamic table, so that no later change of the peer's HEADER_TABLE_SIZE asks for an answer.
   """
   @spec no_dynamic_table() :: binary()
@@ -64,32 +64,35 @@ defmodule RankBridge.Transport.HTTP2.HPACK do
   end
 
   @doc """
-  Decodes a whole header block, of at most `max_size` bytes as RFC 9113 counts a header list.
-  `{:error, :compression}` ends a connection, as the tables no longer agree; so does `{:error, :too_large}`.
+  Decodes a whole header block, of at most `max_size` bytes as RFC 9113 counts a header list. `:too_large`: it is longer, and
+  is dropped; the table is as after reading it. `{:error, :compression}` ends a connection, as the tables no longer agree.
   """
   @spec decode(binary(), HPACKTable.t(), pos_integer()) ::
-          {:ok, [header()], HPACKTable.t()} | {:error, :compression | :too_large}
+          {:ok, [header()], HPACKTable.t()}
+          | {:too_large, HPACKTable.t()}
+          | {:error, :compression}
   def decode(block, table, max_size), do: size_update(block, table, max_size)
 
   # Size updates are allowed at the beginning of a block only.
-  defp size_update(<<0b001::3, _::5, _::binary>> = block, table, room) do
+  defp size_update(<<0b001::3, _::5, _::binary>> = block, table, budget) do
     with {:ok, size, rest} <- read_integer(block, 5),
          {:ok, table} <- HPACKTable.resize(table, size) do
-      size_update(rest, table, room)
+      size_update(rest, table, budget)
     else
       :error -> {:error, :compression}
     end
   end
 
-  defp size_update(block, table, room), do: fields(block, table, room, [])
+  defp size_update(block, table, budget), do: fields(block, table, budget, [])
 
-  defp fields("", table, _room, done), do: {:ok, Enum.reverse(done), table}
+  defp fields("", table, budget, _done) when budget < 0, do: {:too_large, table}
+  defp fields("", table, _budget, done), do: {:ok, Enum.reverse(done), table}
 
-  defp fields(block, table, room, done) do
+  defp fields(block, table, budget, done) do
     with {:ok, {name, value} = field, index?, rest} <- field(block, table) do
-      room = room - byte_size(name) - byte_size(value) - 32
+      budget = budget - byte_size(name) - byte_size(value) - 32
       table = if index?, do: HPACKTable.add(table, field), else: table
-      if room < 0, do: {:error, :too_large}, else: fields(rest, table, room, [field | done])
+      fields(rest, table, budget, if(budget < 0, do: [], else: [field | done]))
     else
       :error -> {:error, :compression}
     end

@@ -138,11 +138,11 @@ defmodule RankBridge.Transport.HTTP2.HPACKTable do
   def resize(%{limit: limit}, max_size) when max_size > limit, do: :error
   def resize(table, max_size), do: {:ok, evict(%{table | max_size: max_size}, max_size)}
 
-  defp evict(%{size: size} = table, room) when size <= room or size == 0, do: table
+  defp evict(%{size: size} = table, max_size) when size <= max_size or size == 0, do: table
 
-  defp evict(%{oldest: oldest} = table, room) do
+  defp evict(%{oldest: oldest} = table, max_size) do
     {{name, value}, entries} = Map.pop!(table.entries, oldest)
     size = table.size - byte_size(name) - byte_size(value) - 32
-    evict(%{table | entries: entries, oldest: oldest + 1, size: size}, room)
+    evict(%{table | entries: entries, oldest: oldest + 1, size: size}, max_size)
   end
 end

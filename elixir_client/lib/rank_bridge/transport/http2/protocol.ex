@@ -4,7 +4,7 @@ defmodule RankBridge.Transport.HTTP2.Protocol do
 
   Bytes that arrived go in by `receive_bytes/2`, wishes of callers by `open/3`, `send_data/5`,
   `consume/3` and `cancel/3`. Whatever follows from them is collected and handed out by `take/1`: bytes
-  to write and events for callers. `written/2` tells what the socket has taken since; not more than
+  to write and events for callers. `written/2` reports what the socket has taken since; not more than
   `write_cap` bytes of requests are handed out beyond that.
 
   `status` goes from `:handshake` (no SETTINGS yet) to `:open`, `:draining` (running streams end, no new
@@ -17,6 +17,8 @@ defmodule RankBridge.Transport.HTTP2.Protocol do
   * `{:closed, reason, sent?}` - the stream is over without the peer's END_STREAM; `sent?` is false if the
     peer certainly has not processed the request
   * `{:moved, request}` - for the connection's owner: nothing was processed, another connection can take it
+  * `{:again, request}` - for the connection's owner: the peer has refused it more than once, so that it is to be opened
+    again after a pause
   """
 
   alias RankBridge.Transport.HTTP2.{
@@ -145,6 +147,17 @@ defmodule RankBridge.Transport.HTTP2.Protocol do
   @doc "How many streams are running or queued."
   @spec stream_count(t()) :: non_neg_integer()
   def stream_count(state), do: map_size(state.streams)
+
+  @doc "Fails the connection unless the peer has acknowledged our SETTINGS (RFC 9113, section 6.5.3)."
+  @spec require_settings_ack(t()) :: t()
+  def require_settings_ack(%{acknowledged?: true} = state), do: state
+
+  def require_settings_ack(state),
+    do: State.fail(state, :settings_timeout, "the peer has not acknowledged SETTINGS")
+
+  @doc "See `State.drain/1`."
+  @spec drain(t()) :: t()
+  defdelegate drain(state), to: State
 
   @doc "See `State.terminate/2`."
   @spec terminate(t(), {:lost | :shutdown, String.t()}) :: t()

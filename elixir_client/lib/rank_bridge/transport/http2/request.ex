@@ -2,6 +2,7 @@ defmodule RankBridge.Transport.HTTP2.Request do
   @moduledoc """
   What a call asks of a connection: its header block, its data so far, and how its stream is to be run.
 
+  * `header_list` - size of the headers as RFC 9113 counts it: names, values, and 32 bytes for each
   * `data` - binaries, `bytes` of them together; `fin?` says that no more will follow
   * `replenish` - when the stream's receive window grows again: `:receipt`, for the one message of a
     unary response, or `:consumption`, when the caller says so
@@ -15,6 +16,7 @@ defmodule RankBridge.Transport.HTTP2.Request do
   defstruct [
     :block,
     :caller,
+    header_list: 0,
     data: [],
     bytes: 0,
     fin?: true,
@@ -29,6 +31,7 @@ defmodule RankBridge.Transport.HTTP2.Request do
   @type t :: %__MODULE__{
           block: binary(),
           caller: pid(),
+          header_list: non_neg_integer(),
           data: [binary()],
           bytes: non_neg_integer(),
           fin?: boolean(),

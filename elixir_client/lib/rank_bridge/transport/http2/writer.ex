@@ -1,7 +1,7 @@
 defmodule RankBridge.Transport.HTTP2.Writer do
   @moduledoc """
   The process that writes to a connection's socket. Sending blocks while the peer takes nothing, and the
-  connection must never block. Only the writer waits; `{:written, bytes}` tells the owner what is gone.
+  connection must never block. Only the writer waits; `{:written, bytes}` reports to the owner how much is written.
   """
 
   alias RankBridge.Transport.Socket
@@ -9,7 +9,7 @@ defmodule RankBridge.Transport.HTTP2.Writer do
   # Writes that wait are joined up to about so many bytes.
   @join 262_144
 
-  @doc "Starts a writer for `socket`, linked to the caller, which is told once `grain` bytes are written."
+  @doc "Starts a writer for `socket`, linked to the caller, to which it reports every `grain` bytes."
   @spec start_link(Socket.t(), pos_integer()) :: pid()
   def start_link(socket, grain) do
     owner = self()

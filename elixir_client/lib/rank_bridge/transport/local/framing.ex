@@ -42,7 +42,7 @@ defmodule RankBridge.Transport.Local.Framing do
   defp whole([only]), do: only
   defp whole(chunks), do: chunks |> Enum.reverse() |> IO.iodata_to_binary()
 
-  defp split(<<0::32, _nothing::binary>>, messages), do: {Enum.reverse(messages), :over}
+  defp split(<<0::32, _rest::binary>>, messages), do: {Enum.reverse(messages), :over}
 
   defp split(<<length::32, _message::binary>>, messages) when length > @longest,
     do: {Enum.reverse(messages), {:too_large, @longest}}
@@ -54,7 +54,7 @@ defmodule RankBridge.Transport.Local.Framing do
 
   defp awaiting(""), do: %__MODULE__{}
 
-  defp awaiting(<<length::32, _some::binary>> = rest), do: awaiting(rest, @head + length)
+  defp awaiting(<<length::32, _partial::binary>> = rest), do: awaiting(rest, @head + length)
   defp awaiting(rest), do: awaiting(rest, @head)
 
   # What is kept does not keep the messages before it.

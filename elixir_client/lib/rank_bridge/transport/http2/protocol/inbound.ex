@@ -4,8 +4,21 @@ defmodule RankBridge.Transport.HTTP2.Protocol.Inbound do
   the code that RFC 9113 asks for, and every caller concerned gets an event.
   """
 
-  alias RankBridge.Transport.HTTP2.{Error, FlowControl, Frame, HPACK, Parser, Settings, Stream}
+  alias RankBridge.Transport.HTTP2.{
+    Error,
+    FlowControl,
+    Frame,
+    HPACK,
+    Headers,
+    Parser,
+    Settings,
+    Stream
+  }
+
   alias RankBridge.Transport.HTTP2.Protocol.{Outbound, State}
+
+  # Sizes of the largest header list that is taken, up to which a header block is read.
+  @header_blocks 4
 
   @doc "Bytes from the peer, cut anywhere."
   @spec receive_bytes(State.t(), binary()) :: State.t()
@@ -65,7 +78,7 @@ defmodule RankBridge.Transport.HTTP2.Protocol.Inbound do
     do: protocol_error(state, "CONTINUATION without HEADERS")
 
   defp frame(state, {:settings, pairs}), do: settings(state, pairs)
-  defp frame(state, :settings_ack), do: state
+  defp frame(state, :settings_ack), do: %{state | acknowledged?: true}
   defp frame(state, {:ping, opaque, false}), do: State.emit(state, Frame.ping(opaque, true))
   defp frame(state, {:ping, _opaque, true}), do: state
 
@@ -81,6 +94,7 @@ defmodule RankBridge.Transport.HTTP2.Protocol.Inbound do
       "the server sent GOAWAY #{Error.name(code)}#{if debug != "", do: ": " <> printable(debug)}"
 
     beyond = for {id, ref} <- state.refs, id > last_id, do: state.streams[ref]
+    state = %{state | too_many_pings?: code == :enhance_your_calm and debug == "too_many_pings"}
     Enum.reduce(beyond, State.drain(state), &State.give_up(&2, &1, {:refused, message}))
   end
 
@@ -145,9 +159,11 @@ defmodule RankBridge.Transport.HTTP2.Protocol.Inbound do
     end
   end
 
+  # A header list that is too large is read to its end, for the table's sake; but not without end.
   defp header_block(state, _id, _end?, _fragments, size, _end_headers?)
-       when size > state.max_header_list do
-    State.fail(state, :enhance_your_calm, "a header block above #{state.max_header_list} bytes")
+       when size > @header_blocks * state.max_header_list do
+    limit = @header_blocks * state.max_header_list
+    State.fail(state, :enhance_your_calm, "a header block above #{limit} bytes")
   end
 
   defp header_block(state, id, end?, fragments, size, false),
@@ -162,25 +178,31 @@ defmodule RankBridge.Transport.HTTP2.Protocol.Inbound do
         state = %{state | table: table}
         on_stream(state, id, "HEADERS", &headers(state, &1, headers, end?))
 
+      # One call's headers are no other call's loss.
+      {:too_large, table} ->
+        message = "a header list above #{state.max_header_list} bytes"
+        too_large = &stream_error(%{state | table: table}, &1, :enhance_your_calm, message)
+        on_stream(%{state | table: table}, id, "HEADERS", too_large)
+
       {:error, :compression} ->
         State.fail(state, :compression_error, "a header block that cannot be decoded")
-
-      {:error, :too_large} ->
-        message = "a header list above #{state.max_header_list} bytes"
-        State.fail(state, :enhance_your_calm, message)
     end
   end
 
   defp headers(state, %{phase: :headers} = stream, headers, end?) do
-    case List.keyfind(headers, ":status", 0) do
-      {_, <<"1", _, _>>} when not end? -> state
-      {_, _status} -> deliver(state, Stream.begin_body(stream), {:headers, headers, end?}, end?)
-      nil -> stream_error(state, stream, :protocol_error, "a response without :status")
+    case Headers.check_response(headers) do
+      {:ok, <<"1", _, _>>} when not end? -> state
+      {:ok, _status} -> deliver(state, Stream.begin_body(stream), {:headers, headers, end?}, end?)
+      {:error, message} -> stream_error(state, stream, :protocol_error, message)
     end
   end
 
-  defp headers(state, %{phase: :body} = stream, headers, true),
-    do: deliver(state, stream, {:headers, headers, true}, true)
+  defp headers(state, %{phase: :body} = stream, headers, true) do
+    case Headers.check_trailers(headers) do
+      :ok -> deliver(state, stream, {:headers, headers, true}, true)
+      {:error, message} -> stream_error(state, stream, :protocol_error, message)
+    end
+  end
 
   defp headers(state, stream, _headers, false),
     do: stream_error(state, stream, :protocol_error, "trailers that do not end the stream")

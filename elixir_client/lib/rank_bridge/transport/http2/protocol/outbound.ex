@@ -46,6 +46,11 @@ defmodule RankBridge.Transport.HTTP2.Protocol.Outbound do
   # Cancelled while it was queued.
   defp admit(state, nil), do: admit(state)
 
+  defp admit(%{peer: %{max_header_list_size: limit}} = state, %{request: request} = stream)
+       when request.header_list > limit do
+    state |> State.refuse(stream, {:large_headers, request.header_list, limit}) |> admit()
+  end
+
   defp admit(state, stream) do
     case State.take_id(state) do
       {:ok, id, state} -> state |> begin(stream, id) |> admit()

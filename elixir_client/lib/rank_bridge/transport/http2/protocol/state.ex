@@ -16,8 +16,9 @@ defmodule RankBridge.Transport.HTTP2.Protocol.State do
   }
 
   @max_stream_id 2_147_483_647
-  # Servers count a stream a little longer than clients do: on a busy machine for many round trips.
-  @max_refusals 50
+  # Servers count a stream a little longer than clients do: on a busy machine for many round trips. With the pauses between
+  # them these take more than a second.
+  @max_refusals 8
 
   @enforce_keys [:receive_window, :parser, :table]
   defstruct [
@@ -27,6 +28,8 @@ defmodule RankBridge.Transport.HTTP2.Protocol.State do
     :table,
     :block,
     status: :handshake,
+    acknowledged?: false,
+    too_many_pings?: false,
     next_id: 1,
     streams: %{},
     refs: %{},
@@ -51,6 +54,7 @@ defmodule RankBridge.Transport.HTTP2.Protocol.State do
           | {:too_large, pos_integer()}
           | {:lost, String.t()}
           | {:shutdown, String.t()}
+          | {:large_headers, pos_integer(), non_neg_integer()}
 
   @type event ::
           {:headers, [{String.t(), binary()}], boolean()}
@@ -58,6 +62,7 @@ defmodule RankBridge.Transport.HTTP2.Protocol.State do
           | {:sent, non_neg_integer()}
           | {:closed, reason(), boolean()}
           | {:moved, Request.t()}
+          | {:again, Request.t()}
 
   @typedoc """
   `streams` by the caller's reference, `refs` by stream id (only of streams that were sent), `opens` and
@@ -71,6 +76,8 @@ defmodule RankBridge.Transport.HTTP2.Protocol.State do
           table: HPACKTable.t(),
           block: {pos_integer(), boolean(), [binary()], non_neg_integer()} | nil,
           status: :handshake | :open | :draining | :closed,
+          acknowledged?: boolean(),
+          too_many_pings?: boolean(),
           next_id: pos_integer(),
           streams: %{reference() => Stream.t()},
           refs: %{pos_integer() => reference()},
@@ -140,18 +147,26 @@ defmodule RankBridge.Transport.HTTP2.Protocol.State do
 
   def give_up(state, %{phase: :headers, request: %{fin?: true} = request} = stream, {:refused, _})
       when request.refusals < @max_refusals do
-    request = %{request | refusals: request.refusals + 1}
     state = forget(state, stream)
+    again = %{request | refusals: request.refusals + 1}
 
-    if state.status == :open,
-      do: enqueue(state, Stream.new(stream.ref, request)),
-      else: event(state, stream.ref, {:moved, request})
+    # One retry at once, as gRFC A6 has it; the others after a pause, which is the owner's business.
+    cond do
+      state.status != :open -> event(state, stream.ref, {:moved, again})
+      request.refusals == 0 -> enqueue(state, Stream.new(stream.ref, again))
+      true -> event(state, stream.ref, {:again, again})
+    end
   end
 
   def give_up(state, stream, reason) do
     sent? = not match?({:refused, _}, reason)
     state |> event(stream.ref, {:closed, reason, sent?}) |> forget(stream)
   end
+
+  @doc "Ends a queued stream that the peer would not take from any connection."
+  @spec refuse(t(), Stream.t(), reason()) :: t()
+  def refuse(state, %{id: nil} = stream, reason),
+    do: state |> event(stream.ref, {:closed, reason, false}) |> forget(stream)
 
   @doc "Adds a stream to those that wait to be sent."
   @spec enqueue(t(), Stream.t()) :: t()

@@ -1,5 +1,5 @@
-defmodule RankBridge.Test.ToldRanks do
-  @moduledoc "Ranks that tell the test all that they hear, and say what it tells them. Without a stream they answer themselves."
+defmodule RankBridge.Test.PuppetRanks do
+  @moduledoc "Ranks that report each request to the test, and answer as the test says. Without a stream they answer themselves."
 
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
@@ -8,7 +8,7 @@ defmodule RankBridge.Test.ToldRanks do
   defstruct [:rank, :test, :answer, open: :ok, room?: true, said: [], transport: __MODULE__]
 
   @doc """
-  A gang's view of ranks 0 to 2 that tell the calling process; `changed` of each: `open` is what comes of opening a stream,
+  A gang's view of ranks 0 to 2 that report to the calling process; `changed` of each: `open` is what comes of opening a stream,
   or `:ask`, for the test to say so. After a message of more than 10,000 bytes there is no room until the test says `:room`.
   """
   @spec view(map()) :: View.t()

@@ -1,4 +1,4 @@
-"""Which of the recorded cases the test suite replays: so many as it has time for, others with each commit."""
+"""Which cases of a large matrix the test suite runs: as many as it has time for, others with each commit."""
 
 from __future__ import annotations
 
@@ -11,6 +11,9 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
+whole = False
+"""Whether all cases are run, as `pytest --whole` asks."""
+
 
 @cache
 def seed() -> str:
@@ -22,7 +25,9 @@ def seed() -> str:
         return "none"
 
 
-def some(of: Sequence[T], count: int) -> list[T]:
-    """Draws so many, or gives all if they are no more, in their order."""
+def sample(of: Sequence[T], count: int) -> list[T]:
+    """Draws `count` of them and returns these in their order. Returns all if there are no more, or `whole` is set."""
+    if whole:
+        return list(of)
     drawn = random.Random(seed()).sample(range(len(of)), min(count, len(of)))
     return [of[place] for place in sorted(drawn)]

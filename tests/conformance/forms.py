@@ -1,4 +1,4 @@
-"""The bridge's answers in the words of the systems that were recorded."""
+"""The bridge's answers in the forms of the systems that were recorded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refs, errors and outcomes as the lines of the Elixir controller have them."""
+"""Refs, errors and outcomes in the form of the lines of the Elixir controller."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ def value_of(answer: Json) -> Any:
             raise ElixirError(ErrorCode.UNSPECIFIED, f"no answer: {answer}", indefinite=True)
 
 
-def ref_of(told: Json | None) -> Ref | None:
+def ref_of(form: Json | None) -> Ref | None:
     """A ref, or the nil that stands for none."""
-    if told is None:
+    if form is None:
         return None
     return Ref(
-        told["id"], told["rank"], told["session_id"], told["dtype"], tuple(told["shape"]), told["device"]
+        form["id"], form["rank"], form["session_id"], form["dtype"], tuple(form["shape"]), form["device"]
     )
 
 
-def one_ref(told: Json | None) -> Ref:
+def one_ref(form: Json | None) -> Ref:
     """A ref where there must be one."""
-    ref = ref_of(told)
+    ref = ref_of(form)
     assert ref is not None, "nil instead of a ref"
     return ref
 
 
-def tell(ref: Ref) -> Json:
+def ref_form(ref: Ref) -> Json:
     """A ref as the controller reads it."""
     return {
         "id": ref.id,
@@ -66,8 +66,8 @@ def tell(ref: Ref) -> Json:
     }
 
 
-def _error(told: Json) -> ElixirError:
-    fields = dict(told)
+def _error(form: Json) -> ElixirError:
+    fields = dict(form)
     name, message, ranks = fields.pop("code"), fields.pop("message"), fields.pop("ranks")
     known = name in ErrorCode.__members__
     code = ErrorCode[name] if known else ErrorCode.UNSPECIFIED

@@ -1,4 +1,4 @@
-defmodule RankBridge.Test.Chaos.Told do
+defmodule RankBridge.Test.Chaos.Forms do
   @moduledoc "Refs and errors as the lines between `make chaos` and its Elixir controller have them."
 
   alias RankBridge.{Error, Ref}
@@ -20,14 +20,14 @@ defmodule RankBridge.Test.Chaos.Told do
 
   @doc "The ref of what `ref/1` gave."
   @spec to_ref(json()) :: Ref.t()
-  def to_ref(told) do
+  def to_ref(form) do
     %Ref{
-      id: told["id"],
-      rank: told["rank"],
-      session_id: told["session_id"],
-      dtype: String.to_atom(told["dtype"]),
-      shape: told["shape"],
-      device: told["device"]
+      id: form["id"],
+      rank: form["rank"],
+      session_id: form["session_id"],
+      dtype: String.to_atom(form["dtype"]),
+      shape: form["shape"],
+      device: form["device"]
     }
   end
 

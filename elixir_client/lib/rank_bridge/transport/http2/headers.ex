@@ -1,0 +1,32 @@
+defmodule RankBridge.Transport.HTTP2.Headers do
+  @moduledoc "What RFC 9113, section 8.2 and 8.3, demands of the headers and trailers of a response."
+
+  alias RankBridge.Transport.HTTP2.HPACK
+
+  # Of a connection, and so of no message in HTTP/2.
+  @of_connection ["connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade"]
+
+  @doc "The status of a response: the only pseudo-header, before all others."
+  @spec check_response([HPACK.header()]) :: {:ok, String.t()} | {:error, String.t()}
+  def check_response([{":status", status} | headers]) do
+    with :ok <- check_trailers(headers), do: {:ok, status}
+  end
+
+  def check_response(_headers), do: {:error, "a response that does not begin with :status"}
+
+  @doc "Whether trailers, or headers after the status, are such as a peer may send."
+  @spec check_trailers([HPACK.header()]) :: :ok | {:error, String.t()}
+  def check_trailers(headers) do
+    case Enum.find(headers, &(not valid?(&1))) do
+      nil -> :ok
+      {name, _value} -> {:error, "a header that HTTP/2 does not allow: #{inspect(name)}"}
+    end
+  end
+
+  defp valid?({name, value}),
+    do:
+      name not in @of_connection and name?(name) and not (value =~ ~r/[\x00\r\n]|\A[ \t]|[ \t]\z/)
+
+  # Lower case, and not a pseudo-header.
+  defp name?(name), do: name =~ ~r/\A[!#$%&'*+.^_`|~0-9a-z-]+\z/
+end
