@@ -7,8 +7,7 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -254,9 +253,10 @@ class Agent:
         return ready.endpoints
 
     def _next(self, child: Child, deadline: float) -> Message:
-        with self._waiting_for(child) as selector:
+        self._selector.register(child.line, selectors.EVENT_READ)
+        try:
             while True:
-                events = selector.select(max(0.0, deadline - time.monotonic()))
+                events = self._selector.select(max(0.0, deadline - time.monotonic()))
                 if not events:
                     raise StartError(f"rank {child.rank} (pid {child.pid}) said nothing in time")
                 ready = {key.fileobj for key, _ in events}
@@ -275,17 +275,8 @@ class Agent:
                     if message is None:
                         raise StartError(f"rank {child.rank} (pid {child.pid}) ended before it served")
                     return message
-
-    @contextmanager
-    def _waiting_for(self, child: Child) -> Iterator[selectors.BaseSelector]:
-        with selectors.DefaultSelector() as selector:
-            selector.register(child.line, selectors.EVENT_READ)
-            selector.register(self._wake_out, selectors.EVENT_READ)
-            if self._watch_stdin:
-                selector.register(0, selectors.EVENT_READ)
-            if self._helper:
-                selector.register(self._helper, selectors.EVENT_READ)
-            yield selector
+        finally:
+            self._selector.unregister(child.line)
 
     def _interrupted(self) -> None:
         for signum in self._wake_out.recv(64):

@@ -14,12 +14,12 @@ from typing import Protocol
 
 from ..admission.admission import Ruling, Verdict
 from ..alarms import Alarms
-from ..errors import BridgeError, ErrorCode, Failure, Place, RankDetail, RankState, invalid
+from ..errors import BridgeError, ErrorCode, Failure, RankDetail, RankState, invalid, shown
 from ..generation import Generation
 from ..operations.outcome import Outcome
 from ..task import GOES_ON, VERDICT_GRACE, Task, cancelled, failure_of, late
 from .gang_call import GangCall
-from .messages import MAX_PART, MAX_RESULT, Command, GangMessage, Report, shown
+from .messages import MAX_PART, MAX_RESULT, Command, GangMessage, Report
 from .relayed_calls import BegunCall, RelayedCalls
 from .route import Route
 
@@ -229,7 +229,7 @@ class GangCalls:
         for place, result in enumerate(call.results):
             if result is None:
                 rank = route.group.description.ranks[place]
-                its = replace(failure, indefinite=not nothing, place=self._place(route, call, rank))
+                its = replace(failure, indefinite=not nothing, place=route.place(rank, call.operation_id))
                 if not its.ranks:
                     state = RankDetail(rank=rank, rank_in_group=place, state=RankState.MISSING)
                     its = replace(its, ranks=(state,))
@@ -243,15 +243,6 @@ class GangCalls:
             return call.results[0] is not None
         error = call.own.error
         return error is not None and not error.failure.indefinite
-
-    def _place(self, route: Route, call: GangCall, rank: int) -> Place:
-        return Place(
-            rank=rank,
-            group=route.group.name,
-            operation="call",
-            operation_id=call.operation_id,
-            generation=route.generation.number,
-        )
 
     def _withdraw(self, route: Route, call: GangCall) -> None:
         """Withdraws the parts that were not admitted."""
