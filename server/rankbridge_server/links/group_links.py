@@ -92,7 +92,7 @@ class GroupLinks(ABC):
             self._poll.register(link, select.POLLIN)
 
     def admit(self, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
-        """Sends this rank's arrival, calls `arrived`, and waits for the verdict. See `core.links.Links`."""
+        """Sends this rank's arrival, calls `arrived`, and waits for the verdict. See `core.links.GroupLinks`."""
         end = time.monotonic() + patience
         try:
             with self._waiting:
@@ -116,7 +116,7 @@ class GroupLinks(ABC):
                 self._give_back()
 
     def wait(self, has_work: Callable[[], bool]) -> bool:
-        """Reads the links until the lane has work. Returns False when they are closed. See `core.links.IdleWait`."""
+        """Reads the links until the lane has work. Returns False when they are closed. See `core.links.GroupLinks`."""
         with self._waiting:
             with self.lock:
                 self._readers.take(self.turn)
@@ -140,7 +140,7 @@ class GroupLinks(ABC):
             self._waker.wake()
 
     def post(self, post: Post, answered: Callable[[Match | None], None]) -> None:
-        """Posts a send or a receive to the leader. See `core.links.Links`."""
+        """Posts a send or a receive to the leader. See `core.links.GroupLinks`."""
         with self.lock:
             if self._closed:
                 raise ConnectionError(self._closed)

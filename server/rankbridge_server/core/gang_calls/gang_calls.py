@@ -132,7 +132,7 @@ class GangCalls:
         generation, group = route.generation, route.group.name
         # Closed links end the generation, and that ends the call.
         with suppress(OSError):
-            generation.links.command(group, call.number, call.parts)
+            generation.links.group(group).command(call.number, call.parts)
         try:
             call.own = self._begin(generation, Command(group, call.number, call.parts[0]), 0)
         except Exception as error:
@@ -214,14 +214,11 @@ class GangCalls:
         self._report(generation, Report(command.group, place, command.number, operation_id, result))
 
     def _report(self, generation: Generation, report: Report) -> None:
-        if report.rank_in_group == 0:
-            if report.refusal:
-                generation.links.report(report)
-            call = self._led.get(report.number)
-            if call is not None:
-                call.set_result(0, report.result)
-        else:
-            generation.links.report(report)
+        leads = report.rank_in_group == 0
+        if report.refusal or not leads:
+            generation.report(report)
+        if leads and (call := self._led.get(report.number)) is not None:
+            call.set_result(0, report.result)
 
     def _fill(self, route: Route, call: GangCall, failure: Failure) -> None:
         """Fails the members that have not reported: indefinite, unless it is known that no member did anything."""
@@ -251,7 +248,9 @@ class GangCalls:
         if call.give_up():
             self._fill(route, call, cancelled("its caller has gone").failure)
         else:
-            route.generation.links.refuse(route.group.name, call.operation_id, Verdict(Ruling.WITHDRAWN))
+            with suppress(ConnectionError):
+                links = route.generation.links.group(route.group.name)
+                links.refuse(call.operation_id, Verdict(Ruling.WITHDRAWN))
 
     def _fitting(self, failure: Failure) -> bytes:
         result = self._parts().failure(failure)
