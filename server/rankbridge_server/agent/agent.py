@@ -48,7 +48,6 @@ class RunRank(Protocol):
 
     def __call__(self, rank: int, endpoints: list[str], line: Line) -> None:
         """Serve one rank until the agent is gone; `endpoints` are those of the rank that it replaces, or none."""
-        ...
 
 
 class Helper(Protocol):
@@ -56,19 +55,15 @@ class Helper(Protocol):
 
     def forked(self) -> None:
         """Called when all ranks are forked."""
-        ...
 
     def fileno(self) -> int:
         """Gives a file descriptor that is readable when `serve` has something to do."""
-        ...
 
     def serve(self) -> Sequence[int]:
         """Answers requests without waiting. Returns the ranks that will send no more."""
-        ...
 
     def close(self) -> None:
         """Called when all ranks have ended."""
-        ...
 
 
 class Watcher(Protocol):
@@ -76,15 +71,12 @@ class Watcher(Protocol):
 
     def suspected(self, rank: int, pid: int) -> None:
         """The agent kills this process: other ranks have lost it, and it is stopped or does not answer."""
-        ...
 
     def exited(self, rank: int, pid: int, how: str, replaced: bool) -> None:
         """A rank's process has ended. `replaced`: the agent has forked another in its place."""
-        ...
 
     def replaced(self, rank: int, pid: int, endpoints: list[str]) -> None:
         """The new process serves. It belongs to no generation until a controller forms one with it."""
-        ...
 
 
 class Agent:

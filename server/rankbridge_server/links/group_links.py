@@ -28,28 +28,22 @@ class Owner(Protocol):
 
     def wake_before(self, due: float | None) -> None:
         """Wakes the links thread no later than `due`; None: at once."""
-        ...
 
     def forget(self, link: Link) -> None:
         """Drops a link that has ended."""
-        ...
 
     def generation_ended(self, ended: Ended) -> None:
         """Reports that the generation is over."""
-        ...
 
     def deliver(self, message: GangMessage) -> None:
         """Delivers a message of a gang call."""
-        ...
 
     def deliver_notice(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
         """Delivers a notice of admissions in a group that this rank leads."""
-        ...
 
     @property
     def rank(self) -> int:
         """This sidecar's rank in the gang."""
-        ...
 
 
 class GroupLinks(ABC):

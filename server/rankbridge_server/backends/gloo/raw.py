@@ -20,15 +20,12 @@ class GlooGroup(ProcessGroup, Protocol):
 
     def scatter(self, outputs: Tensors, inputs: Sequence[Tensors], opts: ScatterOptions, /) -> Work:
         """Scatter `inputs`, empty except at the root, into `outputs`."""
-        ...
 
     def gather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: GatherOptions, /) -> Work:
         """Gather into `outputs`, empty except at the root."""
-        ...
 
     def allgather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: AllgatherOptions, /) -> Work:
         """Gather into `outputs` everywhere."""
-        ...
 
 
 class Store(Protocol):
@@ -36,11 +33,9 @@ class Store(Protocol):
 
     def get(self, key: str) -> bytes:
         """The value, once it is there. Raises RuntimeError after the store's timeout."""
-        ...
 
     def set(self, key: str, value: bytes) -> None:
         """Set a value."""
-        ...
 
 
 def make_store(timeout: timedelta) -> Store:

@@ -24,7 +24,6 @@ class Testable(Protocol):
 
     def Test(self, status: MPI.Status | None = None) -> bool:
         """Whether it has ended, and how; goes on with it."""
-        ...
 
 
 def ends(

@@ -38,19 +38,15 @@ class Side(Protocol):
 
     def current(self) -> AbstractContextManager[object]:
         """Have this thread's work done in it."""
-        ...
 
     def synchronize(self) -> None:
         """Wait until it has all been done."""
-        ...
 
     def idle(self) -> bool:
         """Whether it has all been done. Raises what torch raises when it failed."""
-        ...
 
     def graph(self) -> DeviceGraph | None:
         """A graph that nothing was captured in yet, asked for on the side; None where captures are not possible."""
-        ...
 
 
 class DeviceGraph(Protocol):
@@ -58,15 +54,12 @@ class DeviceGraph(Protocol):
 
     def capturing(self) -> AbstractContextManager[None]:
         """Capture what this thread does meanwhile, on the side. Nobody may wait for the device meanwhile."""
-        ...
 
     def launch(self) -> None:
         """Begin to run it, on the side."""
-        ...
 
     def reset(self) -> None:
         """Let go of all that it holds; of what it runs, when that has ended."""
-        ...
 
 
 class Engine(Protocol):
@@ -75,30 +68,24 @@ class Engine(Protocol):
     @property
     def device(self) -> torch.device:
         """Where tensors are."""
-        ...
 
     @property
     def identity(self) -> str:
         """A name of the device that no other has, on any host."""
-        ...
 
     @property
     def memory(self) -> int:
         """Bytes of the device."""
-        ...
 
     @property
     def tensors(self) -> TorchTensors:
         """Tensors on it."""
-        ...
 
     def group(self, store: Store, rank_in_group: int, size: int) -> NcclGroup:
         """A process group that is not connected yet."""
-        ...
 
     def side(self) -> Side:
         """A new order of work."""
-        ...
 
 
 class CudaEngine:

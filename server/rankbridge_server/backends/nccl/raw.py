@@ -24,29 +24,23 @@ class NcclGroup(ProcessGroup, Protocol):
 
     def eager_connect_single_device(self, device: torch.device) -> None:
         """Make the communicator of all members; returns when it is there."""
-        ...
 
     def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, opts: AllgatherOptions, /) -> Work:
         """Gather equal tensors side by side into `output` everywhere."""
-        ...
 
     def _reduce_scatter_base(
         self, output: torch.Tensor, input: torch.Tensor, opts: ReduceScatterOptions, /
     ) -> Work:
         """Reduce, and give each member its equal part."""
-        ...
 
     def _start_coalescing(self) -> None:
         """Begin what this thread starts together, on the communicator of all members."""
-        ...
 
     def _end_coalescing(self) -> Work | None:
         """Start it. None when there was nothing."""
-        ...
 
     def abort(self) -> None:
         """End whatever runs, and free the communicator, in the group's timeout."""
-        ...
 
 
 def make_group(store: Store, rank_in_group: int, size: int, timeout: timedelta) -> NcclGroup:

@@ -35,23 +35,18 @@ class Parts(Protocol):
 
         Raises BridgeError when the part is refused; nothing has happened then.
         """
-        ...
 
     def result(self, outcome: Outcome) -> bytes:
         """The serialized result of an operation that has succeeded."""
-        ...
 
     def failure(self, failure: Failure) -> bytes:
         """The serialized result of an operation that has failed."""
-        ...
 
     def same(self, one: bytes, other: bytes) -> bool:
         """Whether two parts with the same operation id are equal except for their timeouts."""
-        ...
 
     def call(self, request: bytes) -> BegunCall:
         """Begins a gang call that another rank has relayed to this leader."""
-        ...
 
 
 class GangCalls:

@@ -26,15 +26,12 @@ class BegunCall(Protocol):
     @property
     def withdraw(self) -> Callable[[], None]:
         """Withdraws the call."""
-        ...
 
     def then(self, callback: Callable[[], None]) -> None:
         """Calls `callback`, which must be quick, when the response is ready."""
-        ...
 
     def packed(self) -> bytes:
         """The serialized response, once it is ready. Raises nothing."""
-        ...
 
 
 class RelayedCalls:
