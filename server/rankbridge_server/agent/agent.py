@@ -7,7 +7,7 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
@@ -43,11 +43,11 @@ class Started:
     generation: int
 
 
-class RunRank(Protocol):
-    """The body of a rank's process."""
+RunRank = Callable[[int, list[str], Line], None]
+"""The body of a rank's process: serves the rank until the agent is gone, which is at the other end of the line.
 
-    def __call__(self, rank: int, endpoints: list[str], line: Line) -> None:
-        """Serve one rank until the agent is gone; `endpoints` are those of the rank that it replaces, or none."""
+The endpoints are those of the rank that it replaces, or none.
+"""
 
 
 class Helper(Protocol):

@@ -73,7 +73,7 @@ class _GlooJoining:
             addresses = [cleaned(address, self._size) for address in addresses]
         for rank_in_group, address in enumerate(addresses):
             if rank_in_group != self._rank_in_group:
-                self._store.set(self._key(rank_in_group), address)
+                self._give(rank_in_group, address)
         try:
             group = self._made.result(timeout)
         except (RuntimeError, FutureTimeoutError) as error:
@@ -96,7 +96,11 @@ class _GlooJoining:
         except Exception as error:
             self._made.set_exception(error)
             # A waiting caller learns at once that there is no address.
-            self._store.set(self._key(self._rank_in_group), b"")
+            self._give(self._rank_in_group, b"")
+
+    def _give(self, rank_in_group: int, address: bytes) -> None:
+        # torch's stubs say str, and its binding takes both.
+        self._store.set(self._key(rank_in_group), address)  # type: ignore[arg-type]
 
     def _own_address(self) -> bytes:
         address = bytes(self._store.get(self._key(self._rank_in_group)))
