@@ -13,9 +13,10 @@ from typing import Protocol
 
 from rankbridge.link.v1 import link_pb2 as pb
 
+from ..core import links as core
 from ..core.admission.admission import Arrival, Notice, Verdict
 from ..core.admission.matching import Match, Post
-from ..core.gang_calls.messages import GangMessage, Relay, Report
+from ..core.gang_calls.messages import GangMessage, Relay
 from ..core.links import Ended
 from ..core.waker import Waker
 from . import wire
@@ -46,7 +47,7 @@ class Owner(Protocol):
         """This sidecar's rank in the gang."""
 
 
-class GroupLinks(ABC):
+class GroupLinks(core.GroupLinks, ABC):
     """Links that one thread at a time reads, and a lane that waits for a verdict or, idle, for work."""
 
     def __init__(self, group: str, owner: Owner, readers: Readers) -> None:
@@ -162,14 +163,6 @@ class GroupLinks(ABC):
         """When `expire` is due."""
         return None
 
-    @abstractmethod
-    def withdraw(self, arrival: Arrival) -> None:
-        """Withdraws this rank's arrival."""
-
-    @abstractmethod
-    def report(self, report: Report) -> None:
-        """Reports the outcome of this rank's part of a gang call to the leader."""
-
     def command(self, number: int, parts: Sequence[bytes]) -> None:
         """Sends the other members their parts of a gang call. Raises ConnectionError on a follower."""
         raise ConnectionError(f"rank {self._owner.rank} does not lead group {self.group!r}")
@@ -177,14 +170,6 @@ class GroupLinks(ABC):
     def refuse(self, operation_id: str, verdict: Verdict) -> None:
         """Refuses an operation for all members. Raises ConnectionError on a follower."""
         raise ConnectionError(f"rank {self._owner.rank} does not lead group {self.group!r}")
-
-    @abstractmethod
-    def relay(self, relay: Relay) -> None:
-        """Passes a relay on to its target. Raises OSError when the link is closed."""
-
-    @abstractmethod
-    def recall(self, number: int) -> None:
-        """Withdraws a post."""
 
     def close(self, reason: str) -> None:
         """Ends the links, and wakes the lane. Only shuts the sockets, because the lane may be reading them."""

@@ -14,6 +14,7 @@ import torch
 
 from ...core.errors import BridgeError
 from ..errors import data_failed
+from ..pieces import copied
 from .engine import DeviceGraph, Side
 from .raw import ENGINE_ERRORS, NcclGroup, Work
 
@@ -96,7 +97,7 @@ class Channel:
         late.start()
         try:
             with self.inside():
-                standing = [_like(it) for it in inputs]
+                standing = [torch.empty_like(it, memory_format=torch.contiguous_format) for it in inputs]
             results = self._captured(graph, standing, enter)
         except (BridgeError, *ENGINE_ERRORS):
             self._open()
@@ -132,7 +133,7 @@ class Channel:
                 raise data_failed("NCCL", f"a graph did not end in {timeout:.1f} s")
             # As after `run`.
             self._open()
-            return [_copy(it) for it in results]
+            return [copied(it) for it in results]
 
     def close(self) -> None:
         """End what runs, and free the communicator."""
@@ -233,14 +234,6 @@ class CapturedGraph:
     def forget(self) -> None:
         """Let go of the memory; nothing runs in it any more."""
         self._standing = self._results = ()
-
-
-def _like(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.empty_like(tensor, memory_format=torch.contiguous_format)
-
-
-def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.clone(memory_format=torch.contiguous_format)
 
 
 def _until(done: Callable[[], bool], timeout: float) -> bool:
