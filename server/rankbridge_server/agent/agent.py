@@ -7,13 +7,14 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 from .child import Child, fork
 from .messages import Failed, Form, Formed, Line, Message, Ping, Pong, Ready, Suspect
+from .pmi import Pmi
 
 # How long a rank may take to end after SIGTERM, before the agent kills it.
 _STOP_GRACE_S = 3.0
@@ -50,22 +51,6 @@ The endpoints are those of the rank that it replaces, or none.
 """
 
 
-class Helper(Protocol):
-    """A server in the agent's process that ranks need, such as PMI for MPI."""
-
-    def forked(self) -> None:
-        """Called when all ranks are forked."""
-
-    def fileno(self) -> int:
-        """Gives a file descriptor that is readable when `serve` has something to do."""
-
-    def serve(self) -> Sequence[int]:
-        """Answers requests without waiting. Returns the ranks that will send no more."""
-
-    def close(self) -> None:
-        """Called when all ranks have ended."""
-
-
 class Watcher(Protocol):
     """Receives what happens to ranks: losses, exits, replacements."""
 
@@ -83,12 +68,12 @@ class Agent:
     """Forks `size` ranks. Use as a context manager: on leaving, every rank has ended.
 
     `replace`: a new process takes the place, and the endpoints, of a rank that ends, or that is stopped when others
-    have lost it. `helper` serves the ranks that `start` forks, not their replacements. While the agent is entered,
-    SIGINT, SIGTERM and SIGHUP raise Interrupted out of its waits.
+    have lost it. `helper`: the PMI server of the ranks that `start` forks, not of their replacements. While the agent
+    is entered, SIGINT, SIGTERM and SIGHUP raise Interrupted out of its waits.
     """
 
     def __init__(
-        self, size: int, run: RunRank, *, replace: bool, watch_stdin: bool, helper: Helper | None = None
+        self, size: int, run: RunRank, *, replace: bool, watch_stdin: bool, helper: Pmi | None = None
     ) -> None:
         self._size = size
         self._run = run

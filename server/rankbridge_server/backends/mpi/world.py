@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import forming_failed
 from .binding import MPI
-from .waiting import Testable, ends
+from .waiting import ends
 
 
 class MpiWorld:
@@ -66,7 +66,7 @@ class MpiWorld:
         """A valid MPI tag for a number of 0 or more. Consecutive numbers have different tags."""
         return number % self._tags
 
-    def _wait(self, request: Testable, deadline: float) -> None:
+    def _wait(self, request: MPI.Request, deadline: float) -> None:
         if not ends(request, deadline):
             raise forming_failed("MPI", f"not all of the {self.size} ranks of the job came in time")
 

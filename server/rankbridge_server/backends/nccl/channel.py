@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import cast
 from weakref import WeakSet
@@ -113,21 +114,18 @@ class Channel:
         raise data_failed("NCCL", "the group was closed")
 
     def launch(
-        self,
-        graph: DeviceGraph,
-        standing: Sequence[torch.Tensor],
-        results: Sequence[torch.Tensor],
-        inputs: Sequence[torch.Tensor],
-        timeout: float,
+        self, captured: CapturedGraph, inputs: Sequence[torch.Tensor], timeout: float
     ) -> Sequence[torch.Tensor]:
-        """Run a graph on copies of `inputs`, and give copies of its `results`. Raises BACKEND_FAILED."""
+        """Run a graph on copies of `inputs`, and give copies of its results. Raises BACKEND_FAILED."""
+        # Whoever closes the channel meanwhile lets the graph forget them.
+        standing, results = captured.standing, captured.results
         self._open()
         with self.inside():
             for place, given in zip(standing, inputs, strict=True):
                 place.copy_(given)
             with self._lock:
                 self._open()
-                graph.launch()
+                captured.graph.launch()
             if not _until(self._side.idle, timeout):
                 self.close()
                 raise data_failed("NCCL", f"a graph did not end in {timeout:.1f} s")
@@ -202,6 +200,7 @@ class Channel:
         return self._group
 
 
+@dataclass(eq=False)
 class CapturedGraph:
     """Collectives that were captured on a channel. Implements `core.coordinator.Captured`.
 
@@ -209,31 +208,23 @@ class CapturedGraph:
     too, so that nobody sees it change.
     """
 
-    def __init__(
-        self,
-        channel: Channel,
-        graph: DeviceGraph,
-        standing: Sequence[torch.Tensor],
-        results: Sequence[torch.Tensor],
-    ) -> None:
-        self._channel = channel
-        self._graph = graph
-        self._standing = standing
-        self._results = results
+    channel: Channel
+    graph: DeviceGraph
+    standing: Sequence[torch.Tensor]
+    results: Sequence[torch.Tensor]
 
     def replay(self, inputs: Sequence[object], timeout: float) -> Sequence[object]:
         """One launch."""
-        given = cast(Sequence[torch.Tensor], inputs)
-        return self._channel.launch(self._graph, self._standing, self._results, given, timeout)
+        return self.channel.launch(self, cast(Sequence[torch.Tensor], inputs), timeout)
 
     def reset(self) -> None:
         """Let go of the communicator; of the memory, when whoever has this does."""
         with suppress(*ENGINE_ERRORS):
-            self._graph.reset()
+            self.graph.reset()
 
     def forget(self) -> None:
         """Let go of the memory; nothing runs in it any more."""
-        self._standing = self._results = ()
+        self.standing = self.results = ()
 
 
 def _until(done: Callable[[], bool], timeout: float) -> bool:
