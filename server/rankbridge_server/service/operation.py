@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import grpc
+
 from rankbridge.v1 import operation_service_pb2 as pb, operation_service_pb2_grpc as stub, value_pb2
 
 from ..core.errors import BridgeError, Phase, invalid
 from ..core.task import Task
-from .answering import OfRank, answers
+from .answering import OfRank, answered, answers
 from .operations.programs import COALESCE, RUN_PROGRAM
 from .operations.typed import method
 from .pending import PendingPart
@@ -24,6 +26,17 @@ class OperationServicer(OfRank, stub.OperationServiceServicer):
 
     Coalesce = method(pb.CoalesceResponse, COALESCE)
     RunProgram = method(pb.RunProgramResponse, RUN_PROGRAM)
+
+    def Run(self, request: pb.RunRequest, context: grpc.ServicerContext) -> pb.RunResponse:
+        """Does an operation of any kind."""
+        pending = PendingPart.of(self._rank, request.operation)
+        pending.withdraw_with(context)
+        return answered(
+            self._rank,
+            pending.name or "run",
+            lambda: pb.RunResponse(value=values.pack_value(pending.outcome())),
+            lambda error: pb.RunResponse(error=error),
+        )
 
     @answers(pb.SubmitResponse, "submit")
     def Submit(self, request: pb.SubmitRequest) -> str:
