@@ -17,7 +17,7 @@ from ..core.groups.forming import Formed, form
 from ..core.groups.preparation import RankAddress
 from ..core.groups.regrouping import PeerState
 from ..core.rank import Rank
-from .answering import answered
+from .answering import OfRank, answers
 from .gang_calls import PendingGangCall, WireParts
 from .rank import DEFAULT_FORMING_TIMEOUT_MS
 from .streams.executing import Streams
@@ -144,11 +144,11 @@ def form_gang(
         return form(all_ranks, groups, timeout, forget_groups=forget_groups)
 
 
-class GangServicer(stub.GangServiceServicer):
+class GangServicer(OfRank, stub.GangServiceServicer):
     """The gang, by way of this sidecar. `credentials`: with which it reaches the others over TCP, if they speak TLS."""
 
     def __init__(self, rank: Rank, credentials: grpc.ChannelCredentials | None = None) -> None:
-        self._rank = rank
+        super().__init__(rank)
         self._credentials = credentials
         self.streams = Streams(rank)
         rank.gang_calls.parts = WireParts(rank)
@@ -165,16 +165,9 @@ class GangServicer(stub.GangServiceServicer):
         """Do one gang call after another."""
         return self.streams.answer(request_iterator, context)
 
-    def Form(self, request: pb.FormRequest, context: grpc.ServicerContext) -> pb.FormResponse:
+    @answers(pb.FormResponse, "form")
+    def Form(self, request: pb.FormRequest) -> pb.Formed:
         """Form the next generation."""
-        return answered(
-            self._rank,
-            "form",
-            lambda: pb.FormResponse(formed=self._form(request)),
-            lambda error: pb.FormResponse(error=error),
-        )
-
-    def _form(self, request: pb.FormRequest) -> pb.Formed:
         timeout = (request.timeout_ms or DEFAULT_FORMING_TIMEOUT_MS) / 1000
         formed = form_gang(
             request.endpoints,
