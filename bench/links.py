@@ -64,7 +64,7 @@ def admission(links: SocketLinks) -> Callable[[], None]:
     def arrive() -> None:
         nonlocal sequence
         arrival = Arrival(sequence, f"operation-{sequence}", CONTRACT, TIMEOUT_S)
-        verdict = links.admit("world", arrival, lambda: None, TIMEOUT_S)
+        verdict = links.group("world").admit(arrival, lambda: None, TIMEOUT_S)
         if verdict.ruling is not Ruling.GO:
             raise RuntimeError(f"not admitted: {verdict}")
         sequence += 1

@@ -30,31 +30,35 @@ def pytest_report_header() -> str:
     return "cases: all" if sampling.whole else f"cases: drawn by the commit, {sampling.seed()}"
 
 
+# No test stops a rank of these. On a busy machine one may be silent for longer than a gang allows otherwise.
+PATIENT = ["--heartbeat-misses", "300"]
+
+
 @pytest.fixture(scope="session")
 def gloo4(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
     """Four ranks on Gloo."""
-    with up(tmp_path_factory.mktemp("gloo4"), 4, "gloo") as gang:
+    with up(tmp_path_factory.mktemp("gloo4"), 4, "gloo", PATIENT) as gang:
         yield gang
 
 
 @pytest.fixture(scope="session")
 def gloo2(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
     """Two ranks on Gloo."""
-    with up(tmp_path_factory.mktemp("gloo2"), 2, "gloo") as gang:
+    with up(tmp_path_factory.mktemp("gloo2"), 2, "gloo", PATIENT) as gang:
         yield gang
 
 
 @pytest.fixture(scope="session")
 def fake4(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
     """Four ranks on the fake backend."""
-    with up(tmp_path_factory.mktemp("fake4"), 4, "fake") as gang:
+    with up(tmp_path_factory.mktemp("fake4"), 4, "fake", PATIENT) as gang:
         yield gang
 
 
 @pytest.fixture(scope="session")
 def mpi4(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
     """Four ranks on MPI."""
-    with up(tmp_path_factory.mktemp("mpi4"), 4, "mpi") as gang:
+    with up(tmp_path_factory.mktemp("mpi4"), 4, "mpi", PATIENT) as gang:
         yield gang
 
 

@@ -7,6 +7,7 @@ defmodule RankBridge.Turns do
 
   use GenServer
 
+  @doc "Starts the one process of this node's application that gives turns."
   @spec start_link(keyword()) :: GenServer.on_start()
   def start_link(_opts), do: GenServer.start_link(__MODULE__, nil, name: __MODULE__)
 

@@ -61,6 +61,25 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
              Map.merge(began, %{result: :ok, error: nil, generation: 3, world_size: 2})
   end
 
+  test "who hears of a loss finds the gang not ready", context do
+    %{name: name} = context
+    test = self()
+
+    # Runs in the gang's own process, while that announces the loss.
+    look = fn _event, _measurements, %{gang: gang}, _config ->
+      gang == name && send(test, {:looked, RankBridge.Gang.View.fetch(name)})
+    end
+
+    :telemetry.attach("#{name} looks", [:rankbridge, :rank, :lost], look, nil)
+    on_exit(fn -> :telemetry.detach("#{name} looks") end)
+    gang = start(context, on_rank_lost: :replace)
+    replaced_while(context, fn -> :ok end)
+
+    assert_receive {:looked, {:ok, %{unready: %Error{reason: :unavailable} = why}}}, @soon
+    assert why.message =~ "rank 1"
+    assert RankBridge.await_ready(gang, @soon) == :ok
+  end
+
   test "a recovery that more ranks are lost in is one", context do
     %{ranks: ranks} = context
     test = self()

@@ -13,7 +13,7 @@ from google.protobuf.message import DecodeError, Message
 from rankbridge._plan.failures import error_from_rpc
 from rankbridge.errors import CallCancelledError, ProtocolError, RankBridgeError, UnavailableError
 from rankbridge.v1.gang_service_pb2 import ExecuteRequest
-from rankbridge.v1.operation_service_pb2 import Operation
+from rankbridge.v1.operation_service_pb2 import Operation, RunRequest
 
 T = TypeVar("T")
 E = TypeVar("E", bound=RankBridgeError)
@@ -111,8 +111,7 @@ class Call(Generic[T]):
             return self.gang_call.call.SerializeToString()
         if self.operation is None:
             return self.request
-        part: Message = getattr(self.operation, self.kind)
-        return part.SerializeToString()
+        return RunRequest(operation=self.operation).SerializeToString()
 
     @property
     def rpc_options(self) -> dict[str, Any]:

@@ -267,6 +267,55 @@ class PingRequest(google.protobuf.message.Message):
 Global___PingRequest: typing_extensions.TypeAlias = PingRequest
 
 @typing.final
+class RunRequest(google.protobuf.message.Message):
+    """Does an operation."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OPERATION_FIELD_NUMBER: builtins.int
+    @property
+    def operation(self) -> Global___Operation:
+        """The operation."""
+
+    def __init__(
+        self,
+        *,
+        operation: Global___Operation | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["operation", b"operation"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["operation", b"operation"]) -> None: ...
+
+Global___RunRequest: typing_extensions.TypeAlias = RunRequest
+
+@typing.final
+class RunResponse(google.protobuf.message.Message):
+    """Outcome of Run: the fields of `OperationResult`."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    VALUE_FIELD_NUMBER: builtins.int
+    ERROR_FIELD_NUMBER: builtins.int
+    @property
+    def value(self) -> rankbridge.v1.value_pb2.Value:
+        """What the operation gave this rank."""
+
+    @property
+    def error(self) -> rankbridge.v1.error_pb2.Error:
+        """What failed."""
+
+    def __init__(
+        self,
+        *,
+        value: rankbridge.v1.value_pb2.Value | None = ...,
+        error: rankbridge.v1.error_pb2.Error | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "value", b"value"]) -> builtins.bool: ...
+    def ClearField(self, field_name: typing.Literal["error", b"error", "outcome", b"outcome", "value", b"value"]) -> None: ...
+    def WhichOneof(self, oneof_group: typing.Literal["outcome", b"outcome"]) -> typing.Literal["value", "error"] | None: ...
+
+Global___RunResponse: typing_extensions.TypeAlias = RunResponse
+
+@typing.final
 class SubmitRequest(google.protobuf.message.Message):
     """Begins an operation."""
 

@@ -35,6 +35,11 @@ class OperationServiceStub(object):
         Args:
             channel: A grpc.Channel.
         """
+        self.Run = channel.unary_unary(
+                '/rankbridge.v1.OperationService/Run',
+                request_serializer=rankbridge_dot_v1_dot_operation__service__pb2.RunRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_operation__service__pb2.RunResponse.FromString,
+                _registered_method=True)
         self.Submit = channel.unary_unary(
                 '/rankbridge.v1.OperationService/Submit',
                 request_serializer=rankbridge_dot_v1_dot_operation__service__pb2.SubmitRequest.SerializeToString,
@@ -70,6 +75,14 @@ class OperationServiceStub(object):
 class OperationServiceServicer(object):
     """Operations that run without a waiting caller, and the outcomes of any operation by its id.
     """
+
+    def Run(self, request, context):
+        """Does an operation and waits for its outcome: what the RPC of its own does, for all kinds. A caller that hangs up
+        withdraws it, unless it was admitted.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
 
     def Submit(self, request, context):
         """Begins an operation and returns at once. Its `call.operation_id` is needed; it names the operation below.
@@ -117,6 +130,11 @@ class OperationServiceServicer(object):
 
 def add_OperationServiceServicer_to_server(servicer, server):
     rpc_method_handlers = {
+            'Run': grpc.unary_unary_rpc_method_handler(
+                    servicer.Run,
+                    request_deserializer=rankbridge_dot_v1_dot_operation__service__pb2.RunRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_operation__service__pb2.RunResponse.SerializeToString,
+            ),
             'Submit': grpc.unary_unary_rpc_method_handler(
                     servicer.Submit,
                     request_deserializer=rankbridge_dot_v1_dot_operation__service__pb2.SubmitRequest.FromString,
@@ -158,6 +176,33 @@ def add_OperationServiceServicer_to_server(servicer, server):
 class OperationService(object):
     """Operations that run without a waiting caller, and the outcomes of any operation by its id.
     """
+
+    @staticmethod
+    def Run(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.OperationService/Run',
+            rankbridge_dot_v1_dot_operation__service__pb2.RunRequest.SerializeToString,
+            rankbridge_dot_v1_dot_operation__service__pb2.RunResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
 
     @staticmethod
     def Submit(request,

@@ -25,6 +25,22 @@ class _ServicerContext(grpc.ServicerContext, grpc.aio.ServicerContext):  # type:
 
 GRPC_GENERATED_VERSION: str
 GRPC_VERSION: str
+_OperationServiceRunType = typing_extensions.TypeVar(
+    '_OperationServiceRunType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.operation_service_pb2.RunRequest,
+        rankbridge.v1.operation_service_pb2.RunResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.operation_service_pb2.RunRequest,
+        rankbridge.v1.operation_service_pb2.RunResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.operation_service_pb2.RunRequest,
+        rankbridge.v1.operation_service_pb2.RunResponse,
+    ],
+)
+
 _OperationServiceSubmitType = typing_extensions.TypeVar(
     '_OperationServiceSubmitType',
     grpc.UnaryUnaryMultiCallable[
@@ -121,11 +137,15 @@ _OperationServiceRunProgramType = typing_extensions.TypeVar(
     ],
 )
 
-class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _OperationServicePollType, _OperationServiceAwaitType, _OperationServiceCancelType, _OperationServiceCoalesceType, _OperationServiceRunProgramType]):
+class OperationServiceStub(typing.Generic[_OperationServiceRunType, _OperationServiceSubmitType, _OperationServicePollType, _OperationServiceAwaitType, _OperationServiceCancelType, _OperationServiceCoalesceType, _OperationServiceRunProgramType]):
     """Operations that run without a waiting caller, and the outcomes of any operation by its id."""
 
     @typing.overload
     def __init__(self: OperationServiceStub[
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.operation_service_pb2.RunRequest,
+            rankbridge.v1.operation_service_pb2.RunResponse,
+        ],
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.operation_service_pb2.SubmitRequest,
             rankbridge.v1.operation_service_pb2.SubmitResponse,
@@ -155,6 +175,10 @@ class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _Operatio
     @typing.overload
     def __init__(self: OperationServiceStub[
         grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.operation_service_pb2.RunRequest,
+            rankbridge.v1.operation_service_pb2.RunResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
             rankbridge.v1.operation_service_pb2.SubmitRequest,
             rankbridge.v1.operation_service_pb2.SubmitResponse,
         ],
@@ -180,6 +204,11 @@ class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _Operatio
         ],
     ], channel: grpc.aio.Channel) -> None: ...
 
+    Run: _OperationServiceRunType
+    """Does an operation and waits for its outcome: what the RPC of its own does, for all kinds. A caller that hangs up
+    withdraws it, unless it was admitted.
+    """
+
     Submit: _OperationServiceSubmitType
     """Begins an operation and returns at once. Its `call.operation_id` is needed; it names the operation below."""
 
@@ -201,6 +230,10 @@ class OperationServiceStub(typing.Generic[_OperationServiceSubmitType, _Operatio
     """
 
 OperationServiceAsyncStub: typing_extensions.TypeAlias = OperationServiceStub[
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.operation_service_pb2.RunRequest,
+        rankbridge.v1.operation_service_pb2.RunResponse,
+    ],
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.operation_service_pb2.SubmitRequest,
         rankbridge.v1.operation_service_pb2.SubmitResponse,
@@ -229,6 +262,16 @@ OperationServiceAsyncStub: typing_extensions.TypeAlias = OperationServiceStub[
 
 class OperationServiceServicer(metaclass=abc.ABCMeta):
     """Operations that run without a waiting caller, and the outcomes of any operation by its id."""
+
+    @abc.abstractmethod
+    def Run(
+        self,
+        request: rankbridge.v1.operation_service_pb2.RunRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.operation_service_pb2.RunResponse, collections.abc.Awaitable[rankbridge.v1.operation_service_pb2.RunResponse]]:
+        """Does an operation and waits for its outcome: what the RPC of its own does, for all kinds. A caller that hangs up
+        withdraws it, unless it was admitted.
+        """
 
     @abc.abstractmethod
     def Submit(

@@ -7,14 +7,14 @@ import selectors
 import signal
 import socket
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Protocol
 
 from .child import Child, fork
 from .messages import Failed, Form, Formed, Line, Message, Ping, Pong, Ready, Suspect
+from .pmi import Pmi
 
 # How long a rank may take to end after SIGTERM, before the agent kills it.
 _STOP_GRACE_S = 3.0
@@ -44,32 +44,11 @@ class Started:
     generation: int
 
 
-class RunRank(Protocol):
-    """The body of a rank's process."""
+RunRank = Callable[[int, list[str], Line], None]
+"""The body of a rank's process: serves the rank until the agent is gone, which is at the other end of the line.
 
-    def __call__(self, rank: int, endpoints: list[str], line: Line) -> None:
-        """Serve one rank until the agent is gone; `endpoints` are those of the rank that it replaces, or none."""
-        ...
-
-
-class Helper(Protocol):
-    """A server in the agent's process that ranks need, such as PMI for MPI."""
-
-    def forked(self) -> None:
-        """Called when all ranks are forked."""
-        ...
-
-    def fileno(self) -> int:
-        """Gives a file descriptor that is readable when `serve` has something to do."""
-        ...
-
-    def serve(self) -> Sequence[int]:
-        """Answers requests without waiting. Returns the ranks that will send no more."""
-        ...
-
-    def close(self) -> None:
-        """Called when all ranks have ended."""
-        ...
+The endpoints are those of the rank that it replaces, or none.
+"""
 
 
 class Watcher(Protocol):
@@ -77,27 +56,24 @@ class Watcher(Protocol):
 
     def suspected(self, rank: int, pid: int) -> None:
         """The agent kills this process: other ranks have lost it, and it is stopped or does not answer."""
-        ...
 
     def exited(self, rank: int, pid: int, how: str, replaced: bool) -> None:
         """A rank's process has ended. `replaced`: the agent has forked another in its place."""
-        ...
 
     def replaced(self, rank: int, pid: int, endpoints: list[str]) -> None:
         """The new process serves. It belongs to no generation until a controller forms one with it."""
-        ...
 
 
 class Agent:
     """Forks `size` ranks. Use as a context manager: on leaving, every rank has ended.
 
     `replace`: a new process takes the place, and the endpoints, of a rank that ends, or that is stopped when others
-    have lost it. `helper` serves the ranks that `start` forks, not their replacements. While the agent is entered,
-    SIGINT, SIGTERM and SIGHUP raise Interrupted out of its waits.
+    have lost it. `helper`: the PMI server of the ranks that `start` forks, not of their replacements. While the agent
+    is entered, SIGINT, SIGTERM and SIGHUP raise Interrupted out of its waits.
     """
 
     def __init__(
-        self, size: int, run: RunRank, *, replace: bool, watch_stdin: bool, helper: Helper | None = None
+        self, size: int, run: RunRank, *, replace: bool, watch_stdin: bool, helper: Pmi | None = None
     ) -> None:
         self._size = size
         self._run = run
@@ -254,9 +230,10 @@ class Agent:
         return ready.endpoints
 
     def _next(self, child: Child, deadline: float) -> Message:
-        with self._waiting_for(child) as selector:
+        self._selector.register(child.line, selectors.EVENT_READ)
+        try:
             while True:
-                events = selector.select(max(0.0, deadline - time.monotonic()))
+                events = self._selector.select(max(0.0, deadline - time.monotonic()))
                 if not events:
                     raise StartError(f"rank {child.rank} (pid {child.pid}) said nothing in time")
                 ready = {key.fileobj for key, _ in events}
@@ -275,17 +252,8 @@ class Agent:
                     if message is None:
                         raise StartError(f"rank {child.rank} (pid {child.pid}) ended before it served")
                     return message
-
-    @contextmanager
-    def _waiting_for(self, child: Child) -> Iterator[selectors.BaseSelector]:
-        with selectors.DefaultSelector() as selector:
-            selector.register(child.line, selectors.EVENT_READ)
-            selector.register(self._wake_out, selectors.EVENT_READ)
-            if self._watch_stdin:
-                selector.register(0, selectors.EVENT_READ)
-            if self._helper:
-                selector.register(self._helper, selectors.EVENT_READ)
-            yield selector
+        finally:
+            self._selector.unregister(child.line)
 
     def _interrupted(self) -> None:
         for signum in self._wake_out.recv(64):

@@ -19,7 +19,7 @@ _LINE_MOST = 4096
 
 
 class Pmi:
-    """The PMI server of one gang on one host. Implements `agent.Helper`.
+    """The PMI server of one gang on one host, in the process of its agent.
 
     Make it before the ranks are forked. Each rank calls `enter` before it begins MPI. `ends`: the ranks' ends of the
     socket pairs.

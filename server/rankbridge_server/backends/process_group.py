@@ -34,15 +34,12 @@ class ProcessGroup(Protocol):
 
     def allreduce(self, tensors: Tensors, opts: AllreduceOptions, /) -> Work:
         """Reduces in place."""
-        ...
 
     def reduce(self, tensors: Tensors, opts: ReduceOptions, /) -> Work:
         """Reduces at the root, in place. Gloo leaves partial results in the others' tensors."""
-        ...
 
     def broadcast(self, tensors: Tensors, opts: BroadcastOptions, /) -> Work | None:
         """Broadcasts in place. NCCL returns None, or a work of no use, for an operation that is to be coalesced."""
-        ...
 
     def alltoall_base(
         self,
@@ -54,15 +51,12 @@ class ProcessGroup(Protocol):
         /,
     ) -> Work:
         """Sends each member its part of `input`; sizes along dimension 0, empty for equal ones."""
-        ...
 
     def send(self, tensors: Tensors, dst: int, tag: int, /) -> Work | None:
         """Sends one tensor to a member that receives it with the same tag. NCCL has no tags. Result as `broadcast`."""
-        ...
 
     def recv(self, tensors: Tensors, src: int, tag: int, /) -> Work | None:
         """Receives into one tensor."""
-        ...
 
 
 Group = TypeVar("Group", bound=ProcessGroup)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ctypes
 import math
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import cast
 
 import torch
@@ -13,10 +13,13 @@ import torch
 from ..core.dtype import Dtype
 from ..core.errors import BridgeError, ErrorCode, invalid
 from ..core.refs.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
-from .dtypes import TORCH
 from .pieces import as_bytes
 
+TORCH: dict[Dtype, torch.dtype] = {dtype: getattr(torch, dtype.torch_name) for dtype in Dtype}
+"""torch's dtype for each dtype of the core."""
+
 _CPU = torch.device("cpu")
+_AT_ONCE = nullcontext()
 # Dtypes whose generators and fills torch does in float32 first.
 _NARROW = frozenset(dtype for dtype in Dtype if dtype.torch_name.startswith("float8"))
 
@@ -41,7 +44,7 @@ class TorchTensors:
     def create(self, spec: TensorSpec, init: Init) -> object:
         """A new tensor; random ones come from torch's CPU generator with the given seed."""
         self._check_device(spec)
-        with _allocating(spec):
+        with self._settled(), _allocating(spec):
             match init:
                 case Full(value):
                     return self._full(spec, value)
@@ -53,20 +56,21 @@ class TorchTensors:
     def empty(self, spec: TensorSpec) -> object:
         """A new contiguous tensor."""
         self._check_device(spec)
-        with _allocating(spec):
+        with self._settled(), _allocating(spec):
             return torch.empty(spec.shape, dtype=TORCH[spec.dtype], device=self._on)
 
     def reshaped(self, tensor: object, shape: Sequence[int]) -> object:
         """A view where that can be."""
-        return cast(torch.Tensor, tensor).reshape(tuple(shape))
+        with self._settled():
+            return cast(torch.Tensor, tensor).reshape(tuple(shape))
 
     def cut(self, tensor: object, shapes: Sequence[Sequence[int]]) -> Sequence[object]:
         """Copies, because a view would keep the whole tensor's memory for one part."""
-        flat = as_bytes(cast(torch.Tensor, tensor).contiguous())
-        dtype = cast(torch.Tensor, tensor).dtype
-        lengths = [math.prod(shape) * dtype.itemsize for shape in shapes]
-        parts = zip(torch.split(flat, lengths), shapes, strict=True)
-        return [part.clone().view(dtype).reshape(tuple(shape)) for part, shape in parts]
+        given = cast(torch.Tensor, tensor)
+        lengths = [math.prod(shape) * given.itemsize for shape in shapes]
+        with self._settled():
+            parts = zip(torch.split(as_bytes(given.contiguous()), lengths), shapes, strict=True)
+            return [part.clone().view(given.dtype).reshape(tuple(shape)) for part, shape in parts]
 
     def read(self, tensor: object) -> memoryview:
         """The elements, in place."""
@@ -86,6 +90,10 @@ class TorchTensors:
         checked = cast(torch.Tensor, tensor)
         if checked.dtype is torch.bool:
             check_bools(checked.view(torch.uint8))
+
+    def _settled(self) -> AbstractContextManager[None]:
+        """The context of work on tensors; on leaving, all of it is done."""
+        return _AT_ONCE
 
     def _placed(self, made: torch.Tensor) -> torch.Tensor:
         """Moves a tensor from host memory to the device."""

@@ -10,6 +10,8 @@ from dataclasses import replace
 from functools import partial
 
 from ..agent.messages import Line, Suspect
+from ..core.coordinator import Backend
+from ..core.limits import Limits
 from ..core.rank import Identity
 from ..links.pairs import PairLinkMaker
 from ..links.sockets import SocketLinkMaker
@@ -24,41 +26,28 @@ def run_gloo_rank(identity: Identity, settings: RankSettings, line: Line) -> Non
     """Serve one rank on Gloo until the agent is gone."""
     from ..backends.gloo import GlooBackend
 
-    links = _links(settings)
-
-    _serve(
-        lambda: [Sidecar(identity, GlooBackend(), links, settings, lost=partial(line.try_send, Suspect()))],
-        line,
-    )
+    _run_rank(identity, settings, line, lambda: (GlooBackend(), settings.limits))
 
 
 def run_nccl_rank(identity: Identity, settings: RankSettings, max_bytes: int, line: Line) -> None:
     """Serve one rank on NCCL until the agent is gone. `max_bytes`: of tensors, 0 for half of the device's memory."""
     from ..backends.nccl import NcclBackend
 
-    links = _links(settings)
-
-    def sidecar() -> Sidecar:
+    def made() -> tuple[Backend, Limits]:
         backend = NcclBackend(identity.local_rank)
-        limits = limits_on(backend, settings.limits, max_bytes)
-        return Sidecar(
-            identity, backend, links, replace(settings, limits=limits), lost=lambda: line.try_send(Suspect())
-        )
+        return backend, limits_on(backend, settings.limits, max_bytes)
 
-    _serve(lambda: [sidecar()], line)
+    _run_rank(identity, settings, line, made)
 
 
 def run_mpi_rank(identity: Identity, settings: RankSettings, line: Line) -> None:
     """Serve one rank on MPI, which has its launcher in the environment, until the agent is gone."""
     from ..backends.mpi import MpiBackend, MpiWorld
 
-    links = _links(settings)
+    def made() -> tuple[Backend, Limits]:
+        return MpiBackend(MpiWorld.start(one_host=True, timeout=MPI_TIMEOUT_S)), settings.limits
 
-    def sidecar() -> Sidecar:
-        world = MpiWorld.start(one_host=True, timeout=MPI_TIMEOUT_S)
-        return Sidecar(identity, MpiBackend(world), links, settings)
-
-    _serve(lambda: [sidecar()], line)
+    _run_rank(identity, settings, line, made)
 
 
 def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line) -> None:
@@ -74,10 +63,18 @@ def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line
     _serve(lambda: [sidecar(rank) for rank in range(size)], line)
 
 
-def _links(settings: RankSettings) -> SocketLinkMaker:
+def _run_rank(
+    identity: Identity, settings: RankSettings, line: Line, make: Callable[[], tuple[Backend, Limits]]
+) -> None:
     links = SocketLinkMaker(settings.links, heartbeat=settings.heartbeat, patience=settings.straggler_after)
     links.sweep()
-    return links
+
+    def sidecar() -> Sidecar:
+        backend, limits = make()
+        lost = partial(line.try_send, Suspect())
+        return Sidecar(identity, backend, links, replace(settings, limits=limits), lost)
+
+    _serve(lambda: [sidecar()], line)
 
 
 def _serve(make: Callable[[], list[Sidecar]], line: Line) -> None:

@@ -25,23 +25,18 @@ class Report(Watcher, Protocol):
 
     def progress(self, what: str) -> AbstractContextManager[None]:
         """A context for a step that takes a while."""
-        ...
 
     def starting(self, size: int) -> None:
         """A gang of `size` ranks is about to be started."""
-        ...
 
     def ready(self, gang: dict[str, Any]) -> None:
         """Its first generation is formed. `gang`: what the endpoints file holds."""
-        ...
 
     def ended(self, reason: str) -> None:
         """No rank is left, and this process ends."""
-        ...
 
     def failed(self, reason: str) -> None:
         """The gang did not start, or cannot be watched any more."""
-        ...
 
 
 class TextReport:

@@ -46,18 +46,15 @@ class Coordinator(Protocol):
 
     def barrier(self, timeout: float) -> None:
         """Returns when every member has entered."""
-        ...
 
     def broadcast(self, tensor: object, src_rank_in_group: int, timeout: float) -> object:
         """A copy of the source's tensor; `tensor` has the same dtype and shape on every member."""
-        ...
 
     def scatter(self, tensor: object, src_rank_in_group: int, dim: int, timeout: float) -> object:
         """This member's part of the source's tensor, which is divided equally along `dim` (0 or more).
 
         `tensor` is the whole at the source, elsewhere one with the part's dtype and shape.
         """
-        ...
 
     def gather(
         self, tensor: object, dst_rank_in_group: int, dim: int, sizes: Sequence[int], timeout: float
@@ -66,15 +63,12 @@ class Coordinator(Protocol):
 
         `sizes`: of every member's tensor along `dim`, by rank in group.
         """
-        ...
 
     def reduce(self, tensor: object, op: ReduceOp, dst_rank_in_group: int, timeout: float) -> object | None:
         """At the destination the reduction of all members' tensors, element by element, elsewhere None."""
-        ...
 
     def all_reduce(self, tensor: object, op: ReduceOp, timeout: float) -> object:
         """The reduction of all members' tensors, element by element."""
-        ...
 
     def reduce_scatter(
         self, tensor: object, op: ReduceOp, dim: int, sizes: Sequence[int], timeout: float
@@ -83,18 +77,15 @@ class Coordinator(Protocol):
 
         `sizes`: of every member's part along `dim` (0 or more), by rank in group; they add up to the tensor's.
         """
-        ...
 
     def all_gather(self, tensor: object, dim: int, sizes: Sequence[int], timeout: float) -> object:
         """The members' tensors concatenated along `dim` (0 or more); `sizes` as of `gather`."""
-        ...
 
     def all_to_all(self, tensor: object, dim: int, sizes: Sequence[Sequence[int]], timeout: float) -> object:
         """This member's parts of all members' tensors, concatenated along `dim` (0 or more) in group order.
 
         `sizes[a][b]`: along `dim`, of what the member of rank a in the group sends that of rank b.
         """
-        ...
 
     def scan(self, tensor: object, op: ReduceOp, exclusive: bool, timeout: float) -> object:
         """The reduction of the tensors of the members up to this one; `exclusive`: without its own, zeros at the first.
@@ -108,15 +99,12 @@ class Coordinator(Protocol):
 
         Only the group's courier calls it, at any time, also while the lane runs a collective.
         """
-        ...
 
     def recv(self, tensor: object, src_rank_in_group: int, tag: int, timeout: float) -> None:
         """Receives into a tensor from `Tensors.empty` of the sent tensor's spec. Called as `send` is."""
-        ...
 
     def close(self) -> None:
         """Releases the engine's resources. May block; called outside the lane."""
-        ...
 
 
 class Captured(Protocol):
@@ -127,7 +115,6 @@ class Captured(Protocol):
 
         The group's lane calls it, on all members. An error leaves the group unusable.
         """
-        ...
 
 
 @runtime_checkable
@@ -147,7 +134,6 @@ class Capturing(Protocol):
         member waits for another. Returns None when this member cannot capture; nothing has changed then. Raises
         BACKEND_FAILED when the group has become unusable.
         """
-        ...
 
 
 class Joining(Protocol):
@@ -156,15 +142,12 @@ class Joining(Protocol):
     @property
     def address(self) -> bytes:
         """What the other members need to connect to this one; opaque."""
-        ...
 
     def connect(self, addresses: Sequence[bytes], timeout: float) -> Coordinator:
         """Connects to all members. `addresses`: by rank in group, own included. Raises BACKEND_FAILED."""
-        ...
 
     def abandon(self) -> None:
         """Releases everything without connecting."""
-        ...
 
 
 class Backend(Protocol):
@@ -173,22 +156,17 @@ class Backend(Protocol):
     @property
     def name(self) -> str:
         """Its name: "gloo", "fake"."""
-        ...
 
     @property
     def tensors(self) -> Tensors:
         """How the backend stores tensors."""
-        ...
 
     def join(self, group: GroupDescription, rank_in_group: int, generation: int) -> Joining:
         """Begins to form a group. Raises BACKEND_FAILED."""
-        ...
 
     @property
     def lacks(self) -> frozenset[str]:
         """Names of the operations that the backend does not support."""
-        ...
 
     def reduces(self, op: ReduceOp, dtype: Dtype) -> bool:
         """Whether reduce, all_reduce and reduce_scatter support `op` on `dtype`."""
-        ...

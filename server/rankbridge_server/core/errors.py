@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 from typing import Self
 
+_MAX_SHOWN = 500
+
 
 class ErrorCode(Enum):
     """Kind of failure. Names and meanings are those of `rankbridge.v1.ErrorCode`."""
@@ -159,6 +161,11 @@ class BridgeError(Exception):
         if failure.phase is Phase.UNSPECIFIED:
             failure = replace(failure, phase=phase)
         return BridgeError(failure)
+
+
+def shown(text: str) -> str:
+    """A text for an error, cut if it is very long, as that of a request with an object in it may be."""
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"
 
 
 def unknown_group(name: str) -> BridgeError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 
 from .admission.admission import Arrival, Notice, Ruling, Verdict
 from .admission.matching import Match, Post
@@ -117,7 +118,7 @@ class Generation:
             close_groups([group], error)
             raise BridgeError(error.failure)
         if group.membership is not None:
-            group.membership.lane.wait_with(self.links.idle_wait(group.name))
+            group.membership.lane.wait_with(self.links.group(group.name))
 
     def remove(self, name: str) -> None:
         """Removes a group and closes it in the background."""
@@ -142,7 +143,12 @@ class Generation:
     def refuse(self, group: Group, membership: Membership, failure: Failure) -> None:
         """Reports to the group's leader, in the lane's order, that this rank refuses an operation, and why."""
         report = Report.of_refusal(group.name, membership.rank_in_group, failure)
-        membership.lane.add(lambda: self.links.report(report))
+        membership.lane.add(lambda: self.report(report))
+
+    def report(self, report: Report) -> None:
+        """Sends a report to the group's leader. Does nothing when the group has ended: nobody waits for it."""
+        with suppress(ConnectionError):
+            self.links.group(report.group).report(report)
 
     def begin(self, plan: LocalPlan, task: Task) -> None:
         """Begins an operation that needs no other member. Raises BridgeError, or the generation's error."""
@@ -156,19 +162,20 @@ class Generation:
 
     def exchange(self, job: Job, transfer: Transfer) -> None:
         """Posts a transfer that is no pending operation: the end of the generation does not answer its task."""
-        group, task = job.group.name, job.task
+        task = job.task
         number = job.membership.next_post()
         post = transfer.post._replace(number=number, timeout=max(task.remaining, 0.001))
         if self._error is not None:
             raise BridgeError(self._error.failure)
         task.enter(Phase.ADMISSION)
         try:
-            self.links.post(group, post, lambda match: self._on_match(job, transfer, post, match))
+            links = self.links.group(job.group.name)
+            links.post(post, lambda match: self._on_match(job, transfer, post, match))
         except OSError as error:
             task.fail(self._error or BridgeError.of(ErrorCode.ABORTED, str(error)))
             transfer.abandon()
         else:
-            task.arrived(lambda: self.links.recall(group, number))
+            task.arrived(lambda: links.recall(number))
 
     def await_end(self, key: object, ended: Callable[[BridgeError], None]) -> None:
         """Calls `ended` once, with the error, when the generation ends. Raises the error if it has ended already."""
@@ -304,10 +311,11 @@ class Generation:
 
     def _verdict(self, job: Job, arrival: Arrival) -> Verdict:
         def arrived() -> None:
-            job.task.arrived(lambda: self.links.withdraw(job.group.name, arrival))
+            job.task.arrived(lambda: links.withdraw(arrival))
 
         try:
-            return self.links.admit(job.group.name, arrival, arrived, arrival.timeout + VERDICT_GRACE)
+            links = self.links.group(job.group.name)
+            return links.admit(arrival, arrived, arrival.timeout + VERDICT_GRACE)
         except TimeoutError:
             leader = job.group.description.ranks[0]
             self.lost(Ended(leader, True, f"no verdict from the leader of group {job.group.name!r} in time"))

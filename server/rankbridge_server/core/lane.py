@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from queue import SimpleQueue
 
-from .links import IdleWait
+from .links import GroupLinks
 
 
 class Lane:
@@ -16,15 +16,14 @@ class Lane:
     def __init__(self, name: str) -> None:
         self._jobs: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._first: deque[Callable[[], None]] = deque()
-        self._idle_wait: IdleWait | None = None
+        self._links: GroupLinks | None = None
         self._thread = threading.Thread(target=self._run, name=f"lane:{name}", daemon=True)
         self._thread.start()
 
-    def wait_with(self, idle_wait: IdleWait | None) -> None:
-        """Sets how the lane waits for jobs. Called before the first job. None: it waits for jobs alone."""
-        if idle_wait is not None:
-            self._idle_wait = idle_wait
-            self.add(lambda: None)
+    def wait_with(self, links: GroupLinks) -> None:
+        """Sets the links that the lane reads while it waits for jobs. Called before the first job."""
+        self._links = links
+        self.add(lambda: None)
 
     def add(self, job: Callable[[], None], first: bool = False) -> None:
         """Runs `job` after all jobs added before. With `first`, right after the job of this lane that calls this."""
@@ -44,9 +43,9 @@ class Lane:
     def _put(self, job: Callable[[], None] | None) -> None:
         self._jobs.put(job)
         # The lane itself may reset the attribute meanwhile.
-        idle_wait = self._idle_wait
-        if idle_wait is not None:
-            idle_wait.wake_lane()
+        links = self._links
+        if links is not None:
+            links.wake_lane()
 
     def _run(self) -> None:
         while (job := self._next()) is not None:
@@ -55,8 +54,8 @@ class Lane:
     def _next(self) -> Callable[[], None] | None:
         if self._first:
             return self._first.popleft()
-        if self._idle_wait is not None and self._jobs.empty() and not self._idle_wait.wait(self._has_job):
-            self._idle_wait = None
+        if self._links is not None and self._jobs.empty() and not self._links.wait(self._has_job):
+            self._links = None
         return self._jobs.get()
 
     def _has_job(self) -> bool:

@@ -18,10 +18,6 @@ MAX_REASON = 4_096
 """Characters of a text that another rank or a controller gives as a reason. What is more is cut off."""
 
 
-def _half_of_memory() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-
-
 def _part_of_shared_memory() -> int:
     try:
         host = os.statvfs(ROOT)
@@ -49,7 +45,8 @@ class Limits:
 
     def __post_init__(self) -> None:
         if not self.max_bytes:
-            object.__setattr__(self, "max_bytes", _half_of_memory())
+            half = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
+            object.__setattr__(self, "max_bytes", half)
         if not self.max_shared_bytes:
             object.__setattr__(self, "max_shared_bytes", _part_of_shared_memory())
         session = min(self.max_session_bytes, self.max_session_refs, self.max_shared_bytes)

@@ -20,16 +20,56 @@ class Ended:
     reason: str
 
 
-class IdleWait(Protocol):
-    """How an idle lane waits for work: it reads its group's links meanwhile."""
+class GroupLinks(Protocol):
+    """One sidecar's control links in one group, of which the first member is the leader.
+
+    `wait` and `wake_lane` are for the group's lane, which reads the links while it is idle.
+    """
 
     def wait(self, has_work: Callable[[], bool]) -> bool:
         """Waits until there is work. Returns False when the links are closed; the lane must then wait otherwise."""
-        ...
 
     def wake_lane(self) -> None:
         """Wakes the lane: it has work, or was closed. Any thread may call it."""
-        ...
+
+    def admit(self, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
+        """Sends this rank's arrival to the leader, calls `arrived`, and waits for the verdict.
+
+        One thread at a time. Raises TimeoutError after `patience` seconds without a verdict, and ConnectionError when
+        the links are closed.
+        """
+
+    def withdraw(self, arrival: Arrival) -> None:
+        """Asks the leader to withdraw an arrival; `admit` returns the verdict, WITHDRAWN or another."""
+
+    def post(self, post: Post, answered: Callable[[Match | None], None]) -> None:
+        """Posts a send or a receive to the leader. Calls `answered`, which must be quick, once with the match.
+
+        Calls it with None when the group or the generation ends here first. Raises ConnectionError when the links are
+        closed.
+        """
+
+    def recall(self, number: int) -> None:
+        """Asks the leader to withdraw a post; `answered` gets the match, WITHDRAWN or another."""
+
+    def command(self, number: int, parts: Sequence[bytes]) -> None:
+        """As leader, sends the members their parts of a gang call; the first part is this rank's own.
+
+        Raises ConnectionError on a rank that does not lead. A link that breaks raises nothing: its reader ends the
+        generation.
+        """
+
+    def report(self, report: Report) -> None:
+        """Reports the outcome of this rank's part to the leader. The leader rules at once on a refusal."""
+
+    def refuse(self, operation_id: str, verdict: Verdict) -> None:
+        """As leader, refuses an operation for all members, unless it was admitted.
+
+        Raises ConnectionError on a rank that does not lead.
+        """
+
+    def relay(self, relay: Relay) -> None:
+        """Passes a relay on to its target. Raises OSError when the link is closed."""
 
 
 class Links(Protocol):
@@ -38,7 +78,6 @@ class Links(Protocol):
     @property
     def address(self) -> str:
         """The address to which the other sidecars connect: "unix:/path" or "host:port"."""
-        ...
 
     def start(
         self,
@@ -55,66 +94,18 @@ class Links(Protocol):
         gets notices of admissions in groups that this rank leads: the group's name, its ranks in the gang, and the
         notice. It must be quick.
         """
-        ...
-
-    def idle_wait(self, group: str) -> IdleWait | None:
-        """How the idle lane of a group waits for work; None: for its jobs alone."""
-        ...
-
-    def command(self, group: str, number: int, parts: Sequence[bytes]) -> None:
-        """Sends the members their parts of a gang call. This rank leads the group; the first part is its own.
-
-        Raises nothing when a link breaks: its reader ends the generation.
-        """
-        ...
-
-    def report(self, report: Report) -> None:
-        """Reports the outcome of this rank's part to the leader of the group. The leader rules at once on a refusal."""
-        ...
-
-    def refuse(self, group: str, operation_id: str, verdict: Verdict) -> None:
-        """As leader of the group, refuses an operation for all members, unless it was admitted."""
-        ...
-
-    def relay(self, relay: Relay) -> None:
-        """Sends a relay over the links of "world". Raises OSError when they are closed."""
-        ...
 
     def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
         """Links this sidecar, a member of the group, with the group's leader, `ranks[0]`. Raises OSError."""
-        ...
 
     def remove_group(self, group: str) -> None:
         """Removes a group, and the arrivals that wait for a verdict."""
-        ...
 
-    def admit(self, group: str, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
-        """Sends this rank's arrival to the leader, calls `arrived`, and waits for the verdict.
-
-        One thread at a time for each group. Raises TimeoutError after `patience` seconds without a verdict, and
-        ConnectionError when the links are closed.
-        """
-        ...
-
-    def withdraw(self, group: str, arrival: Arrival) -> None:
-        """Asks the leader to withdraw an arrival; `admit` returns the verdict, WITHDRAWN or another."""
-        ...
-
-    def post(self, group: str, post: Post, answered: Callable[[Match | None], None]) -> None:
-        """Posts a send or a receive to the leader. Calls `answered`, which must be quick, once with the match.
-
-        Calls it with None when the group or the generation ends here first. Raises ConnectionError when the links are
-        closed.
-        """
-        ...
-
-    def recall(self, group: str, number: int) -> None:
-        """Asks the leader to withdraw a post; `answered` gets the match, WITHDRAWN or another."""
-        ...
+    def group(self, name: str) -> GroupLinks:
+        """The links of a group. Raises ConnectionError when there are none."""
 
     def end(self, ended: Ended) -> None:
         """Tells all linked sidecars that the generation is over, and closes the links."""
-        ...
 
 
 LinkMaker = Callable[[int, int], Links]

@@ -200,9 +200,7 @@ class Rank:
     def close_session(self, session_id: str) -> int:
         """Closes a session, frees its refs, withdraws its calls. Returns the number of its refs."""
         released = self.refs.close_session(session_id)
-        self.graphs.forget(session_id)
-        self.segments.forget(session_id)
-        self._cancel_session(session_id)
+        self._forget_session(session_id)
         return released
 
     def prepare(
@@ -331,13 +329,13 @@ class Rank:
     def _expire_sessions(self) -> None:
         closed, due = self.refs.expire()
         for session_id in closed:
-            self.graphs.forget(session_id)
-            self.segments.forget(session_id)
-            self._cancel_session(session_id)
+            self._forget_session(session_id)
         if due is not None:
             self._leases.set("next", due, self._expire_sessions)
 
-    def _cancel_session(self, session_id: str) -> None:
+    def _forget_session(self, session_id: str) -> None:
+        self.graphs.forget(session_id)
+        self.segments.forget(session_id)
         generation = self._generation
         if generation is not None:
             generation.cancel_session(session_id)

@@ -20,22 +20,18 @@ class Follower(GroupLinks):
 
     def withdraw(self, arrival: Arrival) -> None:
         """Asks the leader to withdraw an arrival."""
-        self._tell(wire.pack_withdrawal(self.group, arrival))
+        self._ask(wire.pack_withdrawal(self.group, arrival))
 
     def _announce(self, arrival: Arrival) -> None:
         self._tell(wire.pack_arrival(self.group, arrival))
 
     def recall(self, number: int) -> None:
         """Asks the leader to withdraw a post."""
-        self._tell(wire.pack_recall(number))
+        self._ask(wire.pack_recall(number))
 
     def report(self, report: Report) -> None:
-        """Sends a report to the leader. The reader of the link acts on a broken one."""
-        (link,) = self._links
-        try:
-            link.send(wire.pack_report(report))
-        except OSError:
-            link.shut()
+        """Sends a report to the leader."""
+        self._ask(wire.pack_report(report))
 
     def relay(self, relay: Relay) -> None:
         """Sends a relay to the leader."""
@@ -44,6 +40,14 @@ class Follower(GroupLinks):
 
     def _announce_post(self, post: Post) -> None:
         self._tell(wire.pack_post(post))
+
+    def _ask(self, data: bytes) -> None:
+        """Sends what the leader need not answer. The reader of the link acts on a broken one."""
+        (link,) = self._links
+        try:
+            link.send(data)
+        except OSError:
+            link.shut()
 
     def _tell(self, data: bytes) -> None:
         (link,) = self._links

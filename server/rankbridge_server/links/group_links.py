@@ -13,9 +13,10 @@ from typing import Protocol
 
 from rankbridge.link.v1 import link_pb2 as pb
 
+from ..core import links as core
 from ..core.admission.admission import Arrival, Notice, Verdict
 from ..core.admission.matching import Match, Post
-from ..core.gang_calls.messages import GangMessage, Relay, Report
+from ..core.gang_calls.messages import GangMessage, Relay
 from ..core.links import Ended
 from ..core.waker import Waker
 from . import wire
@@ -28,31 +29,25 @@ class Owner(Protocol):
 
     def wake_before(self, due: float | None) -> None:
         """Wakes the links thread no later than `due`; None: at once."""
-        ...
 
     def forget(self, link: Link) -> None:
         """Drops a link that has ended."""
-        ...
 
     def generation_ended(self, ended: Ended) -> None:
         """Reports that the generation is over."""
-        ...
 
     def deliver(self, message: GangMessage) -> None:
         """Delivers a message of a gang call."""
-        ...
 
     def deliver_notice(self, group: str, ranks: Sequence[int], notice: Notice) -> None:
         """Delivers a notice of admissions in a group that this rank leads."""
-        ...
 
     @property
     def rank(self) -> int:
         """This sidecar's rank in the gang."""
-        ...
 
 
-class GroupLinks(ABC):
+class GroupLinks(core.GroupLinks, ABC):
     """Links that one thread at a time reads, and a lane that waits for a verdict or, idle, for work."""
 
     def __init__(self, group: str, owner: Owner, readers: Readers) -> None:
@@ -92,7 +87,7 @@ class GroupLinks(ABC):
             self._poll.register(link, select.POLLIN)
 
     def admit(self, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
-        """Sends this rank's arrival, calls `arrived`, and waits for the verdict. See `core.links.Links`."""
+        """Sends this rank's arrival, calls `arrived`, and waits for the verdict. See `core.links.GroupLinks`."""
         end = time.monotonic() + patience
         try:
             with self._waiting:
@@ -116,7 +111,7 @@ class GroupLinks(ABC):
                 self._give_back()
 
     def wait(self, has_work: Callable[[], bool]) -> bool:
-        """Reads the links until the lane has work. Returns False when they are closed. See `core.links.IdleWait`."""
+        """Reads the links until the lane has work. Returns False when they are closed. See `core.links.GroupLinks`."""
         with self._waiting:
             with self.lock:
                 self._readers.take(self.turn)
@@ -140,7 +135,7 @@ class GroupLinks(ABC):
             self._waker.wake()
 
     def post(self, post: Post, answered: Callable[[Match | None], None]) -> None:
-        """Posts a send or a receive to the leader. See `core.links.Links`."""
+        """Posts a send or a receive to the leader. See `core.links.GroupLinks`."""
         with self.lock:
             if self._closed:
                 raise ConnectionError(self._closed)
@@ -168,14 +163,6 @@ class GroupLinks(ABC):
         """When `expire` is due."""
         return None
 
-    @abstractmethod
-    def withdraw(self, arrival: Arrival) -> None:
-        """Withdraws this rank's arrival."""
-
-    @abstractmethod
-    def report(self, report: Report) -> None:
-        """Reports the outcome of this rank's part of a gang call to the leader."""
-
     def command(self, number: int, parts: Sequence[bytes]) -> None:
         """Sends the other members their parts of a gang call. Raises ConnectionError on a follower."""
         raise ConnectionError(f"rank {self._owner.rank} does not lead group {self.group!r}")
@@ -183,14 +170,6 @@ class GroupLinks(ABC):
     def refuse(self, operation_id: str, verdict: Verdict) -> None:
         """Refuses an operation for all members. Raises ConnectionError on a follower."""
         raise ConnectionError(f"rank {self._owner.rank} does not lead group {self.group!r}")
-
-    @abstractmethod
-    def relay(self, relay: Relay) -> None:
-        """Passes a relay on to its target. Raises OSError when the link is closed."""
-
-    @abstractmethod
-    def recall(self, number: int) -> None:
-        """Withdraws a post."""
 
     def close(self, reason: str) -> None:
         """Ends the links, and wakes the lane. Only shuts the sockets, because the lane may be reading them."""

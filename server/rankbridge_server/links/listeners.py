@@ -19,23 +19,18 @@ class Listener(Protocol):
     @property
     def address(self) -> str:
         """The address to which the others connect."""
-        ...
 
     def fileno(self) -> int:
         """A file descriptor that is readable when a connection waits to be accepted."""
-        ...
 
     def accept(self) -> socket.socket:
         """The next connection, as a stream socket. Never waits. Raises OSError when there is none."""
-        ...
 
     def dial(self, address: str, timeout: float) -> socket.socket:
         """Connects to another sidecar's address, in `timeout` seconds. Raises OSError."""
-        ...
 
     def close(self) -> None:
         """Closes the listener. Later connections are refused."""
-        ...
 
 
 class SocketListener:

@@ -12,11 +12,9 @@ from pathlib import Path
 
 from rankbridge.link.v1 import link_pb2 as pb
 
-from ..core.admission.admission import Arrival, Notice, Verdict
-from ..core.admission.matching import Match, Post
-from ..core.gang_calls.messages import GangMessage, Relay, Report
-from ..core.groups.group import WORLD
-from ..core.links import Ended, IdleWait, Links
+from ..core.admission.admission import Notice
+from ..core.gang_calls.messages import GangMessage
+from ..core.links import Ended, Links
 from ..core.waker import Waker
 from . import wire
 from .follower import Follower
@@ -121,28 +119,6 @@ class SocketLinks:
         self._thread = threading.Thread(target=self._run, name=f"links:{self._generation}", daemon=True)
         self._thread.start()
 
-    def idle_wait(self, group: str) -> IdleWait | None:
-        """The links of a group, which its idle lane reads."""
-        return self._groups.get(group)
-
-    def command(self, group: str, number: int, parts: Sequence[bytes]) -> None:
-        """Sends the members their parts."""
-        self._group_links(group).command(number, parts)
-
-    def report(self, report: Report) -> None:
-        """Reports the outcome of this rank's part to the leader."""
-        with suppress(ConnectionError):
-            self._group_links(report.group).report(report)
-
-    def refuse(self, group: str, operation_id: str, verdict: Verdict) -> None:
-        """Refuses an operation for all members."""
-        with suppress(ConnectionError):
-            self._group_links(group).refuse(operation_id, verdict)
-
-    def relay(self, relay: Relay) -> None:
-        """Sends a relay over the links of "world"."""
-        self._group_links(WORLD).relay(relay)
-
     def add_group(self, group: str, ranks: Sequence[int], timeout: float) -> None:
         """Becomes the leader of a group if this is its first rank, else links with its leader. Raises OSError."""
         if ranks[0] == self.rank:
@@ -169,23 +145,12 @@ class SocketLinks:
         if group_links is not None:
             group_links.part()
 
-    def admit(self, group: str, arrival: Arrival, arrived: Callable[[], None], patience: float) -> Verdict:
-        """Sends an arrival to the leader and waits for the verdict."""
-        return self._group_links(group).admit(arrival, arrived, patience)
-
-    def withdraw(self, group: str, arrival: Arrival) -> None:
-        """Asks the leader to withdraw an arrival."""
-        with suppress(ConnectionError):
-            self._group_links(group).withdraw(arrival)
-
-    def post(self, group: str, post: Post, answered: Callable[[Match | None], None]) -> None:
-        """Posts a send or a receive to the leader."""
-        self._group_links(group).post(post, answered)
-
-    def recall(self, group: str, number: int) -> None:
-        """Asks the leader to withdraw a post."""
-        with suppress(ConnectionError):
-            self._group_links(group).recall(number)
+    def group(self, name: str) -> GroupLinks:
+        """The links of a group."""
+        group_links = self._groups.get(name)
+        if group_links is None:
+            raise ConnectionError(f"no links of group {name!r}")
+        return group_links
 
     def end(self, ended: Ended) -> None:
         """Tells all linked sidecars that the generation is over, and closes the links."""
@@ -232,12 +197,6 @@ class SocketLinks:
         """Delivers a notice of admissions."""
         if not self._closed:
             self._on_notice(group, ranks, notice)
-
-    def _group_links(self, group: str) -> GroupLinks:
-        group_links = self._groups.get(group)
-        if group_links is None:
-            raise ConnectionError(f"no links of group {group!r}")
-        return group_links
 
     def _dial(self, group: str, leader: int, timeout: float) -> Link:
         deadline = time.monotonic() + timeout

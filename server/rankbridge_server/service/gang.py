@@ -18,7 +18,7 @@ from ..core.groups.forming import Formed, form
 from ..core.groups.preparation import RankAddress
 from ..core.groups.regrouping import PeerState
 from ..core.rank import Rank
-from .answering import answered
+from .answering import OfRank, answers
 from .gang_calls import PendingGangCall, WireParts
 from .gate import Metadata, bearing
 from .rank import DEFAULT_FORMING_TIMEOUT_MS
@@ -170,11 +170,11 @@ def form_gang(
         return form(all_ranks, groups, timeout, forget_groups=forget_groups)
 
 
-class GangServicer(stub.GangServiceServicer):
+class GangServicer(OfRank, stub.GangServiceServicer):
     """The gang, by way of this sidecar. `dialling`: how it reaches the others."""
 
     def __init__(self, rank: Rank, dialling: Dialling = PLAINLY) -> None:
-        self._rank = rank
+        super().__init__(rank)
         self._dialling = dialling
         self.streams = Streams(rank)
         rank.gang_calls.parts = WireParts(rank)
@@ -191,16 +191,9 @@ class GangServicer(stub.GangServiceServicer):
         """Do one gang call after another."""
         return self.streams.answer(request_iterator, context)
 
-    def Form(self, request: pb.FormRequest, context: grpc.ServicerContext) -> pb.FormResponse:
+    @answers(pb.FormResponse, "form")
+    def Form(self, request: pb.FormRequest) -> pb.Formed:
         """Form the next generation."""
-        return answered(
-            self._rank,
-            "form",
-            lambda: pb.FormResponse(formed=self._form(request)),
-            lambda error: pb.FormResponse(error=error),
-        )
-
-    def _form(self, request: pb.FormRequest) -> pb.Formed:
         timeout = (request.timeout_ms or DEFAULT_FORMING_TIMEOUT_MS) / 1000
         formed = form_gang(
             request.endpoints,

@@ -77,7 +77,7 @@ class WireParts:
 
     def failure(self, failure: Failure) -> bytes:
         """The serialized result of an operation that has failed."""
-        return operation_pb.OperationResult(error=wire.pack_error(failure)).SerializeToString()
+        return _failed(failure)
 
     def call(self, request: bytes) -> PendingGangCall:
         """Begin a gang call that another rank was asked for."""
@@ -178,7 +178,7 @@ class PendingGangCall(Pending):
             if not error.failure.indefinite:
                 raise
             ranks = route.group.description.ranks
-            failed = [_failed(self._rank, route, error, self.operation_id, it) for it in ranks]
+            failed = [_failed(error.at(route.place(it, self.operation_id)).failure) for it in ranks]
             return _response(kind, self.operation_id, ranks, failed)
 
 
@@ -187,15 +187,8 @@ def _refused(future: Future[Any], kind: type[Any]) -> Any:
     raise future.exception() or RuntimeError("it was begun")
 
 
-def _failed(rank: Rank, route: Route, error: BridgeError, operation_id: str, of: int) -> bytes:
-    place = Place(
-        rank=of,
-        group=route.group.name,
-        operation="call",
-        operation_id=operation_id,
-        generation=route.generation.number,
-    )
-    return operation_pb.OperationResult(error=wire.pack_error(error.at(place).failure)).SerializeToString()
+def _failed(failure: Failure) -> bytes:
+    return operation_pb.OperationResult(error=wire.pack_error(failure)).SerializeToString()
 
 
 def _response(

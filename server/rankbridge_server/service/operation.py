@@ -27,6 +27,17 @@ class OperationServicer(OfRank, stub.OperationServiceServicer):
     Coalesce = method(pb.CoalesceResponse, COALESCE)
     RunProgram = method(pb.RunProgramResponse, RUN_PROGRAM)
 
+    def Run(self, request: pb.RunRequest, context: grpc.ServicerContext) -> pb.RunResponse:
+        """Does an operation of any kind."""
+        pending = PendingPart.of(self._rank, request.operation)
+        pending.withdraw_with(context)
+        return answered(
+            self._rank,
+            pending.name or "run",
+            lambda: pb.RunResponse(value=values.pack_value(pending.outcome())),
+            lambda error: pb.RunResponse(error=error),
+        )
+
     @answers(pb.SubmitResponse, "submit")
     def Submit(self, request: pb.SubmitRequest) -> str:
         """Begins an operation."""

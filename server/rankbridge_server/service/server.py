@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import Any
 
 import grpc
 from google.protobuf import descriptor_pool
@@ -30,10 +28,11 @@ from .graphs import GraphServicer
 from .group import GroupServicer
 from .operation import OperationServicer
 from .operations.derived import COLLECTIVES, OBJECTS, POINT_TO_POINT
-from .operations.typed import service_name, servicer
+from .operations.typed import servicer
 from .queues import QueueServicer
 from .rank import RankServicer
-from .refs import service as refs
+from .refs.service import RefServicer
+from .registration import register
 from .streams.executing import MAX_STREAMS
 from .streams.local_streams import SUFFIX, LocalStreams
 from .targets import is_unix, socket_path
@@ -142,8 +141,9 @@ class Server:
             OperationServicer(rank),
             QueueServicer(rank),
             RankServicer(rank, self.endpoints),
+            RefServicer(rank),
         )
-        self._services = [*(_add(it, server) for it in servicers), refs.add_to_server(rank, server)]
+        self._services = [register(it, server) for it in servicers]
         health_pb2_grpc.add_HealthServicer_to_server(self._health, server)
         names = (*self._services, health.SERVICE_NAME, reflection.SERVICE_NAME)
         reflection.enable_server_reflection(names, server)
@@ -172,11 +172,3 @@ class Server:
         if is_unix(address):
             return address
         return str(Address.parse(address)._replace(port=port))
-
-
-def _add(servicer: Any, server: grpc.Server) -> str:
-    """Adds a servicer to a server. Returns the name of its service."""
-    base = next(it for it in type(servicer).__mro__ if it.__module__.endswith("_pb2_grpc"))
-    # Generated beside the base class.
-    getattr(sys.modules[base.__module__], f"add_{base.__name__}_to_server")(servicer, server)
-    return service_name(base)

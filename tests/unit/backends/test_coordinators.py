@@ -12,8 +12,8 @@ import pytest
 import torch
 from tests.support.members import Members, members
 
-from rankbridge_server.backends.dtypes import TORCH
 from rankbridge_server.backends.reductions import reduces
+from rankbridge_server.backends.torch_tensors import TORCH
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError

@@ -25,7 +25,7 @@ from tests.unit.backends.test_coordinators import (
     test_scatter_moves_parts_of_every_dtype,
 )
 
-from rankbridge_server.backends.dtypes import TORCH
+from rankbridge_server.backends.torch_tensors import TORCH
 from rankbridge_server.core.coordinator import ReduceOp
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode

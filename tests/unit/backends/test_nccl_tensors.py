@@ -7,9 +7,8 @@ from typing import cast
 import pytest
 import torch
 
-from rankbridge_server.backends.dtypes import TORCH
 from rankbridge_server.backends.nccl.tensors import DeviceTensors
-from rankbridge_server.backends.torch_tensors import TorchTensors
+from rankbridge_server.backends.torch_tensors import TORCH, TorchTensors
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode, Failure
 from rankbridge_server.core.operations.payloads import as_bytes, as_tensor

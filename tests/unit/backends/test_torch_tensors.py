@@ -8,8 +8,7 @@ import pytest
 import torch
 
 from rankbridge_server.backends import torch_tensors
-from rankbridge_server.backends.dtypes import TORCH
-from rankbridge_server.backends.torch_tensors import TorchTensors
+from rankbridge_server.backends.torch_tensors import TORCH, TorchTensors
 from rankbridge_server.core.dtype import Dtype
 from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.refs.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform

@@ -13,6 +13,7 @@ from rankbridge._plan.calls import Call
 from rankbridge._plan.gang_core import GangCore
 from rankbridge._plan.procedures import member_calls
 from rankbridge.v1 import value_pb2
+from rankbridge.v1.operation_service_pb2 import RunRequest
 
 SCOPE = ops.Scope(rank=2, session_id="mine", timeout=30.0)
 """Rank 2 in a session of its own."""
@@ -37,7 +38,11 @@ def refs(number: int = 0, session_id: str = "theirs") -> list[Ref]:
 
 def asked(call: Call[Any], request: type[Message]) -> Any:
     """The request of a call."""
-    return request.FromString(call.body)
+    if call.operation is None:
+        return request.FromString(call.body)
+    part = getattr(RunRequest.FromString(call.body).operation, call.kind)
+    assert isinstance(part, request)
+    return part
 
 
 def of_members(operation: str, given: Any, request: type[Message], **options: Any) -> list[Any]:

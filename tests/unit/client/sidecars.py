@@ -75,7 +75,7 @@ class Sidecar:
     services: list[Any] = field(default_factory=list)
 
     def part(self, operation: Any, context: grpc.ServicerContext) -> gang_service_pb2.ExecuteResponse:
-        """Does what comes by a stream as the operation's own RPC does it."""
+        """Does an operation as its own RPC does it."""
         kind = operation.WhichOneof("kind")
         method = "".join(word.capitalize() for word in kind.split("_"))
         (service,) = [it for it in self.services if hasattr(type(it), method)]
@@ -363,6 +363,10 @@ class _Ranks(_Answering, rank_service_pb2_grpc.RankServiceServicer):
 
 
 class _Operations(_Answering, operation_service_pb2_grpc.OperationServiceServicer):
+    def Run(self, request: Any, context: Any) -> Any:
+        result = self.me.part(request.operation, context).result
+        return operation_pb.RunResponse.FromString(result.SerializeToString())
+
     def Submit(self, request: Any, context: Any) -> Any:
         kind = request.operation.WhichOneof("kind")
         operation_id = getattr(request.operation, kind).call.operation_id

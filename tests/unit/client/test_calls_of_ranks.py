@@ -71,6 +71,7 @@ def test_a_rank_that_refuses_streams_is_called_without(gang: Any, sidecars: Side
         gang.barrier()
     assert [len(it.requests["Execute"]) for it in sidecars.sidecars] == [1] * SIZE
     assert [len(it.requests["Barrier"]) for it in sidecars.sidecars] == [2] * SIZE
+    assert [len(it.requests.get("Run", [])) for it in sidecars.sidecars] == [0, 2, *[0] * (SIZE - 2)]
 
 
 def test_an_interruption_withdraws_what_every_rank_was_asked(

@@ -21,7 +21,7 @@ def test_a_send_names_the_ref_its_session_the_receiver_and_the_tag() -> None:
     request = asked(call, pb.SendRequest)
     assert (request.ref_id, request.dst_rank_in_group, request.tag) == ("2.0", 1, 2**32 - 1)
     assert (request.call.session_id, request.call.group, request.call.timeout_ms) == ("theirs", "tp", 1500)
-    assert (call.kind, call.path) == ("send", "/rankbridge.v1.PointToPointService/Send")
+    assert (call.kind, call.path) == ("send", "/rankbridge.v1.OperationService/Run")
     assert answer(call, pb.SendResponse, None) is None
 
 

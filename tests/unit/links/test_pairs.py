@@ -55,7 +55,7 @@ class Ranks:
     def admit(self, rank: int, group: str, arrival: Arrival = BARRIER) -> Future[Verdict]:
         """Come, on a thread of its own; returns once the leader is on its way to know."""
         arrived = threading.Event()
-        it = self._threads.submit(self.links[rank].admit, group, arrival, arrived.set, TIMEOUT_S)
+        it = self._threads.submit(self.links[rank].group(group).admit, arrival, arrived.set, TIMEOUT_S)
         assert arrived.wait(TIMEOUT_S)
         return it
 
@@ -129,7 +129,7 @@ def test_who_waits_in_a_group_that_is_taken_away_waits_no_longer(
         verdict.result(TIMEOUT_S)
     assert not four.ended
     with pytest.raises(ConnectionError, match="no links of group 'tp'"):
-        four.links[removing].admit("tp", BARRIER, lambda: None, TIMEOUT_S)
+        four.links[removing].group("tp")
     # The other side has heard of it.
     four.links[1 - removing].remove_group("tp")
     four.add("tp", [0, 1])

@@ -43,6 +43,11 @@ def by_its_own_rpc(stage: Stage, request: collectives.BarrierRequest) -> error_p
     return collective_service_pb2_grpc.CollectiveServiceStub(stage.channels[1]).Barrier(request).error
 
 
+def by_run(stage: Stage, request: collectives.BarrierRequest) -> error_pb2.Error:
+    stub = operation_service_pb2_grpc.OperationServiceStub(stage.channels[1])
+    return stub.Run(operations.RunRequest(operation=operations.Operation(barrier=request))).error
+
+
 def by_a_stream(stage: Stage, request: collectives.BarrierRequest) -> error_pb2.Error:
     stream = Stream(stage, 1)
     stream.part(operations.Operation(barrier=request))
@@ -68,10 +73,10 @@ def by_submit(stage: Stage, request: collectives.BarrierRequest) -> error_pb2.Er
 def test_a_failure_is_the_same_by_each_way(stage: Stage, call: dict[str, object], code: str) -> None:
     errors = [
         ask(stage, barrier(operation_id=ask.__name__, **call))
-        for ask in (by_its_own_rpc, by_a_stream, by_submit)
+        for ask in (by_its_own_rpc, by_run, by_a_stream, by_submit)
     ]
     assert {name_of(it) for it in errors} == {code}
-    assert [it.operation_id for it in errors] == ["by_its_own_rpc", "by_a_stream", "by_submit"]
+    assert [it.operation_id for it in errors] == ["by_its_own_rpc", "by_run", "by_a_stream", "by_submit"]
     shown = [str(it).replace(it.operation_id, "ID") for it in errors]
     assert shown[0] == shown[1] == shown[2]
     assert is_healthy(stage)
@@ -148,3 +153,19 @@ def test_those_who_await_an_operation_and_hang_up_leave_no_thread_waiting(stage:
     assert stub.Cancel(operations.CancelRequest(operation_id="one"), timeout=PATIENCE_S / 2).cancelled
     assert name_of(still.result(PATIENCE_S).error) == "CANCELLED"
     assert is_healthy(stage)
+
+
+def test_a_caller_of_run_that_hangs_up_withdraws_its_part(stage: Stage) -> None:
+    stub = operation_service_pb2_grpc.OperationServiceStub(stage.channels[1])
+    request = operations.RunRequest(operation=operations.Operation(barrier=barrier()))
+    call = stub.Run.future(request)
+    until(lambda: pending(stage, 1) == 1)
+    call.cancel()
+    until(lambda: pending(stage, 1) == 0)
+    assert is_healthy(stage)
+
+
+def test_run_needs_an_operation(stage: Stage) -> None:
+    stub = operation_service_pb2_grpc.OperationServiceStub(stage.channels[1])
+    error = stub.Run(operations.RunRequest()).error
+    assert (name_of(error), error.operation) == ("INVALID_ARGUMENT", "run")

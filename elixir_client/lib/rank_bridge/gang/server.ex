@@ -160,9 +160,20 @@ defmodule RankBridge.Gang.Server do
     if fresh == %{} and state.phase == :ready and state.over == state.generation do
       {:noreply, state}
     else
+      state = %{state | over: state.generation} |> State.lost(fresh) |> withhold()
       announce(news, fresh, state)
-      act(fresh, State.lost(%{state | over: state.generation}, fresh))
+      act(fresh, state)
     end
+  end
+
+  # Before the loss is announced: whoever hears of it finds the gang as it is then.
+  defp withhold(%{settings: %{on_rank_lost: policy}} = state) when policy in [:leave, :stop],
+    do: state
+
+  defp withhold(state) do
+    loss = News.error(state.lost, state.generation).message
+    why = Error.refusal(:unavailable, "the gang is being formed again: #{loss}")
+    State.unready(state, why, nil)
   end
 
   defp announce(news, lost, state) do
@@ -202,11 +213,8 @@ defmodule RankBridge.Gang.Server do
     policy = settings.on_rank_lost
     # One that is under way goes on when more ranks are lost.
     span = state.recovery || Telemetry.start_recovery(State.name(state), lost, policy)
-    loss = News.error(state.lost, generation).message
-    why = Error.refusal(:unavailable, "the gang is being formed again: #{loss}")
 
     %{state | phase: :recovering, recovery: span}
-    |> State.unready(why, nil)
     |> work(fn -> Recovery.recover(view, policy, generation, lost, settings.recovery_timeout) end)
   end
 

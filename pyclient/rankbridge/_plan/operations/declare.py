@@ -105,6 +105,9 @@ def path_of(method: str) -> str:
     return f"/rankbridge.v1.{method}"
 
 
+_RUN = path_of("OperationService/Run")
+"""Where an operation of any kind goes that goes by no stream. Its response is written as an ``OperationResult``."""
+
 Reading = Callable[[Callable[[Any], T]], Callable[[Any], T]]
 """Makes the reader of a response, of what converts its value."""
 
@@ -118,8 +121,7 @@ def rpc_of(request: Any) -> tuple[str, Reading[Any]]:
                 reading = outcome_of if "outcome" in rpc.output_type.oneofs_by_name else _whole_of
                 response = GetMessageClass(rpc.output_type)
                 return path_of(f"{service.name}/{rpc.name}"), functools.partial(reading, response)
-    # What has no RPC of its own goes as a gang call alone.
-    return path_of("GangService/Call"), functools.partial(outcome_of, OperationResult)
+    raise LookupError(f"{request.name} has no RPC")
 
 
 def plain_call(
@@ -149,14 +151,19 @@ def plain_call(
 
 def group_call(scope: Scope, kind: str, request: Any, convert: Callable[[Any], T]) -> Call[T]:
     """Declares the unary call of a request that carries a `Call`; `convert` is as of `plain_call`."""
-    path, reading = rpc_of(request.DESCRIPTOR)
-    return member_call(scope, kind, path, request, reading(convert))
+    return member_call(scope, kind, request, reading_of(kind, request.DESCRIPTOR)(convert))
 
 
-def member_call(scope: Scope, kind: str, path: str, request: Any, read: Callable[[Any], T]) -> Call[T]:
+def reading_of(kind: str, request: Any) -> Reading[Any]:
+    """Gives how the response to a request is read: of any operation as the ``OperationResult`` that a stream has."""
+    return functools.partial(outcome_of, OperationResult) if kind in KINDS else rpc_of(request)[1]
+
+
+def member_call(scope: Scope, kind: str, request: Any, read: Callable[[Any], T]) -> Call[T]:
     """Makes the call of a request that carries a `Call`. Its deadline leaves a margin for the rank's verdict."""
     call: call_pb2.Call = request.call
     operation = Operation(**{kind: request}) if kind in KINDS else None
+    path = _RUN if operation is not None else rpc_of(request.DESCRIPTOR)[0]
     return Call(
         kind=kind,
         operation=operation,
@@ -249,8 +256,7 @@ def checked_sizes(name: str, sizes: Iterable[int] | None) -> Sequence[int]:
 def outcome_of(response: type[Message], convert: Callable[[Any], T]) -> Callable[[Any], T]:
     """Makes the reader of a response that is a oneof of a value and an error, serialized or as a message.
 
-    That of any operation may be an ``OperationResult``, which has the same fields. The reader raises the error,
-    ``ProtocolError`` if nothing is set, and ``DecodeError`` if it is no message.
+    The reader raises the error, ``ProtocolError`` if nothing is set, and ``DecodeError`` if it is no message.
     """
 
     def read(data: Any) -> T:

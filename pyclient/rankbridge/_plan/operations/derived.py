@@ -18,7 +18,7 @@ from rankbridge._plan.operations.declare import (
     checked_sizes,
     member_call,
     options_of,
-    rpc_of,
+    reading_of,
 )
 from rankbridge._plan.operations.objects import checked_list, checked_number, checked_tensor_dict, session_of
 from rankbridge._plan.operations.point_to_point import fields_of_expected
@@ -102,13 +102,12 @@ def derive(kind: str, request: Descriptor) -> Callable[..., Any]:
         named.append("expected=None")
         written.append("**fields_of_expected(expected)")
     names["Request"] = GetMessageClass(request)
-    names["path"], reading = rpc_of(request)
-    names["read"] = reading(READERS[options.gives])
+    names["read"] = reading_of(kind, request)(READERS[options.gives])
     parameters = ", ".join([*positional, *(["*", *named] if named else []), "**options"])
     text = (
         f"def {kind}({parameters}):\n"
         f"    request = Request({', '.join(written)})\n"
-        f"    return member_call(scope, kind, path, request, read)\n"
+        f"    return member_call(scope, kind, request, read)\n"
     )
     exec(compile(text, f"<{kind} of rankbridge>", "exec"), names)
     function: Callable[..., Any] = names[kind]

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ...core.coordinator import Coordinator, GroupDescription, Joining, ReduceOp
 from ...core.dtype import Dtype
-from ...core.errors import BridgeError, ErrorCode, Phase
+from ..errors import forming_failed
 from ..reductions import reduces
 from ..torch_tensors import TorchTensors
 from .coordinator import FakeCoordinator
@@ -35,11 +35,8 @@ class FakeHub:
             self._changed.notify_all()
             if not self._changed.wait_for(lambda: len(present) == size, timeout):
                 self._meetings.pop(key, None)
-                raise BridgeError.of(
-                    ErrorCode.BACKEND_FAILED,
-                    f"fake backend: {len(present)} of {size} members connected in {timeout:.1f} s",
-                    phase=Phase.FORMING,
-                )
+                came = f"{len(present)} of {size} members connected in {timeout:.1f} s"
+                raise forming_failed("The fake backend", came)
             return meeting
 
     def leave(self, key: bytes) -> None:
@@ -80,10 +77,9 @@ class _FakeJoining:
         """Waits until all members connect."""
         expected = [self._place(rank) for rank in range(self._size)]
         if [address[: address.rfind(b"/") + 1] for address in addresses] != expected:
-            raise BridgeError.of(
-                ErrorCode.BACKEND_FAILED,
-                "fake backend: the addresses are not of this group",
-                phase=Phase.FORMING,
+            raise forming_failed(
+                "The fake backend",
+                "the addresses are not of this group",
                 expected=str(expected),
                 got=str(list(addresses)),
             )

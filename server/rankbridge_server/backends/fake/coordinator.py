@@ -9,18 +9,8 @@ import torch
 
 from ...core.coordinator import Coordinator, ReduceOp
 from ..pieces import as_bytes, concatenated, divided
+from ..reductions import combined, finished
 from .meeting import Exchanged, Meeting
-
-_COMBINE: dict[ReduceOp, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    ReduceOp.SUM: torch.add,
-    ReduceOp.PRODUCT: torch.mul,
-    ReduceOp.MIN: torch.minimum,
-    ReduceOp.MAX: torch.maximum,
-    ReduceOp.AVG: torch.add,
-    ReduceOp.BAND: torch.bitwise_and,
-    ReduceOp.BOR: torch.bitwise_or,
-    ReduceOp.BXOR: torch.bitwise_xor,
-}
 
 
 class FakeCoordinator(Coordinator):
@@ -116,8 +106,4 @@ def _joined(given: Sequence[torch.Tensor], dim: int) -> torch.Tensor:
 
 
 def _reduced(given: Sequence[torch.Tensor], op: ReduceOp) -> torch.Tensor:
-    combine = _COMBINE[op]
-    result = given[0].clone()
-    for other in given[1:]:
-        result = combine(result, other)
-    return result / len(given) if op is ReduceOp.AVG else result
+    return finished(combined((given[0].clone(), *given[1:]), op), op, len(given))

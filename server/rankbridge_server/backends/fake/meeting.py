@@ -10,7 +10,7 @@ from typing import Self, cast
 
 import torch
 
-from ...core.errors import BridgeError, ErrorCode, Phase
+from ..errors import data_failed
 
 
 class Exchanged(tuple[torch.Tensor | None, ...]):
@@ -66,14 +66,14 @@ class Meeting:
                     break
                 self._changed.wait(left)
             if self._round == mine:
-                raise _failed(f"{len(self._offer)} of {self._size} members entered")
+                raise data_failed("The fake backend", f"{len(self._offer)} of {self._size} members entered")
             return self._result
 
     def put(self, dst_rank_in_group: int, tag: int, tensor: torch.Tensor) -> None:
         """Sends a tensor. Raises BACKEND_FAILED when the meeting is broken."""
         with self._changed:
             if self._broken:
-                raise _failed("the group was closed")
+                raise data_failed("The fake backend", "the group was closed")
             self._sent.setdefault((dst_rank_in_group, tag), deque()).append(tensor)
             self._changed.notify_all()
 
@@ -83,7 +83,7 @@ class Meeting:
         with self._changed:
             self._changed.wait_for(lambda: self._broken or key in self._sent, timeout)
             if key not in self._sent:
-                raise _failed(f"nothing came with tag {tag}")
+                raise data_failed("The fake backend", f"nothing came with tag {tag}")
             waiting = self._sent[key]
             tensor = waiting.popleft()
             if not waiting:
@@ -95,9 +95,3 @@ class Meeting:
         with self._changed:
             self._broken = True
             self._changed.notify_all()
-
-
-def _failed(reason: str) -> BridgeError:
-    return BridgeError.of(
-        ErrorCode.BACKEND_FAILED, f"fake backend: {reason}", phase=Phase.DATA, indefinite=True
-    )

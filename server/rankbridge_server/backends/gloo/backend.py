@@ -11,7 +11,7 @@ import torch
 
 from ...core.coordinator import Coordinator, GroupDescription, Joining, ReduceOp
 from ...core.dtype import Dtype
-from ...core.errors import BridgeError, ErrorCode, Phase
+from ..errors import forming_failed
 from ..reductions import reduces
 from ..torch_tensors import TorchTensors
 from . import listener
@@ -73,15 +73,11 @@ class _GlooJoining:
             addresses = [cleaned(address, self._size) for address in addresses]
         for rank_in_group, address in enumerate(addresses):
             if rank_in_group != self._rank_in_group:
-                self._store.set(self._key(rank_in_group), address)
+                self._give(rank_in_group, address)
         try:
             group = self._made.result(timeout)
         except (RuntimeError, FutureTimeoutError) as error:
-            raise BridgeError.of(
-                ErrorCode.BACKEND_FAILED,
-                f"Gloo did not connect in {timeout:.1f} s: {error or 'no answer'}",
-                phase=Phase.FORMING,
-            ) from error
+            raise forming_failed("Gloo", str(error) or f"no answer in {timeout:.1f} s") from error
         if self._port is not None:
             # All members are connected.
             listener.shut(self._port)
@@ -100,17 +96,17 @@ class _GlooJoining:
         except Exception as error:
             self._made.set_exception(error)
             # A waiting caller learns at once that there is no address.
-            self._store.set(self._key(self._rank_in_group), b"")
+            self._give(self._rank_in_group, b"")
+
+    def _give(self, rank_in_group: int, address: bytes) -> None:
+        # torch's stubs say str, and its binding takes both.
+        self._store.set(self._key(rank_in_group), address)  # type: ignore[arg-type]
 
     def _own_address(self) -> bytes:
         address = bytes(self._store.get(self._key(self._rank_in_group)))
         if not address:
             error = self._made.exception()
-            raise BridgeError.of(
-                ErrorCode.BACKEND_FAILED,
-                f"no Gloo address on host {self._hostname!r}: {error}",
-                phase=Phase.FORMING,
-            ) from error
+            raise forming_failed("Gloo", f"no address on host {self._hostname!r}: {error}") from error
         return address
 
     @staticmethod

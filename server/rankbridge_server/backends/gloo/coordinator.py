@@ -9,7 +9,7 @@ from typing import cast
 import torch
 
 from ...core.coordinator import ReduceOp
-from ...core.errors import BridgeError, ErrorCode, Phase
+from ..errors import data_failed
 from ..pieces import as_bytes
 from ..process_group import OPS, ProcessGroupCoordinator, TorchReduceOp, options
 from .raw import AllgatherOptions, AllreduceOptions, GatherOptions, GlooGroup, ScatterOptions, Work
@@ -101,17 +101,11 @@ class GlooCoordinator(ProcessGroupCoordinator[GlooGroup]):
         """`timeout`: of sends and receives, which take it in `wait`; others have it among their options."""
         group = self._group
         if group is None:
-            raise _failed("the group was closed")
+            raise data_failed("Gloo", "the group was closed")
         waits = () if timeout is None else (timedelta(seconds=timeout),)
         try:
             for work in [start(group) for start in starts]:
                 if work is not None:
                     work.wait(*waits)
         except (RuntimeError, ValueError) as error:
-            raise _failed(str(error)) from error
-
-
-def _failed(reason: str) -> BridgeError:
-    return BridgeError.of(
-        ErrorCode.BACKEND_FAILED, f"Gloo failed: {reason}", phase=Phase.DATA, indefinite=True
-    )
+            raise data_failed("Gloo", str(error)) from error

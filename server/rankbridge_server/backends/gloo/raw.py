@@ -12,6 +12,8 @@ from torch._C._distributed_c10d import AllgatherOptions, AllreduceOptions, Gathe
 from ..process_group import ProcessGroup, Tensors
 from .yielding import yielding
 
+Store = c10d.Store
+
 __all__ = ["AllgatherOptions", "AllreduceOptions", "GatherOptions", "ScatterOptions", "Work"]
 
 
@@ -20,34 +22,19 @@ class GlooGroup(ProcessGroup, Protocol):
 
     def scatter(self, outputs: Tensors, inputs: Sequence[Tensors], opts: ScatterOptions, /) -> Work:
         """Scatter `inputs`, empty except at the root, into `outputs`."""
-        ...
 
     def gather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: GatherOptions, /) -> Work:
         """Gather into `outputs`, empty except at the root."""
-        ...
 
     def allgather(self, outputs: Sequence[Tensors], inputs: Tensors, opts: AllgatherOptions, /) -> Work:
         """Gather into `outputs` everywhere."""
-        ...
-
-
-class Store(Protocol):
-    """A key-value store whose `get` waits for the key."""
-
-    def get(self, key: str) -> bytes:
-        """The value, once it is there. Raises RuntimeError after the store's timeout."""
-        ...
-
-    def set(self, key: str, value: bytes) -> None:
-        """Set a value."""
-        ...
 
 
 def make_store(timeout: timedelta) -> Store:
-    """A store within this process."""
-    store: Any = c10d.HashStore()
+    """A store within this process, whose `get` waits for the key. It raises RuntimeError after the timeout."""
+    store = c10d.HashStore()
     store.set_timeout(timeout)
-    return cast(Store, store)
+    return store
 
 
 def make_group(

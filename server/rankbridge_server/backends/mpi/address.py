@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 
+from ..errors import forming_failed
 from .channel import Count
-from .errors import forming_failed
 from .retired import Counts
 
 
@@ -40,6 +40,7 @@ class Address:
             return cls(str(job), int(rank), str(nonce), {key: Count(*it) for key, it in counts.items()})
         except (ValueError, TypeError, AttributeError) as error:
             raise forming_failed(
+                "MPI",
                 "a member's address is not one of MPI: are all ranks on the backend mpi?",
                 expected="an address of the backend mpi",
                 got=repr(data[:80]),

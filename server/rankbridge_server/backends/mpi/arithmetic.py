@@ -1,8 +1,7 @@
-"""The reductions of MPI, and torch's for the others."""
+"""The reductions of MPI."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -33,16 +32,6 @@ _OPS = {
     ReduceOp.BOR: MPI.BOR,
     ReduceOp.BXOR: MPI.BXOR,
 }
-_COMBINE: dict[ReduceOp, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    ReduceOp.SUM: torch.add,
-    ReduceOp.PRODUCT: torch.mul,
-    ReduceOp.MIN: torch.minimum,
-    ReduceOp.MAX: torch.maximum,
-    ReduceOp.AVG: torch.add,
-    ReduceOp.BAND: torch.bitwise_and,
-    ReduceOp.BOR: torch.bitwise_or,
-    ReduceOp.BXOR: torch.bitwise_xor,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,24 +50,3 @@ def native(op: ReduceOp, dtype: torch.dtype) -> Native | None:
     if dtype is torch.bool and op is ReduceOp.SUM:
         return Native(MPI.BOR, datatype)
     return Native(_OPS[op], datatype)
-
-
-def running(given: Sequence[torch.Tensor], op: ReduceOp) -> list[torch.Tensor]:
-    """The reductions of the first one, the first two, and so on, of tensors of the same dtype and shape."""
-    results = [given[0]]
-    for other in given[1:]:
-        results.append(_COMBINE[op](results[-1], other))
-    return results
-
-
-def combined(given: Sequence[torch.Tensor], op: ReduceOp) -> torch.Tensor:
-    """The reduction of them all, one after the other. The sum for `avg`."""
-    result = given[0]
-    for other in given[1:]:
-        result = _COMBINE[op](result, other)
-    return result
-
-
-def finished(reduction: torch.Tensor, op: ReduceOp, members: int) -> torch.Tensor:
-    """The result of `op`, in place, for a reduction of so many members."""
-    return reduction.div_(members) if op is ReduceOp.AVG else reduction

@@ -12,13 +12,13 @@ import torch
 
 from ...core.coordinator import Coordinator, GroupDescription, Joining, ReduceOp
 from ...core.dtype import Dtype
+from ..errors import forming_failed
 from ..reductions import reduces
 from ..torch_tensors import TorchTensors
 from .address import Address, key_of
 from .binding import MPI
 from .channel import Channel, sweep
 from .coordinator import MpiCoordinator
-from .errors import forming_failed
 from .retired import Retired
 from .waiting import ends
 from .world import MpiWorld
@@ -74,7 +74,7 @@ class _MpiJoining:
             self._meet(ranks, key, deadline)
             comm = self._make(ranks, key, deadline)
         except MPI.Exception as error:
-            raise forming_failed(f"no communicator of {len(ranks)} members: {error}") from error
+            raise forming_failed("MPI", f"no communicator of {len(ranks)} members: {error}") from error
         return MpiCoordinator(
             Channel(comm, key, ranks), self._rank_in_group, self._world.tag, self._retired.add
         )
@@ -86,6 +86,7 @@ class _MpiJoining:
         for rank_in_group, member in enumerate(members):
             if member.job != self._world.id:
                 raise forming_failed(
+                    "MPI",
                     f"the member of rank {rank_in_group} in the group is not in this rank's MPI job, and MPI cannot "
                     "take in a process that was not there when the job began: form a gang of the ranks that are "
                     "left, or start a new one",
@@ -103,7 +104,7 @@ class _MpiJoining:
             going = comm.Isend([b"", MPI.BYTE], dest=after, tag=tag)
             if not (ends(coming, deadline) and ends(going, deadline)):
                 coming.Cancel()
-                raise forming_failed(f"not all {size} members came in time")
+                raise forming_failed("MPI", f"not all {size} members came in time")
 
     def _make(self, ranks: Sequence[int], key: str, deadline: float) -> MPI.Intracomm:
         comm = self._world.comm
@@ -122,4 +123,4 @@ class _MpiJoining:
         try:
             return made.result(max(0.0, deadline - time.monotonic()))
         except FutureTimeoutError as error:
-            raise forming_failed(f"no communicator of {len(ranks)} members in time") from error
+            raise forming_failed("MPI", f"no communicator of {len(ranks)} members in time") from error

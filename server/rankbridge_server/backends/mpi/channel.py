@@ -7,8 +7,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from ..errors import data_failed
 from .binding import MPI
-from .errors import data_failed
 from .waiting import ends
 
 # Operations that did not end in time. MPI may still read and write their memory, which they hold.
@@ -78,7 +78,7 @@ class Channel:
         deadline = time.monotonic() + timeout
         with self._lock:
             if self._closed:
-                raise data_failed("the group was closed")
+                raise data_failed("MPI", "the group was closed")
             self._inside += 1
         ended = False
         try:
@@ -87,10 +87,12 @@ class Channel:
             if not ended:
                 with _abandoning:
                     _abandoned.append(request)
-                raise data_failed("the group was closed" if self._closed else f"no end after {timeout:.1f} s")
+                raise data_failed(
+                    "MPI", "the group was closed" if self._closed else f"no end after {timeout:.1f} s"
+                )
         except MPI.Exception as error:
             ended = False
-            raise data_failed(str(error)) from error
+            raise data_failed("MPI", str(error)) from error
         finally:
             self._left(done if ended else None)
 

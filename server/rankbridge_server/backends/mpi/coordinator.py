@@ -7,16 +7,14 @@ from typing import cast
 
 import torch
 
-from ...core.coordinator import ReduceOp
-from ..bytes_coordinator import BytesCoordinator
+from ..errors import data_failed
+from ..pieces import as_bytes
 from .binding import MPI
-from .buffers import memory
 from .channel import Channel
-from .errors import data_failed
-from .reducer import Reducer
+from .reductions import MpiReductions
 
 
-class MpiCoordinator(BytesCoordinator):
+class MpiCoordinator(MpiReductions):
     """Implements `core.coordinator.Coordinator` on one communicator, with MPI's nonblocking operations.
 
     Collectives, and sends and receives, may run at the same time: MPI keeps them apart. `retire` gets the channel when
@@ -30,39 +28,19 @@ class MpiCoordinator(BytesCoordinator):
         tag_of: Callable[[int], int],
         retire: Callable[[Channel], None],
     ) -> None:
-        super().__init__(rank_in_group, len(channel.ranks))
-        self._channel = channel
+        super().__init__(channel, rank_in_group)
         self._tag_of = tag_of
         self._retire = retire
-        self._reducer = Reducer(channel, rank_in_group)
 
     def barrier(self, timeout: float) -> None:
         """MPI_Ibarrier."""
         self._channel.collective(lambda comm: comm.Ibarrier(), timeout)
 
-    def reduce(self, tensor: object, op: ReduceOp, dst_rank_in_group: int, timeout: float) -> object | None:
-        """MPI_Ireduce, or torch's reduction of what was exchanged."""
-        return self._reducer.reduce(cast(torch.Tensor, tensor), op, dst_rank_in_group, timeout)
-
-    def all_reduce(self, tensor: object, op: ReduceOp, timeout: float) -> object:
-        """MPI_Iallreduce, or torch's reduction of what was exchanged."""
-        return self._reducer.all_reduce(cast(torch.Tensor, tensor), op, timeout)
-
-    def reduce_scatter(
-        self, tensor: object, op: ReduceOp, dim: int, sizes: Sequence[int], timeout: float
-    ) -> object:
-        """MPI_Ireduce_scatter of parts side by side, or torch's reduction of what was exchanged."""
-        return self._reducer.reduce_scatter(cast(torch.Tensor, tensor), op, dim, sizes, timeout)
-
-    def scan(self, tensor: object, op: ReduceOp, exclusive: bool, timeout: float) -> object:
-        """MPI_Iscan or MPI_Iexscan, or torch's reductions of what was exchanged."""
-        return self._reducer.scan(cast(torch.Tensor, tensor), op, exclusive, timeout)
-
     def send(self, tensor: object, dst_rank_in_group: int, tag: int, timeout: float) -> None:
         """MPI_Isend. A small tensor may be on its way when this returns."""
         given = cast(torch.Tensor, tensor).contiguous()
         if given.numel():
-            data = [memory(given), MPI.BYTE]
+            data = [as_bytes(given).numpy(), MPI.BYTE]
             self._channel.send(lambda comm: comm.Isend(data, dst_rank_in_group, self._tag_of(tag)), timeout)
 
     def recv(self, tensor: object, src_rank_in_group: int, tag: int, timeout: float) -> None:
@@ -70,14 +48,15 @@ class MpiCoordinator(BytesCoordinator):
         result = cast(torch.Tensor, tensor)
         if not result.numel():
             return
-        data, status = [memory(result), MPI.BYTE], MPI.Status()
+        data, status = [as_bytes(result).numpy(), MPI.BYTE], MPI.Status()
         self._channel.receive(
             lambda comm: comm.Irecv(data, src_rank_in_group, self._tag_of(tag)), timeout, status
         )
         if status.Get_count(MPI.BYTE) != result.nbytes:
             raise data_failed(
+                "MPI",
                 f"{status.Get_count(MPI.BYTE)} bytes came from rank {src_rank_in_group} in the group for a tensor of "
-                f"{result.nbytes}"
+                f"{result.nbytes}",
             )
 
     def close(self) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ctypes
 import time
 from collections.abc import Callable
-from typing import Protocol
 
 from .binding import MPI
 
@@ -19,16 +18,8 @@ _SLEEP_MOST_S = 0.0005
 _yield_core = ctypes.CDLL(None).sched_yield
 
 
-class Testable(Protocol):
-    """A request of mpi4py."""
-
-    def Test(self, status: MPI.Status | None = None) -> bool:
-        """Whether it has ended, and how; goes on with it."""
-        ...
-
-
 def ends(
-    request: Testable,
+    request: MPI.Request,
     deadline: float,
     stopped: Callable[[], bool] = lambda: False,
     status: MPI.Status | None = None,

@@ -7,9 +7,9 @@ import secrets
 import time
 from pathlib import Path
 
+from ..errors import forming_failed
 from .binding import MPI
-from .errors import forming_failed
-from .waiting import Testable, ends
+from .waiting import ends
 
 
 class MpiWorld:
@@ -39,7 +39,7 @@ class MpiWorld:
         if not MPI.Is_initialized():
             MPI.Init_thread(MPI.THREAD_MULTIPLE)
         if MPI.Query_thread() < MPI.THREAD_MULTIPLE:
-            raise forming_failed("this MPI cannot be used by several threads (MPI_THREAD_MULTIPLE)")
+            raise forming_failed("MPI", "this MPI cannot be used by several threads (MPI_THREAD_MULTIPLE)")
         comm = MPI.COMM_WORLD
         comm.Set_errhandler(MPI.ERRORS_RETURN)
         world = cls(comm, "")
@@ -66,9 +66,9 @@ class MpiWorld:
         """A valid MPI tag for a number of 0 or more. Consecutive numbers have different tags."""
         return number % self._tags
 
-    def _wait(self, request: Testable, deadline: float) -> None:
+    def _wait(self, request: MPI.Request, deadline: float) -> None:
         if not ends(request, deadline):
-            raise forming_failed(f"not all of the {self.size} ranks of the job came in time")
+            raise forming_failed("MPI", f"not all of the {self.size} ranks of the job came in time")
 
 
 def _unlink_shared_memory() -> None:

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .errors import forming_failed
+from ..errors import forming_failed
 
 # Either says that ranks on one device are meant: NCCL's own word for it, from 2.30 on, and how it was had before.
 _SHARING = ("NCCL_MULTI_RANK_GPU_ENABLE", "NCCL_HOSTID")
@@ -32,6 +32,7 @@ class Address:
             return cls(str(device), tuple(bytes.fromhex(it) for it in ids))
         except (ValueError, TypeError) as error:
             raise forming_failed(
+                "NCCL",
                 "a member's address is not one of NCCL: are all ranks on the backend nccl?",
                 expected="an address of the backend nccl",
                 got=repr(data[:80]),
@@ -42,6 +43,7 @@ def check(members: Sequence[Address], communicators: int, environ: Mapping[str, 
     """Raises BACKEND_FAILED for members that NCCL would refuse, or wait for forever."""
     if len(members[0].ids) != communicators:
         raise forming_failed(
+            "NCCL",
             "the address of rank 0 in the group has not the ids of its communicators",
             expected=f"{communicators} ids",
             got=f"{len(members[0].ids)}",
@@ -52,6 +54,7 @@ def check(members: Sequence[Address], communicators: int, environ: Mapping[str, 
     for rank_in_group, member in enumerate(members):
         if member.device in seen:
             raise forming_failed(
+                "NCCL",
                 f"the members of rank {seen[member.device]} and {rank_in_group} in the group are on one device, which "
                 "NCCL refuses: start no more ranks on a host than it has devices, or, from NCCL 2.30 on, set "
                 "NCCL_MULTI_RANK_GPU_ENABLE=1 for all ranks",

@@ -6,6 +6,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import cast
 from weakref import WeakSet
@@ -13,9 +14,10 @@ from weakref import WeakSet
 import torch
 
 from ...core.errors import BridgeError
+from ..errors import data_failed
+from ..pieces import copied
 from .engine import DeviceGraph, Side
-from .errors import ENGINE_ERRORS, data_failed
-from .raw import NcclGroup, Work
+from .raw import ENGINE_ERRORS, NcclGroup, Work
 
 # Between two looks at the device, in seconds: at first, and at most.
 _SHORTEST, _LONGEST = 2e-5, 1e-3
@@ -49,7 +51,7 @@ class Channel:
             if not self._capturing:
                 self._side.synchronize()
         except ENGINE_ERRORS as error:
-            raise data_failed(str(error)) from error
+            raise data_failed("NCCL", str(error)) from error
 
     def run(self, start: Callable[[NcclGroup], Work | None], timeout: float) -> None:
         """Start something and wait for it, `timeout` seconds. Raises BACKEND_FAILED, or what torch raises."""
@@ -96,7 +98,7 @@ class Channel:
         late.start()
         try:
             with self.inside():
-                standing = [_like(it) for it in inputs]
+                standing = [torch.empty_like(it, memory_format=torch.contiguous_format) for it in inputs]
             results = self._captured(graph, standing, enter)
         except (BridgeError, *ENGINE_ERRORS):
             self._open()
@@ -109,30 +111,27 @@ class Channel:
                 self._graphs.add(captured)
                 return captured
         captured.reset()
-        raise data_failed("the group was closed")
+        raise data_failed("NCCL", "the group was closed")
 
     def launch(
-        self,
-        graph: DeviceGraph,
-        standing: Sequence[torch.Tensor],
-        results: Sequence[torch.Tensor],
-        inputs: Sequence[torch.Tensor],
-        timeout: float,
+        self, captured: CapturedGraph, inputs: Sequence[torch.Tensor], timeout: float
     ) -> Sequence[torch.Tensor]:
-        """Run a graph on copies of `inputs`, and give copies of its `results`. Raises BACKEND_FAILED."""
+        """Run a graph on copies of `inputs`, and give copies of its results. Raises BACKEND_FAILED."""
+        # Whoever closes the channel meanwhile lets the graph forget them.
+        standing, results = captured.standing, captured.results
         self._open()
         with self.inside():
             for place, given in zip(standing, inputs, strict=True):
                 place.copy_(given)
             with self._lock:
                 self._open()
-                graph.launch()
+                captured.graph.launch()
             if not _until(self._side.idle, timeout):
                 self.close()
-                raise data_failed(f"a graph did not end in {timeout:.1f} s")
+                raise data_failed("NCCL", f"a graph did not end in {timeout:.1f} s")
             # As after `run`.
             self._open()
-            return [_copy(it) for it in results]
+            return [copied(it) for it in results]
 
     def close(self) -> None:
         """End what runs, and free the communicator."""
@@ -197,10 +196,11 @@ class Channel:
 
     def _open(self) -> NcclGroup:
         if self._group is None:
-            raise data_failed("the group was closed")
+            raise data_failed("NCCL", "the group was closed")
         return self._group
 
 
+@dataclass(eq=False)
 class CapturedGraph:
     """Collectives that were captured on a channel. Implements `core.coordinator.Captured`.
 
@@ -208,39 +208,23 @@ class CapturedGraph:
     too, so that nobody sees it change.
     """
 
-    def __init__(
-        self,
-        channel: Channel,
-        graph: DeviceGraph,
-        standing: Sequence[torch.Tensor],
-        results: Sequence[torch.Tensor],
-    ) -> None:
-        self._channel = channel
-        self._graph = graph
-        self._standing = standing
-        self._results = results
+    channel: Channel
+    graph: DeviceGraph
+    standing: Sequence[torch.Tensor]
+    results: Sequence[torch.Tensor]
 
     def replay(self, inputs: Sequence[object], timeout: float) -> Sequence[object]:
         """One launch."""
-        given = cast(Sequence[torch.Tensor], inputs)
-        return self._channel.launch(self._graph, self._standing, self._results, given, timeout)
+        return self.channel.launch(self, cast(Sequence[torch.Tensor], inputs), timeout)
 
     def reset(self) -> None:
         """Let go of the communicator; of the memory, when whoever has this does."""
         with suppress(*ENGINE_ERRORS):
-            self._graph.reset()
+            self.graph.reset()
 
     def forget(self) -> None:
         """Let go of the memory; nothing runs in it any more."""
-        self._standing = self._results = ()
-
-
-def _like(tensor: torch.Tensor) -> torch.Tensor:
-    return torch.empty_like(tensor, memory_format=torch.contiguous_format)
-
-
-def _copy(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.clone(memory_format=torch.contiguous_format)
+        self.standing = self.results = ()
 
 
 def _until(done: Callable[[], bool], timeout: float) -> bool:

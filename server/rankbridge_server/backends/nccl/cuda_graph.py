@@ -7,7 +7,7 @@ from contextlib import contextmanager, suppress
 
 import torch
 
-from .errors import ENGINE_ERRORS
+from .raw import ENGINE_ERRORS
 
 # torch's allocator may ask a graph whose capture failed again, and would ask what is no longer there.
 _failed: list[torch.cuda.CUDAGraph] = []

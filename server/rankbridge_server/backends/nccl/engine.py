@@ -9,9 +9,9 @@ from typing import Any, Protocol, cast
 
 import torch
 
+from ..errors import forming_failed
 from ..torch_tensors import TorchTensors
 from .cuda_graph import CudaGraph, can_capture
-from .errors import forming_failed
 from .installed import missing
 from .raw import NcclGroup, Store, make_group
 from .tensors import DeviceTensors
@@ -38,19 +38,15 @@ class Side(Protocol):
 
     def current(self) -> AbstractContextManager[object]:
         """Have this thread's work done in it."""
-        ...
 
     def synchronize(self) -> None:
         """Wait until it has all been done."""
-        ...
 
     def idle(self) -> bool:
         """Whether it has all been done. Raises what torch raises when it failed."""
-        ...
 
     def graph(self) -> DeviceGraph | None:
         """A graph that nothing was captured in yet, asked for on the side; None where captures are not possible."""
-        ...
 
 
 class DeviceGraph(Protocol):
@@ -58,15 +54,12 @@ class DeviceGraph(Protocol):
 
     def capturing(self) -> AbstractContextManager[None]:
         """Capture what this thread does meanwhile, on the side. Nobody may wait for the device meanwhile."""
-        ...
 
     def launch(self) -> None:
         """Begin to run it, on the side."""
-        ...
 
     def reset(self) -> None:
         """Let go of all that it holds; of what it runs, when that has ended."""
-        ...
 
 
 class Engine(Protocol):
@@ -75,30 +68,24 @@ class Engine(Protocol):
     @property
     def device(self) -> torch.device:
         """Where tensors are."""
-        ...
 
     @property
     def identity(self) -> str:
         """A name of the device that no other has, on any host."""
-        ...
 
     @property
     def memory(self) -> int:
         """Bytes of the device."""
-        ...
 
     @property
     def tensors(self) -> TorchTensors:
         """Tensors on it."""
-        ...
 
     def group(self, store: Store, rank_in_group: int, size: int) -> NcclGroup:
         """A process group that is not connected yet."""
-        ...
 
     def side(self) -> Side:
         """A new order of work."""
-        ...
 
 
 class CudaEngine:
@@ -110,11 +97,11 @@ class CudaEngine:
     def __init__(self, local_rank: int) -> None:
         os.environ.update(_SETTINGS)
         if lack := missing():
-            raise forming_failed(lack)
+            raise forming_failed("NCCL", lack)
         visible = torch.cuda.device_count()
         if not visible:
             raise forming_failed(
-                "no CUDA device is visible on this host", expected="1 device or more", got="0"
+                "NCCL", "no CUDA device is visible on this host", expected="1 device or more", got="0"
             )
         self.device = torch.device("cuda", local_rank % visible)
         torch.cuda.set_device(self.device)

@@ -9,12 +9,12 @@ from concurrent.futures import Future, TimeoutError as FutureTimeoutError
 from contextlib import suppress
 
 from ...core.coordinator import Coordinator
+from ..errors import forming_failed
 from .address import Address, check
 from .channel import Channel
 from .coordinator import NcclCoordinator
 from .engine import Engine
-from .errors import ENGINE_ERRORS, forming_failed
-from .raw import NcclGroup, Store
+from .raw import ENGINE_ERRORS, NcclGroup, Store
 from .stores import ReadingStore, WritingStore
 
 
@@ -90,7 +90,7 @@ class _Communicator:
         try:
             return self.made.result(timeout)
         except (*ENGINE_ERRORS, FutureTimeoutError) as error:
-            raise forming_failed(str(error) or f"not all members came in {timeout:.1f} s") from error
+            raise forming_failed("NCCL", str(error) or f"not all members came in {timeout:.1f} s") from error
 
     def abandon(self) -> None:
         with self._lock:
@@ -128,7 +128,9 @@ class _First:
         try:
             return self._store.unique_id.result(timeout)
         except (*ENGINE_ERRORS, FutureTimeoutError) as error:
-            raise forming_failed(str(error) or f"no id of a communicator in {timeout:.1f} s") from error
+            raise forming_failed(
+                "NCCL", str(error) or f"no id of a communicator in {timeout:.1f} s"
+            ) from error
 
     def connected(self, unique_id: bytes, timeout: float) -> NcclGroup:
         self._store.let_go()

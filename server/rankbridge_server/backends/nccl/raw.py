@@ -15,35 +15,32 @@ __all__ = ["AllgatherOptions", "ReduceScatterOptions", "Work"]
 
 Store = c10d.Store
 
+ENGINE_ERRORS = (RuntimeError, ValueError, TypeError)
+"""What torch raises when NCCL or CUDA fails, or when it refuses a tensor."""
+
 
 class NcclGroup(ProcessGroup, Protocol):
     """What is used of a ProcessGroupNCCL. Its operations run on a stream of its own, after the current one."""
 
     def eager_connect_single_device(self, device: torch.device) -> None:
         """Make the communicator of all members; returns when it is there."""
-        ...
 
     def _allgather_base(self, output: torch.Tensor, input: torch.Tensor, opts: AllgatherOptions, /) -> Work:
         """Gather equal tensors side by side into `output` everywhere."""
-        ...
 
     def _reduce_scatter_base(
         self, output: torch.Tensor, input: torch.Tensor, opts: ReduceScatterOptions, /
     ) -> Work:
         """Reduce, and give each member its equal part."""
-        ...
 
     def _start_coalescing(self) -> None:
         """Begin what this thread starts together, on the communicator of all members."""
-        ...
 
     def _end_coalescing(self) -> Work | None:
         """Start it. None when there was nothing."""
-        ...
 
     def abort(self) -> None:
         """End whatever runs, and free the communicator, in the group's timeout."""
-        ...
 
 
 def make_group(store: Store, rank_in_group: int, size: int, timeout: timedelta) -> NcclGroup:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import cast
 
 import torch
 
 from ...core.errors import BridgeError, ErrorCode
-from ...core.refs.tensors import Init, TensorSpec
+from ...core.refs.tensors import TensorSpec
 from ..pieces import as_bytes
 from ..torch_tensors import TorchTensors, check_bools, memory_of
 
@@ -21,33 +21,14 @@ class DeviceTensors(TorchTensors):
     """Tensors on a device; written and read by way of host memory, which is `pinned` if the device copies from there.
 
     `settle` waits until the device has done what the calling thread has begun. Every function waits for what it began:
-    whoever gets a tensor may use it in any thread, in any order of work on the device.
+    whoever gets a tensor may use it in any thread, in any order of work on the device. New tensors, unless constant,
+    are made in host memory, so that they are the same on every backend.
     """
 
     def __init__(self, device: torch.device, settle: Callable[[], None], *, pinned: bool) -> None:
         super().__init__(device)
         self._settle = settle
         self._pinned = pinned
-
-    def create(self, spec: TensorSpec, init: Init) -> object:
-        """A new tensor; all but constants are made in host memory, so that they are the same on every backend."""
-        with self._settled():
-            return super().create(spec, init)
-
-    def empty(self, spec: TensorSpec) -> object:
-        """A new contiguous tensor."""
-        with self._settled():
-            return super().empty(spec)
-
-    def reshaped(self, tensor: object, shape: Sequence[int]) -> object:
-        """A view where that can be."""
-        with self._settled():
-            return super().reshaped(tensor, shape)
-
-    def cut(self, tensor: object, shapes: Sequence[Sequence[int]]) -> Sequence[object]:
-        """Copies, because a view would keep the whole tensor's memory for one part."""
-        with self._settled():
-            return super().cut(tensor, shapes)
 
     def read(self, tensor: object) -> memoryview:
         """A copy of the elements in host memory."""

@@ -14,12 +14,12 @@ from typing import Protocol
 
 from ..admission.admission import Ruling, Verdict
 from ..alarms import Alarms
-from ..errors import BridgeError, ErrorCode, Failure, Place, RankDetail, RankState, invalid
+from ..errors import BridgeError, ErrorCode, Failure, RankDetail, RankState, invalid, shown
 from ..generation import Generation
 from ..operations.outcome import Outcome
 from ..task import GOES_ON, VERDICT_GRACE, Task, cancelled, failure_of, late
 from .gang_call import GangCall
-from .messages import MAX_PART, MAX_RESULT, Command, GangMessage, Report, shown
+from .messages import MAX_PART, MAX_RESULT, Command, GangMessage, Report
 from .relayed_calls import BegunCall, RelayedCalls
 from .route import Route
 
@@ -35,23 +35,18 @@ class Parts(Protocol):
 
         Raises BridgeError when the part is refused; nothing has happened then.
         """
-        ...
 
     def result(self, outcome: Outcome) -> bytes:
         """The serialized result of an operation that has succeeded."""
-        ...
 
     def failure(self, failure: Failure) -> bytes:
         """The serialized result of an operation that has failed."""
-        ...
 
     def same(self, one: bytes, other: bytes) -> bool:
         """Whether two parts with the same operation id are equal except for their timeouts."""
-        ...
 
     def call(self, request: bytes) -> BegunCall:
         """Begins a gang call that another rank has relayed to this leader."""
-        ...
 
 
 class GangCalls:
@@ -132,7 +127,7 @@ class GangCalls:
         generation, group = route.generation, route.group.name
         # Closed links end the generation, and that ends the call.
         with suppress(OSError):
-            generation.links.command(group, call.number, call.parts)
+            generation.links.group(group).command(call.number, call.parts)
         try:
             call.own = self._begin(generation, Command(group, call.number, call.parts[0]), 0)
         except Exception as error:
@@ -214,14 +209,11 @@ class GangCalls:
         self._report(generation, Report(command.group, place, command.number, operation_id, result))
 
     def _report(self, generation: Generation, report: Report) -> None:
-        if report.rank_in_group == 0:
-            if report.refusal:
-                generation.links.report(report)
-            call = self._led.get(report.number)
-            if call is not None:
-                call.set_result(0, report.result)
-        else:
-            generation.links.report(report)
+        leads = report.rank_in_group == 0
+        if report.refusal or not leads:
+            generation.report(report)
+        if leads and (call := self._led.get(report.number)) is not None:
+            call.set_result(0, report.result)
 
     def _fill(self, route: Route, call: GangCall, failure: Failure) -> None:
         """Fails the members that have not reported: indefinite, unless it is known that no member did anything."""
@@ -229,7 +221,7 @@ class GangCalls:
         for place, result in enumerate(call.results):
             if result is None:
                 rank = route.group.description.ranks[place]
-                its = replace(failure, indefinite=not nothing, place=self._place(route, call, rank))
+                its = replace(failure, indefinite=not nothing, place=route.place(rank, call.operation_id))
                 if not its.ranks:
                     state = RankDetail(rank=rank, rank_in_group=place, state=RankState.MISSING)
                     its = replace(its, ranks=(state,))
@@ -244,15 +236,6 @@ class GangCalls:
         error = call.own.error
         return error is not None and not error.failure.indefinite
 
-    def _place(self, route: Route, call: GangCall, rank: int) -> Place:
-        return Place(
-            rank=rank,
-            group=route.group.name,
-            operation="call",
-            operation_id=call.operation_id,
-            generation=route.generation.number,
-        )
-
     def _withdraw(self, route: Route, call: GangCall) -> None:
         """Withdraws the parts that were not admitted."""
         if call.done:
@@ -260,7 +243,9 @@ class GangCalls:
         if call.give_up():
             self._fill(route, call, cancelled("its caller has gone").failure)
         else:
-            route.generation.links.refuse(route.group.name, call.operation_id, Verdict(Ruling.WITHDRAWN))
+            with suppress(ConnectionError):
+                links = route.generation.links.group(route.group.name)
+                links.refuse(call.operation_id, Verdict(Ruling.WITHDRAWN))
 
     def _fitting(self, failure: Failure) -> bytes:
         result = self._parts().failure(failure)

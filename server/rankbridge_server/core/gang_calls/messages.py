@@ -6,20 +6,12 @@ from enum import Enum, auto
 from typing import NamedTuple
 
 from ..admission.admission import Member, Ruling, Verdict
-from ..errors import Failure
+from ..errors import Failure, shown
 
 MAX_PART = 64 * 1024
 """Bytes of a member's part of a gang call. A larger part would delay verdicts on the same link."""
 MAX_RESULT = 4096
 """Bytes of a report's result. A longer one stays on its rank, where callers can await it."""
-
-
-_MAX_SHOWN = 500
-
-
-def shown(text: str) -> str:
-    """A text, cut if it is very long."""
-    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}... ({len(text)} characters)"
 
 
 class Command(NamedTuple):

@@ -13,6 +13,7 @@ from typing import Protocol
 from ..alarms import Alarms
 from ..errors import BridgeError, ErrorCode
 from ..generation import Generation
+from ..groups.group import WORLD
 from ..lane import Courier
 from ..task import VERDICT_GRACE, late
 from .messages import Relay, RelayKind
@@ -25,15 +26,12 @@ class BegunCall(Protocol):
     @property
     def withdraw(self) -> Callable[[], None]:
         """Withdraws the call."""
-        ...
 
     def then(self, callback: Callable[[], None]) -> None:
         """Calls `callback`, which must be quick, when the response is ready."""
-        ...
 
     def packed(self) -> bytes:
         """The serialized response, once it is ready. Raises nothing."""
-        ...
 
 
 class RelayedCalls:
@@ -66,7 +64,7 @@ class RelayedCalls:
         if answer.done():
             self._alarms.cancel(answer)
         try:
-            generation.links.relay(relay)
+            generation.links.group(WORLD).relay(relay)
         except OSError as error:
             over = generation.error or BridgeError.of(ErrorCode.PEER_LOST, str(error))
             _fail(answer, _indefinite(over))
@@ -98,7 +96,7 @@ class RelayedCalls:
     def _withdraw(generation: Generation, relay: Relay, answer: Future[bytes]) -> None:
         if not answer.done():
             with suppress(OSError):
-                generation.links.relay(relay._replace(kind=RelayKind.WITHDRAW, body=b""))
+                generation.links.group(WORLD).relay(relay._replace(kind=RelayKind.WITHDRAW, body=b""))
 
     def _begin_here(self, generation: Generation, relay: Relay, caller: Future[None]) -> None:
         asked = self._begin(relay.body)
@@ -114,7 +112,7 @@ class RelayedCalls:
         answer = Relay(relay.target, relay.source, relay.number, RelayKind.ANSWER, asked.packed())
         # A rank that is gone needs no response.
         with suppress(OSError):
-            generation.links.relay(answer)
+            generation.links.group(WORLD).relay(answer)
 
 
 def _indefinite(error: BridgeError) -> BridgeError:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ..errors import Place
 from ..generation import Generation
 from ..groups.group import Group
 
@@ -24,3 +25,10 @@ class Route:
     def is_here(self) -> bool:
         """Whether this rank leads the group."""
         return self.leader == self.generation.rank
+
+    def place(self, rank: int, operation_id: str) -> Place:
+        """The place of a failure of the call on a member."""
+        group, generation = self.group.name, self.generation.number
+        return Place(
+            rank=rank, group=group, operation="call", operation_id=operation_id, generation=generation
+        )

@@ -22,21 +22,17 @@ class Peer(Protocol):
 
     def describe(self, timeout: float) -> PeerState:
         """The state of the rank before forming."""
-        ...
 
     def prepare(
         self, number: int, rank: int, world_size: int, groups: Sequence[GroupDescription], timeout: float
     ) -> RankAddress:
         """First phase."""
-        ...
 
     def commit(self, number: int, addresses: Sequence[RankAddress], secret: bytes, timeout: float) -> None:
         """Second phase."""
-        ...
 
     def abort(self, number: int, reason: str, timeout: float) -> None:
         """Ends the generation that was prepared or formed."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

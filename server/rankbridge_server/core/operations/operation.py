@@ -40,22 +40,18 @@ class Plan(Protocol):
     @property
     def terms(self) -> str:
         """What all members must agree on, the operation's name apart: "dtype=float32 shape=[4] op=sum"."""
-        ...
 
     def payload(self) -> bytes:
         """What this rank gives all others with its arrival."""
-        ...
 
     def run(self, entry: Entry) -> Callable[[], Outcome]:
         """Do it, in scratch memory; what is returned commits the result, and is quick.
 
         The caller may have got an error meanwhile; then it is not called.
         """
-        ...
 
     def abandon(self) -> None:
         """Let go of what was set aside; called exactly once, also after `run`."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)

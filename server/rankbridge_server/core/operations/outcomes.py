@@ -7,7 +7,7 @@ from collections import OrderedDict, deque
 from collections.abc import Callable
 from typing import NamedTuple
 
-from ..errors import BridgeError, ErrorCode, invalid
+from ..errors import BridgeError, ErrorCode, invalid, shown
 from ..task import Task
 from .outcome import weight_of
 
@@ -17,8 +17,6 @@ KEPT_BYTES = 64 * 1024 * 1024
 LARGE = 4096
 FORGOTTEN = object()
 """In place of a request that is not kept: no other is compared with it."""
-# Of a request in an error; one with an object in it may be very long.
-MAX_SHOWN = 500
 
 
 class _Known(NamedTuple):
@@ -67,8 +65,8 @@ class Outcomes:
         if known.request is not FORGOTTEN and known.request != request:
             raise invalid(
                 f"operation id {operation_id!r} was used for another operation",
-                expected=_shown(known.request),
-                got=_shown(request),
+                expected=shown(str(known.request)),
+                got=shown(str(request)),
             )
         assert known.task is not None
         return known.task
@@ -123,8 +121,3 @@ def _without_outcome(task: Task) -> Task:
         BridgeError.of(ErrorCode.RESOURCE_EXHAUSTED, "it is done, and its outcome was too large to be kept")
     )
     return forgotten
-
-
-def _shown(request: object) -> str:
-    text = str(request)
-    return text if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]}... ({len(text)} characters)"

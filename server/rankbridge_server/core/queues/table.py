@@ -16,20 +16,16 @@ class End(Protocol):
     @property
     def view(self) -> QueueView:
         """The queue."""
-        ...
 
     @property
     def finished(self) -> bool:
         """Whether the end has released everything: thread, memory and sockets."""
-        ...
 
     def shut_down(self) -> None:
         """Ends it on purpose: waiting calls get ABORTED, and the other ends learn of it. Does not wait."""
-        ...
 
     def close(self, error: BridgeError) -> None:
         """Ends it with its group: waiting calls get `error`. Does not wait."""
-        ...
 
 
 class Bystander:

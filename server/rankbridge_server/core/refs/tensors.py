@@ -120,36 +120,28 @@ class Tensors(Protocol):
     @property
     def device(self) -> str:
         """Device of tensors whose spec names none: "cpu", "cuda:0"."""
-        ...
 
     @property
     def dtypes(self) -> Sequence[Dtype]:
         """Dtypes that tensors can have; every collective that does not reduce moves all of them."""
-        ...
 
     def create(self, spec: TensorSpec, init: Init) -> object:
         """A new tensor. Raises INVALID_ARGUMENT or UNSUPPORTED_DTYPE when `init` does not fit the dtype."""
-        ...
 
     def empty(self, spec: TensorSpec) -> object:
         """A new contiguous tensor with elements of no particular value."""
-        ...
 
     def reshaped(self, tensor: object, shape: Sequence[int]) -> object:
         """The elements in another shape, row-major; maybe in the same memory."""
-        ...
 
     def cut(self, tensor: object, shapes: Sequence[Sequence[int]]) -> Sequence[object]:
         """A flat tensor's elements as tensors of these shapes, one after another, each in memory of its own."""
-        ...
 
     def read(self, tensor: object) -> memoryview:
         """The elements, little-endian and row-major, without a copy where that can be."""
-        ...
 
     def write(self, tensor: object) -> memoryview:
         """The elements of a tensor from `empty`, to be written before anyone else sees it."""
-        ...
 
     def adopted(self, spec: TensorSpec, memory: memoryview) -> object | None:
         """A tensor whose elements are `memory`, without a copy; page-aligned, as long as `spec` says, 1 byte or more.
@@ -157,8 +149,6 @@ class Tensors(Protocol):
         It holds `memory` for as long as it lives, and is `written` before anyone sees it. None: this is not where
         tensors are kept.
         """
-        ...
 
     def written(self, tensor: object) -> None:
         """Called once when all of `write`'s elements are there; raises INVALID_ARGUMENT if they cannot be."""
-        ...

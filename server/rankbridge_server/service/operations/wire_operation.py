@@ -18,7 +18,6 @@ class Request(Protocol):
     @property
     def call(self) -> call_pb2.Call:
         """Group, identity, timeout."""
-        ...
 
 
 R = TypeVar("R", bound=Request)

@@ -41,6 +41,12 @@ def parse_put(data: bytes) -> pb.PutTensorRequest | memoryview:
     return pb.PutTensorRequest.FromString(data)
 
 
+PARSERS = {"rankbridge.v1.RefService.PutTensor": parse_put}
+"""How the requests of these methods are parsed."""
+SERIALIZERS = {"rankbridge.v1.RefService.GetTensor": serialize_get}
+"""How the responses of these methods are serialized."""
+
+
 def _varint(value: int) -> bytes:
     encoded = bytearray()
     while value > 0x7F:

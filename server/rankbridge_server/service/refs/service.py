@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any, cast
 
 import grpc
 
-from rankbridge.v1 import ref_pb2, ref_service_pb2 as pb, ref_service_pb2_grpc as stub
+from rankbridge.v1 import ref_pb2, ref_service_pb2 as pb
 
 from ...core.errors import BridgeError, invalid
-from ...core.rank import Rank
 from ..answering import answers, packed_error
 from ..wire import wire
-from .chunks import encoded_chunks, parse_put, serialize_get
+from .chunks import encoded_chunks
 from .shared_memory import SharedMemoryServicer
 
 MAX_PAGE = 1000
@@ -100,44 +98,6 @@ class RefServicer(SharedMemoryServicer):
     def ReleaseRefs(self, request: pb.ReleaseRefsRequest) -> int:
         """Releases refs."""
         return self._refs.release(request.session_id, request.ref_ids)
-
-
-def add_to_server(rank: Rank, server: grpc.Server) -> str:
-    """Serves RefService on `server`, with tensor chunks encoded and decoded by `chunks`. Returns the service's name."""
-    servicer = RefServicer(rank)
-    stub.add_RefServiceServicer_to_server(servicer, cast(grpc.Server, _Chunked(server, servicer)))
-    return pb.DESCRIPTOR.services_by_name["RefService"].full_name
-
-
-class _Chunked:
-    """Stands in for a server while generated code registers the service, and swaps the two streams' codecs."""
-
-    def __init__(self, server: grpc.Server, servicer: RefServicer) -> None:
-        self._server = server
-        self._servicer = servicer
-
-    def add_generic_rpc_handlers(self, handlers: Any) -> None:
-        """Not used: method handlers below say all."""
-
-    def add_registered_method_handlers(
-        self, service: str, handlers: dict[str, grpc.RpcMethodHandler[Any, Any]]
-    ) -> None:
-        """Register the service with codecs of our own for the two streams."""
-        chunked = {
-            **handlers,
-            "PutTensor": grpc.stream_unary_rpc_method_handler(
-                self._servicer.PutTensor,
-                request_deserializer=parse_put,
-                response_serializer=pb.PutTensorResponse.SerializeToString,
-            ),
-            "GetTensor": grpc.unary_stream_rpc_method_handler(
-                self._servicer.GetTensor,
-                request_deserializer=pb.GetTensorRequest.FromString,
-                response_serializer=serialize_get,
-            ),
-        }
-        self._server.add_generic_rpc_handlers((grpc.method_handlers_generic_handler(service, chunked),))
-        self._server.add_registered_method_handlers(service, chunked)
 
 
 def _chunk(part: pb.PutTensorRequest | memoryview) -> memoryview:

@@ -36,20 +36,17 @@ class Streams:
         """Begins a stream, to be passed to `discard` at its end; or returns the only response of a refused one."""
         stream = Stream(self._rank, ready)
         with self._lock:
-            free = len(self._open) < MAX_STREAMS
-            if free:
-                self._open.add(stream)
+            if len(self._open) >= MAX_STREAMS:
+                got = str(MAX_STREAMS + 1)
+                error = exhausted(
+                    "too many streams of gang calls on this rank", most=str(MAX_STREAMS), got=got
+                )
+                return refusal(self._rank, error)
+            self._open.add(stream)
             ended = self._ended
-        if free:
-            if ended:
-                stream.end()
-            return stream
-        error = exhausted(
-            "too many streams of gang calls on this rank",
-            most=str(MAX_STREAMS),
-            got=str(MAX_STREAMS + 1),
-        )
-        return refusal(self._rank, error)
+        if ended:
+            stream.end()
+        return stream
 
     def discard(self, stream: Stream) -> None:
         """Removes a stream that has ended."""

@@ -100,11 +100,8 @@ def check(value: value_pb2.Value, depth: int = 0) -> None:
     match value.WhichOneof("kind"):
         case None:
             raise invalid("a value is missing", expected="one of Value's kinds", got="nothing")
-        case "list":
-            for item in value.list.items:
-                check(item, depth + 1)
-        case "tuple":
-            for item in value.tuple.items:
+        case "list" | "tuple" as kind:
+            for item in getattr(value, kind).items:
                 check(item, depth + 1)
         case "map":
             _check_map(value.map, depth + 1)
@@ -149,11 +146,8 @@ def _refs(value: value_pb2.Value) -> Iterator[ref_pb2.Ref]:
     match value.WhichOneof("kind"):
         case "ref":
             yield value.ref
-        case "list":
-            for item in value.list.items:
-                yield from _refs(item)
-        case "tuple":
-            for item in value.tuple.items:
+        case "list" | "tuple" as kind:
+            for item in getattr(value, kind).items:
                 yield from _refs(item)
         case "map":
             for entry in value.map.entries:

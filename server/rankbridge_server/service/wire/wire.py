@@ -98,15 +98,11 @@ def init(message: ref_service_pb2.CreateTensorRequest) -> Init:
 
 
 def _element(message: ref_service_pb2.Full) -> bool | int | float:
-    match message.WhichOneof("element"):
-        case "float":
-            return message.float
-        case "int":
-            return message.int
-        case "bool":
-            return message.bool
-        case _:
-            raise invalid("full names no element", expected="float, int or bool", got="nothing")
+    kind = message.WhichOneof("element")
+    if kind is None:
+        raise invalid("full names no element", expected="float, int or bool", got="nothing")
+    element: bool | int | float = getattr(message, kind)
+    return element
 
 
 def pack_ref(ref: Ref) -> ref_pb2.Ref:
