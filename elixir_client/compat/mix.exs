@@ -16,7 +16,7 @@ defmodule RankBridge.Compat.MixProject do
   def application, do: [extra_applications: []]
 
   # The tests have real ranks as the client's own tests have them.
-  defp elixirc_paths(:test), do: ["lib", "test/support", "../test/support"]
+  defp elixirc_paths(:test), do: ["lib", "test/support", Path.expand("../test/support", __DIR__)]
   defp elixirc_paths(_env), do: ["lib"]
 
   # The version of the client is this one's: the modules here are made of its internal ones.

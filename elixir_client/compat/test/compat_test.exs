@@ -35,20 +35,30 @@ defmodule RankBridge.CompatTest do
     end
   end
 
+  defp ours?(name),
+    do: String.starts_with?(name, "RankBridge") and not String.contains?(name, "Test")
+
   test "every public function is documented and has a type, in all of the package's modules" do
     {:ok, modules} = :application.get_key(:rank_bridge_compat, :modules)
-    ours = for module <- modules, not String.contains?(inspect(module), "Test"), do: module
+    ours = for module <- modules, ours?(inspect(module)), do: module
     assert length(ours) > 20
 
-    for module <- ours do
-      {:docs_v1, _, :elixir, _, about, _, docs} = Code.fetch_docs(module)
-      specs = if about == :hidden, do: nil, else: elem(Code.Typespec.fetch_specs(module), 1)
-
-      for {{:function, name, arity}, _line, _signature, doc, _meta} <- docs, doc != :hidden do
-        assert {module, name, arity, doc} != {module, name, arity, :none}
-        assert specs == nil or {module, name, List.keymember?(specs, {name, arity}, 0)} == {module, name, true}
-      end
+    for module <- ours,
+        {{:function, name, arity}, _line, _signature, doc, _meta} <- docs(module) do
+      assert {module, name, arity, doc} != {module, name, arity, :none}
     end
+
+    for module <- [Compat | @nouns] do
+      {:ok, specs} = Code.Typespec.fetch_specs(module)
+      typed = for {function, _types} <- specs, do: function
+      documented = for {{:function, n, a}, _, _, %{}, _} <- docs(module), do: {n, a}
+      assert {module, documented -- typed} == {module, []}
+    end
+  end
+
+  defp docs(module) do
+    {:docs_v1, _line, :elixir, _format, _about, _meta, docs} = Code.fetch_docs(module)
+    docs
   end
 
   test "a gang that is not there is found missing by every function, within one span" do
@@ -59,7 +69,10 @@ defmodule RankBridge.CompatTest do
           not String.ends_with?("#{name}", "!"),
           name not in [:get_reduce_divide_factor, :report_time_info, :report_load_imbalance] do
         arguments = [:no_such_gang | List.duplicate(0, arity - 1)]
-        assert {^name, {:error, %Error{reason: :unavailable}}} = {name, apply(Compat, name, arguments)}
+
+        assert {^name, {:error, %Error{reason: :unavailable}}} =
+                 {name, apply(Compat, name, arguments)}
+
         name
       end
 
@@ -100,12 +113,16 @@ defmodule RankBridge.CompatTest do
 
     for {reason, call} <- [
           invalid_argument: fn -> RankBridge.Compat.create_mq_broadcaster(gang, [:name]) end,
-          rank_out_of_range: fn -> RankBridge.Compat.create_mq_broadcaster(gang, writer_rank: nil) end,
+          rank_out_of_range: fn ->
+            RankBridge.Compat.create_mq_broadcaster(gang, writer_rank: nil)
+          end,
           rank_out_of_range: fn ->
             RankBridge.Compat.create_single_reader_mq_broadcasters(gang, reader_rank_in_group: 3)
           end,
           invalid_argument: fn ->
-            RankBridge.Compat.create_single_reader_mq_broadcasters(gang, operation_id: "one for all")
+            RankBridge.Compat.create_single_reader_mq_broadcasters(gang,
+              operation_id: "one for all"
+            )
           end,
           invalid_argument: fn ->
             RankBridge.Compat.create_single_reader_mq_broadcasters(gang, name: 1)
@@ -119,16 +136,16 @@ defmodule RankBridge.CompatTest do
 
   test "of a report little is shown, however long it is" do
     for %module{} = report <- [
-      %LoadImbalance{
-        rows: List.duplicate(%{step: "load", useful: 1.0, waiting: 1.0}, 1_000),
-        skipped: [],
-        lines: List.duplicate({:info, "a line"}, 1_000)
-      },
-      %TimeInfo{
-        ranks: for(_rank <- 0..4_095, do: [%{step: "load", mean: 1.0, total: 1.0}]),
-        rows: List.duplicate(%{step: "load", maximum: 1.0, mean: 1.0}, 1_000),
-        lines: List.duplicate({:info, "a line"}, 1_000)
-      }
+          %LoadImbalance{
+            rows: List.duplicate(%{step: "load", useful: 1.0, waiting: 1.0}, 1_000),
+            skipped: [],
+            lines: List.duplicate({:info, "a line"}, 1_000)
+          },
+          %TimeInfo{
+            ranks: for(_rank <- 0..4_095, do: [%{step: "load", mean: 1.0, total: 1.0}]),
+            rows: List.duplicate(%{step: "load", maximum: 1.0, mean: 1.0}, 1_000),
+            lines: List.duplicate({:info, "a line"}, 1_000)
+          }
         ] do
       text = inspect(report, limit: :infinity, printable_limit: :infinity)
       assert String.starts_with?(text, "#" <> inspect(module) <> "<")
@@ -145,15 +162,15 @@ defmodule RankBridge.CompatTest do
     defp has(ranks), do: for(rank <- 0..3, do: ScriptedRanks.has(ranks, rank))
     defp asked(ranks, method), do: for(rank <- 0..3, do: ScriptedRanks.asked(ranks, method, rank))
 
-  test "of queues for one reader all are made, or none is left", %{ranks: ranks, gang: gang} do
-    ScriptedRanks.fail(ranks, :new_queue, "q/2", :ERROR_CODE_RESOURCE_EXHAUSTED)
+    test "of queues for one reader all are made, or none is left", %{ranks: ranks, gang: gang} do
+      ScriptedRanks.fail(ranks, :new_queue, "q/2", :ERROR_CODE_RESOURCE_EXHAUSTED)
 
-    assert {:error, %Error{reason: :resource_exhausted}} =
-             RankBridge.Compat.create_single_reader_mq_broadcasters(gang, name: "q")
+      assert {:error, %Error{reason: :resource_exhausted}} =
+               RankBridge.Compat.create_single_reader_mq_broadcasters(gang, name: "q")
 
-    assert has(ranks) == [[], [], [], []]
-    assert asked(ranks, :new_queue) == List.duplicate(["q/1", "q/2"], 4)
-    assert asked(ranks, :shut_down_queue) == List.duplicate(["q/1"], 4)
-  end
+      assert has(ranks) == [[], [], [], []]
+      assert asked(ranks, :new_queue) == List.duplicate(["q/1", "q/2"], 4)
+      assert asked(ranks, :shut_down_queue) == List.duplicate(["q/1"], 4)
+    end
   end
 end

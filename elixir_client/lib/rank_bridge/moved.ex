@@ -26,7 +26,11 @@ defmodule RankBridge.Moved do
     backend_supports_cuda: 1..2,
     do_n_at_a_time: 3..4
   ]
-  @without_bang [get_reduce_divide_factor: 1..1, report_time_info: 1..1, report_load_imbalance: 1..1]
+  @without_bang [
+    get_reduce_divide_factor: 1..1,
+    report_time_info: 1..1,
+    report_load_imbalance: 1..1
+  ]
 
   @doc "Defines the functions in the using module."
   defmacro __using__(_opts) do

@@ -117,7 +117,8 @@ for backend <- ["fake", "gloo"] do
         %{name: "none", shape: [0, 3], dtype: :int8}
       ]
 
-      buffers_of_ranks = RankBridge.Compat.prepare_communication_buffer_for_model!(gang, parameters)
+      buffers_of_ranks =
+        RankBridge.Compat.prepare_communication_buffer_for_model!(gang, parameters)
 
       for {buffers, rank} <- Enum.with_index(buffers_of_ranks) do
         specs = for {dtype, ref} <- buffers, do: {dtype, {ref.rank, ref.dtype, ref.shape}}
@@ -175,7 +176,8 @@ for backend <- ["fake", "gloo"] do
       assert RankBridge.Compat.all_gather_objects!(gang, [nil, 1, "b"]) ==
                List.duplicate([nil, 1, "b"], 3)
 
-      assert RankBridge.Compat.broadcast_objects!(gang, [nil, 1], 2) == List.duplicate([nil, 1], 3)
+      assert RankBridge.Compat.broadcast_objects!(gang, [nil, 1], 2) ==
+               List.duplicate([nil, 1], 3)
 
       assert {:error, %Error{reason: :rank_out_of_range}} =
                RankBridge.Compat.broadcast_objects(gang, [1], 3)
@@ -184,7 +186,9 @@ for backend <- ["fake", "gloo"] do
       assert Enum.map(0..2, &Group.master?(world, &1)) == [true, false, false]
       assert Enum.map(0..2, &Group.local_master?(world, &1)) == [true, false, false]
       assert Enum.map(0..2, &RankBridge.Compat.default_device!(gang, &1)) == ["cpu", "cpu", "cpu"]
-      assert {:error, %Error{reason: :rank_out_of_range}} = RankBridge.Compat.default_device(gang, 3)
+
+      assert {:error, %Error{reason: :rank_out_of_range}} =
+               RankBridge.Compat.default_device(gang, 3)
     end
 
     test "averages are over the group, in place, and given as they were taken", %{gang: gang} do
@@ -247,10 +251,20 @@ for backend <- ["fake", "gloo"] do
     end
 
     test "OLMo-core's values and flags", %{gang: gang} do
-      assert RankBridge.Compat.synchronize_value!(gang, 2 ** 40 + 1) === List.duplicate(2 ** 40 + 1, 3)
-      assert RankBridge.Compat.synchronize_value!(gang, 0.1, src_rank_in_group: 2) === [0.1, 0.1, 0.1]
+      assert RankBridge.Compat.synchronize_value!(gang, 2 ** 40 + 1) ===
+               List.duplicate(2 ** 40 + 1, 3)
+
+      assert RankBridge.Compat.synchronize_value!(gang, 0.1, src_rank_in_group: 2) === [
+               0.1,
+               0.1,
+               0.1
+             ]
+
       assert RankBridge.Compat.synchronize_flag!(gang, true) == [true, true, true]
-      assert {:error, %Error{reason: :invalid_argument}} = RankBridge.Compat.synchronize_flag(gang, 1)
+
+      assert {:error, %Error{reason: :invalid_argument}} =
+               RankBridge.Compat.synchronize_flag(gang, 1)
+
       assert {:ok, true} = RankBridge.Compat.backend_supports_cpu(gang)
       assert {:ok, false} = RankBridge.Compat.backend_supports_cuda(gang)
 
@@ -314,7 +328,11 @@ for backend <- ["fake", "gloo"] do
       for rank <- 0..2, do: assert_received({:turn, ^rank})
 
       raising = turns.(fn rank -> if rank == 1, do: raise("oh"), else: {:ok, rank} end)
-      assert_raise RuntimeError, "oh", fn -> RankBridge.Compat.do_n_at_a_time(gang, 2, raising) end
+
+      assert_raise RuntimeError, "oh", fn ->
+        RankBridge.Compat.do_n_at_a_time(gang, 2, raising)
+      end
+
       for rank <- 0..2, do: assert_received({:turn, ^rank})
 
       odd = turns.(fn rank -> rank end)

@@ -32,7 +32,9 @@ for {backend, arguments} <- [{"fake", []}, {"gloo", []}, {"gloo", ["--no-shared-
 
       name = name()
       opts = [reader_rank_in_group: 1, name: name]
-      assert [first, nil, last] = RankBridge.Compat.create_single_reader_mq_broadcasters!(gang, opts)
+
+      assert [first, nil, last] =
+               RankBridge.Compat.create_single_reader_mq_broadcasters!(gang, opts)
 
       for {queue, place} <- [{first, 0}, {last, 2}] do
         assert queue.name == "#{name}/#{place}"
