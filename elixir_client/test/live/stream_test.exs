@@ -260,7 +260,7 @@ defmodule RankBridge.StreamTest do
       mortal = start_supervised!({Gang, endpoints_file: ranks.file}, id: :mortal)
       {:ok, stream} = Stream.open(mortal)
       assert stream |> Stream.push!(:barrier) |> Stream.await() == {:ok, nil}
-      %{mortal: mortal, pids: ranks.pids, stream: stream}
+      %{ranks: ranks, mortal: mortal, pids: ranks.pids, stream: stream}
     end
 
     test "a member that is killed is told to all that wait, and then the one that is asked",
@@ -289,6 +289,15 @@ defmodule RankBridge.StreamTest do
       assert now() - started < 20_000
       assert {:error, %Error{reason: :unavailable, indefinite: false}} = after_it(stream)
       # That the connection for gRPC is lost, too, may be known a moment later.
+      assert_soon(:unavailable, fn -> reason(Stream.open(gang)) end)
+    end
+
+    test "nobody is given a stream to a rank that is gone, also if nothing was sent on it",
+         context do
+      %{ranks: ranks, pids: [first | _others]} = context
+      gang = start_supervised!({Gang, endpoints_file: ranks.file}, id: :silent)
+      assert {:ok, _unused} = Stream.open(gang)
+      OsProcess.signal(first, "KILL")
       assert_soon(:unavailable, fn -> reason(Stream.open(gang)) end)
     end
 

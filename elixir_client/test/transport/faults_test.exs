@@ -59,19 +59,19 @@ defmodule RankBridge.Transport.FaultsTest do
     {"a header block that cannot be decoded", :compression_error,
      quote(do: <<1::24, 1, 4, 1::32, 0x80>>)},
     {"a header block of empty frames without end", :enhance_your_calm,
-     quote(do: [<<1::24, 1, 0, 1::32, 0x88>>, :binary.copy(<<0::24, 9, 0, 1::32>>, 1_050_000)])},
+     quote(do: [<<1::24, 1, 0, 1::32, 0x88>>, :binary.copy(<<0::24, 9, 0, 1::32>>, 70_000)])},
     {"a header block without end", :enhance_your_calm,
      quote(
        do: [
          <<1::24, 1, 0, 1::32, 0x88>>,
-         for(_ <- 1..65, do: <<16_384::24, 9, 0, 1::32, 0::131_072>>)
+         for(_ <- 1..5, do: <<16_384::24, 9, 0, 1::32, 0::131_072>>)
        ]
      )}
   ]
 
   for {name, code, bytes} <- faults do
     test "#{name} ends the connection with #{code}, and every call with an error", context do
-      {channel, socket} = connect(context)
+      {channel, socket} = connect(context, max_header_list: 16_384)
       calls = for _ <- 1..2, do: unary(channel)
       for _ <- 1..2, do: request(socket)
       write(socket, unquote(bytes))

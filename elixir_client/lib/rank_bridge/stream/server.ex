@@ -169,7 +169,7 @@ defmodule RankBridge.Stream.Server do
 
   @impl GenServer
   def handle_call({:open, owner}, _from, state) do
-    case opened(%{state | used?: true}) do
+    case opened(without_ended(%{state | used?: true})) do
       {:ok, state} ->
         stream = Process.monitor(owner)
         {:reply, {:ok, stream}, %{state | streams: Map.put(state.streams, stream, [])}}
@@ -281,6 +281,18 @@ defmodule RankBridge.Stream.Server do
   end
 
   defp opened(state), do: {:ok, state}
+
+  # No message will tell of its end.
+  defp without_ended(%{call: %Local{} = call} = state) do
+    if Local.ended_unused?(call) do
+      Transport.cancel(call)
+      over(state, Status.new(:unavailable, "the rank has ended the stream", false))
+    else
+      state
+    end
+  end
+
+  defp without_ended(state), do: state
 
   defp open(%{channel: channel, not_before: at}) do
     cond do

@@ -187,6 +187,18 @@ defmodule RankBridge.Transport.Local do
   defp explanation(why) when why in [:closed, :econnreset], do: "the server closed the connection"
   defp explanation(why), do: inspect(why)
 
+  @doc "Whether the rank is known to have ended a stream that nothing was sent on; such a stream is not read yet."
+  @spec ended_unused?(t()) :: boolean()
+  def ended_unused?(%{asked?: true}), do: false
+
+  def ended_unused?(call) do
+    case :socket.recv(call.socket, 1, [:peek], 0) do
+      {:ok, _refusal} -> false
+      {:error, :timeout} -> false
+      {:error, _closed} -> true
+    end
+  end
+
   @doc "Ends the stream: what the rank has not admitted is withdrawn."
   @spec cancel(t()) :: :ok
   def cancel(call) do
