@@ -1,4 +1,4 @@
-"""Replays with the Elixir client, which a program of its own drives (elixir_client/compat/test/conformance/player.exs)."""
+"""Replays with the Elixir client, which a program drives: elixir_client/compat/test/conformance/player.exs."""
 
 from __future__ import annotations
 
