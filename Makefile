@@ -64,4 +64,4 @@ proto-check: setup ## Fail if the committed stubs are not those of proto/
 
 clean: ## Remove everything that was built or installed here
 	@rm -rf .venv .venv-gen .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
-	  elixir_client/_build elixir_client/deps elixir_client/examples/trainer/_build
+	  elixir_client/_build elixir_client/deps elixir_client/compat/_build elixir_client/examples/trainer/_build

@@ -25,12 +25,9 @@ defmodule RankBridge.MixProject do
 
   # Mix refuses to load a project with any dependency from Hex when Hex is not installed.
   defp deps do
-    from_hex =
-      if Code.ensure_loaded?(Hex),
-        do: [{:ex_doc, "~> 0.31", only: :dev, runtime: false}],
-        else: []
-
-    [{:snakebridge, path: "test/stand_ins/snakebridge", only: :test} | from_hex]
+    if Code.ensure_loaded?(Hex),
+      do: [{:ex_doc, "~> 0.31", only: :dev, runtime: false}],
+      else: []
   end
 
   defp aliases do

@@ -44,10 +44,9 @@ defmodule RankBridge do
     * `RankBridge.PointToPoint` - from one member to another; `RankBridge.Queues` - from one to its readers, in order
     * `RankBridge.Graphs` - collectives that are recorded, and run again
     * `RankBridge.Operations` - one rank's part, operations without waiting, and outcomes by id
-    * `RankBridge.Rounds` - so many ranks at a time; `RankBridge.Run` - a function for each rank, all at once
-    * `RankBridge.Averaging`, `RankBridge.Synchronized`, `RankBridge.Experts`, `RankBridge.Buffers`, `RankBridge.Devices`,
-      `RankBridge.Reports` - functions of other systems, made of these
-    * `RankBridge.CoordinatorNames`, `RankBridge.MeshCollectiveNames` - the same under the names of other systems
+    * `RankBridge.Run` - a function for each rank, all at once; `RankBridge.Averaging` - averages of maps of tensors
+
+  The package `:rank_bridge_compat` has the same by the names of other systems, as `RankBridge.Compat`.
 
   Collectives one after the other, each on the last one's result: `RankBridge.Pipeline`. Gang calls, each sent while the last
   one is under way: `RankBridge.Stream`. The telemetry events of every call: `RankBridge.Telemetry`.
@@ -67,18 +66,13 @@ defmodule RankBridge do
       RankBridge.Queues,
       RankBridge.Graphs,
       RankBridge.Operations,
-      RankBridge.Rounds,
       RankBridge.Run,
-      RankBridge.Averaging,
-      RankBridge.Synchronized,
-      RankBridge.Experts,
-      RankBridge.Buffers,
-      RankBridge.Devices,
-      RankBridge.CoordinatorNames,
-      RankBridge.MeshCollectiveNames
+      RankBridge.Averaging
     ]
 
-  alias RankBridge.{Averaging, Entry, Error, Gang, Ref, Refs, Reports, Tensor}
+  use RankBridge.Moved
+
+  alias RankBridge.{Entry, Error, Gang, Ref, Refs, Tensor}
 
   alias RankBridge.Gang.Readiness
 
@@ -141,18 +135,6 @@ defmodule RankBridge do
   @spec get!(Gang.gang(), Ref.t(), keyword()) :: Tensor.t()
   @spec get!(Gang.gang(), [Ref.t()], keyword()) :: [Tensor.t()]
   def get!(gang, ref_or_refs, opts \\ []), do: bang(get(gang, ref_or_refs, opts))
-
-  @doc "See `RankBridge.Averaging.get_reduce_divide_factor/1`."
-  @spec get_reduce_divide_factor(pos_integer()) :: float()
-  defdelegate get_reduce_divide_factor(world_size), to: Averaging
-
-  @doc "See `RankBridge.Reports.report_time_info/1`."
-  @spec report_time_info(Reports.Timings.like()) :: result(Reports.TimeInfo.t())
-  defdelegate report_time_info(timings), to: Reports
-
-  @doc "See `RankBridge.Reports.report_load_imbalance/1`."
-  @spec report_load_imbalance(Reports.Timings.like()) :: result(Reports.LoadImbalance.t())
-  defdelegate report_load_imbalance(timings), to: Reports
 
   defp bang({:ok, value}), do: value
   defp bang({:error, error}), do: raise(error)

@@ -40,22 +40,15 @@ defmodule RankBridge.FacadeTest do
              Queues,
              Graphs,
              Operations,
-             Rounds,
              Run,
-             Averaging,
-             Synchronized,
-             Experts,
-             Buffers,
-             Devices,
-             CoordinatorNames,
-             MeshCollectiveNames
+             Averaging
            ],
            do: Module.concat(RankBridge, name)
          )
 
   # What needs no gang, and what is made of the view of one.
   @others %{
-    RankBridge.Rounds => [:plan, :by_host],
+    RankBridge.Averaging => [:run],
     RankBridge.Collectives => [:run],
     RankBridge.Objects => [:broadcast_list],
     RankBridge.Operations => [:run_rank, :begin_rank],

@@ -26,17 +26,6 @@ defmodule RankBridge.HalfMadeTest do
     assert asked(ranks, :shut_down_queue) == [["q"], ["q"], [], ["q"]]
   end
 
-  test "of queues for one reader all are made, or none is left", %{ranks: ranks, gang: gang} do
-    ScriptedRanks.fail(ranks, :new_queue, "q/2", :ERROR_CODE_RESOURCE_EXHAUSTED)
-
-    assert {:error, %Error{reason: :resource_exhausted}} =
-             RankBridge.create_single_reader_mq_broadcasters(gang, name: "q")
-
-    assert has(ranks) == [[], [], [], []]
-    assert asked(ranks, :new_queue) == List.duplicate(["q/1", "q/2"], 4)
-    assert asked(ranks, :shut_down_queue) == List.duplicate(["q/1"], 4)
-  end
-
   test "a queue is ended as far as it is there, but not where nobody can be asked", context do
     %{ranks: ranks, gang: gang} = context
     assert %Queue{ranks: [0, 1, 2, 3]} = queue = RankBridge.new_queue!(gang, "q")

@@ -6,7 +6,6 @@ defmodule RankBridge.InspectTest do
   alias RankBridge.Error.RankDetail
   alias RankBridge.Gang.View
   alias RankBridge.Operations.Plan
-  alias RankBridge.Reports.{LoadImbalance, TimeInfo}
 
   alias RankBridge.{
     Abilities,
@@ -68,16 +67,6 @@ defmodule RankBridge.InspectTest do
         failed
         | ranks: List.duplicate(detail, 4_096),
           outcomes: for(rank <- @ranks, do: {rank, failed})
-      },
-      %LoadImbalance{
-        rows: List.duplicate(%{step: "load", useful: 1.0, waiting: 1.0}, 1_000),
-        skipped: [],
-        lines: List.duplicate({:info, "a line"}, 1_000)
-      },
-      %TimeInfo{
-        ranks: for(_rank <- @ranks, do: [%{step: "load", mean: 1.0, total: 1.0}]),
-        rows: List.duplicate(%{step: "load", maximum: 1.0, mean: 1.0}, 1_000),
-        lines: List.duplicate({:info, "a line"}, 1_000)
       },
       %Plan{
         name: :all_reduce,

@@ -7,7 +7,7 @@ defmodule RankBridge.TelemetryTest do
   alias RankBridge.Proto.V1
   alias RankBridge.Test.RecordingRanks
   alias RankBridge.Test.Telemetry, as: Watch
-  alias RankBridge.{Calls, Error, Gang, Telemetry}
+  alias RankBridge.{Calls, Entry, Error, Gang, Telemetry}
 
   # What other tests' gangs emit meanwhile does not count.
   @gang __MODULE__
@@ -28,8 +28,8 @@ defmodule RankBridge.TelemetryTest do
     start_supervised!({Gang, [name: @gang] ++ RecordingRanks.gang(ranks)})
     assert RankBridge.barrier(@gang) == {:ok, nil}
 
-    assert_raise RuntimeError, "in a turn", fn ->
-      RankBridge.do_n_at_a_time(@gang, 1, fn _rank -> raise "in a turn" end)
+    assert_raise RuntimeError, "in its body", fn ->
+      Entry.call(@gang, :average, [], fn _view -> raise "in its body" end)
     end
 
     channels = %{0 => %Raising{}, 1 => %Raising{}}
@@ -123,7 +123,7 @@ defmodule RankBridge.TelemetryNotLoadedTest do
   # What is loaded is loaded for everybody.
   use ExUnit.Case, async: false
 
-  alias RankBridge.{Error, Gang, Telemetry}
+  alias RankBridge.{Entry, Error, Gang, Telemetry}
   alias RankBridge.Test.RecordingRanks
   alias RankBridge.Test.Telemetry, as: Watch
 
@@ -138,8 +138,8 @@ defmodule RankBridge.TelemetryNotLoadedTest do
     assert RankBridge.barrier(gang) == {:ok, nil}
     assert {:error, %Error{reason: :unavailable}} = RankBridge.barrier(:no_such_gang)
 
-    assert_raise RuntimeError, "in a turn", fn ->
-      RankBridge.do_n_at_a_time(gang, 1, fn _rank -> raise "in a turn" end)
+    assert_raise RuntimeError, "in its body", fn ->
+      Entry.call(gang, :average, [], fn _view -> raise "in its body" end)
     end
 
     assert Telemetry.start([:rankbridge, :gang, :recover], %{}) == nil

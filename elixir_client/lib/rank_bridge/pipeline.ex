@@ -137,7 +137,7 @@ defmodule RankBridge.Pipeline do
   @doc """
   Calls a function with what the last step gave - refs, or one ref - and goes on with what that gives.
 
-      Pipeline.then(pipeline, fn refs -> RankBridge.combine(gang, refs, sizes: [1, 2, 3]) end, release: true)
+      Pipeline.then(pipeline, fn refs -> RankBridge.reduce_scatter(gang, refs, sizes: [1, 2, 3]) end, release: true)
 
   What is taken as what is as with `RankBridge.run/3`: `{:ok, value}` or any other value, or `{:error, error}`, which ends the
   pipeline. Option `:release`: true if the refs in it are the pipeline's from now on, to be released at its end, but for those

@@ -134,7 +134,7 @@ defmodule RankBridge.Telemetry do
     * `kind`, `reason`, `stacktrace` - as of `:telemetry.span/3`
 
   A function has one span, also if it is made of others: `RankBridge.average/3` has no span of `:coalesce`. Calls in a caller's
-  own function, as in `RankBridge.graph_capture/4` and `RankBridge.do_n_at_a_time/4`, have spans of their own. A function with
+  own function, as in `RankBridge.graph_capture/4`, have spans of their own. A function with
   a `!` has the span of the one without, before it raises. Arguments are checked within the span; a call that is refused there
   has no RPCs. If the caller dies during an RPC, the RPC's span has no end.
 

@@ -314,17 +314,6 @@ defmodule RankBridge.Operations.RequestsTest do
           rank_out_of_range: fn -> RankBridge.shut_down_queue(gang, queue(), rank_in_group: 3) end,
           rank_out_of_range: fn -> RankBridge.shut_down_queue(gang, %{queue() | ranks: [3]}) end,
           rank_out_of_range: fn -> RankBridge.queues(gang, rank: 3) end,
-          invalid_argument: fn -> RankBridge.create_mq_broadcaster(gang, [:name]) end,
-          rank_out_of_range: fn -> RankBridge.create_mq_broadcaster(gang, writer_rank: nil) end,
-          rank_out_of_range: fn ->
-            RankBridge.create_single_reader_mq_broadcasters(gang, reader_rank_in_group: 3)
-          end,
-          invalid_argument: fn ->
-            RankBridge.create_single_reader_mq_broadcasters(gang, operation_id: "one for all")
-          end,
-          invalid_argument: fn ->
-            RankBridge.create_single_reader_mq_broadcasters(gang, name: 1)
-          end,
           # Graphs.
           invalid_argument: fn -> RankBridge.begin_capture(gang, :g) end,
           invalid_argument: fn -> RankBridge.begin_capture(gang, "g", operation_id: "o") end,

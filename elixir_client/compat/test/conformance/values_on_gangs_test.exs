@@ -72,7 +72,7 @@ defmodule RankBridge.Conformance.ValuesOnGangsTest do
       input = Enum.at(inputs, source)
       value = if name == "synchronize_value", do: input["value"], else: input["obj"]
       opts = [group: group, src_rank_in_group: source]
-      ours_of_all = RankBridge.synchronize_value!(gangs[case["world"]], value, opts)
+      ours_of_all = RankBridge.Compat.synchronize_value!(gangs[case["world"]], value, opts)
       assert ours_of_all === List.duplicate(value, length(ranks))
 
       olmo =
@@ -89,7 +89,7 @@ defmodule RankBridge.Conformance.ValuesOnGangsTest do
         Recorded.name(case) == "synchronize_flag",
         {group, ranks, [input | _others]} <- groups(case) do
       ours_of_all =
-        RankBridge.synchronize_flag!(gangs[case["world"]], input["flag"], group: group)
+        RankBridge.Compat.synchronize_flag!(gangs[case["world"]], input["flag"], group: group)
 
       # Where OLMo-core fails, because its default source is not in the group, ours is the group's first member.
       recorded = recorded(case, ranks)
@@ -230,7 +230,7 @@ defmodule RankBridge.Conformance.ValuesOnGangsTest do
       maps = List.duplicate(%{"w" => nil}, world)
 
       assert {:error, %Error{reason: :invalid_argument, indefinite: false}} =
-               RankBridge.average_gradients(gangs[world], maps)
+               RankBridge.Compat.average_gradients(gangs[world], maps)
     end
   end
 end

@@ -1,4 +1,4 @@
-defmodule RankBridge.Conformance.DocsTest do
+defmodule RankBridge.DocsTest do
   @moduledoc "The documentation's examples do what they say: their matches are what they claim."
 
   use ExUnit.Case, async: true

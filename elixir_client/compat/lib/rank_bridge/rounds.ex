@@ -9,7 +9,7 @@ defmodule RankBridge.Rounds do
   Calls a function for each member of a group, for at most `n` of them at once, and gives what it gave for each, in group
   order.
 
-      RankBridge.do_n_at_a_time(gang, 2, fn rank -> load(gang, rank) end)
+      RankBridge.Compat.do_n_at_a_time(gang, 2, fn rank -> load(gang, rank) end)
 
   `fun` gets a rank of the gang, and gives `{:ok, value}` or `{:error, error}`. Those of one round run at once, each in a
   process of its own; after each round, the last one included, comes a barrier of the group. `plan/2` says whose turn

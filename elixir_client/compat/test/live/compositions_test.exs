@@ -30,28 +30,28 @@ for backend <- ["fake", "gloo"] do
     test "vLLM's v-variants take one input or several", %{gang: gang, tokens: tokens} do
       opts = [sizes: [1, 2, 3]]
       all = List.duplicate(joined(2), 3)
-      assert values(gang, RankBridge.all_gatherv!(gang, tokens, opts)) == all
+      assert values(gang, RankBridge.Compat.all_gatherv!(gang, tokens, opts)) == all
       wide = RankBridge.put!(gang, for(rank <- 0..2, do: rows(rank, 3)))
-      assert [two, three] = RankBridge.all_gatherv!(gang, [tokens, wide], opts)
+      assert [two, three] = RankBridge.Compat.all_gatherv!(gang, [tokens, wide], opts)
       assert {values(gang, two), values(gang, three)} == {all, List.duplicate(joined(3), 3)}
 
       alike = RankBridge.put!(gang, for(rank <- 0..2, do: [[rank]]))
 
-      assert values(gang, RankBridge.all_gatherv!(gang, alike)) ==
+      assert values(gang, RankBridge.Compat.all_gatherv!(gang, alike)) ==
                List.duplicate([[0], [1], [2]], 3)
 
-      assert values(gang, RankBridge.all_gatherv!(gang, alike, dim: 1)) ==
+      assert values(gang, RankBridge.Compat.all_gatherv!(gang, alike, dim: 1)) ==
                List.duplicate([[0, 1, 2]], 3)
 
       whole = RankBridge.put!(gang, List.duplicate(joined(2), 3))
-      parts = RankBridge.reduce_scatterv!(gang, whole, dim: 0, sizes: [1, 2, 3])
+      parts = RankBridge.Compat.reduce_scatterv!(gang, whole, dim: 0, sizes: [1, 2, 3])
       assert values(gang, parts) == for(rank <- 0..2, do: times(3, rows(rank, 2)))
       even = RankBridge.put!(gang, List.duplicate([[1, 2, 3]], 3))
-      assert values(gang, RankBridge.reduce_scatterv!(gang, even)) == [[[3]], [[6]], [[9]]]
+      assert values(gang, RankBridge.Compat.reduce_scatterv!(gang, even)) == [[[3]], [[6]], [[9]]]
 
       for wrong <- [[], [[]], [tokens, []]] do
         assert {:error, %Error{reason: :invalid_argument, indefinite: false}} =
-                 RankBridge.all_gatherv(gang, wrong, opts)
+                 RankBridge.Compat.all_gatherv(gang, wrong, opts)
       end
     end
 
@@ -62,15 +62,15 @@ for backend <- ["fake", "gloo"] do
       inputs = values(gang, refs)
       [whole | _others] = inputs
       sum = times(3, whole)
-      assert values(gang, RankBridge._all_reduce_out_place!(gang, refs)) == [sum, sum, sum]
+      assert values(gang, RankBridge.Compat._all_reduce_out_place!(gang, refs)) == [sum, sum, sum]
 
-      assert values(gang, RankBridge._all_gather_out_place!(gang, refs, 0)) ==
+      assert values(gang, RankBridge.Compat._all_gather_out_place!(gang, refs, 0)) ==
                List.duplicate(whole ++ whole ++ whole, 3)
 
-      assert values(gang, RankBridge._reduce_scatter_out_place!(gang, refs, 0)) ==
+      assert values(gang, RankBridge.Compat._reduce_scatter_out_place!(gang, refs, 0)) ==
                Enum.map(sum, &[&1])
 
-      assert values(gang, RankBridge._reduce_scatter_out_place!(gang, refs, -1)) ==
+      assert values(gang, RankBridge.Compat._reduce_scatter_out_place!(gang, refs, -1)) ==
                for(column <- 0..2, do: for(row <- sum, do: [Enum.at(row, column)]))
 
       assert values(gang, refs) == inputs
@@ -79,12 +79,12 @@ for backend <- ["fake", "gloo"] do
     test "tokens go to the experts and back", %{gang: gang, tokens: tokens} do
       logits = RankBridge.put!(gang, for(rank <- 0..2, do: rows(rank, 3)))
       opts = [sizes: [1, 2, 3]]
-      assert {hidden, gathered_logits} = RankBridge.dispatch!(gang, tokens, logits, opts)
+      assert {hidden, gathered_logits} = RankBridge.Compat.dispatch!(gang, tokens, logits, opts)
       assert values(gang, hidden) == List.duplicate(joined(2), 3)
       assert values(gang, gathered_logits) == List.duplicate(joined(3), 3)
 
       assert {_hidden, _logits, [extra, again]} =
-               RankBridge.dispatch!(
+               RankBridge.Compat.dispatch!(
                  gang,
                  tokens,
                  logits,
@@ -94,17 +94,17 @@ for backend <- ["fake", "gloo"] do
       assert values(gang, extra) == values(gang, hidden)
       assert values(gang, again) == values(gang, gathered_logits)
 
-      assert values(gang, RankBridge.combine!(gang, hidden, opts)) ==
+      assert values(gang, RankBridge.Compat.combine!(gang, hidden, opts)) ==
                for(rank <- 0..2, do: times(3, rows(rank, 2)))
 
       # Without sizes all have equally many.
       alike = RankBridge.put!(gang, for(rank <- 0..2, do: [[rank]]))
-      assert {hidden, hidden_too} = RankBridge.dispatch!(gang, alike, alike)
+      assert {hidden, hidden_too} = RankBridge.Compat.dispatch!(gang, alike, alike)
       assert values(gang, hidden) == List.duplicate([[0], [1], [2]], 3)
-      assert values(gang, RankBridge.combine!(gang, hidden_too)) == [[[0]], [[3]], [[6]]]
+      assert values(gang, RankBridge.Compat.combine!(gang, hidden_too)) == [[[0]], [[3]], [[6]]]
 
       assert {:error, %Error{reason: reason, indefinite: false}} =
-               RankBridge.dispatch(gang, tokens, logits, sizes: [1, 2, 2], timeout: 2_000)
+               RankBridge.Compat.dispatch(gang, tokens, logits, sizes: [1, 2, 2], timeout: 2_000)
 
       assert reason in [:invalid_argument, :mismatch]
     end
@@ -117,7 +117,8 @@ for backend <- ["fake", "gloo"] do
         %{name: "none", shape: [0, 3], dtype: :int8}
       ]
 
-      buffers_of_ranks = RankBridge.prepare_communication_buffer_for_model!(gang, parameters)
+      buffers_of_ranks =
+        RankBridge.Compat.prepare_communication_buffer_for_model!(gang, parameters)
 
       for {buffers, rank} <- Enum.with_index(buffers_of_ranks) do
         specs = for {dtype, ref} <- buffers, do: {dtype, {ref.rank, ref.dtype, ref.shape}}
@@ -137,7 +138,7 @@ for backend <- ["fake", "gloo"] do
       ]
 
       assert {:error, %Error{indefinite: false}} =
-               RankBridge.prepare_communication_buffer_for_model(gang, too_large)
+               RankBridge.Compat.prepare_communication_buffer_for_model(gang, too_large)
 
       for wrong <- [
             [],
@@ -146,7 +147,7 @@ for backend <- ["fake", "gloo"] do
             [%{name: 1, shape: [1], dtype: :int9}]
           ] do
         assert {:error, %Error{reason: reason, indefinite: false}} =
-                 RankBridge.prepare_communication_buffer_for_model(gang, wrong)
+                 RankBridge.Compat.prepare_communication_buffer_for_model(gang, wrong)
 
         assert reason in [:invalid_argument, :unsupported_dtype]
       end
@@ -160,31 +161,34 @@ for backend <- ["fake", "gloo"] do
             &RankBridge.new_group!(gang, &1, [2, 1]).name
           ] do
         name = "pair-" <> Id.uuid()
-        assert %Group{name: ^name} = RankBridge.destroy!(gang, group.(name))
+        assert %Group{name: ^name} = RankBridge.Compat.destroy!(gang, group.(name))
         assert {:error, %Error{reason: :unknown_group}} = RankBridge.barrier(gang, group: name)
       end
     end
 
     test "optimus-dl's names", %{gang: gang, tokens: tokens} do
       alike = RankBridge.put!(gang, for(rank <- 0..2, do: [rank]))
-      lists = RankBridge.all_gather_to_list!(gang, alike)
+      lists = RankBridge.Compat.all_gather_to_list!(gang, alike)
       assert Enum.map(lists, &values(gang, &1)) == List.duplicate([[0], [1], [2]], 3)
-      lists = RankBridge.all_gather_to_list!(gang, tokens, ragged: true)
+      lists = RankBridge.Compat.all_gather_to_list!(gang, tokens, ragged: true)
       assert Enum.map(lists, &values(gang, &1)) == List.duplicate(Enum.map(0..2, &rows(&1, 2)), 3)
 
-      assert RankBridge.all_gather_objects!(gang, [nil, 1, "b"]) ==
+      assert RankBridge.Compat.all_gather_objects!(gang, [nil, 1, "b"]) ==
                List.duplicate([nil, 1, "b"], 3)
 
-      assert RankBridge.broadcast_objects!(gang, [nil, 1], 2) == List.duplicate([nil, 1], 3)
+      assert RankBridge.Compat.broadcast_objects!(gang, [nil, 1], 2) ==
+               List.duplicate([nil, 1], 3)
 
       assert {:error, %Error{reason: :rank_out_of_range}} =
-               RankBridge.broadcast_objects(gang, [1], 3)
+               RankBridge.Compat.broadcast_objects(gang, [1], 3)
 
       world = RankBridge.group!(gang, "world")
       assert Enum.map(0..2, &Group.master?(world, &1)) == [true, false, false]
       assert Enum.map(0..2, &Group.local_master?(world, &1)) == [true, false, false]
-      assert Enum.map(0..2, &RankBridge.default_device!(gang, &1)) == ["cpu", "cpu", "cpu"]
-      assert {:error, %Error{reason: :rank_out_of_range}} = RankBridge.default_device(gang, 3)
+      assert Enum.map(0..2, &RankBridge.Compat.default_device!(gang, &1)) == ["cpu", "cpu", "cpu"]
+
+      assert {:error, %Error{reason: :rank_out_of_range}} =
+               RankBridge.Compat.default_device(gang, 3)
     end
 
     test "averages are over the group, in place, and given as they were taken", %{gang: gang} do
@@ -200,7 +204,7 @@ for backend <- ["fake", "gloo"] do
       assert values(gang, refs) == [[2.0, 4.0], [2.0, 4.0]]
 
       by_name = %{"w" => put.(), nil => put.()}
-      averaged = RankBridge.average_models!(gang, by_name, group: name)
+      averaged = RankBridge.Compat.average_models!(gang, by_name, group: name)
 
       for {key, refs} <- by_name,
           do: assert(Enum.map(averaged[key], & &1.id) == Enum.map(refs, & &1.id))
@@ -209,7 +213,7 @@ for backend <- ["fake", "gloo"] do
 
       [second, first] = [put.(), put.()]
       by_member = for {w, b} <- Enum.zip(first, second), do: %{w: w, b: b}
-      averaged = RankBridge.average_gradients!(gang, by_member, group: name)
+      averaged = RankBridge.Compat.average_gradients!(gang, by_member, group: name)
       assert for(%{w: w, b: b} <- averaged, do: {w.rank, b.rank}) == [{2, 2}, {0, 0}]
       assert Enum.map(averaged, & &1.w.id) == Enum.map(first, & &1.id)
       assert values(gang, first ++ second) == List.duplicate([2.0, 4.0], 4)
@@ -247,15 +251,25 @@ for backend <- ["fake", "gloo"] do
     end
 
     test "OLMo-core's values and flags", %{gang: gang} do
-      assert RankBridge.synchronize_value!(gang, 2 ** 40 + 1) === List.duplicate(2 ** 40 + 1, 3)
-      assert RankBridge.synchronize_value!(gang, 0.1, src_rank_in_group: 2) === [0.1, 0.1, 0.1]
-      assert RankBridge.synchronize_flag!(gang, true) == [true, true, true]
-      assert {:error, %Error{reason: :invalid_argument}} = RankBridge.synchronize_flag(gang, 1)
-      assert {:ok, true} = RankBridge.backend_supports_cpu(gang)
-      assert {:ok, false} = RankBridge.backend_supports_cuda(gang)
+      assert RankBridge.Compat.synchronize_value!(gang, 2 ** 40 + 1) ===
+               List.duplicate(2 ** 40 + 1, 3)
+
+      assert RankBridge.Compat.synchronize_value!(gang, 0.1, src_rank_in_group: 2) === [
+               0.1,
+               0.1,
+               0.1
+             ]
+
+      assert RankBridge.Compat.synchronize_flag!(gang, true) == [true, true, true]
+
+      assert {:error, %Error{reason: :invalid_argument}} =
+               RankBridge.Compat.synchronize_flag(gang, 1)
+
+      assert {:ok, true} = RankBridge.Compat.backend_supports_cpu(gang)
+      assert {:ok, false} = RankBridge.Compat.backend_supports_cuda(gang)
 
       assert {:error, %Error{reason: :unknown_group}} =
-               RankBridge.backend_supports_cpu(gang, group: "none")
+               RankBridge.Compat.backend_supports_cpu(gang, group: "none")
     end
 
     test "so many ranks at a time, in rounds", %{gang: gang} do
@@ -276,7 +290,7 @@ for backend <- ["fake", "gloo"] do
             {9, [[0, 1, 2]]},
             {nil, [[0], [1], [2]]}
           ] do
-        running = Task.async(fn -> RankBridge.do_n_at_a_time(gang, n, turn) end)
+        running = Task.async(fn -> RankBridge.Compat.do_n_at_a_time(gang, n, turn) end)
 
         # Those of one round have their turns at once; those of the next begin when they have ended.
         for round <- rounds do
@@ -308,17 +322,21 @@ for backend <- ["fake", "gloo"] do
       failing = turns.(fn rank -> if rank == 0, do: {:error, failure}, else: {:ok, rank} end)
 
       assert {:error, %Error{message: "on purpose"} = error} =
-               RankBridge.do_n_at_a_time(gang, 1, failing)
+               RankBridge.Compat.do_n_at_a_time(gang, 1, failing)
 
       assert [{0, %Error{}}, {1, :ok}, {2, :ok}] = error.outcomes
       for rank <- 0..2, do: assert_received({:turn, ^rank})
 
       raising = turns.(fn rank -> if rank == 1, do: raise("oh"), else: {:ok, rank} end)
-      assert_raise RuntimeError, "oh", fn -> RankBridge.do_n_at_a_time(gang, 2, raising) end
+
+      assert_raise RuntimeError, "oh", fn ->
+        RankBridge.Compat.do_n_at_a_time(gang, 2, raising)
+      end
+
       for rank <- 0..2, do: assert_received({:turn, ^rank})
 
       odd = turns.(fn rank -> rank end)
-      assert_raise ArgumentError, fn -> RankBridge.do_n_at_a_time(gang, 3, odd) end
+      assert_raise ArgumentError, fn -> RankBridge.Compat.do_n_at_a_time(gang, 3, odd) end
       assert RankBridge.barrier!(gang) == nil
 
       for {n, opts} <- [
@@ -329,7 +347,7 @@ for backend <- ["fake", "gloo"] do
             {1, [group: "none"]}
           ] do
         assert {:error, %Error{indefinite: false}} =
-                 RankBridge.do_n_at_a_time(gang, n, raising, opts)
+                 RankBridge.Compat.do_n_at_a_time(gang, n, raising, opts)
       end
     end
 
@@ -343,12 +361,12 @@ for backend <- ["fake", "gloo"] do
       end
 
       assert {:error, %Error{reason: :unknown_group}} =
-               RankBridge.do_n_at_a_time(gang, 1, turn, group: name)
+               RankBridge.Compat.do_n_at_a_time(gang, 1, turn, group: name)
     end
 
     test "what is given is on the members' ranks", %{gang: gang, tokens: tokens} do
       assert [%Ref{rank: 0}, %Ref{rank: 1}, %Ref{rank: 2}] =
-               RankBridge.all_gatherv!(gang, tokens, sizes: [1, 2, 3])
+               RankBridge.Compat.all_gatherv!(gang, tokens, sizes: [1, 2, 3])
     end
   end
 end

@@ -7,7 +7,7 @@ defmodule RankBridge.Test.Recorded do
   alias RankBridge.{Group, Layout, Mesh, Place}
   alias RankBridge.Test.JSON
 
-  @folder Path.expand("../../../tests/conformance/data", __DIR__)
+  @folder Path.expand("../../../../tests/conformance/data", __DIR__)
   @dp [dp: [:dp_replicate, :dp_shard]]
 
   @type json :: RankBridge.JSON.t()

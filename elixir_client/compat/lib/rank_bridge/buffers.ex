@@ -14,7 +14,7 @@ defmodule RankBridge.Buffers do
 
       parameters = [%{name: "w", shape: [4, 2], dtype: :float32}, %{name: "b", shape: [2], dtype: :float32}]
       {:ok, [%{float32: buffer} | _others]} =
-        RankBridge.prepare_communication_buffer_for_model(gang, parameters)
+        RankBridge.Compat.prepare_communication_buffer_for_model(gang, parameters)
 
   Each buffer has one dimension, and is zero. Either all are made, or none is left. Options: `:group`, `:device`,
   `:timeout`.

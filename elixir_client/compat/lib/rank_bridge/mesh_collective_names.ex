@@ -2,7 +2,7 @@ defmodule RankBridge.MeshCollectiveNames do
   @moduledoc """
   Operations by the names that they have on optimus-dl's `MeshCollective`. Its `is_master` and `is_local_master` are
   `RankBridge.Group.master?/2` and `RankBridge.Group.local_master?/2`, its `default_device` is
-  `RankBridge.default_device/3`, and the stacked and concatenated forms of its gathers are the `:layout` of
+  `RankBridge.Compat.default_device/3`, and the stacked and concatenated forms of its gathers are the `:layout` of
   `RankBridge.all_gather/3`.
   """
 

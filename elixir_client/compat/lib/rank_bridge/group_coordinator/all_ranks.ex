@@ -36,7 +36,7 @@ defmodule RankBridge.GroupCoordinator.AllRanks do
     each_group(
       coordinator,
       run,
-      &RankBridge.create_mq_broadcaster(coordinator.gang, opts ++ &1),
+      &RankBridge.Compat.create_mq_broadcaster(coordinator.gang, opts ++ &1),
       fn queue, group -> List.duplicate(queue, Group.world_size(group)) end
     )
   end
@@ -47,7 +47,7 @@ defmodule RankBridge.GroupCoordinator.AllRanks do
     each_group(
       coordinator,
       run,
-      &RankBridge.create_single_reader_mq_broadcasters(coordinator.gang, opts ++ &1),
+      &RankBridge.Compat.create_single_reader_mq_broadcasters(coordinator.gang, opts ++ &1),
       fn queues, _group -> queues end
     )
   end

@@ -22,7 +22,7 @@ defmodule RankBridge.GroupCoordinator.Agreed do
       run,
       fn ->
         opts = [writer_rank: writer] ++ in_group(member, run) ++ chunks
-        RankBridge.create_mq_broadcaster(member.gang, opts)
+        RankBridge.Compat.create_mq_broadcaster(member.gang, opts)
       end,
       &RankBridge.shut_down_queue(member.gang, &1)
     )
@@ -39,7 +39,7 @@ defmodule RankBridge.GroupCoordinator.Agreed do
         run,
         fn ->
           opts = [reader_rank_in_group: reader] ++ in_group(member, run) ++ chunks
-          RankBridge.create_single_reader_mq_broadcasters(member.gang, opts)
+          RankBridge.Compat.create_single_reader_mq_broadcasters(member.gang, opts)
         end,
         fn queues ->
           for %Queue{} = queue <- queues, do: RankBridge.shut_down_queue(member.gang, queue)

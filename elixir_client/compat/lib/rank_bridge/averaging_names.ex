@@ -1,0 +1,53 @@
+defmodule RankBridge.AveragingNames do
+  @moduledoc """
+  Averages by the names of torchgfn, and OLMo-core's factor for averages of gradients.
+
+  The sum is divided by the group's size, where torchgfn divides by that of the world.
+  """
+
+  use RankBridge.Facade
+
+  alias RankBridge.{Averaging, Error, Gang}
+
+  @doc "`RankBridge.average/3`, of gradients."
+  defcall average_gradients(
+            gang :: Gang.gang(),
+            gradients :: Averaging.tensors(),
+            opts :: keyword() \\ []
+          ) :: Averaging.tensors(),
+          do: Averaging.run(view, gradients, opts)
+
+  @doc "`RankBridge.average/3`, of the parameters of models."
+  defcall average_models(
+            gang :: Gang.gang(),
+            parameters :: Averaging.tensors(),
+            opts :: keyword() \\ []
+          ) :: Averaging.tensors(),
+          do: Averaging.run(view, parameters, opts)
+
+  @doc """
+  By how much gradients are divided before they are summed over so many members, so that neither they nor their sum
+  overflow: OLMo-core's `get_reduce_divide_factor`. The sum is divided by the rest. Raises a `RankBridge.Error` if there can be
+  no group of that size.
+
+      iex> for size <- [1, 6, 8, 16], do: RankBridge.AveragingNames.get_reduce_divide_factor(size)
+      [1.0, 4.0, 4.0, 4.0]
+  """
+  @spec get_reduce_divide_factor(pos_integer()) :: float()
+  def get_reduce_divide_factor(world_size) when is_integer(world_size) and world_size > 0,
+    do: divide_factor(world_size, 1)
+
+  def get_reduce_divide_factor(world_size) do
+    raise Error.refusal(:invalid_argument, "no group is of that size",
+            operation: "get_reduce_divide_factor",
+            expected: "1 or more",
+            got: inspect(world_size, limit: 3)
+          )
+  end
+
+  # The least power of two that does not divide the size, or is not below its quotient.
+  defp divide_factor(size, factor) when rem(size, factor) == 0 and size > factor * factor,
+    do: divide_factor(size, 2 * factor)
+
+  defp divide_factor(_size, factor), do: factor * 1.0
+end
