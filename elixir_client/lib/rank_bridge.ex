@@ -34,40 +34,47 @@ defmodule RankBridge do
 
   ## Modules
 
-  Each of these modules declares functions of this module, and documents them:
+  This module has what most programs need. Each of its functions is declared in one of these modules, which have more:
 
-    * `RankBridge.Tensors` - on refs; `RankBridge.Grouping` and `RankBridge.Meshes` - groups, one and many;
-      `RankBridge.Generations` - the ranks themselves
-    * `RankBridge.Collectives` - on one tensor of each member; `RankBridge.Coalesced` - several of them as one;
-      `RankBridge.Programs` - several, each of which may take another's result
-    * `RankBridge.Objects` - on values, numbers, and maps of tensors
+    * `RankBridge.Tensors` - tensors and their refs
+    * `RankBridge.Collectives` - one tensor of each member; `RankBridge.Coalesced` - several collectives as one;
+      `RankBridge.Averaging` - averages of maps of tensors
+    * `RankBridge.Objects` - values, numbers, and maps of tensors
     * `RankBridge.PointToPoint` - from one member to another; `RankBridge.Queues` - from one to its readers, in order
-    * `RankBridge.Graphs` - collectives that are recorded, and run again
-    * `RankBridge.Operations` - one rank's part, operations without waiting, and outcomes by id
-    * `RankBridge.Run` - a function for each rank, all at once; `RankBridge.Averaging` - averages of maps of tensors
+    * `RankBridge.Programs` - collectives, each of which may take another's result; `RankBridge.Graphs` - collectives that
+      are recorded, and run again; `RankBridge.Pipeline` - one after the other, each on the last one's result
+    * `RankBridge.Operations` - one rank's part, operations without waiting, and outcomes by id; `RankBridge.Run` - a
+      function for each rank, all at once
+    * `RankBridge.Stream` - gang calls, each sent while the last one is under way
+    * `RankBridge.Grouping` and `RankBridge.Meshes` - groups, one and many; `RankBridge.Generations` - the ranks themselves
+    * `RankBridge.Gang` - the gang in a supervision tree, and its events; `RankBridge.Telemetry` - the events of every call
 
-  The package `:rank_bridge_compat` has the same by the names of other systems, as `RankBridge.Compat`.
-
-  Collectives one after the other, each on the last one's result: `RankBridge.Pipeline`. Gang calls, each sent while the last
-  one is under way: `RankBridge.Stream`. The telemetry events of every call: `RankBridge.Telemetry`.
+  The package `:rank_bridge_compat` has functions by the names of other systems, as `RankBridge.Compat`.
   """
 
   use RankBridge.Facade,
     of: [
-      RankBridge.Tensors,
-      RankBridge.Grouping,
-      RankBridge.Meshes,
-      RankBridge.Generations,
+      {RankBridge.Tensors, only: [:create, :list, :release]},
+      {RankBridge.Grouping, only: [:new_group, :destroy_group]},
+      {RankBridge.Meshes, only: []},
+      {RankBridge.Generations, only: [:status, :form]},
       RankBridge.Collectives,
-      RankBridge.Coalesced,
-      RankBridge.Programs,
-      RankBridge.Objects,
-      RankBridge.PointToPoint,
-      RankBridge.Queues,
-      RankBridge.Graphs,
-      RankBridge.Operations,
+      {RankBridge.Coalesced, only: []},
+      {RankBridge.Programs, only: []},
+      {RankBridge.Objects,
+       only: [
+         :broadcast_object,
+         :scatter_object,
+         :gather_object,
+         :all_gather_object,
+         :all_reduce_value
+       ]},
+      {RankBridge.PointToPoint, only: [:send, :send_object, :recv, :recv_object]},
+      {RankBridge.Queues, only: []},
+      {RankBridge.Graphs, only: []},
+      {RankBridge.Operations, only: [:submit, :await, :cancel]},
       RankBridge.Run,
-      RankBridge.Averaging
+      {RankBridge.Averaging, only: []}
     ]
 
   use RankBridge.Moved
@@ -84,6 +91,14 @@ defmodule RankBridge do
   @spec await_ready(Gang.gang(), timeout()) :: :ok | {:error, Error.t()}
   def await_ready(gang, timeout \\ 30_000),
     do: with({:ok, _view} <- Readiness.await(gang, timeout), do: :ok)
+
+  @doc "See `RankBridge.Gang.subscribe/1`."
+  @spec subscribe(Gang.gang()) :: :ok
+  defdelegate subscribe(gang), to: Gang
+
+  @doc "See `RankBridge.Gang.unsubscribe/1`."
+  @spec unsubscribe(Gang.gang()) :: :ok
+  defdelegate unsubscribe(gang), to: Gang
 
   @doc """
   Brings tensors to the ranks: one to each member of a group, or one to one rank.

@@ -69,7 +69,7 @@ defmodule RankBridge.Gang.EventsTest do
     passed_on(gang, mismatch)
 
     # Members that keep the others waiting, and come.
-    call = fn rank, opts -> RankBridge.call_rank(@name, rank, :barrier, nil, opts) end
+    call = fn rank, opts -> RankBridge.Operations.call_rank(@name, rank, :barrier, nil, opts) end
     early = Task.async(fn -> call.(0, operation_id: "late") end)
     late = next_event(@name, :straggler, "late")
     assert %Event{group: "world", operation: "barrier", ranks: [1, 2], arrived?: false} = late

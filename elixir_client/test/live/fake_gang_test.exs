@@ -20,7 +20,7 @@ defmodule RankBridge.FakeGangTest do
   defp values(gang, refs), do: gang |> RankBridge.get!(refs) |> Enum.map(&Tensor.to_list/1)
 
   defp named(gang, prefix) do
-    for group <- RankBridge.groups!(gang),
+    for group <- RankBridge.Grouping.groups!(gang),
         String.starts_with?(group.name, prefix),
         do: {group.name, group.ranks}
   end
@@ -147,7 +147,7 @@ defmodule RankBridge.FakeGangTest do
     name = "pair-" <> uuid()
     group = RankBridge.new_group!(gang, name, [3, 1])
     assert {group.name, group.ranks, group.backend} == {name, [3, 1], "fake"}
-    assert name in Enum.map(RankBridge.groups!(gang), & &1.name)
+    assert name in Enum.map(RankBridge.Grouping.groups!(gang), & &1.name)
     refs = RankBridge.put!(gang, [[1], [2]], group: name)
     assert Enum.map(refs, & &1.rank) == [3, 1]
     assert values(gang, RankBridge.all_gather!(gang, refs, group: name)) == [[1, 2], [1, 2]]
@@ -178,11 +178,11 @@ defmodule RankBridge.FakeGangTest do
     name = "mesh-" <> uuid()
 
     for axes <- [[dp: 2, tp: 2], [dp: 2, tp: 2], [dp: 1, tp: 4]] do
-      groups = gang |> RankBridge.new_mesh!(axes, name: name) |> Mesh.groups()
+      groups = gang |> RankBridge.Meshes.new_mesh!(axes, name: name) |> Mesh.groups()
       assert named(gang, name) == groups |> Enum.map(&{&1.name, &1.ranks}) |> Enum.sort()
       RankBridge.form!(gang)
       for group <- groups, do: RankBridge.barrier!(gang, group: group)
-      RankBridge.destroy_groups!(gang, groups)
+      RankBridge.Grouping.destroy_groups!(gang, groups)
       RankBridge.form!(gang)
       assert named(gang, name) == []
     end
@@ -213,7 +213,7 @@ defmodule RankBridge.FakeGangTest do
 
   test "refs are described, listed and released", %{gang: gang} do
     refs = RankBridge.create!(gang, :int8, [2])
-    assert RankBridge.describe!(gang, hd(refs)) == hd(refs)
+    assert RankBridge.Tensors.describe!(gang, hd(refs)) == hd(refs)
     assert RankBridge.list!(gang) == refs
     assert RankBridge.list!(gang, rank: 3) == [List.last(refs)]
     assert RankBridge.release!(gang, refs) == 4
@@ -336,7 +336,9 @@ defmodule RankBridge.FakeGangTest do
           invalid_argument: fn -> RankBridge.all_to_all(gang, refs, sizes: [1, 1, 1, 1]) end,
           invalid_argument: fn -> RankBridge.all_to_all(gang, refs, sizes: [[1, 1, 1, 1]]) end,
           invalid_argument: fn -> RankBridge.all_to_all(gang, refs, input_sizes: [1, 1, 1, 1]) end,
-          invalid_argument: fn -> RankBridge.call_rank(gang, 0, :all_to_all, r0, sizes: [[1]]) end,
+          invalid_argument: fn ->
+            RankBridge.Operations.call_rank(gang, 0, :all_to_all, r0, sizes: [[1]])
+          end,
           rank_out_of_range: fn -> RankBridge.broadcast(gang, refs, src_rank_in_group: -1) end,
           rank_out_of_range: fn -> RankBridge.broadcast(gang, refs, src_rank_in_group: 4) end,
           rank_out_of_range: fn -> RankBridge.put(gang, 4, [1]) end,

@@ -31,7 +31,7 @@ defmodule RankBridge.GangCallsTest do
     for _time <- 1..5, calls <- [:gang, :ranks] do
       assert values(gang, RankBridge.all_reduce!(gang, refs, calls: calls)) == on_each([3.0])
       assert RankBridge.barrier!(gang, calls: calls) == nil
-      assert RankBridge.ping!(gang) == nil
+      assert RankBridge.Generations.ping!(gang) == nil
     end
   end
 
@@ -50,12 +50,15 @@ defmodule RankBridge.GangCallsTest do
     assert RankBridge.broadcast_object!(gang, %{1 => nil}) == on_each(%{1 => nil})
     assert RankBridge.scatter_object!(gang, [1, nil, "x"]) == [1, nil, "x"]
     assert RankBridge.all_reduce_value!(gang, [1, 2, 3]) == on_each(6)
-    assert [sums, nil] = RankBridge.coalesce!(gang, [{:all_reduce, refs}, {:barrier, nil}])
+
+    assert [sums, nil] =
+             RankBridge.Coalesced.coalesce!(gang, [{:all_reduce, refs}, {:barrier, nil}])
+
     assert values(gang, sums) == on_each([3.0])
     name = "step-" <> Id.uuid()
     graph = fn -> RankBridge.all_reduce(gang, refs) end
-    assert {graph, recorded} = RankBridge.graph_capture!(gang, name, graph)
-    assert RankBridge.replay!(gang, graph) == [recorded]
+    assert {graph, recorded} = RankBridge.Graphs.graph_capture!(gang, name, graph)
+    assert RankBridge.Graphs.replay!(gang, graph) == [recorded]
     again = RankBridge.all_reduce!(gang, refs, operation_id: name)
     assert RankBridge.all_reduce!(gang, refs, operation_id: name) == again
     assert RankBridge.all_reduce!(gang, refs, operation_id: name, calls: :ranks) == again
@@ -78,7 +81,7 @@ defmodule RankBridge.GangCallsTest do
     gathered = RankBridge.all_gather!(gang, refs, group: name)
     assert Enum.map(gathered, & &1.rank) == [2, 1]
     assert values(gang, gathered) == [[1, 2], [1, 2]]
-    assert RankBridge.ping!(gang, group: name) == nil
+    assert RankBridge.Generations.ping!(gang, group: name) == nil
     RankBridge.destroy_group!(gang, name)
     assert {:error, %Error{reason: :unknown_group}} = RankBridge.barrier(gang, group: name)
   end
@@ -156,7 +159,7 @@ defmodule RankBridge.GangCallsTest do
   # The first rank waits for the others, until the function that this gives is called.
   defp busy(gang, group \\ "world") do
     part = [operation_id: Id.uuid(), timeout: 60_000, group: group]
-    begin = &RankBridge.submit_rank!(gang, &1, :barrier, nil, part)
+    begin = &RankBridge.Operations.submit_rank!(gang, &1, :barrier, nil, part)
     begin.(0)
     fn -> Enum.each([1, 2], begin) end
   end
@@ -265,7 +268,7 @@ defmodule RankBridge.GangCallsTest do
       name |> RankBridge.status!() |> Enum.at(lost) |> Map.fetch!(:pid) |> OsProcess.kill()
       assert_receive {:rank_bridge, ^name, %Gang.Event{kind: :rank_lost, rank: ^lost}}, 60_000
       assert RankBridge.await_ready(name, 60_000) == :ok
-      assert RankBridge.ping!(name) == nil
+      assert RankBridge.Generations.ping!(name) == nil
       assert RankBridge.barrier!(name) == nil
     end
   end

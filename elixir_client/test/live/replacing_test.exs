@@ -31,7 +31,9 @@ defmodule RankBridge.ReplacingTest do
       refs = RankBridge.put!(gang, [[1.0], [2.0]])
 
       # One call is pending when the rank dies, and others come later.
-      waiting = Task.async(fn -> RankBridge.call_rank(gang, survivor, :barrier, nil) end)
+      waiting =
+        Task.async(fn -> RankBridge.Operations.call_rank(gang, survivor, :barrier, nil) end)
+
       until(fn -> pending?(gang, survivor) end)
       RankProcesses.kill(ranks, @killed)
       assert {:error, %Error{reason: :peer_lost} = error} = Task.await(waiting)

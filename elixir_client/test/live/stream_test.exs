@@ -167,7 +167,7 @@ defmodule RankBridge.StreamTest do
   describe "while the first rank waits for the others" do
     setup %{gang: gang} do
       part = [operation_id: Id.uuid(), timeout: 60_000]
-      begin = &RankBridge.submit_rank!(gang, &1, :barrier, nil, part)
+      begin = &RankBridge.Operations.submit_rank!(gang, &1, :barrier, nil, part)
       begin.(0)
       %{go_on: fn -> Enum.each([1, 2], begin) end}
     end

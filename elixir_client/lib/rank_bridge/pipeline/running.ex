@@ -101,7 +101,8 @@ defmodule RankBridge.Pipeline.Running do
     do: apply(RankBridge, name, [pipeline.gang | input] ++ [opts])
 
   defp call(pipeline, name, input, opts),
-    do: RankBridge.call_rank(pipeline.gang, pipeline.rank, name, List.first(input), opts)
+    do:
+      RankBridge.Operations.call_rank(pipeline.gang, pipeline.rank, name, List.first(input), opts)
 
   defp opts(pipeline, opts, but \\ []) do
     if Keyword.keyword?(opts),

@@ -89,7 +89,7 @@ defmodule RankBridge.Test.Chaos.Requests do
 
     request
     |> gang()
-    |> RankBridge.call_rank(rank, operation, ref, ContractCases.options(options))
+    |> RankBridge.Operations.call_rank(rank, operation, ref, ContractCases.options(options))
     |> given()
   end
 

@@ -161,7 +161,7 @@ defmodule RankBridge.SnakeBridge.Functions do
 
       if name == :send,
         do: RankBridge.send(gang, rank, ref, dst, opts),
-        else: RankBridge.isend(gang, rank, ref, dst, opts)
+        else: RankBridge.PointToPoint.isend(gang, rank, ref, dst, opts)
     end
   end
 
@@ -174,7 +174,7 @@ defmodule RankBridge.SnakeBridge.Functions do
           [expected: ref, src_rank_in_group: src]
 
       if name == :irecv do
-        RankBridge.irecv(gang, rank, opts)
+        RankBridge.PointToPoint.irecv(gang, rank, opts)
       else
         with {:ok, {_ref, place}} <- RankBridge.recv(gang, rank, opts),
              do: {:ok, Group.rank_at(group, place)}
@@ -190,9 +190,15 @@ defmodule RankBridge.SnakeBridge.Functions do
 
       if given.async_op do
         # What is waited for by its id needs one that is its own.
-        RankBridge.submit_rank(gang, rank, operation, input, Keyword.delete(opts, :operation_id))
+        RankBridge.Operations.submit_rank(
+          gang,
+          rank,
+          operation,
+          input,
+          Keyword.delete(opts, :operation_id)
+        )
       else
-        with {:ok, _ref} <- RankBridge.call_rank(gang, rank, operation, input, opts),
+        with {:ok, _ref} <- RankBridge.Operations.call_rank(gang, rank, operation, input, opts),
              do: {:ok, nil}
       end
     end
