@@ -101,40 +101,40 @@ defmodule RankBridge do
   defdelegate unsubscribe(gang), to: Gang
 
   @doc """
-  Brings tensors to the ranks: one to each member of a group, or one to one rank.
+  Brings tensors to the ranks, one to each member of a group.
 
-      put(gang, [tensor, ...], opts \\\\ [])        :group, :device
-      put(gang, rank, tensor, opts \\\\ [])         :device
-
-  A tensor is a `RankBridge.Tensor`, an Nx tensor, or lists of numbers (see `RankBridge.Tensor.coerce/1`).
+  A tensor is a `RankBridge.Tensor`, an Nx tensor, or lists of numbers (see `RankBridge.Tensor.coerce/1`). Options: `:group`,
+  `:device`.
   """
-  @spec put(Gang.gang(), [Tensor.like()]) :: result([Ref.t()])
-  def put(gang, tensors), do: put(gang, tensors, [])
-
-  @doc "As `put/2`: to the members of a group with options, or to one rank without."
   @spec put(Gang.gang(), [Tensor.like()], keyword()) :: result([Ref.t()])
-  @spec put(Gang.gang(), non_neg_integer(), Tensor.like()) :: result(Ref.t())
-  def put(gang, rank, tensor) when is_integer(rank), do: put(gang, rank, tensor, [])
+  def put(gang, tensors, opts \\ [])
+
+  # Deprecated, as `put/4`: the release after this one removes it.
+  def put(gang, rank, tensor) when is_integer(rank), do: put_rank(gang, rank, tensor)
   def put(gang, tensors, opts), do: Entry.call(gang, :put, opts, &Refs.put_all(&1, tensors, opts))
-
-  @doc "As `put/2`: to one rank, with options."
-  @spec put(Gang.gang(), non_neg_integer(), Tensor.like(), keyword()) :: result(Ref.t())
-  def put(gang, rank, tensor, opts),
-    do: Entry.call(gang, :put, opts, &Refs.put(&1, rank, tensor, opts))
-
-  @doc "As `put/2`; raises the error."
-  @spec put!(Gang.gang(), [Tensor.like()]) :: [Ref.t()]
-  def put!(gang, tensors), do: bang(put(gang, tensors))
 
   @doc "As `put/3`; raises the error."
   @spec put!(Gang.gang(), [Tensor.like()], keyword()) :: [Ref.t()]
-  @spec put!(Gang.gang(), non_neg_integer(), Tensor.like()) :: Ref.t()
-  def put!(gang, rank_or_tensors, tensor_or_opts),
-    do: bang(put(gang, rank_or_tensors, tensor_or_opts))
+  def put!(gang, tensors, opts \\ []), do: bang(put(gang, tensors, opts))
 
-  @doc "As `put/4`; raises the error."
+  @doc "Brings a tensor to one rank, as `put/3`. Option: `:device`."
+  @spec put_rank(Gang.gang(), non_neg_integer(), Tensor.like(), keyword()) :: result(Ref.t())
+  def put_rank(gang, rank, tensor, opts \\ []),
+    do: Entry.call(gang, :put_rank, opts, &Refs.put(&1, rank, tensor, opts))
+
+  @doc "As `put_rank/4`; raises the error."
+  @spec put_rank!(Gang.gang(), non_neg_integer(), Tensor.like(), keyword()) :: Ref.t()
+  def put_rank!(gang, rank, tensor, opts \\ []), do: bang(put_rank(gang, rank, tensor, opts))
+
+  @doc false
+  @deprecated "use RankBridge.put_rank/4"
+  @spec put(Gang.gang(), non_neg_integer(), Tensor.like(), keyword()) :: result(Ref.t())
+  def put(gang, rank, tensor, opts), do: put_rank(gang, rank, tensor, opts)
+
+  @doc false
+  @deprecated "use RankBridge.put_rank!/4"
   @spec put!(Gang.gang(), non_neg_integer(), Tensor.like(), keyword()) :: Ref.t()
-  def put!(gang, rank, tensor, opts), do: bang(put(gang, rank, tensor, opts))
+  def put!(gang, rank, tensor, opts), do: put_rank!(gang, rank, tensor, opts)
 
   @doc "Fetches the tensor of a ref, or the tensors of a list of refs."
   @spec get(Gang.gang(), Ref.t(), keyword()) :: result(Tensor.t())

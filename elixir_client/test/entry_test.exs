@@ -8,10 +8,11 @@ defmodule RankBridge.EntryTest do
 
   @library Path.expand("../lib", __DIR__)
 
-  # A number is an argument that no function takes: what is looked at here is whether it goes in at all.
+  # A reference is an argument that no function takes: what is looked at here is whether it goes in at all.
   defp functions do
     named =
-      for {name, arity} <- [put: 2, put: 3, put: 4, get: 2, get: 3], do: {RankBridge, name, arity}
+      for {name, arity} <- [put: 2, put: 3, put_rank: 3, put_rank: 4, get: 2, get: 3],
+          do: {RankBridge, name, arity}
 
     declared =
       for module <- Functions.modules(),
@@ -27,7 +28,7 @@ defmodule RankBridge.EntryTest do
 
     names =
       for {module, name, arity} <- functions() do
-        arguments = [:no_such_gang | List.duplicate(0, arity - 1)]
+        arguments = [:no_such_gang | List.duplicate(make_ref(), arity - 1)]
         result = apply(module, name, arguments)
         assert {name, {:error, %Error{reason: :unavailable}}} = {name, result}
         name

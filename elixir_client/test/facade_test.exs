@@ -57,7 +57,10 @@ defmodule RankBridge.FacadeTest do
     names = Enum.reject(current, &String.ends_with?("#{&1}", "!"))
     assert length(Enum.uniq(names)) in 30..40
 
-    deprecated = for {{name, _arity}, _why} <- RankBridge.__info__(:deprecated), do: name
+    # Of `put` a way to call it is deprecated.
+    deprecated =
+      for {{name, _arity}, _why} <- RankBridge.__info__(:deprecated), name != :put, do: name
+
     assert Enum.uniq(names) -- deprecated == Enum.uniq(names)
     assert :new_queue in deprecated and :new_queue! in deprecated
   end

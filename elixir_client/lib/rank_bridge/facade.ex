@@ -67,6 +67,12 @@ defmodule RankBridge.Facade do
     end
   end
 
+  @doc "The result of a function that gives no value."
+  @spec without_value(:ok | {:ok, nil} | {:error, error}) :: :ok | {:error, error}
+        when error: term()
+  def without_value({:ok, nil}), do: :ok
+  def without_value(result), do: result
+
   @doc "The text that a module's documentation attribute holds."
   @spec written({non_neg_integer(), String.t()} | String.t() | nil) :: String.t() | nil
   def written({_line, text}), do: text
@@ -110,6 +116,15 @@ defmodule RankBridge.Facade do
 
   defp entered(_name, _parameters, body), do: body
 
+  # What has no value is `:ok`.
+  defp safe(name, parameters, types, :ok, body) do
+    quote do
+      @spec unquote(name)(unquote_splicing(types)) :: :ok | {:error, RankBridge.Error.t()}
+      def unquote(name)(unquote_splicing(parameters)),
+        do: RankBridge.Facade.without_value(unquote(body))
+    end
+  end
+
   defp safe(name, parameters, types, given, body) do
     quote do
       @spec unquote(name)(unquote_splicing(types)) ::
@@ -130,16 +145,25 @@ defmodule RankBridge.Facade do
         quote do: @doc(unquote("As `#{name}/#{length(parameters)}`; raises the error."))
       end
 
-    home = since || quote(do: __MODULE__)
+    module = since || quote(do: __MODULE__)
+    call = quote(do: unquote(module).unquote(name)(unquote_splicing(variables(parameters))))
 
     quote do
       unquote(documented)
       @spec unquote(:"#{name}!")(unquote_splicing(types)) :: unquote(given)
-      def unquote(:"#{name}!")(unquote_splicing(parameters)) do
-        case unquote(home).unquote(name)(unquote_splicing(variables(parameters))) do
-          {:ok, value} -> value
-          {:error, error} -> raise error
-        end
+      def unquote(:"#{name}!")(unquote_splicing(parameters)),
+        do: unquote(value_or_raise(call, given))
+    end
+  end
+
+  defp value_or_raise(call, given) do
+    value = if given == :ok, do: :ok, else: quote(do: value)
+    success = if given == :ok, do: :ok, else: {:ok, value}
+
+    quote do
+      case unquote(call) do
+        unquote(success) -> unquote(value)
+        {:error, error} -> raise error
       end
     end
   end

@@ -27,7 +27,7 @@ defmodule RankBridge.Graphs do
 
       RankBridge.Graphs.graph_capture(gang, "step", fn ->
         with {:ok, sums} <- RankBridge.all_reduce(gang, gradients),
-             {:ok, nil} <- RankBridge.barrier(gang),
+             :ok <- RankBridge.barrier(gang),
              do: {:ok, sums}
       end)
 

@@ -33,7 +33,7 @@ defmodule RankBridge.PointToPoint do
             ref :: Ref.t(),
             dst_rank_in_group :: non_neg_integer(),
             opts :: keyword() \\ []
-          ) :: nil,
+          ) :: :ok,
           do: call(view, rank, :send, ref, to(dst_rank_in_group, opts))
 
   @doc "Sends a value, as vLLM's `send_object`. Options: see `RankBridge.PointToPoint`."
@@ -43,7 +43,7 @@ defmodule RankBridge.PointToPoint do
             value :: Value.t(),
             dst_rank_in_group :: non_neg_integer(),
             opts :: keyword() \\ []
-          ) :: nil,
+          ) :: :ok,
           do: call(view, rank, :send_object, value, to(dst_rank_in_group, opts))
 
   @doc """
@@ -56,7 +56,7 @@ defmodule RankBridge.PointToPoint do
             dict :: %{Value.t() => Value.t()},
             dst_rank_in_group :: non_neg_integer(),
             opts :: keyword() \\ []
-          ) :: nil,
+          ) :: :ok,
           do: call(view, rank, :send_tensor_dict, dict, to(dst_rank_in_group, opts))
 
   @doc """

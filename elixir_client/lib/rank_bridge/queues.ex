@@ -4,7 +4,7 @@ defmodule RankBridge.Queues do
   broadcasters.
 
       {:ok, queue} = RankBridge.Queues.new_queue(gang, "steps")
-      {:ok, nil} = RankBridge.Queues.enqueue(gang, queue, %{"step" => 1})
+      :ok = RankBridge.Queues.enqueue(gang, queue, %{"step" => 1})
       {:ok, %{"step" => 1}} = RankBridge.Queues.dequeue(gang, queue, rank_in_group: 1)
 
   A queue belongs to its group and its generation, not to a session. Who writes and who reads wait for nobody else, and not
@@ -151,7 +151,7 @@ defmodule RankBridge.Queues do
             queue :: Queue.t(),
             value :: Value.t(),
             opts :: keyword() \\ []
-          ) :: nil,
+          ) :: :ok,
           do: write(view, queue, value, opts)
 
   defp write(view, queue, value, opts) do

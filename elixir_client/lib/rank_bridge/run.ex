@@ -3,7 +3,7 @@ defmodule RankBridge.Run do
   A function for each member of a group, all of them at once: programs that read as they would on the ranks.
 
       RankBridge.run(gang, fn rank ->
-        with {:ok, mine} <- RankBridge.put(gang, rank, [1.0 * rank]),
+        with {:ok, mine} <- RankBridge.put_rank(gang, rank, [1.0 * rank]),
              {:ok, sum} <- RankBridge.Operations.call_rank(gang, rank, :all_reduce, mine),
              do: RankBridge.get(gang, sum)
       end)

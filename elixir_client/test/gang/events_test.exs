@@ -21,7 +21,7 @@ defmodule RankBridge.Gang.EventsTest do
     do: assert_receive({:passed_on, {:rank_bridge, ^gang, ^event}}, @soon)
 
   defp nothing_more(ids) do
-    assert RankBridge.barrier(@name) == {:ok, nil}
+    assert RankBridge.barrier(@name) == :ok
 
     for id <- ids do
       refute_received {:rank_bridge, _gang, %Event{operation_id: ^id}}
@@ -58,7 +58,7 @@ defmodule RankBridge.Gang.EventsTest do
 
     # Members that do not agree.
     refs = RankBridge.put!(@name, [[1.0], [2.0], [3.0]])
-    wide = List.replace_at(refs, 2, RankBridge.put!(@name, 2, [1.0, 2.0]))
+    wide = List.replace_at(refs, 2, RankBridge.put_rank!(@name, 2, [1.0, 2.0]))
 
     assert {:error, %Error{reason: :mismatch}} =
              RankBridge.all_reduce(@name, wide, operation_id: "mismatched")

@@ -21,7 +21,7 @@ defmodule RankBridge.Gang.LongRunTest do
     :ok = RankBridge.await_ready(__MODULE__, 60_000)
   end
 
-  defp call, do: {:ok, nil} = RankBridge.barrier(__MODULE__)
+  defp call, do: :ok = RankBridge.barrier(__MODULE__)
 
   defp usage do
     for pid <- Process.list(), do: :erlang.garbage_collect(pid)

@@ -32,7 +32,7 @@ defmodule RankBridge.FakeGangTest do
       tensor =
         Tensor.new!(dtype, [3, 2], :binary.copy(<<0, 1>>, 3 * RankBridge.Dtype.size(dtype)))
 
-      ref = RankBridge.put!(gang, 1, tensor)
+      ref = RankBridge.put_rank!(gang, 1, tensor)
       assert %Ref{rank: 1, dtype: ^dtype, shape: [3, 2]} = ref
       assert RankBridge.get!(gang, ref) == %{tensor | data: IO.iodata_to_binary(tensor.data)}
     end
@@ -56,7 +56,7 @@ defmodule RankBridge.FakeGangTest do
     # The length of the pattern divides no chunk, so that chunks that change places are seen.
     pattern = for number <- 1..100_003, into: "", do: <<number * 7 + div(number, 251)>>
     data = pattern |> :binary.copy(2_685) |> binary_part(0, 268_435_456)
-    ref = RankBridge.put!(gang, 3, Tensor.new!(:uint8, [byte_size(data)], data))
+    ref = RankBridge.put_rank!(gang, 3, Tensor.new!(:uint8, [byte_size(data)], data))
     fetched = RankBridge.get!(gang, ref)
     assert fetched.shape == [268_435_456]
     assert :crypto.hash(:sha256, fetched.data) == :crypto.hash(:sha256, data)
@@ -65,7 +65,7 @@ defmodule RankBridge.FakeGangTest do
 
   test "empty tensors and tensors without dimensions come back", %{gang: gang} do
     for list <- [[], [[], []], 7.5] do
-      ref = RankBridge.put!(gang, 0, list)
+      ref = RankBridge.put_rank!(gang, 0, list)
       assert gang |> RankBridge.get!(ref) |> Tensor.to_list() == list
     end
   end
@@ -97,7 +97,7 @@ defmodule RankBridge.FakeGangTest do
 
   test "every collective gives what torch gives", %{gang: gang} do
     refs = RankBridge.put!(gang, for(rank <- 0..3, do: [[1.0 * rank, 2.0]]))
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
 
     assert values(gang, RankBridge.broadcast!(gang, refs, src_rank_in_group: 2)) ==
              List.duplicate([[2.0, 2.0]], 4)
@@ -238,7 +238,7 @@ defmodule RankBridge.FakeGangTest do
 
   test "without a session refs outlive the gang", %{ranks: ranks} do
     shared = start_supervised!({Gang, endpoints_file: ranks.file, session: false}, id: :shared)
-    ref = RankBridge.put!(shared, 0, [1, 2])
+    ref = RankBridge.put_rank!(shared, 0, [1, 2])
     :ok = stop_supervised(:shared)
     shared = start_supervised!({Gang, endpoints_file: ranks.file, session: false}, id: :shared)
     assert shared |> RankBridge.get!(ref) |> Tensor.to_list() == [1, 2]
@@ -248,7 +248,7 @@ defmodule RankBridge.FakeGangTest do
   test "a gang with a name is called by it, from any process", %{ranks: ranks} do
     name = :"gang_#{uuid()}"
     start_supervised!({Gang, name: name, endpoints_file: ranks.file}, id: name)
-    assert Task.await(Task.async(fn -> RankBridge.barrier!(name) end)) == nil
+    assert Task.await(Task.async(fn -> RankBridge.barrier!(name) end)) == :ok
     assert Gang.size(name) == {:ok, 4}
     :ok = stop_supervised(name)
     assert {:error, %Error{reason: :unavailable, indefinite: false}} = RankBridge.barrier(name)
@@ -287,7 +287,7 @@ defmodule RankBridge.FakeGangTest do
     formed = RankBridge.form!(gang, groups: [{name, [2, 0]}])
     assert {formed.generation > before, formed.world_size} == {true, 4}
     assert values(gang, refs) == [[1], [2], [3], [4]]
-    assert RankBridge.barrier!(gang, group: name) == nil
+    assert RankBridge.barrier!(gang, group: name) == :ok
     assert values(gang, RankBridge.all_reduce!(gang, refs)) == List.duplicate([10], 4)
   end
 
@@ -341,7 +341,7 @@ defmodule RankBridge.FakeGangTest do
           end,
           rank_out_of_range: fn -> RankBridge.broadcast(gang, refs, src_rank_in_group: -1) end,
           rank_out_of_range: fn -> RankBridge.broadcast(gang, refs, src_rank_in_group: 4) end,
-          rank_out_of_range: fn -> RankBridge.put(gang, 4, [1]) end,
+          rank_out_of_range: fn -> RankBridge.put_rank(gang, 4, [1]) end,
           rank_out_of_range: fn -> RankBridge.get(gang, %{r0 | rank: 9}) end,
           rank_out_of_range: fn -> RankBridge.create(gang, :int8, [1], rank: 4) end,
           invalid_argument: fn -> RankBridge.put(gang, [[1], [2]]) end,
@@ -358,7 +358,7 @@ defmodule RankBridge.FakeGangTest do
     end
 
     assert RankBridge.list!(gang) == refs
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
   end
 
   test "what ranks refuse names its cause and every rank's outcome", %{gang: gang} do
@@ -377,13 +377,13 @@ defmodule RankBridge.FakeGangTest do
       refute error.indefinite
     end
 
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
   end
 
   test "members that ask for different things are told so, both sides", %{gang: gang} do
     refs =
       for rank <- 0..3,
-          do: RankBridge.put!(gang, rank, if(rank == 3, do: [1.0, 2.0], else: [1.0]))
+          do: RankBridge.put_rank!(gang, rank, if(rank == 3, do: [1.0, 2.0], else: [1.0]))
 
     assert {:error, %Error{reason: :mismatch} = error} = RankBridge.all_reduce(gang, refs)
     refute error.indefinite
@@ -404,7 +404,7 @@ defmodule RankBridge.FakeGangTest do
     tasks =
       for number <- 1..50 do
         Task.async(fn ->
-          ref = RankBridge.put!(gang, rem(number, 4), [number])
+          ref = RankBridge.put_rank!(gang, rem(number, 4), [number])
           gang |> RankBridge.get!(ref) |> Tensor.to_list()
         end)
       end

@@ -26,7 +26,7 @@ defmodule RankBridge.GivingUpTest do
   defp check_withdrawn(gang, rank) do
     began = System.monotonic_time(:millisecond)
     until(fn -> pending(gang, rank) == 0 end)
-    assert RankBridge.barrier!(gang, timeout: 20_000) == nil
+    assert RankBridge.barrier!(gang, timeout: 20_000) == :ok
     assert System.monotonic_time(:millisecond) - began < @at_once
   end
 

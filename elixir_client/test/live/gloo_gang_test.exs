@@ -25,7 +25,7 @@ defmodule RankBridge.GlooGangTest do
       assert [1] = for(%{state: :missing, rank: rank} <- error.ranks, do: rank)
     end
 
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
   end
 
   test "a rank that is killed is told to whoever waits for it, at once and not at the timeout",

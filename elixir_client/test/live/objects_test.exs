@@ -59,7 +59,7 @@ for backend <- ["fake", "gloo"] do
     end
 
     test "a ref in a value is the handle that it was", %{gang: gang} do
-      ref = RankBridge.put!(gang, 1, [1.0, 2.0])
+      ref = RankBridge.put_rank!(gang, 1, [1.0, 2.0])
 
       assert RankBridge.broadcast_object!(gang, %{"ref" => ref}) ==
                List.duplicate(%{"ref" => ref}, 3)
@@ -87,7 +87,7 @@ for backend <- ["fake", "gloo"] do
       assert RankBridge.all_gather_object!(gang, ["two", "zero"], group: name) ==
                List.duplicate(["two", "zero"], 2)
 
-      ref = RankBridge.put!(gang, 2, [7])
+      ref = RankBridge.put_rank!(gang, 2, [7])
       dict = %{"t" => ref}
       opts = [group: name, metadata_group: RankBridge.Grouping.group!(gang, name)]
 
@@ -134,11 +134,11 @@ for backend <- ["fake", "gloo"] do
                  RankBridge.all_reduce_value(gang, numbers, op: op)
       end
 
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
     end
 
     test "a map of tensors comes to all, with tensors of their own", %{gang: gang} do
-      weight = RankBridge.put!(gang, 1, [[1.5, 2.5]])
+      weight = RankBridge.put_rank!(gang, 1, [[1.5, 2.5]])
       empty = RankBridge.create!(gang, :bool, [0, 3], rank: 1)
       dict = %{"weight" => weight, "step" => 7, "more" => %{3 => empty, nil => {:bytes, "x"}}}
 
@@ -168,7 +168,7 @@ for backend <- ["fake", "gloo"] do
     end
 
     test "who is not the source brings nothing", %{gang: gang} do
-      ref = RankBridge.put!(gang, 1, [7])
+      ref = RankBridge.put_rank!(gang, 1, [7])
 
       for {operation, input, check} <- [
             {:scatter_object, ["a", nil, {3}], &(&1 == ["a", nil, {3}])},
@@ -233,7 +233,7 @@ for backend <- ["fake", "gloo"] do
       assert {:error, %Error{reason: :invalid_argument}} =
                RankBridge.broadcast_object(gang, [deep])
 
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
     end
 
     test "members that want another source are told so", %{gang: gang} do
@@ -248,7 +248,7 @@ for backend <- ["fake", "gloo"] do
       for result <- results,
           do: assert({:error, %Error{reason: :mismatch, indefinite: false}} = result)
 
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
     end
   end
 end

@@ -35,8 +35,8 @@ defmodule RankBridge.OperationsTest do
     assert [nil, %{rank: 1}, nil] = RankBridge.await!(gang, gather)
 
     parts =
-      [RankBridge.put!(gang, 0, [1, 2, 3])] ++
-        for(rank <- 1..2, do: RankBridge.put!(gang, rank, [0]))
+      [RankBridge.put_rank!(gang, 0, [1, 2, 3])] ++
+        for(rank <- 1..2, do: RankBridge.put_rank!(gang, rank, [0]))
 
     scatter = RankBridge.submit!(gang, :scatter, parts)
     assert values(gang, RankBridge.await!(gang, scatter)) == [[1], [2], [3]]
@@ -58,7 +58,7 @@ defmodule RankBridge.OperationsTest do
   end
 
   test "a submitted operation fails as the direct call fails", %{gang: gang, refs: refs} do
-    wrong = List.replace_at(refs, 2, RankBridge.put!(gang, 2, [1.0, 2.0, 3.0]))
+    wrong = List.replace_at(refs, 2, RankBridge.put_rank!(gang, 2, [1.0, 2.0, 3.0]))
     assert {:error, %Error{} = direct} = RankBridge.all_reduce(gang, wrong)
     operation = RankBridge.submit!(gang, :all_reduce, wrong)
     assert {:error, %Error{} = submitted} = RankBridge.await(gang, operation)
@@ -149,7 +149,7 @@ defmodule RankBridge.OperationsTest do
     assert [%{state: :done, result: {:error, %Error{reason: :cancelled}}}] =
              RankBridge.Operations.poll!(gang, operation)
 
-    assert RankBridge.barrier!(gang, timeout: 5_000) == nil
+    assert RankBridge.barrier!(gang, timeout: 5_000) == :ok
   end
 
   test "what is done is not cancelled", %{gang: gang, refs: refs} do
@@ -186,7 +186,7 @@ defmodule RankBridge.OperationsTest do
       assert reason in [:cancelled, :released_ref]
     end
 
-    assert RankBridge.barrier!(gang, timeout: 5_000) == nil
+    assert RankBridge.barrier!(gang, timeout: 5_000) == :ok
   end
 
   test "what cannot be asked for is refused before anything is sent", %{gang: gang, refs: refs} do

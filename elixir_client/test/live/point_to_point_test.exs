@@ -23,7 +23,7 @@ for backend <- ["fake", "gloo"] do
     defp list(gang, ref), do: gang |> RankBridge.get!(ref) |> Tensor.to_list()
 
     test "a tensor goes from one rank to another", %{gang: gang, refs: [first | _others]} do
-      [nil, {ref, 0}] =
+      [:ok, {ref, 0}] =
         AtOnce.map([:send, :recv], fn
           :send -> RankBridge.send!(gang, 0, first, 2)
           :recv -> RankBridge.recv!(gang, 2, src_rank_in_group: 0)
@@ -114,10 +114,10 @@ for backend <- ["fake", "gloo"] do
     end
 
     test "a map of tensors goes with what is in it", %{gang: gang, refs: [r0 | _others]} do
-      scalar = RankBridge.put!(gang, 0, 7)
+      scalar = RankBridge.put_rank!(gang, 0, 7)
       dict = %{"t" => r0, "n" => %{1 => scalar, "v" => {nil, "x"}}, "empty" => %{}}
       receiving = RankBridge.PointToPoint.irecv_tensor_dict!(gang, 1, src_rank_in_group: 0)
-      assert RankBridge.PointToPoint.send_tensor_dict!(gang, 0, dict, 1) == nil
+      assert RankBridge.PointToPoint.send_tensor_dict!(gang, 0, dict, 1) == :ok
       assert {received, 0} = RankBridge.Operations.wait!(gang, receiving)
       assert %{"t" => t, "n" => %{1 => s, "v" => {nil, "x"}}, "empty" => %{}} = received
       assert {t.rank, list(gang, t), s.rank, list(gang, s)} == {1, [0.0, 0.5], 1, 7}
@@ -168,7 +168,7 @@ for backend <- ["fake", "gloo"] do
       end
 
       receiving = RankBridge.PointToPoint.irecv!(gang, 2)
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
       assert RankBridge.all_reduce_value!(gang, [1, 2, 3]) == [6, 6, 6]
       RankBridge.send!(gang, 0, r0, 2)
       assert {%{rank: 2}, 0} = RankBridge.Operations.wait!(gang, receiving)

@@ -26,7 +26,7 @@ for backend <- ["fake", "gloo"] do
 
     # Every rank's sum of all, by what a program on it would call.
     defp sum(gang, rank, opts \\ []) do
-      with {:ok, mine} <- RankBridge.put(gang, rank, [1.0 * rank]),
+      with {:ok, mine} <- RankBridge.put_rank(gang, rank, [1.0 * rank]),
            {:ok, sum} <- RankBridge.Operations.call_rank(gang, rank, :all_reduce, mine, opts),
            {:ok, tensor} <- RankBridge.get(gang, sum),
            {:ok, 2} <- RankBridge.release(gang, [mine, sum]),
@@ -117,7 +117,7 @@ for backend <- ["fake", "gloo"] do
         assert [%{rank: 1, state: :failed}] = outcome.ranks
       end
 
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
     end
 
     test "who is late for what has failed is told so, and takes no other call for it", %{

@@ -50,7 +50,7 @@ for {backend, arguments} <- [
 
       values = [nil, 2 ** 90, "a", <<255>>, {:bytes, "a"}] ++ [Tensor.from_list([[1, 2]])]
 
-      for value <- values, do: assert(RankBridge.Queues.enqueue!(gang, queue, value) == nil)
+      for value <- values, do: assert(RankBridge.Queues.enqueue!(gang, queue, value) == :ok)
       for place <- [2, 1], value <- values, do: assert(read(gang, queue, place) == value)
       assert RankBridge.Queues.shut_down_queue!(gang, queue) == nil
     end
@@ -125,7 +125,7 @@ for {backend, arguments} <- [
       assert %Operation{name: :dequeue, group: "world", ranks: [1]} = reading
       refute RankBridge.Operations.is_complete!(gang, reading)
       # It holds up no collective.
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
 
       id = Id.uuid()
 
@@ -200,7 +200,7 @@ for {backend, arguments} <- [
       assert {:error, %Error{reason: :name_exists, indefinite: false}} =
                RankBridge.Queues.new_queue(other, name, group: group)
 
-      assert RankBridge.Queues.enqueue!(other, queue, {1}) == nil
+      assert RankBridge.Queues.enqueue!(other, queue, {1}) == :ok
       assert RankBridge.Queues.dequeue!(gang, queue) == {1}
       RankBridge.destroy_group!(gang, group.name)
       assert queue not in RankBridge.Queues.queues!(other)

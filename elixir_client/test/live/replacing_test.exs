@@ -53,7 +53,7 @@ defmodule RankBridge.ReplacingTest do
       assert %{world_size: 2} = RankBridge.form!(gang, timeout: 10_000)
 
       # The session is open on the new rank as well, and what the survivor holds is there.
-      new = RankBridge.put!(gang, @killed, [10.0])
+      new = RankBridge.put_rank!(gang, @killed, [10.0])
       assert new.session_id == kept.session_id
       sums = RankBridge.all_reduce!(gang, Enum.sort_by([kept, new], & &1.rank))
       sum = 11.0 + survivor
@@ -75,7 +75,7 @@ defmodule RankBridge.ReplacingTest do
         forming = Task.async(fn -> RankBridge.form(gang, timeout: 15_000) end)
         ranks = RankProcesses.replace(ranks, killed)
         assert {:ok, %{world_size: 2}} = Task.await(forming, 20_000)
-        assert RankBridge.barrier!(gang) == nil
+        assert RankBridge.barrier!(gang) == :ok
         assert %{rank: ^killed} = RankBridge.create!(gang, :int8, [1], rank: killed)
         :ok = stop_supervised(killed)
         ranks

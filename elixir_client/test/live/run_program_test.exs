@@ -93,7 +93,7 @@ defmodule RankBridge.RunProgramTest do
       assert {error.reason, error.indefinite} == {:released_ref, false}
       assert error.message =~ "step 1.0"
       assert values(gang, refs) == [[0.0], [1.0], [2.0]]
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
     end
   end
 

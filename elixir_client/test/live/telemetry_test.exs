@@ -62,7 +62,7 @@ defmodule RankBridge.LiveTelemetryTest do
 
   test "a collective that fails is seen as it is told", %{gang: gang, refs: refs} do
     [first | others] = refs
-    wide = RankBridge.put!(gang, 0, [1.0, 2.0])
+    wide = RankBridge.put_rank!(gang, 0, [1.0, 2.0])
     assert first.rank == 0
 
     {{:error, error}, seen} = spans(gang, fn -> RankBridge.all_reduce(gang, [wide | others]) end)

@@ -15,7 +15,7 @@ defmodule RankBridge.Operations.GangCallTest do
 
   test "the gang's way is every collective's, unless that says otherwise", context do
     %{ranks: ranks, gang: gang, refs: refs} = context
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
     assert %{0 => [%V1.CallRequest{call: call, operations: [part]}]} = RecordingRanks.asked(ranks)
     assert part == %V1.Operation{kind: {:barrier, %V1.BarrierRequest{}}}
     assert %V1.Call{group: "world", timeout_ms: 30_000} = call
@@ -28,7 +28,7 @@ defmodule RankBridge.Operations.GangCallTest do
     assert %V1.Call{operation_id: "it", timeout_ms: 7} = call
     assert for(%{kind: {:all_reduce, it}} <- parts, do: it.ref_id) == ["r0", "r1", "r2"]
 
-    assert RankBridge.barrier!(gang, calls: :ranks) == nil
+    assert RankBridge.barrier!(gang, calls: :ranks) == :ok
 
     assert %{0 => [%V1.BarrierRequest{}], 1 => [_one], 2 => [_two]} = RecordingRanks.asked(ranks)
   end
@@ -40,7 +40,7 @@ defmodule RankBridge.Operations.GangCallTest do
     ping = %V1.Operation{kind: {:ping, %V1.PingRequest{}}}
 
     for gang <- [gang, other] do
-      assert RankBridge.Generations.ping!(gang) == nil
+      assert RankBridge.Generations.ping!(gang) == :ok
       assert %{0 => [%V1.CallRequest{operations: [^ping]}]} = RecordingRanks.asked(ranks)
       assert RankBridge.await!(gang, RankBridge.submit!(gang, :ping, nil)) == nil
       assert %{0 => [%V1.SubmitRequest{}], 1 => [_one]} = RecordingRanks.asked(ranks)

@@ -186,7 +186,7 @@ defmodule RankBridge.Operations.RequestsTest do
 
   test "what each member gets comes in group order, and what nobody gets is nil", context do
     %{ranks: ranks, gang: gang, refs: refs} = context
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
     assert RankBridge.broadcast_object!(gang, nil) == [nil, nil, nil]
     assert RankBridge.await!(gang, RankBridge.submit!(gang, :barrier, nil)) == nil
 

@@ -337,7 +337,7 @@ for backend <- ["fake", "gloo"] do
 
       odd = turns.(fn rank -> rank end)
       assert_raise ArgumentError, fn -> RankBridge.Compat.do_n_at_a_time(gang, 3, odd) end
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
 
       for {n, opts} <- [
             {0, []},

@@ -186,7 +186,9 @@ defmodule RankBridge.GroupCoordinator.Agreed do
 
   defp send_message(member, place, value, run) do
     opts = [tag: @tag] ++ in_group(member, run)
-    RankBridge.send_object(member.gang, member.rank, value, place, opts)
+
+    with :ok <- RankBridge.send_object(member.gang, member.rank, value, place, opts),
+         do: {:ok, nil}
   end
 
   defp receive_message(member, place, run) do

@@ -246,9 +246,13 @@ defmodule RankBridge.GroupCoordinator.Part do
         dst = given.dst || rem(place(member) + 1, Group.world_size(group(member)))
 
         with {:ok, what} <- sent(member, what, is_map_key(given, :tensor), name, run),
-             do: fun.(member.gang, member.rank, what, dst, in_group(member, run))
+             do: valued(fun.(member.gang, member.rank, what, dst, in_group(member, run)))
     end
   end
+
+  # Where vLLM gives None.
+  defp valued(:ok), do: {:ok, nil}
+  defp valued(result), do: result
 
   # What is brought for a send has to stay until it has gone.
   defp sent(member, tensor, true, name, run) do

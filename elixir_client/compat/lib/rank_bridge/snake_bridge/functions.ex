@@ -160,7 +160,7 @@ defmodule RankBridge.SnakeBridge.Functions do
       opts = [group: group.name, tag: given.tag, timeout: run.timeout]
 
       if name == :send,
-        do: RankBridge.send(gang, rank, ref, dst, opts),
+        do: with(:ok <- RankBridge.send(gang, rank, ref, dst, opts), do: {:ok, nil}),
         else: RankBridge.PointToPoint.isend(gang, rank, ref, dst, opts)
     end
   end
@@ -333,7 +333,8 @@ defmodule RankBridge.SnakeBridge.Functions do
   # --- torch ---
 
   defp make(:tensor, given, gang, rank, run) do
-    with {:ok, tensor} <- tensor_of(given), do: RankBridge.put(gang, rank, tensor, on(given, run))
+    with {:ok, tensor} <- tensor_of(given),
+         do: RankBridge.put_rank(gang, rank, tensor, on(given, run))
   end
 
   defp make(:zeros, given, gang, rank, run), do: create(given, :zeros, gang, rank, run)

@@ -155,7 +155,8 @@ defmodule RankBridge.SnakeBridge.Methods do
 
   defp run(:enqueue, _id, {:queue, gang, rank, queue}, given, run) do
     with :ok <- at_writer(queue, rank, "enqueue"),
-         do: RankBridge.Queues.enqueue(gang, queue, given.obj, seconds(given, run))
+         :ok <- RankBridge.Queues.enqueue(gang, queue, given.obj, seconds(given, run)),
+         do: {:ok, nil}
   end
 
   defp run(:dequeue, _id, {:queue, gang, rank, queue}, given, run),
@@ -164,7 +165,7 @@ defmodule RankBridge.SnakeBridge.Methods do
   # As vLLM's: who writes has written, who reads has read.
   defp run(:broadcast_object, _id, {:queue, gang, rank, queue}, given, run) do
     if rank == nil or Queue.writer(queue) == rank do
-      with {:ok, nil} <- RankBridge.Queues.enqueue(gang, queue, given.obj, timeout: run.timeout),
+      with :ok <- RankBridge.Queues.enqueue(gang, queue, given.obj, timeout: run.timeout),
            do: {:ok, given.obj}
     else
       dequeue(gang, rank, queue, timeout: run.timeout)
