@@ -26,7 +26,7 @@ defmodule RankBridge.TelemetryTest do
   defp provoke(:calls) do
     ranks = start_supervised!(RecordingRanks)
     start_supervised!({Gang, [name: @gang] ++ RecordingRanks.gang(ranks)})
-    assert RankBridge.barrier(@gang) == {:ok, nil}
+    assert RankBridge.barrier(@gang) == :ok
 
     assert_raise RuntimeError, "in its body", fn ->
       Entry.call(@gang, :average, [], fn _view -> raise "in its body" end)
@@ -135,7 +135,7 @@ defmodule RankBridge.TelemetryNotLoadedTest do
     on_exit(&Watch.load/0)
     refute Telemetry.loaded?()
 
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
     assert {:error, %Error{reason: :unavailable}} = RankBridge.barrier(:no_such_gang)
 
     assert_raise RuntimeError, "in its body", fn ->
@@ -152,7 +152,7 @@ defmodule RankBridge.TelemetryNotLoadedTest do
     assert Telemetry.loaded?()
     assert Watch.seen(id) == []
     again = Watch.watch([[:rankbridge, :call, :stop]], gang)
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
     assert [{_name, _measurements, %{operation: :barrier, result: :ok}}] = Watch.seen(again)
   end
 end

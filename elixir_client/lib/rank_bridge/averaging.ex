@@ -19,7 +19,7 @@ defmodule RankBridge.Averaging do
   Averages tensors over the group's members in place, as one operation, and gives what was given. All results are there at
   once, or none.
 
-      RankBridge.average(gang, %{"weight" => weights, "bias" => biases}, group: "trainers")
+      RankBridge.Averaging.average(gang, %{"weight" => weights, "bias" => biases}, group: "trainers")
 
   Of floating-point and complex dtypes only: an average of integers is not exact. Options: those of collectives.
   """

@@ -16,7 +16,7 @@ defmodule RankBridge.Coalesced do
   Runs several collectives of one group as one operation, and gives a list: for each call what it gives alone.
 
       {:ok, [sums, gathered]} =
-        RankBridge.coalesce(gang, [{:all_reduce, refs, op: :sum}, {:all_gather, others, dim: 0}])
+        RankBridge.Coalesced.coalesce(gang, [{:all_reduce, refs, op: :sum}, {:all_gather, others, dim: 0}])
 
   None sees what another gives, not even what it did in place: all results are there at once, or none. The refs are of
   one session.

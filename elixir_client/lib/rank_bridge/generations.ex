@@ -10,11 +10,11 @@ defmodule RankBridge.Generations do
     do: Ranks.status(view, opts)
 
   @doc """
-  Asks all members of a group whether they are there, in the order of the group's other operations. Gives nil.
+  Asks all members of a group whether they are there, in the order of the group's other operations.
 
   It is admitted as a collective is, and enters no backend; it is a gang call always, see `RankBridge.Operations.GangCall`.
   """
-  defcall ping(gang :: Gang.gang(), opts :: keyword() \\ []) :: nil,
+  defcall ping(gang :: Gang.gang(), opts :: keyword() \\ []) :: :ok,
     do: Collectives.run(view, :ping, nil, opts)
 
   @doc "The name of each rank's host, by rank."

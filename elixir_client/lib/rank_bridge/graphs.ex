@@ -3,9 +3,9 @@ defmodule RankBridge.Graphs do
   Collectives that are recorded as they run, and run again in one call: vLLM's `graph_capture`.
 
       {:ok, {graph, sums}} =
-        RankBridge.graph_capture(gang, "step", fn -> RankBridge.all_reduce(gang, gradients) end)
+        RankBridge.Graphs.graph_capture(gang, "step", fn -> RankBridge.all_reduce(gang, gradients) end)
 
-      {:ok, [^sums]} = RankBridge.replay(gang, graph)
+      {:ok, [^sums]} = RankBridge.Graphs.replay(gang, graph)
 
   What is recorded are the collectives on tensors (`RankBridge.Collectives`) that the gang's session does in one group,
   from whichever process. They run as ever; those that fail are not recorded, and what is called on refs of another
@@ -25,9 +25,9 @@ defmodule RankBridge.Graphs do
   Records what is done in a group while a function runs, on all its members or on none. Gives the graph and what the
   function gave.
 
-      RankBridge.graph_capture(gang, "step", fn ->
+      RankBridge.Graphs.graph_capture(gang, "step", fn ->
         with {:ok, sums} <- RankBridge.all_reduce(gang, gradients),
-             {:ok, nil} <- RankBridge.barrier(gang),
+             :ok <- RankBridge.barrier(gang),
              do: {:ok, sums}
       end)
 

@@ -2,9 +2,9 @@ defmodule RankBridge.PointToPoint do
   @moduledoc """
   What one member of a group sends to another: tensors, values, maps of tensors.
 
-      {:ok, sending} = RankBridge.isend(gang, 0, ref, 1)
+      {:ok, sending} = RankBridge.PointToPoint.isend(gang, 0, ref, 1)
       {:ok, {received, 0}} = RankBridge.recv(gang, 1)
-      {:ok, nil} = RankBridge.wait(gang, sending)
+      {:ok, nil} = RankBridge.Operations.wait(gang, sending)
 
   `rank` is that in the gang of who is called; `dst_rank_in_group` and `:src_rank_in_group` count in the group.
 
@@ -13,7 +13,7 @@ defmodule RankBridge.PointToPoint do
   received by its own kind; if another comes, or something else than is expected, both fail with `:mismatch`.
 
   Each has a form that begins with i, which returns once the rank has it and gives an operation: for
-  `RankBridge.is_complete/3`, `RankBridge.wait/3` and `RankBridge.cancel/3`.
+  `RankBridge.Operations.is_complete/3`, `RankBridge.Operations.wait/3` and `RankBridge.cancel/3`.
 
   ## Options
 
@@ -33,7 +33,7 @@ defmodule RankBridge.PointToPoint do
             ref :: Ref.t(),
             dst_rank_in_group :: non_neg_integer(),
             opts :: keyword() \\ []
-          ) :: nil,
+          ) :: :ok,
           do: call(view, rank, :send, ref, to(dst_rank_in_group, opts))
 
   @doc "Sends a value, as vLLM's `send_object`. Options: see `RankBridge.PointToPoint`."
@@ -43,7 +43,7 @@ defmodule RankBridge.PointToPoint do
             value :: Value.t(),
             dst_rank_in_group :: non_neg_integer(),
             opts :: keyword() \\ []
-          ) :: nil,
+          ) :: :ok,
           do: call(view, rank, :send_object, value, to(dst_rank_in_group, opts))
 
   @doc """
@@ -56,7 +56,7 @@ defmodule RankBridge.PointToPoint do
             dict :: %{Value.t() => Value.t()},
             dst_rank_in_group :: non_neg_integer(),
             opts :: keyword() \\ []
-          ) :: nil,
+          ) :: :ok,
           do: call(view, rank, :send_tensor_dict, dict, to(dst_rank_in_group, opts))
 
   @doc """

@@ -133,8 +133,8 @@ defmodule RankBridge.Telemetry do
     * `call_span_context` - of an RPC: that of the function on the gang that it is a part of; nil: the gang's own
     * `kind`, `reason`, `stacktrace` - as of `:telemetry.span/3`
 
-  A function has one span, also if it is made of others: `RankBridge.average/3` has no span of `:coalesce`. Calls in a caller's
-  own function, as in `RankBridge.graph_capture/4`, have spans of their own. A function with
+  A function has one span, also if it is made of others: `RankBridge.Averaging.average/3` has no span of `:coalesce`. Calls in a caller's
+  own function, as in `RankBridge.Graphs.graph_capture/4`, have spans of their own. A function with
   a `!` has the span of the one without, before it raises. Arguments are checked within the span; a call that is refused there
   has no RPCs. If the caller dies during an RPC, the RPC's span has no end.
 

@@ -1,6 +1,6 @@
 defmodule RankBridge.Tensors do
   @moduledoc """
-  Tensors on the ranks: made there, asked for, freed. They are brought there and fetched by `RankBridge.put/2` and
+  Tensors on the ranks: made there, asked for, freed. They are brought there and fetched by `RankBridge.put/3` and
   `RankBridge.get/3`.
   """
 

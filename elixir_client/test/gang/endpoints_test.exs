@@ -77,7 +77,7 @@ defmodule RankBridge.Gang.EndpointsTest do
 
     assert %{generation: generation} = RankBridge.form!(name, timeout: @soon)
     assert_receive {:rank_bridge, ^name, %Event{kind: :formed, generation: ^generation}}, @soon
-    new = RankBridge.put!(name, 1, [2.0])
+    new = RankBridge.put_rank!(name, 1, [2.0])
     assert sums(name, [hd(refs), new]) == [[3.0], [3.0]]
     assert Process.alive?(gang)
     refute_received {:rank_bridge, ^name, %Event{kind: :rank_lost}}
@@ -104,7 +104,7 @@ defmodule RankBridge.Gang.EndpointsTest do
         assert {:error, %Error{reason: :deadline_exceeded, indefinite: false}} =
                  RankBridge.barrier(name, timeout: 1)
 
-        waiting = Task.async(fn -> RankBridge.put!(name, killed, [10.0]) end)
+        waiting = Task.async(fn -> RankBridge.put_rank!(name, killed, [10.0]) end)
         ranks = RankProcesses.replace(ranks, killed)
         assert_receive {:lost, %Lost{ranks: [^killed], policy: :replace}}, @soon
         assert_receive {:rank_bridge, ^name, %Event{kind: :formed}}, @soon

@@ -78,7 +78,7 @@ defmodule RankBridge.Gang.LossesTest do
     assert %Lost{ranks: [1], policy: :replace, generation: 2, moved: moved} = called()
     assert moved == %{}
     assert %Event{world_size: 3} = assert_formed(2)
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
     nothing_more(context)
   end
 
@@ -110,7 +110,7 @@ defmodule RankBridge.Gang.LossesTest do
     assert %Lost{ranks: [0, 1], policy: :shrink, moved: %{2 => 0}} = called()
     assert %Event{world_size: 1} = assert_formed(2)
     assert Gang.size(gang) == {:ok, 1}
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
     nothing_more(context)
   end
 
@@ -173,7 +173,7 @@ defmodule RankBridge.Gang.LossesTest do
     for fun <- tl(failing), do: assert(%Lost{ranks: [1, 2]} = called(fun))
     assert %Lost{ranks: [1, 2], generation: 7} = called()
     assert_formed(7)
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
   end
 
   # As a shutdown it is no crash that OTP would log.
@@ -192,7 +192,7 @@ defmodule RankBridge.Gang.LossesTest do
     # It was not that ranks were lost.
     assert %Lost{ranks: [1], generation: 3} = called()
     assert_formed(3)
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
   end
 
   test "a loss is not forgotten because somebody else has formed the gang since", context do
@@ -217,7 +217,7 @@ defmodule RankBridge.Gang.LossesTest do
     assert WatchedRanks.asked(ranks, "OpenSession", 2) >= 3
     assert_formed(3)
     assert Gang.session_id(gang) == session
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
   end
 
   # Each rank tells of a generation's end before it tells of the next one.
@@ -232,7 +232,7 @@ defmodule RankBridge.Gang.LossesTest do
     WatchedRanks.form(context.ranks)
     assert_formed(3)
     nothing_more(context)
-    assert RankBridge.barrier(gang, unready: :fail) == {:ok, nil}
+    assert RankBridge.barrier(gang, unready: :fail) == :ok
     assert WatchedRanks.asked(context.ranks, "Form", 0) == 0
   end
 
@@ -243,7 +243,7 @@ defmodule RankBridge.Gang.LossesTest do
     assert %Event{generation: 1, reason: "no way through", ranks: []} = event
     assert %Lost{ranks: [], generation: 2} = called()
     assert_formed(2)
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
     nothing_more(context)
   end
 
@@ -298,7 +298,7 @@ defmodule RankBridge.Gang.LossesTest do
     for rank <- 0..2, do: assert(assert_lost(rank).reason == "was started again")
     assert %Lost{ranks: [0, 1, 2], generation: 2} = called()
     assert_formed(2)
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
   end
 
   test "a gang that ends leaves none of its processes", context do

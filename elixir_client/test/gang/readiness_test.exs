@@ -120,7 +120,10 @@ defmodule RankBridge.Gang.ReadinessTest do
 
   test "functions on a gang heed the option, and refuse what is none" do
     gang = begin(nil, "it is started")
-    assert {:error, %Error{operation: "groups"}} = RankBridge.groups(gang, unready: :fail)
+
+    assert {:error, %Error{operation: "groups"}} =
+             RankBridge.Grouping.groups(gang, unready: :fail)
+
     assert {:error, %Error{operation: "put"}} = RankBridge.put(gang, [], unready: :fail)
 
     assert {:error, %Error{operation: "release"}} = Tensors.release(gang, [], unready: :fail)

@@ -68,7 +68,7 @@ defmodule RankBridge.Gang.ReloadingTest do
     send(callback, {:do,
      fn gang, lost ->
        # Its own go through, and those of the tasks that it starts.
-       [new] = for rank <- lost.ranks, do: RankBridge.put!(gang, rank, [20.0])
+       [new] = for rank <- lost.ranks, do: RankBridge.put_rank!(gang, rank, [20.0])
        task = Task.async(fn -> RankBridge.all_reduce!(gang, [first, new, third]) end)
        [[24.0], [24.0], [24.0]] = values(gang, Task.await(task, :infinity))
        send(other.pid, {:sum, [first, new, third]})

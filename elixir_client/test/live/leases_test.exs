@@ -36,7 +36,7 @@ defmodule RankBridge.LeasesTest do
 
   test "ranks keep what is renewed, and free what a lost gang leaves", %{ranks: ranks} do
     gang = gang(ranks, lease: @lease)
-    ref = RankBridge.put!(gang, 1, [1, 2])
+    ref = RankBridge.put_rank!(gang, 1, [1, 2])
     Process.flag(:trap_exit, true)
     {:ok, lost} = Gang.start_link(endpoints_file: ranks.file, lease: @lease)
     left = session(lost)
@@ -84,7 +84,7 @@ defmodule RankBridge.LeasesTest do
 
     :erlang.trace(gang, false, [:receive])
 
-    assert {:error, %Error{reason: :unknown_session}} = RankBridge.put(gang, 0, [1])
+    assert {:error, %Error{reason: :unknown_session}} = RankBridge.put_rank(gang, 0, [1])
     assert Process.alive?(gang)
   end
 

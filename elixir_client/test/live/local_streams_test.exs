@@ -40,11 +40,11 @@ defmodule RankBridge.LocalStreamsTest do
   test "all that a rank is asked for shares a connection, which ends with the gang", context do
     %{gang: gang, socket: socket} = context
     assert connections(socket) == 0
-    for _time <- 1..3, do: assert(RankBridge.barrier!(gang) == nil)
+    for _time <- 1..3, do: assert(RankBridge.barrier!(gang) == :ok)
     assert connections(socket) == 1
     {:ok, stream} = Stream.open(gang)
     assert stream |> Stream.push!(:ping) |> Stream.await() == {:ok, nil}
-    assert RankBridge.barrier!(gang, calls: :ranks) == nil
+    assert RankBridge.barrier!(gang, calls: :ranks) == :ok
     assert connections(socket) == 1
     stop_supervised!(Gang)
     assert_soon(0, fn -> connections(socket) end)
@@ -54,19 +54,19 @@ defmodule RankBridge.LocalStreamsTest do
     %{gang: gang, socket: socket} = context
     away = socket <> ".away"
     File.rename!(socket, away)
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
     assert connections(socket) == 0
     ended(gang)
 
     # Nobody listens there.
     {:ok, listener} = :gen_tcp.listen(0, ifaddr: {:local, socket})
     :ok = :gen_tcp.close(listener)
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
     assert connections(socket) == 0
     ended(gang)
 
     File.rename!(away, socket)
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
     assert connections(socket) == 1
   end
 
@@ -78,7 +78,7 @@ defmodule RankBridge.LocalStreamsTest do
           do: Enum.reject(targets, &String.starts_with?(&1, "unix:"))
 
     gang = start_supervised!({Gang, endpoints: targets}, id: :tcp)
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
     assert connections(socket) == 0
   end
 
@@ -106,13 +106,13 @@ defmodule RankBridge.LocalStreamsTest do
     other = start_supervised!({Gang, endpoints_file: ranks.file}, id: :other)
 
     for calls <- [:gang, :ranks, :gang],
-        do: assert(RankBridge.barrier!(other, calls: calls) == nil)
+        do: assert(RankBridge.barrier!(other, calls: calls) == :ok)
 
     Enum.each(opened, &Transport.cancel/1)
 
     # The rank has seen them end, and a second later there is another one.
     assert_soon(1, fn ->
-      assert RankBridge.barrier!(other) == nil
+      assert RankBridge.barrier!(other) == :ok
       connections(socket)
     end)
   end

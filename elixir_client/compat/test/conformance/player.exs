@@ -131,7 +131,7 @@ defmodule RankBridge.Test.Conformance.Player do
   end
 
   defp perform("put", gang, request),
-    do: RankBridge.put(gang, request["rank"], Forms.to_term(request["tensor"]))
+    do: RankBridge.put_rank(gang, request["rank"], Forms.to_term(request["tensor"]))
 
   defp perform("get", gang, request), do: RankBridge.get(gang, Forms.to_term(request["ref"]))
 

@@ -13,7 +13,7 @@ defmodule RankBridge.Operations.GangCall do
 
   A collective of which a member's part is larger than 60,000 bytes goes to each rank. An outcome that is too large to be
   passed on is fetched from its rank. `RankBridge.submit/4`, and sends, receives and queues, are never gang calls;
-  `RankBridge.ping/2` always is.
+  `RankBridge.Generations.ping/2` always is.
   """
 
   alias RankBridge.{Calls, Error}

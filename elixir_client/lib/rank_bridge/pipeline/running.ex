@@ -1,7 +1,7 @@
 defmodule RankBridge.Pipeline.Running do
   @moduledoc "Runs a pipeline's steps, keeps in mind what they make, and releases it."
 
-  alias RankBridge.{Error, Options, Pipeline, Ref}
+  alias RankBridge.{Error, Facade, Options, Pipeline, Ref}
   alias RankBridge.Operations.{Arguments, Declaration}
   alias RankBridge.Run.Outcome
 
@@ -73,7 +73,7 @@ defmodule RankBridge.Pipeline.Running do
     do: RankBridge.put(pipeline.gang, tensors, opts(pipeline, opts))
 
   defp take(pipeline, {:put, tensor, opts}, _value),
-    do: RankBridge.put(pipeline.gang, pipeline.rank, tensor, opts(pipeline, opts, [:group]))
+    do: RankBridge.put_rank(pipeline.gang, pipeline.rank, tensor, opts(pipeline, opts, [:group]))
 
   defp take(pipeline, {:create, dtype, shape, opts}, _value) do
     opts = opts(pipeline, opts)
@@ -92,8 +92,11 @@ defmodule RankBridge.Pipeline.Running do
     opts = opts(pipeline, opts)
 
     case Declaration.of(name).takes do
-      :refs -> call(pipeline, name, [value], opts)
-      :nothing -> with {:ok, nil} <- call(pipeline, name, [], opts), do: {:ok, value}
+      :refs ->
+        call(pipeline, name, [value], opts)
+
+      :nothing ->
+        with :ok <- Facade.without_value(call(pipeline, name, [], opts)), do: {:ok, value}
     end
   end
 
@@ -101,7 +104,8 @@ defmodule RankBridge.Pipeline.Running do
     do: apply(RankBridge, name, [pipeline.gang | input] ++ [opts])
 
   defp call(pipeline, name, input, opts),
-    do: RankBridge.call_rank(pipeline.gang, pipeline.rank, name, List.first(input), opts)
+    do:
+      RankBridge.Operations.call_rank(pipeline.gang, pipeline.rank, name, List.first(input), opts)
 
   defp opts(pipeline, opts, but \\ []) do
     if Keyword.keyword?(opts),

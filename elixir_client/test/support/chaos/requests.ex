@@ -58,7 +58,7 @@ defmodule RankBridge.Test.Chaos.Requests do
   defp perform("put", request) do
     dtype = String.to_atom(request["dtype"])
     tensor = Tensor.new!(dtype, request["shape"], File.read!(request["file"]))
-    request |> gang() |> RankBridge.put(request["rank"], tensor) |> given()
+    request |> gang() |> RankBridge.put_rank(request["rank"], tensor) |> given()
   end
 
   defp perform("get", request) do
@@ -89,7 +89,7 @@ defmodule RankBridge.Test.Chaos.Requests do
 
     request
     |> gang()
-    |> RankBridge.call_rank(rank, operation, ref, ContractCases.options(options))
+    |> RankBridge.Operations.call_rank(rank, operation, ref, ContractCases.options(options))
     |> given()
   end
 
