@@ -1,6 +1,6 @@
 defmodule RankBridge.Gang do
   @moduledoc """
-  All ranks of one job, in a supervision tree.
+  All ranks of one job: a supervisor, for a supervision tree.
 
       children = [
         {RankBridge.Gang, name: MyGang, size: 4, backend: :gloo}
@@ -13,8 +13,27 @@ defmodule RankBridge.Gang do
   With `:size` it starts the ranks itself, by an agent on this host (`rankbridge up`); they end with the gang, and with
   the VM, however it dies. With `:endpoints`, something else runs the ranks (torchrun, a container), and they outlive the gang.
 
-  Calls (see `RankBridge`) run in the process of their caller; the gang's only owns the connections and the session. The
-  death of a caller cancels its calls, which the ranks withdraw if they were not admitted yet.
+  Calls (see `RankBridge`) run in the process of their caller; the gang's processes only own the connections and the session.
+  The death of a caller cancels its calls, which the ranks withdraw if they were not admitted yet.
+
+  ## Processes
+
+  The gang is a `Supervisor` of these, in this order:
+
+    * the owner of the tables that callers read: groups, shared memory
+    * the launcher, with `:size`: the port to `rankbridge up` (`RankBridge.Gang.Launcher`)
+    * a `Task.Supervisor` of the gang's own work: joining, forming, `:handle_rank_lost`, renewing the session
+    * a `Task.Supervisor` of watchers: one for each rank, if events are watched
+    * a `DynamicSupervisor` of streams: one for each rank that was called (`RankBridge.Stream.Server`)
+    * the channels to the ranks, their connections and writers (`RankBridge.Transport.Supervisor`)
+    * the server, which decides about losses
+
+  Streams, connections and watchers that end are made again. None of the others can be: tables hold what no other process
+  knows, a new agent would start other ranks, a channel's pid is in the hands of callers, and a new server would know neither the
+  session nor the losses. So the gang itself restarts nothing (`max_restarts: 0`): it ends with any of them, as a whole, and its
+  supervisor starts all of it again.
+
+  The last child ends first: the server closes the session, calls that are running fail, and then the agent ends the ranks.
 
   ## When ranks are lost
 
@@ -43,7 +62,7 @@ defmodule RankBridge.Gang do
 
     * `:size` - how many
     * `:backend` - `:gloo` (the default), `:nccl`, `:mpi` or `:fake`
-    * `:command` - the program `rankbridge`, see `RankBridge.Gang.Agent`
+    * `:command` - the program `rankbridge`, see `RankBridge.Gang.Launcher`
     * `:arguments` - more arguments for it: `["--max-bytes", "4G"]`, see `rankbridge up --help`
     * `:start_timeout` - for starting them, in milliseconds; 60,000
 
@@ -80,8 +99,10 @@ defmodule RankBridge.Gang do
   not start, the gang ends with the reason `{:shutdown, error}`.
   """
 
-  alias RankBridge.{Endpoints, Error}
-  alias RankBridge.Gang.{Lost, Server, Settings, Subscribers, View}
+  use Supervisor
+
+  alias RankBridge.{Endpoints, Error, Transport}
+  alias RankBridge.Gang.{Children, Launcher, Lost, Server, Settings, Subscribers, Tables, View}
 
   @typedoc "Name or pid of a gang."
   @type gang :: atom() | pid()
@@ -113,22 +134,68 @@ defmodule RankBridge.Gang do
 
   @doc "A child of a supervisor: known by the gang's name."
   @spec child_spec([option()]) :: Supervisor.child_spec()
-  def child_spec(opts),
-    do: %{
-      Server.child_spec(opts)
-      | id: opts[:name] || __MODULE__,
-        start: {__MODULE__, :start_link, [opts]}
+  def child_spec(opts) do
+    %{
+      id: opts[:name] || __MODULE__,
+      start: {__MODULE__, :start_link, [opts]},
+      type: :supervisor
     }
+  end
 
   @doc "Starts a gang; see the module for the options."
-  @spec start_link([option()]) :: GenServer.on_start() | {:error, Error.t()}
+  @spec start_link([option()]) :: Supervisor.on_start() | {:error, Error.t()}
   def start_link(opts) do
-    with {:ok, settings} <- Settings.read(opts), do: Server.start_link(settings)
+    with {:ok, settings} <- Settings.read(opts),
+         {:ok, settings} <- with_command(settings) do
+      named = if settings.name, do: [name: settings.name], else: []
+
+      case Supervisor.start_link(__MODULE__, settings, named) do
+        {:error, {:shutdown, {:failed_to_start_child, Server, {:shutdown, %Error{} = error}}}} ->
+          {:error, error}
+
+        started ->
+          started
+      end
+    end
+  end
+
+  defp with_command(settings) do
+    if Settings.starts_ranks?(settings) do
+      with {:ok, path} <- Launcher.find(settings.command), do: {:ok, %{settings | command: path}}
+    else
+      {:ok, settings}
+    end
+  end
+
+  @impl true
+  def init(settings) do
+    gang = self()
+    launcher = if Settings.starts_ranks?(settings), do: [{Launcher, {gang, settings}}], else: []
+
+    children =
+      [{Tables, {gang, settings}}] ++
+        launcher ++
+        [
+          {Task.Supervisor, name: Children.name(gang, :tasks)},
+          watchers(gang, settings),
+          {DynamicSupervisor, name: Children.name(gang, :streams), strategy: :one_for_one},
+          {Transport.Supervisor, gang},
+          {Server, {gang, settings}}
+        ]
+
+    Supervisor.init(children, strategy: :rest_for_one, max_restarts: 0)
+  end
+
+  # Each watcher may crash as often as a lone child might.
+  defp watchers(gang, settings) do
+    ranks = settings.size || length(settings.endpoints)
+    opts = [name: Children.name(gang, :watchers), max_restarts: 3 * ranks]
+    Supervisor.child_spec({Task.Supervisor, opts}, id: :watchers)
   end
 
   @doc "Ends the gang: closes its session, which frees its refs, and its connections; ends the ranks that it has started."
   @spec stop(gang()) :: :ok
-  def stop(gang), do: GenServer.stop(gang)
+  def stop(gang), do: Supervisor.stop(gang)
 
   @doc """
   Sends the calling process what happens to the gang from now on, as `{:rank_bridge, gang, %RankBridge.Gang.Event{}}`: that

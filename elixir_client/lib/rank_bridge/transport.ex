@@ -19,6 +19,7 @@ defmodule RankBridge.Transport do
   * `:connect_timeout` - for one attempt, in milliseconds, until the server's SETTINGS; default 5,000
   * `:lazy` - true: do not wait for the first attempt; default false
   * `:owner` - process with which the channel ends; default nil, the channel lives until `close/1`
+  * `:supervisor` - whose `RankBridge.Transport.Supervisor` starts the channel: a gang's pid; default: the application's
   * `:backoff` - `{first, longest}` pause between attempts, in milliseconds, grown by 1.6 and jittered by
     20 %; default `{50, 5_000}`
   * `:keepalive` - milliseconds without a byte from the server after which it is pinged, and after as many

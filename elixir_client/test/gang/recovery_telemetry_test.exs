@@ -4,7 +4,7 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
   use ExUnit.Case, async: true
 
   alias RankBridge.{Error, Gang}
-  alias RankBridge.Test.{Telemetry, WatchedRanks}
+  alias RankBridge.Test.{GangChildren, Telemetry, WatchedRanks}
 
   @soon 30_000
   @recover [:rankbridge, :gang, :recover]
@@ -142,11 +142,12 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
     began = seen(@recover ++ [:start])
 
     assert seen(@recover ++ [:exception]) ==
-             Map.merge(began, %{kind: :exit, reason: :normal, stacktrace: []})
+             Map.merge(began, %{kind: :exit, reason: :shutdown, stacktrace: []})
   end
 
   # The gang has heard it, and lets the callback go on.
-  defp await_news(name), do: if(:sys.get_state(name).news == [], do: await_news(name), else: :ok)
+  defp await_news(name),
+    do: if(GangChildren.state(name).news == [], do: await_news(name), else: :ok)
 
   defp flush do
     receive do

@@ -6,6 +6,7 @@ defmodule RankBridge.Stream.ServerTest do
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
   alias RankBridge.Stream.Server
+  alias RankBridge.Test.GangChildren
   alias RankBridge.Transport.Status
 
   defmodule Ending do
@@ -35,6 +36,7 @@ defmodule RankBridge.Stream.ServerTest do
         gang: self()
       })
 
+    :ok = GangChildren.start(self())
     server = Server.of(view, 0)
     assert Server.of(view, 0) == server
     {:ok, stream} = Server.open(server, self(), 10_000)

@@ -3,6 +3,7 @@ defmodule RankBridge.Test.PuppetRanks do
 
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
+  alias RankBridge.Test.GangChildren
   alias RankBridge.Transport.Status
 
   defstruct [:rank, :test, :answer, open: :ok, room?: true, said: [], transport: __MODULE__]
@@ -13,6 +14,8 @@ defmodule RankBridge.Test.PuppetRanks do
   """
   @spec view(map()) :: View.t()
   def view(changed \\ %{}) do
+    :ok = GangChildren.start(self())
+
     ranks =
       for rank <- 0..2,
           into: %{},

@@ -2,17 +2,18 @@ defmodule RankBridge.Gang.Joining do
   @moduledoc "Joins a gang to its ranks: connects to each, checks that it is the right one, and opens the session."
 
   alias RankBridge.{AtOnce, Calls, Endpoints, Error, Id, Ranks, RankStatus, Sessions, Transport}
-  alias RankBridge.Gang.{Settings, View}
-  alias RankBridge.SharedMemory.Segments
+  alias RankBridge.Gang.{Settings, Tables, View}
 
   # A rank that was replaced is back within a second.
   @backoff {20, 200}
 
-  @doc "The view of a gang that has no rank yet. By its process."
-  @spec nobody(Settings.t()) :: View.t()
-  def nobody(settings) do
+  @doc "The view of a gang that has no rank yet."
+  @spec nobody(pid(), Settings.t()) :: View.t()
+  def nobody(gang, settings) do
+    %{groups: groups, memory: memory} = Tables.fetch(gang)
+
     %View{
-      gang: self(),
+      gang: gang,
       ranks: %{},
       targets: %{},
       session_id: if(settings.session, do: Id.uuid(), else: ""),
@@ -20,8 +21,8 @@ defmodule RankBridge.Gang.Joining do
       timeout: settings.timeout,
       calls: settings.calls,
       when_unready: settings.unready,
-      memory: if(settings.session and settings.shared_memory, do: Segments.new()),
-      groups: :ets.new(:rank_bridge_groups, [:public, read_concurrency: true])
+      memory: memory,
+      groups: groups
     }
   end
 
@@ -45,7 +46,7 @@ defmodule RankBridge.Gang.Joining do
     connect_opts = [
       transport: settings.transport,
       tls: settings.tls,
-      owner: view.gang,
+      supervisor: view.gang,
       backoff: @backoff,
       connect_timeout: settings.timeout
     ]

@@ -2,12 +2,12 @@ defmodule RankBridge.Gang.Recovery do
   @moduledoc """
   Recovers a gang after ranks were lost: with a new rank in the place of each, or without them.
 
-  Runs in a process of its own; tries again until its timeout, because more ranks can be lost meanwhile, and because
+  Runs in a task of the gang; tries again until its timeout, because more ranks can be lost meanwhile, and because
   another controller may form the gang at the same time: its generation is as good.
   """
 
   alias RankBridge.{Error, Ranks, RankStatus, Sessions}
-  alias RankBridge.Gang.View
+  alias RankBridge.Gang.{Children, View}
 
   @typedoc "`moved`: as of `RankBridge.Gang.Lost`."
   @type whole :: %{
@@ -55,7 +55,8 @@ defmodule RankBridge.Gang.Recovery do
   defp once(%{policy: :replace} = task, left) do
     # Another controller may have formed it.
     with {:error, _not_yet} <- whole(task.view, task, %{}) do
-      forming = Task.async(fn -> Ranks.form(task.view, timeout: limit(left)) end)
+      form = fn -> Ranks.form(task.view, timeout: limit(left)) end
+      forming = Task.Supervisor.async(Children.name(task.view.gang, :tasks), form)
       formed(Task.yield(forming, @looking), forming, task)
     end
   end

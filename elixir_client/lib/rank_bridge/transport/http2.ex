@@ -54,6 +54,7 @@ defmodule RankBridge.Transport.HTTP2 do
     connect_timeout: 5_000,
     lazy: false,
     owner: nil,
+    supervisor: RankBridge.Transport.Supervisor,
     backoff: {50, 5_000},
     keepalive: :infinity,
     keepalive_without_calls: false,
