@@ -56,7 +56,8 @@ defmodule RankBridge.Gang do
 
   ## Options
 
-    * `:name` - atom under which the gang is known; without it, use its pid
+    * `:name` - under which the gang is known on this node: an atom, `{:via, module, term}` or `{:global, term}`; without it,
+      use its pid
 
   of ranks that it starts:
 
@@ -64,7 +65,6 @@ defmodule RankBridge.Gang do
     * `:backend` - `:gloo` (the default), `:nccl`, `:mpi` or `:fake`
     * `:command` - the program `rankbridge`, see `RankBridge.Gang.Launcher`
     * `:arguments` - more arguments for it: `["--max-bytes", "4G"]`, see `rankbridge up --help`
-    * `:start_timeout` - for starting them, in milliseconds; 60,000
 
   of ranks that are there:
 
@@ -82,7 +82,8 @@ defmodule RankBridge.Gang do
       The gang renews the session in the background, three times in that time. nil or 0: until the session is closed
     * `:shared_memory` - true (the default): large tensors come from ranks at unix sockets, and go to them, by memory
       that both share, where that can be had (`RankBridge.SharedMemory`); false: always over gRPC
-    * `:timeout` - default for calls, and limit for connecting, in milliseconds; 30,000
+    * `:start_timeout` - for starting the ranks, and for joining them, in milliseconds; 60,000. After it, the gang ends
+    * `:timeout` - default for calls, and limit for one attempt to connect, in milliseconds; 30,000
     * `:calls` - how collectives go: `:gang` (the default), as one call to one rank, which passes it on, or `:ranks`, to each
       rank at once. Collectives have this option, too; see `RankBridge.Operations.GangCall`
     * `:unready` - what calls do while the gang is started or made whole: `:wait` (the default) or `:fail`. Calls have
@@ -94,9 +95,10 @@ defmodule RankBridge.Gang do
     * `:tls` - options of `:ssl` for connections with TLS, see `RankBridge.Transport`
     * `:transport` - module that implements `RankBridge.Transport`
 
-  With `:endpoints`, starting fails with a `RankBridge.Error` if a rank cannot be reached, or is not the one that it should
-  be. With `:size`, the gang starts at once, and its ranks meanwhile: `RankBridge.await_ready/2` waits for them. If they do
-  not start, the gang ends with the reason `{:shutdown, error}`.
+  The gang starts at once, and joins its ranks in the background: `RankBridge.await_ready/2` waits for that, and so do calls. A
+  rank that cannot be reached yet does not keep the application from starting: the gang tries again, with pauses that grow,
+  until `:start_timeout` is over. Then it ends with the reason `{:shutdown, error}`; at once, if waiting cannot help: the ranks do
+  not start, or an endpoint is another rank than it should be. Options that are wrong fail the start itself.
   """
 
   use Supervisor
@@ -104,11 +106,11 @@ defmodule RankBridge.Gang do
   alias RankBridge.{Endpoints, Error, Transport}
   alias RankBridge.Gang.{Children, Launcher, Lost, Server, Settings, Subscribers, Tables, View}
 
-  @typedoc "Name or pid of a gang."
-  @type gang :: atom() | pid()
+  @typedoc "Name or pid of a gang of this node."
+  @type gang :: GenServer.name() | pid()
 
   @type option ::
-          {:name, atom()}
+          {:name, GenServer.name()}
           | {:size, pos_integer()}
           | {:backend, :gloo | :nccl | :mpi | :fake}
           | {:command, String.t()}
@@ -149,13 +151,7 @@ defmodule RankBridge.Gang do
          {:ok, settings} <- with_command(settings) do
       named = if settings.name, do: [name: settings.name], else: []
 
-      case Supervisor.start_link(__MODULE__, settings, named) do
-        {:error, {:shutdown, {:failed_to_start_child, Server, {:shutdown, %Error{} = error}}}} ->
-          {:error, error}
-
-        started ->
-          started
-      end
+      Supervisor.start_link(__MODULE__, settings, named)
     end
   end
 

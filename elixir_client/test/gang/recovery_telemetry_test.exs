@@ -20,7 +20,9 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
   defp start(context, opts) do
     Telemetry.watch(@watched, context.name)
     opts = WatchedRanks.gang(context.ranks) ++ [name: context.name, lease: nil] ++ opts
-    start_supervised!({Gang, opts}, restart: :temporary)
+    gang = start_supervised!({Gang, opts}, restart: :temporary)
+    :ok = RankBridge.await_ready(gang, @soon)
+    gang
   end
 
   defp seen(event) do
@@ -136,6 +138,7 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
         id: :second
       )
 
+    :ok = RankBridge.await_ready(gang, @soon)
     replaced_while(context, fn -> :ok end)
     assert_receive :called, @soon
     :ok = Gang.stop(gang)

@@ -158,6 +158,7 @@ defmodule RankBridge.Gang.ReloadingTest do
         {:ok, gang} =
           Gang.start_link(options(%{context | ranks: ranks}, handle_rank_lost: handle))
 
+        :ok = RankBridge.await_ready(gang, @soon)
         ranks = replace(ranks, 1)
         {callback, _lost} = called(name)
         send(callback, {:do, fun})
@@ -182,6 +183,7 @@ defmodule RankBridge.Gang.ReloadingTest do
 
     handle = fn _gang, _lost -> raise "no weights" end
     {:ok, gang} = Gang.start_link(options(context, handle_rank_lost: handle))
+    :ok = RankBridge.await_ready(gang, @soon)
     replace(context.ranks, 1)
     assert_receive {:EXIT, ^gang, {%RuntimeError{message: "no weights"}, [_at | _from]}}, @soon
   end

@@ -15,6 +15,8 @@ defmodule RankBridge.Gang.SettingsTest do
   test "each option that is wrong is refused by its name, with what was expected and what was given" do
     wrong = [
       {@started, name: "MyGang"},
+      {@started, name: {:via, "Registry", :a}},
+      {@started, name: {:local, :a}},
       {[], size: 0},
       {[], size: 2.0},
       {@started, backend: :smoke},
@@ -62,8 +64,7 @@ defmodule RankBridge.Gang.SettingsTest do
           [endpoints: ["a:1"], endpoints_file: "x.json"],
           @there ++ [backend: :gloo],
           @there ++ [command: "rankbridge"],
-          @there ++ [arguments: []],
-          @there ++ [start_timeout: 1]
+          @there ++ [arguments: []]
         ] do
       assert {opts, {:error, %Error{reason: :invalid_argument, operation: "start_link"}}} =
                {opts, Settings.read(opts)}

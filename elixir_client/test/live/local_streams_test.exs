@@ -17,6 +17,7 @@ defmodule RankBridge.LocalStreamsTest do
     ranks = LiveRanks.start(2, "gloo", ["--on-rank-exit", "leave"])
     on_exit(fn -> LiveRanks.stop(ranks) end)
     gang = start_supervised!({Gang, endpoints_file: ranks.file})
+    :ok = RankBridge.await_ready(gang, 60_000)
     {:ok, view} = Gang.View.fetch(gang)
     "unix:" <> path = view.targets[0]
     %{ranks: ranks, gang: gang, view: view, socket: path <> ".stream"}

@@ -24,7 +24,9 @@ defmodule RankBridge.SharedMemoryTest do
     spec =
       Supervisor.child_spec({Gang, [endpoints_file: ranks.file] ++ opts}, restart: :temporary)
 
-    start_supervised!(spec, id: make_ref())
+    gang = start_supervised!(spec, id: make_ref())
+    :ok = RankBridge.await_ready(gang, 60_000)
+    gang
   end
 
   defp transfers(gang, rank \\ 0) do

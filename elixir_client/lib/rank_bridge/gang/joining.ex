@@ -6,6 +6,9 @@ defmodule RankBridge.Gang.Joining do
 
   # A rank that was replaced is back within a second.
   @backoff {20, 200}
+  # Milliseconds between two attempts to join: about so many, twice as many each time, and at most.
+  @first_pause 50
+  @longest_pause 1_000
 
   @doc "The view of a gang that has no rank yet."
   @spec nobody(pid(), Settings.t()) :: View.t()
@@ -29,21 +32,43 @@ defmodule RankBridge.Gang.Joining do
   @doc """
   The view with a channel to every rank, on which the session is open, and what the ranks say of themselves. Forms the
   first generation if there was none, or as the settings say. The channels end with the view's gang.
+
+  Tries again, after pauses that grow, until it succeeds or waiting cannot help: who calls this limits the time. `failed` is
+  called with the error of each attempt that is not the last.
   """
-  @spec join(View.t(), [[String.t()]], Settings.t()) ::
+  @spec join(View.t(), [[String.t()]], Settings.t(), (Error.t() -> term())) ::
           {:ok, View.t(), [RankStatus.t()]} | {:error, Error.t()}
-  def join(view, endpoints, settings) do
-    with {:ok, view} <- connect(view, endpoints, settings),
+  def join(view, endpoints, settings, failed) do
+    attempt(view, endpoints, settings, failed, @first_pause)
+  end
+
+  # Ranks that were reached stay connected for the next attempt.
+  defp attempt(view, endpoints, settings, failed, pause) do
+    {results, view} = connect(view, endpoints, settings)
+
+    with {:error, error} <- once(results, view, settings) do
+      if Error.permanent?(error) do
+        {:error, error}
+      else
+        failed.(error)
+        # A random part separates gangs that were started together.
+        Process.sleep(pause + :rand.uniform(pause))
+        attempt(view, endpoints, settings, failed, min(2 * pause, @longest_pause))
+      end
+    end
+  end
+
+  defp once(results, view, settings) do
+    with {:ok, _channels} <- Calls.gathered(results, false),
          {:ok, statuses} <- check_ranks(view),
          {:ok, statuses} <- form(view, statuses, settings),
          :ok <- Sessions.open(view),
          do: {:ok, view, statuses}
   end
 
+  # Connects to the ranks that the view has no channel to. Returns each rank's result, and the view with those that were reached.
   defp connect(view, endpoints, settings) do
-    targets = Enum.map(endpoints, &Endpoints.choose(&1, settings.tls != nil))
-
-    connect_opts = [
+    opts = [
       transport: settings.transport,
       tls: settings.tls,
       supervisor: view.gang,
@@ -51,20 +76,31 @@ defmodule RankBridge.Gang.Joining do
       connect_timeout: settings.timeout
     ]
 
-    connected = AtOnce.map(targets, &Transport.connect(&1, connect_opts))
+    missing =
+      for {targets, rank} <- Enum.with_index(endpoints),
+          not is_map_key(view.ranks, rank),
+          do: {rank, Endpoints.choose(targets, settings.tls != nil)}
 
-    results =
-      for {result, rank} <- Enum.with_index(connected) do
-        with {:error, status} <- result,
-             do: {rank, {:error, Error.from_status(status, rank: rank, operation: "connect")}},
-             else: ({:ok, channel} -> {rank, {:ok, channel}})
+    connected = AtOnce.map(missing, fn {_rank, target} -> Transport.connect(target, opts) end)
+
+    {failed, view} =
+      for {{rank, target}, result} <- Enum.zip(missing, connected), reduce: {[], view} do
+        {failed, view} -> reached(result, rank, target, failed, view)
       end
 
-    with {:ok, channels} <- Calls.gathered(results, false),
-         do: {:ok, %{view | ranks: by_rank(channels), targets: by_rank(targets)}}
+    results = for {rank, channel} <- view.ranks, do: {rank, {:ok, channel}}
+    {Enum.sort_by(results ++ failed, &elem(&1, 0)), view}
   end
 
-  defp by_rank(list), do: Map.new(Enum.with_index(list), fn {item, rank} -> {rank, item} end)
+  defp reached({:ok, channel}, rank, target, failed, view) do
+    ranks = Map.put(view.ranks, rank, channel)
+    {failed, %{view | ranks: ranks, targets: Map.put(view.targets, rank, target)}}
+  end
+
+  defp reached({:error, status}, rank, _target, failed, view) do
+    error = Error.from_status(status, rank: rank, operation: "connect")
+    {[{rank, {:error, error}} | failed], view}
+  end
 
   defp check_ranks(view) do
     with {:ok, statuses} <- Ranks.status(view, []) do

@@ -42,7 +42,7 @@ defmodule RankBridge.Gang.Recovery do
     left = task.deadline - now()
 
     with {:error, error} <- once(task, left) do
-      if left <= @pause or hopeless?(error) do
+      if left <= @pause or Error.permanent?(error) do
         {:error, error}
       else
         # A random pause separates two controllers that try at the same time.
@@ -116,8 +116,6 @@ defmodule RankBridge.Gang.Recovery do
         {:ok, kept}
     end
   end
-
-  defp hopeless?(error), do: error.reason in [:invalid_argument, :not_allowed, :protocol]
 
   defp limit(left), do: left |> min(@forming) |> max(1)
 

@@ -32,28 +32,20 @@ defmodule RankBridge.Gang.Server do
     # The session is closed before this process ends.
     Process.flag(:trap_exit, true)
     state = State.new(settings, Joining.nobody(gang, settings))
-    if(Settings.starts_ranks?(settings), do: launch(state), else: join(state))
+    Process.send_after(self(), :start_timeout, settings.start_timeout)
+    state = State.unready(state, Error.refusal(:unavailable, "the gang is being started"), nil)
+
+    if Settings.starts_ranks?(settings),
+      do: {:ok, %{state | launcher: Launcher.follow(gang)}},
+      else: {:ok, join(settings.endpoints, state)}
   end
 
   # --- starting ---
 
-  defp launch(state) do
-    launcher = Launcher.follow(state.view.gang)
-    Process.send_after(self(), :start_timeout, state.settings.start_timeout)
-    why = Error.refusal(:unavailable, "the gang is being started")
-    {:ok, State.unready(%{state | launcher: launcher}, why, nil)}
-  end
-
-  # As a shutdown it is no crash that OTP would log.
-  defp join(state) do
-    case Joining.join(state.view, state.settings.endpoints, state.settings) do
-      {:ok, view, statuses} ->
-        renew_later(view)
-        {:ok, state |> State.formed(view, statuses) |> ready()}
-
-      {:error, error} ->
-        {:stop, {:shutdown, error}}
-    end
+  defp join(endpoints, %{view: view, settings: settings} = state) do
+    server = self()
+    failed = &send(server, {:join_failed, &1})
+    work(state, fn -> Joining.join(view, endpoints, settings, failed) end)
   end
 
   # --- reports and events ---
@@ -77,9 +69,15 @@ defmodule RankBridge.Gang.Server do
   def handle_info({:event, ref, event}, %{watching: %Watching{ref: ref}} = state),
     do: happened(event, state)
 
+  # It is tried again.
+  def handle_info({:join_failed, error}, %{phase: :starting} = state) do
+    why = starting_error(:unavailable, "the gang is being started", error)
+    {:noreply, State.unready(%{state | join_error: error}, why, nil)}
+  end
+
   def handle_info(:start_timeout, %{phase: :starting} = state) do
-    seconds = state.settings.start_timeout / 1_000
-    stop(Error.refusal(:deadline_exceeded, "the gang did not start within #{seconds} s"), state)
+    message = "the gang did not start within #{state.settings.start_timeout / 1_000} s"
+    stop(starting_error(:deadline_exceeded, message, state.join_error), state)
   end
 
   def handle_info({:abandoned, event}, state), do: add_news(News.over(event), state)
@@ -107,10 +105,17 @@ defmodule RankBridge.Gang.Server do
 
   def handle_info(_other, state), do: {:noreply, state}
 
-  defp reported({:ready, endpoints}, %{phase: :starting} = state) do
-    %{view: view, settings: settings} = state
-    {:noreply, work(state, fn -> Joining.join(view, endpoints, settings) end)}
+  defp starting_error(reason, message, nil), do: Error.refusal(reason, message)
+
+  defp starting_error(reason, message, error) do
+    fields =
+      error |> Map.take([:rank, :operation, :expected, :got, :ranks, :outcomes]) |> Map.to_list()
+
+    Error.refusal(reason, "#{message}: #{error.message}", fields)
   end
+
+  defp reported({:ready, endpoints}, %{phase: :starting} = state),
+    do: {:noreply, join(endpoints, state)}
 
   defp reported({:ended, error}, state), do: stop(error, state)
   defp reported({:exited, _rank, _pid, _how} = news, state), do: add_news(news, state)

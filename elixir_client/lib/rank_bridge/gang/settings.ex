@@ -32,13 +32,13 @@ defmodule RankBridge.Gang.Settings do
 
   @longest 0xFFFF_FFFF
   @policies [:replace, :shrink, :stop, :leave]
-  @started_only [:backend, :command, :arguments, :start_timeout]
+  @started_only [:backend, :command, :arguments]
 
   @typedoc "What is done when ranks are lost; see `RankBridge.Gang`."
   @type policy :: :replace | :shrink | :stop | :leave
 
   @type t :: %__MODULE__{
-          name: atom(),
+          name: GenServer.name() | nil,
           size: pos_integer() | nil,
           backend: atom(),
           command: String.t() | nil,
@@ -138,7 +138,7 @@ defmodule RankBridge.Gang.Settings do
 
   defp check_all(opts) do
     checks = [
-      {:name, is_atom(opts.name), "an atom"},
+      {:name, name?(opts.name), "an atom, {:via, module, term} or {:global, term}"},
       {:size, opts.size == nil or positive?(opts.size), "1 or more"},
       {:backend, opts.backend in [:gloo, :nccl, :mpi, :fake], ":gloo, :nccl, :mpi or :fake"},
       {:command, opts.command == nil or is_binary(opts.command), "a text"},
@@ -169,6 +169,10 @@ defmodule RankBridge.Gang.Settings do
       {name, _wrong, expected} -> refuse("#{inspect(name)} is wrong", expected, opts[name])
     end
   end
+
+  defp name?({:via, module, _term}), do: is_atom(module)
+  defp name?({:global, _term}), do: true
+  defp name?(name), do: is_atom(name)
 
   defp positive?(number), do: is_integer(number) and number in 1..@longest
 

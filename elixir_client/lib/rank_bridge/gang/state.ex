@@ -12,6 +12,7 @@ defmodule RankBridge.Gang.State do
   * `origin` - the number that a rank had then, by the one that it has
   * `news` - reports of losses while their generation was not known
   * `launcher`, `worker`, `watching` - what works for the server; nil: there is none
+  * `join_error` - of the last attempt to join, if it failed
   * `recovery` - span of the recovery that is under way
   """
 
@@ -34,6 +35,7 @@ defmodule RankBridge.Gang.State do
           launcher: pid() | nil,
           worker: Task.t() | nil,
           watching: Watching.t() | nil,
+          join_error: Error.t() | nil,
           recovery: Telemetry.span()
         }
 
@@ -43,6 +45,7 @@ defmodule RankBridge.Gang.State do
                 :launcher,
                 :worker,
                 :watching,
+                :join_error,
                 :recovery,
                 :over,
                 phase: :starting,

@@ -101,7 +101,7 @@ defmodule RankBridge.Gang.View do
 
   @doc "Every rank, ascending."
   @spec all_ranks(t()) :: [non_neg_integer()]
-  def all_ranks(view), do: Enum.to_list(0..(size(view) - 1))
+  def all_ranks(view), do: Enum.to_list(0..(size(view) - 1)//1)
 
   @doc "Checks that a rank is one of the gang's."
   @spec check_rank(t(), term(), String.t()) :: :ok | {:error, Error.t()}
