@@ -8,7 +8,7 @@ defmodule RankBridge.Gang.StateTest do
 
   setup do
     {:ok, settings} = Settings.read(endpoints: ["a:1"])
-    view = %View{gang: self(), ranks: %{}, targets: %{}, timeout: 1, groups: nil}
+    view = %View{gang: self(), channels: nil, timeout: 1, groups: nil}
     %{state: State.new(settings, view)}
   end
 

@@ -43,6 +43,13 @@ defmodule RankBridge.Gang.TreeTest do
 
   defp which(gang, role), do: DynamicSupervisor.which_children(GangChildren.pid(gang, role))
 
+  # It is there when the gang has answered: before, an end of the gang is that of no process.
+  defp monitor(gang) do
+    monitor = Process.monitor(gang)
+    _count = Supervisor.count_children(gang)
+    monitor
+  end
+
   # Every rank is called by its stream, and watched.
   defp work(gang) do
     :ok = RankBridge.await_ready(gang, @soon)
@@ -108,7 +115,7 @@ defmodule RankBridge.Gang.TreeTest do
     end
 
     test "no channel: the gang ends", %{gang: gang} do
-      monitor = Process.monitor(gang)
+      monitor = monitor(gang)
       [channel | _others] = children(gang, :channels)
       Process.exit(channel, :kill)
       assert_receive {:DOWN, ^monitor, :process, ^gang, :shutdown}, @soon
@@ -133,7 +140,7 @@ defmodule RankBridge.Gang.TreeTest do
     for role <- [:tables, :tasks, :watchers, :streams, :channels, :connections, :server] do
       :ok = RankBridge.await_ready(name, @soon)
       gang = Process.whereis(name)
-      monitor = Process.monitor(gang)
+      monitor = monitor(gang)
       name |> GangChildren.pid(role) |> Process.exit(:kill)
       assert_receive {:DOWN, ^monitor, :process, ^gang, :shutdown}, @soon
     end

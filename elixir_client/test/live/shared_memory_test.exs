@@ -212,7 +212,7 @@ defmodule RankBridge.SharedMemoryTest do
     ref = RankBridge.put!(gang, 0, tensor)
     ^tensor = RankBridge.get!(gang, ref)
     {:ok, view} = View.fetch(gang)
-    target = view.targets[0]
+    target = View.target(view, 0)
 
     {pid, monitor} =
       spawn_monitor(fn -> {:ok, _held} = Segments.take(view.memory, target, 2 * @mib) end)
@@ -247,7 +247,7 @@ defmodule RankBridge.SharedMemoryTest do
 
   defp directory(gang, rank) do
     {:ok, view} = View.fetch(gang)
-    target = view.targets[rank]
+    target = View.target(view, rank)
 
     [{_key, path, _size, _holder} | _] =
       :ets.match_object(view.memory, {{target, :_}, :_, :_, :_})

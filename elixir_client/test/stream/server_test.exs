@@ -3,7 +3,7 @@ defmodule RankBridge.Stream.ServerTest do
 
   use ExUnit.Case, async: true
 
-  alias RankBridge.Gang.View
+  alias RankBridge.Gang.{Channels, View}
   alias RankBridge.Proto.V1
   alias RankBridge.Stream.Server
   alias RankBridge.Test.GangChildren
@@ -31,8 +31,7 @@ defmodule RankBridge.Stream.ServerTest do
   defp answers(status) do
     view =
       Map.merge(View.__struct__(), %{
-        ranks: %{0 => %Ending{status: status}},
-        targets: %{0 => "rank 0"},
+        channels: Channels.put(Channels.table(), [{%Ending{status: status}, "rank 0"}]),
         gang: self()
       })
 

@@ -2,7 +2,7 @@ defmodule RankBridge.Gang.Joining do
   @moduledoc "Joins a gang to its ranks: connects to each, checks that it is the right one, and opens the session."
 
   alias RankBridge.{AtOnce, Calls, Endpoints, Error, Id, Ranks, RankStatus, Sessions, Transport}
-  alias RankBridge.Gang.{Settings, Tables, View}
+  alias RankBridge.Gang.{Channels, Settings, Tables, View}
 
   # A rank that was replaced is back within a second.
   @backoff {20, 200}
@@ -13,19 +13,18 @@ defmodule RankBridge.Gang.Joining do
   @doc "The view of a gang that has no rank yet."
   @spec nobody(pid(), Settings.t()) :: View.t()
   def nobody(gang, settings) do
-    %{groups: groups, memory: memory} = Tables.fetch(gang)
+    tables = Tables.fetch(gang)
 
     %View{
       gang: gang,
-      ranks: %{},
-      targets: %{},
+      channels: Channels.put(tables.channels, []),
       session_id: if(settings.session, do: Id.uuid(), else: ""),
       lease: settings.lease,
       timeout: settings.timeout,
       calls: settings.calls,
       when_unready: settings.unready,
-      memory: memory,
-      groups: groups
+      memory: tables.memory,
+      groups: tables.groups
     }
   end
 
@@ -39,35 +38,6 @@ defmodule RankBridge.Gang.Joining do
   @spec join(View.t(), [[String.t()]], Settings.t(), (Error.t() -> term())) ::
           {:ok, View.t(), [RankStatus.t()]} | {:error, Error.t()}
   def join(view, endpoints, settings, failed) do
-    attempt(view, endpoints, settings, failed, @first_pause)
-  end
-
-  # Ranks that were reached stay connected for the next attempt.
-  defp attempt(view, endpoints, settings, failed, pause) do
-    {results, view} = connect(view, endpoints, settings)
-
-    with {:error, error} <- once(results, view, settings) do
-      if Error.permanent?(error) do
-        {:error, error}
-      else
-        failed.(error)
-        # A random part separates gangs that were started together.
-        Process.sleep(pause + :rand.uniform(pause))
-        attempt(view, endpoints, settings, failed, min(2 * pause, @longest_pause))
-      end
-    end
-  end
-
-  defp once(results, view, settings) do
-    with {:ok, _channels} <- Calls.gathered(results, false),
-         {:ok, statuses} <- check_ranks(view),
-         {:ok, statuses} <- form(view, statuses, settings),
-         :ok <- Sessions.open(view),
-         do: {:ok, view, statuses}
-  end
-
-  # Connects to the ranks that the view has no channel to. Returns each rank's result, and the view with those that were reached.
-  defp connect(view, endpoints, settings) do
     opts = [
       transport: settings.transport,
       tls: settings.tls,
@@ -76,31 +46,62 @@ defmodule RankBridge.Gang.Joining do
       connect_timeout: settings.timeout
     ]
 
+    # Ranks that were reached stay connected for the next attempt.
+    with {:ok, rows} <- persist(%{}, &connect(&1, endpoints, opts), failed, @first_pause) do
+      view = %{view | channels: Channels.put(view.channels.table, rows)}
+      persist(view, &prepare(&1, settings), failed, @first_pause)
+    end
+  end
+
+  # Each attempt returns what the next one begins with.
+  defp persist(state, attempt, failed, pause) do
+    with {:error, error, state} <- attempt.(state) do
+      if Error.permanent?(error) do
+        {:error, error}
+      else
+        failed.(error)
+        # A random part separates gangs that were started together.
+        Process.sleep(pause + :rand.uniform(pause))
+        persist(state, attempt, failed, min(2 * pause, @longest_pause))
+      end
+    end
+  end
+
+  defp prepare(view, settings) do
+    with {:ok, statuses} <- check_ranks(view),
+         {:ok, statuses} <- form(view, statuses, settings),
+         :ok <- Sessions.open(view) do
+      {:ok, view, statuses}
+    else
+      {:error, error} -> {:error, error, view}
+    end
+  end
+
+  # `reached` has rows by rank.
+  defp connect(reached, endpoints, opts) do
     missing =
       for {targets, rank} <- Enum.with_index(endpoints),
-          not is_map_key(view.ranks, rank),
-          do: {rank, Endpoints.choose(targets, settings.tls != nil)}
+          not is_map_key(reached, rank),
+          do: {rank, Endpoints.choose(targets, opts[:tls] != nil)}
 
     connected = AtOnce.map(missing, fn {_rank, target} -> Transport.connect(target, opts) end)
 
-    {failed, view} =
-      for {{rank, target}, result} <- Enum.zip(missing, connected), reduce: {[], view} do
-        {failed, view} -> reached(result, rank, target, failed, view)
+    results =
+      for {{rank, target}, result} <- Enum.zip(missing, connected) do
+        case result do
+          {:ok, channel} -> {rank, {:ok, {channel, target}}}
+          {:error, status} -> {rank, {:error, unreached(status, rank)}}
+        end
       end
 
-    results = for {rank, channel} <- view.ranks, do: {rank, {:ok, channel}}
-    {Enum.sort_by(results ++ failed, &elem(&1, 0)), view}
+    since = for {rank, {:ok, row}} <- results, into: reached, do: {rank, row}
+    before = for {rank, row} <- reached, do: {rank, {:ok, row}}
+
+    with {:error, error} <- (before ++ results) |> Enum.sort() |> Calls.gathered(false),
+         do: {:error, error, since}
   end
 
-  defp reached({:ok, channel}, rank, target, failed, view) do
-    ranks = Map.put(view.ranks, rank, channel)
-    {failed, %{view | ranks: ranks, targets: Map.put(view.targets, rank, target)}}
-  end
-
-  defp reached({:error, status}, rank, _target, failed, view) do
-    error = Error.from_status(status, rank: rank, operation: "connect")
-    {[{rank, {:error, error}} | failed], view}
-  end
+  defp unreached(status, rank), do: Error.from_status(status, rank: rank, operation: "connect")
 
   defp check_ranks(view) do
     with {:ok, statuses} <- Ranks.status(view, []) do
@@ -120,7 +121,7 @@ defmodule RankBridge.Gang.Joining do
        {:error,
         Error.refusal(
           :invalid_argument,
-          "#{view.targets[place]} is not the rank that it should be",
+          "#{View.target(view, place)} is not the rank that it should be",
           rank: place,
           expected: "rank #{place} of #{size}",
           got: "rank #{status.rank} of #{status.world_size}"

@@ -7,7 +7,7 @@ defmodule RankBridge.Gang.Recovery do
   """
 
   alias RankBridge.{Error, Ranks, RankStatus, Sessions}
-  alias RankBridge.Gang.{Children, View}
+  alias RankBridge.Gang.{Channels, Children, View}
 
   @typedoc "`moved`: as of `RankBridge.Gang.Lost`."
   @type whole :: %{
@@ -64,9 +64,18 @@ defmodule RankBridge.Gang.Recovery do
   defp once(%{policy: :shrink} = task, left) do
     with {:ok, statuses} <- Ranks.status(task.view, timeout: min(@answering, limit(left))),
          {:ok, kept} <- kept(statuses, task),
-         view = View.only(task.view, kept),
-         {:ok, _formed} <- Ranks.form(view, timeout: limit(left)),
-         do: whole(view, task, kept |> Enum.with_index() |> Map.new())
+         do: shrunk(View.only(task.view, kept), kept, task, left)
+  end
+
+  defp shrunk(view, kept, task, left) do
+    with {:ok, _formed} <- Ranks.form(view, timeout: limit(left)),
+         {:ok, whole} <- whole(view, task, kept |> Enum.with_index() |> Map.new()) do
+      {:ok, whole}
+    else
+      {:error, error} ->
+        :ok = Channels.drop(view.channels)
+        {:error, error}
+    end
   end
 
   # While this forming waits for what another one has left behind, that may have come to an end.

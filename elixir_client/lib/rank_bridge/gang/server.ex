@@ -10,7 +10,19 @@ defmodule RankBridge.Gang.Server do
   use GenServer, shutdown: 15_000
 
   alias RankBridge.{Error, Sessions, Telemetry, Transport}
-  alias RankBridge.Gang.{Announcing, Children, Event, Joining, Launcher, Lost, News, Recovery}
+
+  alias RankBridge.Gang.{
+    Announcing,
+    Channels,
+    Children,
+    Event,
+    Joining,
+    Launcher,
+    Lost,
+    News,
+    Recovery
+  }
+
   alias RankBridge.Gang.{Restarts, Settings, State, Subscribers, View, Watching}
 
   # Milliseconds for closing the session when the gang ends.
@@ -323,8 +335,12 @@ defmodule RankBridge.Gang.Server do
 
   # The channels of ranks that are not in the gang any more.
   defp part(before, since) do
-    kept = Map.values(since.ranks)
-    for {_rank, channel} <- before.ranks, channel not in kept, do: Transport.close(channel)
+    kept = MapSet.new(Channels.rows(since.channels))
+
+    for {channel, _target} = row <- Channels.rows(before.channels),
+        row not in kept,
+        do: Transport.close(channel)
+
     :ok
   end
 

@@ -1,16 +1,16 @@
 defmodule RankBridge.Gang.Tables do
   @moduledoc """
-  Owns the tables of a gang, which callers read and write by themselves: who is in which group, and the memory that ranks share
-  with this host.
+  Owns the tables of a gang, which callers read and write by themselves: the channels to its ranks, who is in which group, and
+  the memory that ranks share with this host.
   """
 
   use GenServer
 
-  alias RankBridge.Gang.{Children, Settings}
+  alias RankBridge.Gang.{Channels, Children, Settings}
   alias RankBridge.SharedMemory.Segments
 
   @typedoc "`memory` - nil: the gang shares none."
-  @type t :: %{groups: :ets.table(), memory: :ets.table() | nil}
+  @type t :: %{channels: :ets.table(), groups: :ets.table(), memory: :ets.table() | nil}
 
   @doc "Starts the owner of a gang's tables."
   @spec start_link({pid(), Settings.t()}) :: GenServer.on_start()
@@ -25,6 +25,7 @@ defmodule RankBridge.Gang.Tables do
   def init(settings) do
     {:ok,
      %{
+       channels: Channels.table(),
        groups: :ets.new(:rank_bridge_groups, [:public, read_concurrency: true]),
        memory: if(settings.session and settings.shared_memory, do: Segments.new())
      }}

@@ -7,7 +7,7 @@ defmodule RankBridge.Gang.Watching do
   """
 
   alias RankBridge.Transport
-  alias RankBridge.Gang.{Children, Event, View}
+  alias RankBridge.Gang.{Channels, Children, Event, View}
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf
 
@@ -16,18 +16,18 @@ defmodule RankBridge.Gang.Watching do
   @pause 50
   @turn 60_000
 
-  @enforce_keys [:ref, :ranks]
+  @enforce_keys [:ref, :channels]
   defstruct @enforce_keys
 
-  @typedoc "`ref` - in every event of these watches; `ranks` - the channels that they go through."
-  @type t :: %__MODULE__{ref: reference(), ranks: %{non_neg_integer() => Transport.channel()}}
+  @typedoc "`ref` - in every event of these watches; `channels` - those that they go through."
+  @type t :: %__MODULE__{ref: reference(), channels: Channels.t()}
 
   @doc """
   Watches the ranks of a view for the calling process. `before` are the watches so far, maybe through other channels; they stay
   if they are of the right ones.
   """
   @spec of(t() | nil, View.t()) :: t()
-  def of(%__MODULE__{ranks: ranks} = before, %View{ranks: ranks}), do: before
+  def of(%__MODULE__{channels: channels} = before, %View{channels: channels}), do: before
 
   def of(_before, view) do
     :ok = stop(view.gang)
@@ -43,10 +43,10 @@ defmodule RankBridge.Gang.Watching do
     :ok
   end
 
-  defp begin(%View{gang: gang, ranks: ranks}) do
-    watching = %__MODULE__{ref: make_ref(), ranks: ranks}
+  defp begin(%View{gang: gang, channels: channels}) do
+    watching = %__MODULE__{ref: make_ref(), channels: channels}
 
-    for {rank, channel} <- ranks do
+    for {{channel, _target}, rank} <- channels |> Channels.rows() |> Enum.with_index() do
       arguments = [channel, self(), watching.ref, rank]
 
       {:ok, _pid} =

@@ -84,10 +84,11 @@ defmodule RankBridge.Stream.Server do
   @doc "The process of a rank's stream; starts one if there is none. `:gone`: the gang has ended."
   @spec of(View.t(), non_neg_integer()) :: server()
   def of(view, rank) do
-    name = {RankBridge.Registry, {__MODULE__, view.gang, Map.fetch!(view.targets, rank)}}
+    name = {RankBridge.Registry, {__MODULE__, view.gang, View.target(view, rank)}}
 
-    with :undefined <- Registry.whereis_name(name) do
-      child = {__MODULE__, {Map.fetch!(view.ranks, rank), view.gang, {:via, Registry, name}}}
+    with :undefined <- Registry.whereis_name(name),
+         {:ok, channel} <- View.channel(view, rank) do
+      child = {__MODULE__, {channel, view.gang, {:via, Registry, name}}}
 
       case DynamicSupervisor.start_child(Children.name(view.gang, :streams), child) do
         {:ok, server} -> server
