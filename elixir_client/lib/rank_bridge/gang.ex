@@ -92,7 +92,10 @@ defmodule RankBridge.Gang do
     * `:max_restarts`, `:max_seconds` - as above; 3 in 5 seconds
     * `:handle_rank_lost` - a function of two arguments, or `{module, function, arguments}`
     * `:recovery_timeout` - for making the gang whole, in milliseconds; 60,000. After it, the gang ends
-    * `:tls` - options of `:ssl` for connections with TLS, see `RankBridge.Transport`
+    * `:tls` - options of `:ssl` for connections with TLS, or a function that returns them, see `RankBridge.Transport`
+    * `:keepalive` - milliseconds without a byte from a rank, while a call or a watch is running, after which it is pinged, and
+      after as many more given up; 300,000, which every gRPC server permits by default. Ranks permit 1,000; lower it where a
+      network drops connections without a word. `:infinity`: never. A server that has too many pings is asked half as often
     * `:transport` - module that implements `RankBridge.Transport`
 
   The gang starts at once, and joins its ranks in the background: `RankBridge.await_ready/2` waits for that, and so do calls. A
@@ -103,7 +106,7 @@ defmodule RankBridge.Gang do
 
   use Supervisor
 
-  alias RankBridge.{Endpoints, Error, Transport}
+  alias RankBridge.{Endpoints, Error, Hidden, Transport}
   alias RankBridge.Gang.{Children, Launcher, Lost, Server, Settings, Subscribers, Tables, View}
 
   @typedoc "Name or pid of a gang of this node."
@@ -131,12 +134,16 @@ defmodule RankBridge.Gang do
           | {:max_seconds, pos_integer()}
           | {:recovery_timeout, pos_integer()}
           | {:handle_rank_lost, Lost.callback()}
-          | {:tls, keyword() | nil}
+          | {:tls, keyword() | (() -> keyword()) | nil}
+          | {:keepalive, pos_integer() | :infinity}
           | {:transport, module()}
 
   @doc "A child of a supervisor: known by the gang's name."
   @spec child_spec([option()]) :: Supervisor.child_spec()
   def child_spec(opts) do
+    # Supervisors show the arguments of their children.
+    opts = Keyword.replace_lazy(opts, :tls, &(&1 && Hidden.hide(&1)))
+
     %{
       id: opts[:name] || __MODULE__,
       start: {__MODULE__, :start_link, [opts]},

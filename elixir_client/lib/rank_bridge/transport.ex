@@ -13,7 +13,7 @@ defmodule RankBridge.Transport do
 
   ## Options of `connect/2`
 
-  * `:tls` - true, or options of `:ssl`, with which the channel is encrypted: `:cacertfile` (default: those of the
+  * `:tls` - true, or options of `:ssl`, or a function that returns them (no report of a process shows them), with which the channel is encrypted: `:cacertfile` (default: those of the
     operating system), `:certfile` and `:keyfile` for a certificate of one's own, `:server_name` if the
     server's certificate names another host than the target. Verifies the server by default.
   * `:connect_timeout` - for one attempt, in milliseconds, until the server's SETTINGS; default 5,000

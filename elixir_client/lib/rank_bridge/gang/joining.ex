@@ -1,7 +1,19 @@
 defmodule RankBridge.Gang.Joining do
   @moduledoc "Joins a gang to its ranks: connects to each, checks that it is the right one, and opens the session."
 
-  alias RankBridge.{AtOnce, Calls, Endpoints, Error, Id, Ranks, RankStatus, Sessions, Transport}
+  alias RankBridge.{
+    AtOnce,
+    Calls,
+    Endpoints,
+    Error,
+    Hidden,
+    Id,
+    Ranks,
+    RankStatus,
+    Sessions,
+    Transport
+  }
+
   alias RankBridge.Gang.{Channels, Settings, Tables, View}
 
   # A rank that was replaced is back within a second.
@@ -40,7 +52,8 @@ defmodule RankBridge.Gang.Joining do
   def join(view, endpoints, settings, failed) do
     opts = [
       transport: settings.transport,
-      tls: settings.tls,
+      tls: Hidden.reveal(settings.tls),
+      keepalive: settings.keepalive,
       supervisor: view.gang,
       backoff: @backoff,
       connect_timeout: settings.timeout

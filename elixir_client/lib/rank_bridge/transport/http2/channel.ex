@@ -13,7 +13,7 @@ defmodule RankBridge.Transport.HTTP2.Channel do
 
   use GenServer
 
-  alias RankBridge.Transport
+  alias RankBridge.{Hidden, Transport}
   alias RankBridge.Transport.HTTP2.{Connection, Request, Writer}
   alias RankBridge.Transport.Target
 
@@ -198,6 +198,13 @@ defmodule RankBridge.Transport.HTTP2.Channel do
       @ending -> :ok
     end
   end
+
+  # Before Elixir 1.17 it is a callback of OTP alone.
+  if {:format_status, 1} in GenServer.behaviour_info(:callbacks), do: @impl(GenServer)
+  @doc false
+  @spec format_status(map()) :: map()
+  def format_status(status),
+    do: Hidden.format_status(status, &%{&1 | waiting: Map.keys(&1.waiting)})
 
   defp connect(state) do
     {:ok, writer} = start_child(Writer, state)

@@ -12,6 +12,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
 
   use GenServer, restart: :temporary
 
+  alias RankBridge.Hidden
   alias RankBridge.Transport.HTTP2.{Protocol, Writer}
   alias RankBridge.Transport.{Socket, Target}
 
@@ -65,7 +66,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
     timeout = opts[:connect_timeout]
     started = now()
 
-    with {:ok, socket} <- Socket.connect(state.target, opts[:tls], timeout),
+    with {:ok, socket} <- Socket.connect(state.target, Hidden.reveal(opts[:tls]), timeout),
          :ok <- Socket.activate(socket) do
       # From here on callers have their last event, and the peer its last frame, when this process is told to end; while it
       # connects it ends at once.
@@ -190,6 +191,18 @@ defmodule RankBridge.Transport.HTTP2.Connection do
 
   defp channel_closed(state),
     do: step(state, Protocol.terminate(state.protocol, {:shutdown, "the channel was closed"}))
+
+  # Before Elixir 1.17 it is a callback of OTP alone.
+  if {:format_status, 1} in GenServer.behaviour_info(:callbacks), do: @impl(GenServer)
+  @doc false
+  @spec format_status(map()) :: map()
+  def format_status(status), do: Hidden.format_status(status, &shown/1)
+
+  # What calls send and receive is in the protocol.
+  defp shown(%__MODULE__{} = state) do
+    streams = if state.protocol, do: Protocol.stream_count(state.protocol), else: 0
+    %{state | protocol: "#{streams} streams", refused: Map.keys(state.refused)}
+  end
 
   defp reactivate(state) do
     case Socket.activate(state.socket) do
