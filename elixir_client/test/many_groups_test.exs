@@ -9,6 +9,7 @@ defmodule RankBridge.ManyGroupsTest do
   setup do
     ranks = start_supervised!(ScriptedRanks)
     gang = start_supervised!({Gang, ScriptedRanks.gang(ranks)})
+    :ok = RankBridge.await_ready(gang, 60_000)
     %{ranks: ranks, gang: gang}
   end
 

@@ -116,7 +116,7 @@ defmodule RankBridge.Telemetry do
   (for several ranks at once also processes of the call), or the gang's. An event always has all of its metadata:
 
     * `gang` - of `[:rankbridge, :call, ...]`: name or pid, as the function was given it; else the gang's name, its pid if
-      it has none; nil: its own calls before it is ready
+      it has none
     * `operation` - the function's name, an atom; of an RPC, and of what a gang finds, a text, as in `RankBridge.Error`
     * `group` - of `[:rankbridge, :call, ...]`: the name in the option `:group`; nil: it was not given. Else the group's
       name, empty where none is involved

@@ -6,7 +6,7 @@ defmodule RankBridge.Gang.LossesTest do
   alias RankBridge.{Error, Gang}
   alias RankBridge.Gang.{Event, Lost}
   alias RankBridge.Proto.V1
-  alias RankBridge.Test.WatchedRanks
+  alias RankBridge.Test.{GangChildren, WatchedRanks}
 
   # Bounds a hang, and nothing else.
   @soon 30_000
@@ -62,7 +62,7 @@ defmodule RankBridge.Gang.LossesTest do
 
   defp nothing_more(context) do
     # What has come to the gang is told before it answers this.
-    _state = :sys.get_state(context.name)
+    _state = GangChildren.state(context.name)
     refute_received {:rank_bridge, _gang, _event}
     refute_received {:called, _pid, _lost}
   end
@@ -223,7 +223,10 @@ defmodule RankBridge.Gang.LossesTest do
   # Each rank tells of a generation's end before it tells of the next one.
   defp await_formed(name, generation),
     do:
-      if(:sys.get_state(name).formed < generation, do: await_formed(name, generation), else: :ok)
+      if(GangChildren.state(name).formed < generation,
+        do: await_formed(name, generation),
+        else: :ok
+      )
 
   test "a generation that somebody else forms is told, and is no loss", context do
     gang = start(context, on_rank_lost: :replace)
@@ -303,11 +306,12 @@ defmodule RankBridge.Gang.LossesTest do
 
   test "a gang that ends leaves none of its processes", context do
     gang = start(context, on_rank_lost: :replace)
-    %{watching: watching} = :sys.get_state(gang)
+    watchers = Task.Supervisor.children(GangChildren.pid(gang, :watchers))
+    assert length(watchers) == 3
     WatchedRanks.lose(context.ranks, [1])
     WatchedRanks.replace(context.ranks, 1)
     assert_receive {:called, callback, _lost}, @soon
-    monitors = for pid <- [watching, callback], do: Process.monitor(pid)
+    monitors = for pid <- [callback | watchers], do: Process.monitor(pid)
     :ok = Gang.stop(gang)
     for monitor <- monitors, do: assert_receive({:DOWN, ^monitor, :process, _pid, _reason}, @soon)
     for rank <- 0..2, do: await_unwatched(context.ranks, rank)

@@ -303,9 +303,9 @@ defmodule RankBridge.FakeGangTest do
     {:ok, [a, b, c, d]} = RankBridge.Endpoints.read(ranks.file)
 
     for wrong <- [[b, a, c, d], [a, b, c]] do
-      assert {:error, %Error{reason: :invalid_argument, indefinite: false} = error} =
-               Gang.start_link(endpoints: wrong)
-
+      {:ok, gang} = Gang.start_link(endpoints: wrong)
+      assert_receive {:EXIT, ^gang, {:shutdown, %Error{} = error}}, 60_000
+      assert %Error{reason: :invalid_argument, indefinite: false} = error
       assert error.expected =~ "rank"
     end
   end

@@ -18,6 +18,7 @@ defmodule RankBridge.GangCallsTest do
 
   setup %{ranks: ranks} do
     gang = start_supervised!({Gang, endpoints_file: ranks.file})
+    :ok = RankBridge.await_ready(gang, 60_000)
     %{gang: gang}
   end
 

@@ -17,8 +17,9 @@ defmodule RankBridge.LocalStreamsTest do
     ranks = LiveRanks.start(2, "gloo", ["--on-rank-exit", "leave"])
     on_exit(fn -> LiveRanks.stop(ranks) end)
     gang = start_supervised!({Gang, endpoints_file: ranks.file})
+    :ok = RankBridge.await_ready(gang, 60_000)
     {:ok, view} = Gang.View.fetch(gang)
-    "unix:" <> path = view.targets[0]
+    "unix:" <> path = Gang.View.target(view, 0)
     %{ranks: ranks, gang: gang, view: view, socket: path <> ".stream"}
   end
 
@@ -29,6 +30,11 @@ defmodule RankBridge.LocalStreamsTest do
           [String.split(line)],
         reduce: 0,
         do: (count -> count + 1)
+  end
+
+  defp channel(view) do
+    {:ok, channel} = Gang.View.channel(view, 0)
+    channel
   end
 
   # The rank's stream ends; the next call has another opened.
@@ -88,7 +94,7 @@ defmodule RankBridge.LocalStreamsTest do
     # Of other controllers.
     opened =
       for _time <- 1..@streams do
-        {:ok, call} = Transport.Local.open(view.ranks[0])
+        {:ok, call} = Transport.Local.open(channel(view))
         ping = %V1.CallRequest{operations: [%V1.Operation{kind: {:ping, %V1.PingRequest{}}}]}
         request = V1.ExecuteRequest.encode(%V1.ExecuteRequest{kind: {:call, ping}})
         {:ok, call} = Transport.send_message(call, request)

@@ -213,7 +213,8 @@ defmodule RankBridge.OperationsTest do
   test "what was begun stays open when its outcome cannot be asked for", %{gang: gang} do
     operation = RankBridge.submit!(gang, :barrier, nil)
     {:ok, view} = RankBridge.Gang.View.fetch(gang)
-    RankBridge.Transport.close(view.ranks[1])
+    {:ok, channel} = RankBridge.Gang.View.channel(view, 1)
+    RankBridge.Transport.close(channel)
 
     assert {:error, %Error{indefinite: true, rank: 1}} = RankBridge.await(gang, operation)
 

@@ -6,6 +6,7 @@ defmodule RankBridge.LivePartsTest do
   import RankBridge.Test.Soon
 
   alias RankBridge.{Collectives, Error, Gang, Id, Ranks, Tensor, Transport}
+  alias RankBridge.Gang.Channels
   alias RankBridge.Stream.Server
   alias RankBridge.Test.{LiveRanks, OsProcess, Telemetry}
 
@@ -44,9 +45,17 @@ defmodule RankBridge.LivePartsTest do
     gang = start_supervised!({Gang, opts}, id: {:gang, way, make_ref()})
     assert RankBridge.barrier!(gang) == :ok
     {:ok, view} = Gang.View.fetch(gang)
-    channels = for {rank, channel} <- view.ranks, into: %{}, do: {rank, %Alone{channel: channel}}
-    targets = for {rank, target} <- view.targets, into: %{}, do: {rank, "alone " <> target}
-    %{gang: gang, view: view, unary: %{view | ranks: channels, targets: targets}}
+
+    rows =
+      for {channel, target} <- Channels.rows(view.channels),
+          do: {%Alone{channel: channel}, "alone " <> target}
+
+    %{gang: gang, view: view, unary: %{view | channels: Channels.put(Channels.table(), rows)}}
+  end
+
+  defp channel(view) do
+    {:ok, channel} = Gang.View.channel(view, 0)
+    channel
   end
 
   defp servers(gang) do
@@ -248,7 +257,12 @@ defmodule RankBridge.LivePartsTest do
 
     test "where the socket goes away, streams go by gRPC from then on", %{ranks: ranks} do
       %{gang: gang, view: view} = gang(:local, ranks)
-      sockets = for rank <- @members, "unix:" <> path = view.targets[rank], do: path <> ".stream"
+
+      sockets =
+        for rank <- @members,
+            "unix:" <> path = Gang.View.target(view, rank),
+            do: path <> ".stream"
+
       on_exit(fn -> for it <- sockets, do: File.rename(it <> ".away", it) end)
       for it <- sockets, do: File.rename!(it, it <> ".away")
       # A connection outlives its name.
@@ -271,7 +285,7 @@ defmodule RankBridge.LivePartsTest do
       # Of other controllers.
       opened =
         for _time <- 1..@streams do
-          {:ok, call} = Transport.Local.open(view.ranks[0])
+          {:ok, call} = Transport.Local.open(channel(view))
           {:ok, call} = Transport.send_message(call, "")
           call
         end

@@ -24,7 +24,9 @@ defmodule RankBridge.SharedMemoryTest do
     spec =
       Supervisor.child_spec({Gang, [endpoints_file: ranks.file] ++ opts}, restart: :temporary)
 
-    start_supervised!(spec, id: make_ref())
+    gang = start_supervised!(spec, id: make_ref())
+    :ok = RankBridge.await_ready(gang, 60_000)
+    gang
   end
 
   defp transfers(gang, rank \\ 0) do
@@ -210,7 +212,7 @@ defmodule RankBridge.SharedMemoryTest do
     ref = RankBridge.put_rank!(gang, 0, tensor)
     ^tensor = RankBridge.get!(gang, ref)
     {:ok, view} = View.fetch(gang)
-    target = view.targets[0]
+    target = View.target(view, 0)
 
     {pid, monitor} =
       spawn_monitor(fn -> {:ok, _held} = Segments.take(view.memory, target, 2 * @mib) end)
@@ -245,7 +247,7 @@ defmodule RankBridge.SharedMemoryTest do
 
   defp directory(gang, rank) do
     {:ok, view} = View.fetch(gang)
-    target = view.targets[rank]
+    target = View.target(view, rank)
 
     [{_key, path, _size, _holder} | _] =
       :ets.match_object(view.memory, {{target, :_}, :_, :_, :_})

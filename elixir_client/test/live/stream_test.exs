@@ -247,7 +247,7 @@ defmodule RankBridge.StreamTest do
     assert stream |> Stream.push!(:barrier) |> Stream.await() == {:ok, nil}
     monitor = Process.monitor(stream.server)
     stop_supervised!(Gang)
-    assert_receive {:DOWN, ^monitor, :process, _pid, {:shutdown, _why}}, 10_000
+    assert_receive {:DOWN, ^monitor, :process, _pid, :shutdown}, 10_000
     assert {:error, %Error{reason: :unavailable}} = Stream.push(stream, :barrier)
     refute Process.alive?(gang)
   end

@@ -47,7 +47,11 @@ defmodule RankBridge.Test.Chaos.Requests do
     spec = Supervisor.child_spec({Gang, opts}, restart: :temporary)
 
     with {:ok, _pid} <- DynamicSupervisor.start_child(__MODULE__, spec),
-         do: Gang.session_id(gang)
+         {:error, error} <- Gang.session_id(gang) do
+      # It would go on trying.
+      :ok = Gang.stop(gang)
+      {:error, error}
+    end
   end
 
   defp perform("close", request) do
