@@ -59,7 +59,7 @@ defmodule RankBridge.GangTest do
       WatchedRanks.replace(ranks, rank)
     end
 
-    assert Task.await(waiting, @soon) == {:ok, nil}
+    assert Task.await(waiting, @soon) == :ok
     :ok = Gang.stop(gang)
   end
 
