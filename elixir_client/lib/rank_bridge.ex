@@ -36,8 +36,8 @@ defmodule RankBridge do
 
   Each of these modules declares functions of this module, and documents them:
 
-    * `RankBridge.Tensors` - on refs; `RankBridge.Grouping` and `RankBridge.Meshes` - groups, one and many;
-      `RankBridge.Generations` - the ranks themselves
+    * `RankBridge.Tensors` - on refs; `RankBridge.Containers` - on tensors in maps and structs; `RankBridge.Grouping` and
+      `RankBridge.Meshes` - groups, one and many; `RankBridge.Generations` - the ranks themselves
     * `RankBridge.Collectives` - on one tensor of each member; `RankBridge.Coalesced` - several of them as one;
       `RankBridge.Programs` - several, each of which may take another's result
     * `RankBridge.Objects` - on values, numbers, and maps of tensors
@@ -56,6 +56,7 @@ defmodule RankBridge do
   use RankBridge.Facade,
     of: [
       RankBridge.Tensors,
+      RankBridge.Containers,
       RankBridge.Grouping,
       RankBridge.Meshes,
       RankBridge.Generations,

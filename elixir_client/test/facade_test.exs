@@ -29,6 +29,7 @@ defmodule RankBridge.FacadeTest do
   @nouns for(
            name <- [
              Tensors,
+             Containers,
              Grouping,
              Meshes,
              Generations,
