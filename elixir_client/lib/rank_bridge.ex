@@ -36,7 +36,7 @@ defmodule RankBridge do
 
   This module has what most programs need. Each of its functions is declared in one of these modules, which have more:
 
-    * `RankBridge.Tensors` - tensors and their refs
+    * `RankBridge.Tensors` - tensors and their refs; `RankBridge.Containers` - tensors in maps and structs
     * `RankBridge.Collectives` - one tensor of each member; `RankBridge.Coalesced` - several collectives as one;
       `RankBridge.Averaging` - averages of maps of tensors
     * `RankBridge.Objects` - values, numbers, and maps of tensors
@@ -55,6 +55,7 @@ defmodule RankBridge do
   use RankBridge.Facade,
     of: [
       {RankBridge.Tensors, only: [:create, :list, :release]},
+      RankBridge.Containers,
       {RankBridge.Grouping, only: [:new_group, :destroy_group]},
       {RankBridge.Meshes, only: []},
       {RankBridge.Generations, only: [:status, :form]},

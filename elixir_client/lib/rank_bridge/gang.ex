@@ -107,7 +107,8 @@ defmodule RankBridge.Gang do
   use Supervisor
 
   alias RankBridge.{Endpoints, Error, Hidden, Transport}
-  alias RankBridge.Gang.{Children, Launcher, Lost, Server, Settings, Subscribers, Tables, View}
+  alias RankBridge.Gang.{Children, EventStream, Launcher, Lost, Server, Settings}
+  alias RankBridge.Gang.{Subscribers, Tables, View}
 
   @typedoc "Name or pid of a gang of this node."
   @type gang :: GenServer.name() | pid()
@@ -215,6 +216,27 @@ defmodule RankBridge.Gang do
   @doc "Sends the calling process nothing more."
   @spec unsubscribe(gang()) :: :ok
   def unsubscribe(gang), do: Subscribers.remove(gang)
+
+  @doc """
+  The gang's events as a lazy enumerable of `RankBridge.Gang.Event`.
+
+      MyGang |> RankBridge.Gang.events() |> Stream.filter(&(&1.kind == :rank_lost)) |> Enum.take(1)
+
+  It subscribes when the enumeration begins, and unsubscribes when that ends, in whichever way: halted, by an exception, or
+  with the process that enumerates. The events of before are not in it. Each enumeration has all events of its own time.
+  The process that enumerates keeps its mailbox, and its own `subscribe/1`, as they are.
+
+  A gang that is given as a pid ends the enumeration with its own end; one that is given by its name does not, because
+  it may start again.
+
+  Options:
+
+    * `:timeout` - milliseconds to wait for the next event; without one by then the enumeration ends. `:infinity`
+    * `:max_events` - how many events wait for a slow reader; 1,000. When there are more, the oldest are dropped, and an
+      event of kind `:missed` in their place has their number. A slow reader holds up nobody else
+  """
+  @spec events(gang(), timeout: timeout(), max_events: pos_integer()) :: Enumerable.t()
+  def events(gang, opts \\ []), do: EventStream.new(gang, opts)
 
   @doc "Number of ranks."
   @spec size(gang()) :: {:ok, pos_integer()} | {:error, Error.t()}

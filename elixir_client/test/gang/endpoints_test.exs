@@ -33,7 +33,9 @@ defmodule RankBridge.Gang.EndpointsTest do
   end
 
   test "the ranks outlive their gang, however it ends, and stay whole", context do
+    # One after the other: each would form a generation.
     first = start(context.targets, [])
+    :ok = RankBridge.await_ready(first, @soon)
     second = start(context.targets, [])
     refs = RankBridge.put!(second, [[1.0], [2.0]])
     {:ok, session} = Gang.session_id(first)
@@ -134,6 +136,7 @@ defmodule RankBridge.Gang.EndpointsTest do
         ]
 
         gang = start(targets, opts)
+        :ok = RankBridge.await_ready(gang, @soon)
         Gang.subscribe(gang)
         Marks.await_heard(gang)
         {gang, RankBridge.put!(gang, [[1.0], [2.0]])}
