@@ -42,7 +42,7 @@ defmodule RankBridge.GangTest do
     waiting = Task.async(fn -> RankBridge.await_ready(__MODULE__.Boot, 200) end)
     assert {:error, %Error{reason: :deadline_exceeded} = error} = Task.await(waiting)
     assert error.message =~ "the gang was not ready in time: the gang is being started"
-    # It ends as soon as it is told to, in the middle of an attempt.
+    # It ends at once, in the middle of an attempt.
     :ok = Supervisor.stop(supervisor, :normal, 5_000)
   end
 

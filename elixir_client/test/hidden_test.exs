@@ -118,9 +118,8 @@ defmodule RankBridge.HiddenTest do
     assert is_pid(connecting)
 
     # One that runs.
-    {socket, _settings} = accept(context.listener)
-    :ok = :gen_tcp.close(socket)
-    {running, socket} = connect(context)
+    {listener, target} = listen()
+    {running, socket} = connect(%{listener: listener, target: target})
     _call = Transport.start_unary(running, "/test.Test/Echo", @secret, opts)
     _id = request(socket)
     [{:current, connection}] = :ets.lookup(running.table, :current)

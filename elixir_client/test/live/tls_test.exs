@@ -46,7 +46,7 @@ defmodule RankBridge.TLSGangTest do
     end
   end
 
-  # What callers are told once the gang has tried to join.
+  # The error of calls once the gang has tried to join.
   defp first_failure(gang) do
     {:error, error} = RankBridge.barrier(gang)
     if error.rank == nil, do: first_failure(gang), else: error

@@ -7,19 +7,10 @@ defmodule RankBridge.Gang.Children do
   * `:tasks` - a `Task.Supervisor`: what the gang does beside its server, and requests that go without a stream
   * `:watchers` - a `Task.Supervisor`: a watcher for each rank
   * `:streams` - a `DynamicSupervisor`: a `RankBridge.Stream.Server` for each rank that was called
-  * `:channels`, `:connections` - see `RankBridge.Transport.Supervisor`
   * `:server` - `RankBridge.Gang.Server`
   """
 
-  @type role ::
-          :tables
-          | :launcher
-          | :tasks
-          | :watchers
-          | :streams
-          | :channels
-          | :connections
-          | :server
+  @type role :: :tables | :launcher | :tasks | :watchers | :streams | :server
 
   @doc "The name of a gang's process."
   @spec name(term(), role()) :: {:via, module(), term()}

@@ -37,8 +37,9 @@ defmodule RankBridge.Gang.Watching do
   defp stop(gang) do
     watchers = Children.name(gang, :watchers)
 
+    # One may have crashed meanwhile.
     for pid <- Task.Supervisor.children(watchers),
-        do: Task.Supervisor.terminate_child(watchers, pid)
+        do: _ = Task.Supervisor.terminate_child(watchers, pid)
 
     :ok
   end

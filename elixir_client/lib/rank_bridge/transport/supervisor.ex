@@ -7,12 +7,11 @@ defmodule RankBridge.Transport.Supervisor do
   calls, and its users hold its pid. In a gang that is the end of the gang, whose supervisor starts another; elsewhere, calls on
   that channel fail.
 
-  Connections are started before channels and so end after them: a channel that is told to end still gets an answer from here.
+  Connections are started before channels, and so end after them: a channel that its supervisor ends still gets an answer from
+  here.
   """
 
   use Supervisor
-
-  alias RankBridge.Gang.Children
 
   @typedoc "The pid of a gang, or this module: the application's."
   @type owner :: pid() | module()
@@ -27,7 +26,7 @@ defmodule RankBridge.Transport.Supervisor do
     restart = if owner == __MODULE__, do: :temporary, else: :transient
 
     DynamicSupervisor.start_child(
-      Children.name(owner, :channels),
+      name(owner, :channels),
       Map.put(child, :restart, restart)
     )
   end
@@ -35,13 +34,15 @@ defmodule RankBridge.Transport.Supervisor do
   @doc "Starts a connection, or what belongs to one."
   @spec start_connection(owner(), Supervisor.child_spec()) :: DynamicSupervisor.on_start_child()
   def start_connection(owner, child),
-    do: DynamicSupervisor.start_child(Children.name(owner, :connections), child)
+    do: DynamicSupervisor.start_child(name(owner, :connections), child)
+
+  defp name(owner, role), do: {:via, Registry, {RankBridge.Registry, {__MODULE__, owner, role}}}
 
   @impl true
   def init(owner) do
     children =
       for role <- [:connections, :channels] do
-        opts = [name: Children.name(owner, role), strategy: :one_for_one, max_restarts: 0]
+        opts = [name: name(owner, role), strategy: :one_for_one, max_restarts: 0]
         Supervisor.child_spec({DynamicSupervisor, opts}, id: role)
       end
 

@@ -81,7 +81,7 @@ defmodule RankBridge.Transport.HTTP2.Channel do
 
   @impl GenServer
   def init({target, opts, maker}) do
-    # Callers that wait are refused when this process is told to end.
+    # Callers that wait are refused when the supervisor ends this process.
     Process.flag(:trap_exit, true)
     # Public, so that a connection can take itself out before anyone else knows that it must.
     table = :ets.new(__MODULE__, [:set, :public, read_concurrency: true])
@@ -184,7 +184,7 @@ defmodule RankBridge.Transport.HTTP2.Channel do
     for {_monitor, pid} <- state.connections, do: Process.exit(pid, :shutdown)
     for {ref, _} <- state.waiting, do: refuse(ref, {:shutdown, "the channel was closed"})
     for from <- state.asking, do: GenServer.reply(from, {:error, "the channel was closed"})
-    # Their supervisor is told to end next: it logs those that end by themselves meanwhile.
+    # Their supervisor ends next, and would log those that end by themselves meanwhile.
     if reason == :shutdown, do: await_down(state.connections)
   end
 

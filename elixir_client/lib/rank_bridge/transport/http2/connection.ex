@@ -68,7 +68,7 @@ defmodule RankBridge.Transport.HTTP2.Connection do
 
     with {:ok, socket} <- Socket.connect(state.target, Hidden.reveal(opts[:tls]), timeout),
          :ok <- Socket.activate(socket) do
-      # From here on callers have their last event, and the peer its last frame, when this process is told to end; while it
+      # From here on callers have their last event, and the peer its last frame, when the supervisor ends this process; while it
       # connects it ends at once.
       Process.flag(:trap_exit, true)
       protocol = Protocol.new(opts)
