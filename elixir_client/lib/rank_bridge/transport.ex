@@ -47,7 +47,12 @@ defmodule RankBridge.Transport do
   @type call :: %{:transport => module(), optional(atom()) => term()}
   @type result :: {:ok, binary()} | {:error, Status.t()}
 
-  @doc "Connects to a gRPC target (`RankBridge.Transport.Target`). Raises `ArgumentError` on unknown options."
+  @doc """
+  Connects to a gRPC target: `host:port`, `[::1]:port`, `dns:///host:port`, `ipv4:127.0.0.1:port`, `ipv6:[::1]:port`,
+  `unix:path`, `unix:///absolute/path` or `unix-abstract:name`. A host without a port means port 443, as in gRPC.
+
+  Raises `ArgumentError` on unknown options.
+  """
   @callback connect(target :: String.t(), opts :: keyword()) ::
               {:ok, channel()} | {:error, Status.t()}
 
@@ -127,7 +132,7 @@ defmodule RankBridge.Transport do
   @doc """
   The path of the unix socket that the channel's target is, and the process with which the channel ends; `:none`: the target is
   no unix socket, or has no path. With a path, streams of operations use the socket beside it, if there is one, and not
-  `c:open_stream/3` (`RankBridge.Transport.Local`).
+  `c:open_stream/3`.
   """
   @callback unix_socket(channel()) :: {:ok, path :: binary(), pid()} | :none
 
