@@ -8,28 +8,18 @@ defmodule RankBridge.HiddenTest do
 
   alias RankBridge.{Gang, Hidden, Transport}
   alias RankBridge.Transport.HTTP2.Frame
-  alias RankBridge.Test.GangChildren
+  alias RankBridge.Test.{GangChildren, Logs}
 
   @soon 60_000
   @secret "open sesame"
   @tls [password: @secret, key: {:ECPrivateKey, @secret}, verify: :verify_none]
 
   setup do
-    {:ok, config} = :logger.get_handler_config(:default)
-    :ok = :logger.remove_handler(:default)
-    :ok = :logger.add_handler(__MODULE__, __MODULE__, %{config: %{test: self()}})
-
-    on_exit(fn ->
-      :ok = :logger.remove_handler(__MODULE__)
-      :ok = :logger.add_handler(:default, config.module, config)
-    end)
+    on_exit(Logs.to_test())
 
     {listener, target} = listen()
     %{listener: listener, target: target}
   end
-
-  @doc false
-  def log(event, %{config: %{test: test}}), do: send(test, {:logged, event})
 
   defp assert_hidden(term) do
     texts = [

@@ -1,11 +1,10 @@
 defmodule RankBridge.Calls do
-  @moduledoc """
-  Calls on one rank or on several at once, in the process of the caller: unary ones, where nothing else is said.
-
-  A response's `oneof outcome` becomes `{:ok, value}` or `{:error, error}`; a response without one is the value.
-
-  Every call is a span, see `RankBridge.Telemetry`.
-  """
+  @moduledoc false
+  # Calls on one rank or on several at once, in the process of the caller: unary ones, where nothing else is said.
+  #
+  # A response's `oneof outcome` becomes `{:ok, value}` or `{:error, error}`; a response without one is the value.
+  #
+  # Every call is a span, see `RankBridge.Telemetry`.
 
   alias RankBridge.{Error, Telemetry, Transport}
   alias RankBridge.Gang.View

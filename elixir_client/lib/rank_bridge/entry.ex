@@ -1,7 +1,6 @@
 defmodule RankBridge.Entry do
-  @moduledoc """
-  The one way into a gang: every public function on a gang passes here, once. `RankBridge.Facade` calls this.
-  """
+  @moduledoc false
+  # The one way into a gang: every public function on a gang passes here, once. `RankBridge.Facade` calls this.
 
   alias RankBridge.{Error, Gang, Group, Telemetry}
   alias RankBridge.Gang.{Readiness, View}

@@ -1,28 +1,27 @@
 defmodule RankBridge.Facade do
-  @moduledoc """
-  Functions on a gang, each declared once: with its documentation, its types, and its body.
-
-      defmodule RankBridge.Objects do
-        use RankBridge.Facade
-
-        @doc "Gives every member a list of all members' values."
-        defcall all_gather_object(gang :: Gang.gang(), values :: [Value.t()], opts :: keyword() \\\\ []) :: [[Value.t()]],
-          do: Collectives.run(view, :all_gather_object, values, opts)
-      end
-
-  defines `all_gather_object/3`, which gives `{:ok, lists}` or `{:error, %RankBridge.Error{}}`, and
-  `all_gather_object!/3`, which gives the lists or raises the error.
-
-  Where the first argument is a `gang`, the function goes through `RankBridge.Entry`, and its body has the gang's `view`. The
-  body passes `view` on, and not the gang: a function goes through the entry once.
-
-  A module that says
-
-      use RankBridge.Facade, of: [RankBridge.Objects, {RankBridge.Queues, only: []}]
-
-  has both of them too, with their documentation. Of a module with `only`, it has the functions with these names; the
-  others are there for one release more, deprecated.
-  """
+  @moduledoc false
+  # Functions on a gang, each declared once: with its documentation, its types, and its body.
+  #
+  #     defmodule RankBridge.Objects do
+  #       use RankBridge.Facade
+  #
+  #       @doc "Gives every member a list of all members' values."
+  #       defcall all_gather_object(gang :: Gang.gang(), values :: [Value.t()], opts :: keyword() \\ []) :: [[Value.t()]],
+  #         do: Collectives.run(view, :all_gather_object, values, opts)
+  #     end
+  #
+  # defines `all_gather_object/3`, which gives `{:ok, lists}` or `{:error, %RankBridge.Error{}}`, and
+  # `all_gather_object!/3`, which gives the lists or raises the error.
+  #
+  # Where the first argument is a `gang`, the function goes through `RankBridge.Entry`, and its body has the gang's `view`. The
+  # body passes `view` on, and not the gang: a function goes through the entry once.
+  #
+  # A module that says
+  #
+  #     use RankBridge.Facade, of: [RankBridge.Objects, {RankBridge.Queues, only: []}]
+  #
+  # has both of them too, with their documentation. Of a module with `only`, it has the functions with these names; the
+  # others are there for one release more, deprecated.
 
   # A module named in a type is not needed at compile time.
   @lazily {:__info__, 1}

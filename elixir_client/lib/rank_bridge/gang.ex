@@ -24,8 +24,8 @@ defmodule RankBridge.Gang do
     * the launcher, with `:size`: the port to `rankbridge up` (`RankBridge.Gang.Launcher`)
     * a `Task.Supervisor` of the gang's own work: joining, forming, `:handle_rank_lost`, renewing the session
     * a `Task.Supervisor` of watchers: one for each rank, if events are watched
-    * a `DynamicSupervisor` of streams: one for each rank that was called (`RankBridge.Stream.Server`)
-    * the channels to the ranks, their connections and writers (`RankBridge.Transport.Supervisor`)
+    * a `DynamicSupervisor` of streams: one for each rank that was called
+    * the channels to the ranks, their connections and writers
     * the server, which decides about losses
 
   Streams, connections and watchers that end are made again. None of the others can be: tables hold what no other process

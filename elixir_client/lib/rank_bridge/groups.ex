@@ -1,5 +1,6 @@
 defmodule RankBridge.Groups do
-  @moduledoc "Making and ending groups, and who their members are."
+  @moduledoc false
+  # Making and ending groups, and who their members are.
 
   alias RankBridge.{Calls, Error, Group, Id, Options}
   alias RankBridge.Gang.View

@@ -1,8 +1,7 @@
 defmodule RankBridge.Hidden do
-  @moduledoc """
-  Values that nobody may read in the state of a process, in the specification of a child, or in a crash report: keys, passwords,
-  headers. A hidden value is a function that returns it: all of these show that it is a function, and no more.
-  """
+  @moduledoc false
+  # Values that nobody may read in the state of a process, in the specification of a child, or in a crash report: keys, passwords,
+  # headers. A hidden value is a function that returns it: all of these show that it is a function, and no more.
 
   @type t(value) :: (() -> value)
 

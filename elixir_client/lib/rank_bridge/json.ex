@@ -1,5 +1,6 @@
 defmodule RankBridge.JSON do
-  @moduledoc "Reads JSON: Elixir gained its own only later. Objects become maps with text keys, null becomes nil."
+  @moduledoc false
+  # Reads JSON: Elixir gained its own only later. Objects become maps with text keys, null becomes nil.
 
   @type t :: nil | boolean() | number() | String.t() | [t()] | %{String.t() => t()}
 
@@ -19,7 +20,7 @@ defmodule RankBridge.JSON do
     :not_json -> :error
   end
 
-  defp skip(<<char, rest::binary>>) when char in ' \t\r\n', do: skip(rest)
+  defp skip(<<char, rest::binary>>) when char in ~c" \t\r\n", do: skip(rest)
   defp skip(rest), do: rest
 
   defp value("null" <> rest), do: {nil, rest}

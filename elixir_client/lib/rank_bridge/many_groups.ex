@@ -1,5 +1,6 @@
 defmodule RankBridge.ManyGroups do
-  @moduledoc "Groups that are made and ended together, meshes and layouts: behind the functions of `RankBridge`."
+  @moduledoc false
+  # Groups that are made and ended together, meshes and layouts: behind the functions of `RankBridge`.
 
   alias RankBridge.{Calls, Error, Group, Groups, Layout, Mesh, Options, Place, Ranks}
   alias RankBridge.Gang.View

@@ -1,5 +1,6 @@
 defmodule RankBridge.Options do
-  @moduledoc "Checks the options of calls, so that a wrong one is an error before anything is sent."
+  @moduledoc false
+  # Checks the options of calls, so that a wrong one is an error before anything is sent.
 
   alias RankBridge.{Error, Group}
 

@@ -1,5 +1,6 @@
 defmodule RankBridge.Ranks do
-  @moduledoc "What the ranks are doing, and forming their generations: behind the functions of `RankBridge`."
+  @moduledoc false
+  # What the ranks are doing, and forming their generations: behind the functions of `RankBridge`.
 
   alias RankBridge.{Calls, Error, Group, Groups, Options, RankStatus, Sessions, Telemetry}
   alias RankBridge.Gang.View

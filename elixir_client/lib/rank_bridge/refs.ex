@@ -1,5 +1,6 @@
 defmodule RankBridge.Refs do
-  @moduledoc "Tensors to the ranks and back, and what happens to refs: behind the functions of `RankBridge`."
+  @moduledoc false
+  # Tensors to the ranks and back, and what happens to refs: behind the functions of `RankBridge`.
 
   alias RankBridge.{
     AtOnce,

@@ -79,7 +79,10 @@ defmodule RankBridge.Tensor do
   def to_binary(%__MODULE__{data: data}), do: IO.iodata_to_binary(data)
 
   @doc """
-  A tensor of a number, or of lists of numbers inside each other; see `RankBridge.Tensor.Elements`.
+  A tensor of a number, or of lists of numbers inside each other.
+
+  Integers are integers, elements of dtype `:bool` are true or false, floating-point numbers are floats or `:nan`,
+  `:infinity`, `:negative_infinity`, and complex numbers are `{real, imaginary}`.
 
   The default dtype is torch's: `:int64` if all are integers, `:bool` if all are booleans, `:complex64` if any is
   complex, else `:float32`. Raises ArgumentError for ragged lists and for elements that the dtype cannot hold.

@@ -19,7 +19,7 @@ defmodule RankBridge.Transport do
   * `:connect_timeout` - for one attempt, in milliseconds, until the server's SETTINGS; default 5,000
   * `:lazy` - true: do not wait for the first attempt; default false
   * `:owner` - process with which the channel ends; default nil, the channel lives until `close/1`
-  * `:supervisor` - whose `RankBridge.Transport.Supervisor` starts the channel: a gang's pid; default: the application's
+  * `:supervisor` - the gang, by its pid, whose supervisor starts the channel; default: the application's
   * `:backoff` - `{first, longest}` pause between attempts, in milliseconds, grown by 1.6 and jittered by
     20 %; default `{50, 5_000}`
   * `:keepalive` - milliseconds without a byte from the server after which it is pinged, and after as many
@@ -48,7 +48,12 @@ defmodule RankBridge.Transport do
   @type call :: %{:transport => module(), optional(atom()) => term()}
   @type result :: {:ok, binary()} | {:error, Status.t()}
 
-  @doc "Connects to a gRPC target (`RankBridge.Transport.Target`). Raises `ArgumentError` on unknown options."
+  @doc """
+  Connects to a gRPC target: `host:port`, `[::1]:port`, `dns:///host:port`, `ipv4:127.0.0.1:port`, `ipv6:[::1]:port`,
+  `unix:path`, `unix:///absolute/path` or `unix-abstract:name`. A host without a port means port 443, as in gRPC.
+
+  Raises `ArgumentError` on unknown options.
+  """
   @callback connect(target :: String.t(), opts :: keyword()) ::
               {:ok, channel()} | {:error, Status.t()}
 
@@ -128,7 +133,7 @@ defmodule RankBridge.Transport do
   @doc """
   The path of the unix socket that the channel's target is, and the process with which the channel ends; `:none`: the target is
   no unix socket, or has no path. With a path, streams of operations use the socket beside it, if there is one, and not
-  `c:open_stream/3` (`RankBridge.Transport.Local`).
+  `c:open_stream/3`.
   """
   @callback unix_socket(channel()) :: {:ok, path :: binary(), pid()} | :none
 

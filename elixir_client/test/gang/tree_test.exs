@@ -5,25 +5,15 @@ defmodule RankBridge.Gang.TreeTest do
   use ExUnit.Case, async: false
 
   alias RankBridge.Gang
-  alias RankBridge.Test.{GangChildren, LiveRanks, OsProcess, WatchedRanks}
+  alias RankBridge.Test.{GangChildren, LiveRanks, Logs, OsProcess, WatchedRanks}
 
   @soon 60_000
   @size 3
 
   # What is logged of a child's end goes to the test.
   setup do
-    {:ok, config} = :logger.get_handler_config(:default)
-    :ok = :logger.remove_handler(:default)
-    :ok = :logger.add_handler(__MODULE__, __MODULE__, %{config: %{test: self()}})
-
-    on_exit(fn ->
-      :ok = :logger.remove_handler(__MODULE__)
-      :ok = :logger.add_handler(:default, config.module, config)
-    end)
+    on_exit(Logs.to_test())
   end
-
-  @doc false
-  def log(event, %{config: %{test: test}}), do: send(test, {:logged, event})
 
   # Each process under a supervisor, with its id.
   defp tree(supervisor) do

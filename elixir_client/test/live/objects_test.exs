@@ -26,7 +26,7 @@ for backend <- ["fake", "gloo"] do
       plain =
         [nil, true, false, 0, -1, 2 ** 63 - 1, -(2 ** 63), 2 ** 63, -(2 ** 200), 1.5, -0.0] ++
           [:nan, :infinity, :negative_infinity, "", "世界", <<0xFF, 0>>, {:bytes, "ascii"}] ++
-          [[], {}, %{}, 'abc', Tensor.from_list([[1, 2], [3, 4]]), Tensor.from_list([])]
+          [[], {}, %{}, ~c"abc", Tensor.from_list([[1, 2], [3, 4]]), Tensor.from_list([])]
 
       nested = [
         {nil, [%{"a" => {1, [2.0]}}]},

@@ -1,9 +1,8 @@
 defmodule RankBridge.Operations.Declaration do
-  @moduledoc """
-  The operations, each declared once: what is called, which options it has, what it takes and gives.
-
-  What the proto says of them in options is written here; one operation more needs no line.
-  """
+  @moduledoc false
+  # The operations, each declared once: what is called, which options it has, what it takes and gives.
+  #
+  # What the proto says of them in options is written here; one operation more needs no line.
 
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf.Rpc

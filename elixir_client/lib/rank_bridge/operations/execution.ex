@@ -1,8 +1,7 @@
 defmodule RankBridge.Operations.Execution do
-  @moduledoc """
-  Requests to ranks on their streams: to each its own part of an operation, or to one a gang call. All are sent at once, and
-  awaited within one deadline.
-  """
+  @moduledoc false
+  # Requests to ranks on their streams: to each its own part of an operation, or to one a gang call. All are sent at once, and
+  # awaited within one deadline.
 
   alias RankBridge.{Calls, Error}
   alias RankBridge.Gang.View

@@ -26,7 +26,7 @@ defmodule RankBridge.Operations.GangCall do
   @max_part 60_000
 
   @doc """
-  Calls all members as one, and gives each one's result, as `RankBridge.Calls.each/3` does. `name` is the operation's, and
+  Calls all members as one, and gives each one's result, as a call to each rank does. `name` is the operation's, and
   `requests` are the members', in group order, of one session.
   """
   @spec each(View.t(), atom(), [{non_neg_integer(), struct()}], Calls.t()) :: Execution.results()

@@ -1,5 +1,6 @@
 defmodule RankBridge.Pipeline.Running do
-  @moduledoc "Runs a pipeline's steps, keeps in mind what they make, and releases it."
+  @moduledoc false
+  # Runs a pipeline's steps, keeps in mind what they make, and releases it.
 
   alias RankBridge.{Error, Facade, Options, Pipeline, Ref}
   alias RankBridge.Operations.{Arguments, Declaration}

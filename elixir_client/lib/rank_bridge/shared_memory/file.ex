@@ -1,5 +1,6 @@
 defmodule RankBridge.SharedMemory.File do
-  @moduledoc "Reading and writing memory that a rank shares, with plain calls on its file."
+  @moduledoc false
+  # Reading and writing memory that a rank shares, with plain calls on its file.
 
   # One call to the system moves less than 2 GiB.
   @piece 1_073_741_824

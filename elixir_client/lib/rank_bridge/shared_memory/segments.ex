@@ -1,10 +1,9 @@
 defmodule RankBridge.SharedMemory.Segments do
-  @moduledoc """
-  The segments that ranks have given to a gang's callers: which are free, and who has the others.
-
-  They are kept in a public table, from which each caller takes by itself. One that its holder died with is given up: the
-  rank may still be using it.
-  """
+  @moduledoc false
+  # The segments that ranks have given to a gang's callers: which are free, and who has the others.
+  #
+  # They are kept in a public table, from which each caller takes by itself. One that its holder died with is given up: the
+  # rank may still be using it.
 
   alias RankBridge.Proto.V1
 

@@ -1,8 +1,7 @@
 defmodule RankBridge.Stream.Alone do
-  @moduledoc """
-  A request that goes without the stream of its rank, in a process of its own, which answers as the stream would: a gang call as
-  `GangService.Call`, a part as `OperationService.Submit` and `Await`. A part without an operation id cannot.
-  """
+  @moduledoc false
+  # A request that goes without the stream of its rank, in a process of its own, which answers as the stream would: a gang call as
+  # `GangService.Call`, a part as `OperationService.Submit` and `Await`. A part without an operation id cannot.
 
   alias RankBridge.Gang.Children
   alias RankBridge.Proto.V1

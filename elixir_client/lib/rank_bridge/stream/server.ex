@@ -1,18 +1,17 @@
 defmodule RankBridge.Stream.Server do
-  @moduledoc """
-  The process in charge of the stream to one rank. The stream carries all operations that a gang asks of this rank: gang calls
-  and the rank's own parts. Each request has a number, and so has its answer. Answers come in any order.
-
-  The stream is a unix socket without gRPC (`RankBridge.Transport.Local`) where the rank has one and the channel leads to it,
-  else `GangService.Execute`. The first request opens the stream, and so does the first request after its end; if the stream
-  ended at once, because the rank has too many, a second later. The process ends with its gang, or after a minute without use.
-
-  A request that the stream cannot take, or that was not begun on it, is sent alone (`RankBridge.Stream.Alone`). A push into a
-  `RankBridge.Stream`, which is a part of the rank's stream and ends with it, waits here instead while the limit of requests
-  is under way.
-
-  Callers watch their deadlines themselves. The time of a push begins when it is sent, so this process watches it.
-  """
+  @moduledoc false
+  # The process in charge of the stream to one rank. The stream carries all operations that a gang asks of this rank: gang calls
+  # and the rank's own parts. Each request has a number, and so has its answer. Answers come in any order.
+  #
+  # The stream is a unix socket without gRPC (`RankBridge.Transport.Local`) where the rank has one and the channel leads to it,
+  # else `GangService.Execute`. The first request opens the stream, and so does the first request after its end; if the stream
+  # ended at once, because the rank has too many, a second later. The process ends with its gang, or after a minute without use.
+  #
+  # A request that the stream cannot take, or that was not begun on it, is sent alone (`RankBridge.Stream.Alone`). A push into a
+  # `RankBridge.Stream`, which is a part of the rank's stream and ends with it, waits here instead while the limit of requests
+  # is under way.
+  #
+  # Callers watch their deadlines themselves. The time of a push begins when it is sent, so this process watches it.
 
   use GenServer, restart: :temporary
 

@@ -1,15 +1,14 @@
 defmodule RankBridge.Transport.Supervisor do
-  @moduledoc """
-  Supervises channels, and their connections and writers. A gang has one; channels of `RankBridge.Transport.connect/2` that no
-  gang owns are under that of the application.
-
-  Connections and writers are never restarted: their channel starts others. A channel that crashes has lost what it knew of its
-  calls, and its users hold its pid. In a gang that is the end of the gang, whose supervisor starts another; elsewhere, calls on
-  that channel fail.
-
-  Connections are started before channels, and so end after them: a channel that its supervisor ends still gets an answer from
-  here.
-  """
+  @moduledoc false
+  # Supervises channels, and their connections and writers. A gang has one; channels of `RankBridge.Transport.connect/2` that no
+  # gang owns are under that of the application.
+  #
+  # Connections and writers are never restarted: their channel starts others. A channel that crashes has lost what it knew of its
+  # calls, and its users hold its pid. In a gang that is the end of the gang, whose supervisor starts another; elsewhere, calls on
+  # that channel fail.
+  #
+  # Connections are started before channels, and so end after them: a channel that its supervisor ends still gets an answer from
+  # here.
 
   use Supervisor
 

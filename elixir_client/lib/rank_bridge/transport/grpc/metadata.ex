@@ -1,10 +1,9 @@
 defmodule RankBridge.Transport.GRPC.Metadata do
-  @moduledoc """
-  Headers of gRPC over HTTP/2: custom metadata in both directions, timeouts, and messages of statuses.
-
-  Metadata is a list of pairs with lower-case names. Values of names that end in `-bin` are any bytes,
-  other values are printable ASCII.
-  """
+  @moduledoc false
+  # Headers of gRPC over HTTP/2: custom metadata in both directions, timeouts, and messages of statuses.
+  #
+  # Metadata is a list of pairs with lower-case names. Values of names that end in `-bin` are any bytes,
+  # other values are printable ASCII.
 
   @type t :: [{String.t(), binary()}]
 
@@ -89,7 +88,7 @@ defmodule RankBridge.Transport.GRPC.Metadata do
 
   defp percent_decode(<<"%", high, low, rest::binary>>, done) do
     case Integer.parse(<<high, low>>, 16) do
-      {byte, ""} when high not in '+-' -> percent_decode(rest, [byte | done])
+      {byte, ""} when high not in ~c"+-" -> percent_decode(rest, [byte | done])
       _ -> percent_decode(<<high, low, rest::binary>>, [?% | done])
     end
   end

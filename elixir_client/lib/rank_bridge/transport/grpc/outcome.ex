@@ -1,5 +1,6 @@
 defmodule RankBridge.Transport.GRPC.Outcome do
-  @moduledoc "From the end of an HTTP/2 stream to a gRPC status (gRPC over HTTP/2, \"Errors\" and \"HTTP status\")."
+  @moduledoc false
+  # From the end of an HTTP/2 stream to a gRPC status (gRPC over HTTP/2, "Errors" and "HTTP status").
 
   alias RankBridge.Transport.GRPC.{Message, Metadata}
   alias RankBridge.Transport.HTTP2.Error
