@@ -118,7 +118,7 @@ defmodule RankBridge.GangCallsTest do
 
   test "each is one call to the first rank, as telemetry sees it", %{gang: gang} do
     assert RankBridge.barrier!(gang) == nil
-    seen = Telemetry.watch([[:rankbridge, :rank, :call, :stop]], gang)
+    seen = Telemetry.watch([[:rank_bridge, :rank, :call, :stop]], gang)
     assert RankBridge.barrier!(gang) == nil
     text = String.duplicate("x", 20_000)
     assert RankBridge.broadcast_object!(gang, text) == on_each(text)
