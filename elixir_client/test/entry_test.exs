@@ -24,7 +24,7 @@ defmodule RankBridge.EntryTest do
   end
 
   test "a gang that is not there is found missing by every function, within one span" do
-    id = Telemetry.watch([[:rankbridge, :call, :stop]], :no_such_gang)
+    id = Telemetry.watch([[:rank_bridge, :call, :stop]], :no_such_gang)
 
     names =
       for {module, name, arity} <- functions() do
@@ -57,7 +57,7 @@ defmodule RankBridge.EntryTest do
     ranks = start_supervised!(RecordingRanks)
     gang = start_supervised!({Gang, RecordingRanks.gang(ranks)})
     RecordingRanks.give(ranks, ["x", "x", "x"])
-    id = Telemetry.watch([[:rankbridge, :call, :start]], gang)
+    id = Telemetry.watch([[:rank_bridge, :call, :start]], gang)
 
     assert {:ok, ["x", "x", "x"]} = RankBridge.broadcast_object(gang, "x")
     assert {:ok, %{}} = RankBridge.Averaging.average(gang, %{})

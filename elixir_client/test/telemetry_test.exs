@@ -88,13 +88,13 @@ defmodule RankBridge.TelemetryTest do
       for span <- [&Telemetry.span/3, fn a, b, c -> apply(:telemetry, :span, [a, b, c]) end] do
         id =
           Watch.watch(
-            for(last <- [:start, :stop, :exception], do: [:rankbridge, :call, last]),
+            for(last <- [:start, :stop, :exception], do: [:rank_bridge, :call, last]),
             :me
           )
 
         metadata = %{gang: :me}
-        assert span.([:rankbridge, :call], metadata, fn -> {:given, metadata} end) == :given
-        assert catch_exit(span.([:rankbridge, :call], metadata, fn -> exit(:over) end)) == :over
+        assert span.([:rank_bridge, :call], metadata, fn -> {:given, metadata} end) == :given
+        assert catch_exit(span.([:rank_bridge, :call], metadata, fn -> exit(:over) end)) == :over
 
         for {name, measurements, metadata} <- Watch.seen(id) do
           assert is_reference(metadata.telemetry_span_context)
@@ -107,7 +107,7 @@ defmodule RankBridge.TelemetryTest do
 
   test "a handler that fails changes nothing of what is given" do
     handler = fn _event, _measurements, _metadata, _config -> raise "told to raise" end
-    prefix = [:rankbridge, :gang, :form]
+    prefix = [:rank_bridge, :gang, :form]
     id = make_ref()
     :ok = apply(:telemetry, :attach, [id, prefix ++ [:start], handler, nil])
     watch = Watch.watch([prefix ++ [:stop]], :patient)
@@ -143,16 +143,16 @@ defmodule RankBridge.TelemetryNotLoadedTest do
       Entry.call(gang, :average, [], fn _view -> raise "in its body" end)
     end
 
-    assert Telemetry.start([:rankbridge, :gang, :recover], %{}) == nil
+    assert Telemetry.start([:rank_bridge, :gang, :recover], %{}) == nil
     assert Telemetry.stop(nil) == :ok
     assert Telemetry.exception(nil, :error, :gone, []) == :ok
-    assert Telemetry.span([:rankbridge, :call], %{}, fn -> {:given, %{}} end) == :given
+    assert Telemetry.span([:rank_bridge, :call], %{}, fn -> {:given, %{}} end) == :given
     assert Telemetry.lost(gang, 0, "gone") == :ok
 
     Watch.load()
     assert Telemetry.loaded?()
     assert Watch.seen(id) == []
-    again = Watch.watch([[:rankbridge, :call, :stop]], gang)
+    again = Watch.watch([[:rank_bridge, :call, :stop]], gang)
     assert RankBridge.barrier(gang) == :ok
     assert [{_name, _measurements, %{operation: :barrier, result: :ok}}] = Watch.seen(again)
   end

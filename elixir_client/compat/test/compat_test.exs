@@ -62,7 +62,7 @@ defmodule RankBridge.CompatTest do
   end
 
   test "a gang that is not there is found missing by every function, within one span" do
-    id = Telemetry.watch([[:rankbridge, :call, :stop]], :no_such_gang)
+    id = Telemetry.watch([[:rank_bridge, :call, :stop]], :no_such_gang)
 
     names =
       for {name, arity} <- functions(Compat),
@@ -84,7 +84,7 @@ defmodule RankBridge.CompatTest do
     ranks = start_supervised!(RecordingRanks)
     gang = start_supervised!({Gang, RecordingRanks.gang(ranks)})
     RecordingRanks.give(ranks, ["x", "x", "x"])
-    id = Telemetry.watch([[:rankbridge, :call, :start]], gang)
+    id = Telemetry.watch([[:rank_bridge, :call, :start]], gang)
 
     assert {:ok, ["x", "x", "x"]} = Compat.synchronize_value(gang, "x")
     assert {:ok, _lists} = Compat.broadcast_objects(gang, ["x"], 0)

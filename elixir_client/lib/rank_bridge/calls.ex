@@ -144,7 +144,7 @@ defmodule RankBridge.Calls do
   @spec begin(View.t(), non_neg_integer(), t()) :: Telemetry.span()
   def begin(view, rank, call) do
     if Telemetry.loaded?(),
-      do: Telemetry.start([:rankbridge, :rank, :call], metadata(view, rank, call))
+      do: Telemetry.start([:rank_bridge, :rank, :call], metadata(view, rank, call))
   end
 
   defp metadata(view, rank, call) do

@@ -21,7 +21,7 @@ defmodule RankBridge.Entry do
 
   defp observed(gang, operation, opts, fun) do
     metadata = %{gang: gang, operation: operation, group: group(opts)}
-    span = Telemetry.start([:rankbridge, :call], metadata)
+    span = Telemetry.start([:rank_bridge, :call], metadata)
 
     Telemetry.run(span, fn ->
       result = enter(gang, operation, opts, Telemetry.context(span), fun)

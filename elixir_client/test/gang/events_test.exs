@@ -54,7 +54,10 @@ defmodule RankBridge.Gang.EventsTest do
     @name |> Marks.await_heard() |> forget_marks()
 
     seen =
-      Telemetry.watch([[:rankbridge, :gang, :mismatch], [:rankbridge, :gang, :straggler]], @name)
+      Telemetry.watch(
+        [[:rank_bridge, :gang, :mismatch], [:rank_bridge, :gang, :straggler]],
+        @name
+      )
 
     # Members that do not agree.
     refs = RankBridge.put!(@name, [[1.0], [2.0], [3.0]])

@@ -7,11 +7,11 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
   alias RankBridge.Test.{GangChildren, Telemetry, WatchedRanks}
 
   @soon 30_000
-  @recover [:rankbridge, :gang, :recover]
-  @form [:rankbridge, :gang, :form]
+  @recover [:rank_bridge, :gang, :recover]
+  @form [:rank_bridge, :gang, :form]
   @ends [:start, :stop, :exception]
   @watched for(last <- @ends, prefix <- [@recover, @form], do: prefix ++ [last]) ++
-             [[:rankbridge, :rank, :lost], [:rankbridge, :rank, :replaced]]
+             [[:rank_bridge, :rank, :lost], [:rank_bridge, :rank, :replaced]]
 
   setup %{test: test} do
     %{ranks: start_supervised!({WatchedRanks, 2}), name: test}
@@ -43,16 +43,16 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
     gang = start(context, on_rank_lost: :replace)
     replaced_while(context, fn -> :ok end)
 
-    assert %{gang: ^name, rank: 1, how: "ranks [1] are gone"} = seen([:rankbridge, :rank, :lost])
+    assert %{gang: ^name, rank: 1, how: "ranks [1] are gone"} = seen([:rank_bridge, :rank, :lost])
     began = seen(@recover ++ [:start])
     assert %{gang: ^name, ranks: [1], policy: :replace} = began
     assert %{gang: ^name} = seen(@form ++ [:start])
     ended = seen(@recover ++ [:stop])
     assert ended == Map.merge(began, %{result: :ok, error: nil, generation: 2, world_size: 2})
-    assert %{gang: ^name, rank: 1, generation: 2} = seen([:rankbridge, :rank, :replaced])
+    assert %{gang: ^name, rank: 1, generation: 2} = seen([:rank_bridge, :rank, :replaced])
     assert RankBridge.await_ready(gang, @soon) == :ok
-    refute_received {:seen, [:rankbridge, :gang, :recover, _last], _, _, _}
-    refute_received {:seen, [:rankbridge, :rank, _what], _, _, _}
+    refute_received {:seen, [:rank_bridge, :gang, :recover, _last], _, _, _}
+    refute_received {:seen, [:rank_bridge, :rank, _what], _, _, _}
 
     # By hand.
     flush()
@@ -72,7 +72,7 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
       gang == name && send(test, {:looked, RankBridge.Gang.View.fetch(name)})
     end
 
-    :telemetry.attach("#{name} looks", [:rankbridge, :rank, :lost], look, nil)
+    :telemetry.attach("#{name} looks", [:rank_bridge, :rank, :lost], look, nil)
     on_exit(fn -> :telemetry.detach("#{name} looks") end)
     gang = start(context, on_rank_lost: :replace)
     replaced_while(context, fn -> :ok end)
@@ -104,9 +104,9 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
     assert seen(@recover ++ [:stop]) ==
              Map.merge(began, %{result: :ok, error: nil, generation: 3, world_size: 1})
 
-    refute_received {:seen, [:rankbridge, :gang, :recover, _last], _, _, _}
+    refute_received {:seen, [:rank_bridge, :gang, :recover, _last], _, _, _}
     # Nobody has come back.
-    refute_received {:seen, [:rankbridge, :rank, :replaced], _, _, _}
+    refute_received {:seen, [:rank_bridge, :rank, :replaced], _, _, _}
   end
 
   test "a recovery that is given up has the error, and one that the gang does not live to see the end of says so",
@@ -122,7 +122,7 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
 
     assert_receive {:DOWN, ^monitor, :process, ^gang, {:shutdown, %Error{} = error}}, @soon
     assert %{result: :error, error: ^error, generation: nil} = seen(@recover ++ [:stop])
-    refute_received {:seen, [:rankbridge, :gang, :recover, :exception], _, _, _}
+    refute_received {:seen, [:rank_bridge, :gang, :recover, :exception], _, _, _}
 
     flush()
     WatchedRanks.form(ranks)

@@ -41,7 +41,7 @@ defmodule RankBridge.GuidesTest do
     end
 
     @marked ["dependency by path", "dependency by git", "first program", "supervision"] ++
-              ["errors"]
+              ["errors", "logger"]
 
     test "has no other programs than those of these tests" do
       page = @guides |> Path.join("../README.md") |> File.read!()

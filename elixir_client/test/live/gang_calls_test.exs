@@ -122,7 +122,7 @@ defmodule RankBridge.GangCallsTest do
 
   test "each is one call to the first rank, as telemetry sees it", %{gang: gang} do
     assert RankBridge.barrier!(gang) == :ok
-    seen = Telemetry.watch([[:rankbridge, :rank, :call, :stop]], gang)
+    seen = Telemetry.watch([[:rank_bridge, :rank, :call, :stop]], gang)
     assert RankBridge.barrier!(gang) == :ok
     text = String.duplicate("x", 20_000)
     assert RankBridge.broadcast_object!(gang, text) == on_each(text)

@@ -162,7 +162,7 @@ defmodule RankBridge.LivePartsTest do
           for view <- [view, unary] do
             seen =
               Telemetry.watch(
-                for(last <- [:start, :stop], do: [:rankbridge, :rank, :call, last]),
+                for(last <- [:start, :stop], do: [:rank_bridge, :rank, :call, last]),
                 gang
               )
 
