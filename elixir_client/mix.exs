@@ -99,6 +99,7 @@ defmodule RankBridge.MixProject do
         RankBridge.Gang,
         RankBridge.Gang.Launcher,
         RankBridge.Gang.Lost,
+        RankBridge.Gang.Overview,
         RankBridge.Abilities,
         RankBridge.Endpoints,
         RankBridge.Error,
@@ -149,6 +150,8 @@ defmodule RankBridge.MixProject do
       ],
       "Events and telemetry": [
         RankBridge.Gang.Event,
+        RankBridge.Kino,
+        RankBridge.LiveDashboard,
         RankBridge.Telemetry
       ],
       Transport: [

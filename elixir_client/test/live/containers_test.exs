@@ -5,10 +5,9 @@ defmodule RankBridge.ContainersTest do
   use ExUnit.Case, async: false
 
   alias RankBridge.{Error, Gang, Ref, Tensor}
-  alias RankBridge.Test.LiveRanks
+  alias RankBridge.Test.{LiveRanks, StandIns}
 
   @moduletag timeout: 120_000
-  @stand_in Path.expand("../stand_ins/nx.ex", __DIR__)
 
   defmodule Layer do
     defstruct [:w, :b]
@@ -105,39 +104,7 @@ defmodule RankBridge.ContainersTest do
 
   describe "with the stand-in for Nx" do
     setup do
-      modules = for {module, _code} <- Code.compile_file(@stand_in), do: module
-
-      structs =
-        Code.compile_string("""
-        defmodule RankBridge.ContainersTest.Model do
-          @derive {Nx.Container, containers: [:w, :inner], keep: [:name]}
-          defstruct [:w, :inner, :name, steps: 0]
-        end
-
-        defmodule RankBridge.ContainersTest.Lazy do
-          defstruct [:seed]
-        end
-
-        defimpl Nx.LazyContainer, for: RankBridge.ContainersTest.Lazy do
-          def traverse(lazy, acc, fun) do
-            build = fn ->
-              send(self(), :built)
-              Nx.from_binary(<<lazy.seed::little-64>>, {:s, 64})
-            end
-
-            {value, acc} = fun.(:template, build, acc)
-            {%{value: value}, acc}
-          end
-        end
-        """)
-
-      on_exit(fn ->
-        for module <- modules ++ for({module, _code} <- structs, do: module) do
-          true = :code.delete(module)
-          :code.purge(module)
-        end
-      end)
-
+      StandIns.load(["nx", "nx_structs"])
       %{model: RankBridge.ContainersTest.Model, lazy: RankBridge.ContainersTest.Lazy}
     end
 
