@@ -20,7 +20,7 @@ defmodule RankBridge.Gang do
 
   The gang is a `Supervisor` of these, in this order:
 
-    * the owner of the tables that callers read: groups, shared memory
+    * the owner of the tables that callers read: channels, groups, shared memory
     * the launcher, with `:size`: the port to `rankbridge up` (`RankBridge.Gang.Launcher`)
     * a `Task.Supervisor` of the gang's own work: joining, forming, `:handle_rank_lost`, renewing the session
     * a `Task.Supervisor` of watchers: one for each rank, if events are watched
@@ -71,7 +71,8 @@ defmodule RankBridge.Gang do
     * `:endpoints` - for each rank, in rank order, a gRPC target or a list of targets that lead to it; a unix
       socket that exists on this host is preferred, but not with `:tls`, which ranks speak on TCP
     * `:endpoints_file` - a file with them, see `RankBridge.Endpoints`
-    * `:form` - true: form a new generation; false: never; by default only if no rank has had one yet
+    * `:form` - true: form a new generation; false: never; by default only if no rank has had one yet. Of several gangs that
+      join the same ranks at once, more than one may find that: let all but one say false
 
   of both:
 
@@ -95,7 +96,8 @@ defmodule RankBridge.Gang do
     * `:tls` - options of `:ssl` for connections with TLS, or a function that returns them, see `RankBridge.Transport`
     * `:keepalive` - milliseconds without a byte from a rank, while a call or a watch is running, after which it is pinged, and
       after as many more given up; 300,000, which every gRPC server permits by default. Ranks permit 1,000; lower it where a
-      network drops connections without a word. `:infinity`: never. A server that has too many pings is asked half as often
+      network drops connections without a word. `:infinity`: never. A server that says that these are too many is pinged half
+      as often
     * `:transport` - module that implements `RankBridge.Transport`
 
   The gang starts at once, and joins its ranks in the background: `RankBridge.await_ready/2` waits for that, and so do calls. A

@@ -16,10 +16,11 @@ defmodule RankBridge.Gang.EndpointsTest do
   end
 
   defp start(targets, opts) do
-    start_supervised!({Gang, [endpoints: targets] ++ opts},
-      id: make_ref(),
-      restart: :temporary
-    )
+    spec = Supervisor.child_spec({Gang, [endpoints: targets] ++ opts}, restart: :temporary)
+    gang = start_supervised!(spec, id: make_ref())
+    # Two that start at once may both form the first generation.
+    :ok = RankBridge.await_ready(gang, @soon)
+    gang
   end
 
   defp generation(gang) do
@@ -49,6 +50,7 @@ defmodule RankBridge.Gang.EndpointsTest do
 
     Process.flag(:trap_exit, true)
     {:ok, third} = Gang.start_link(endpoints: context.targets, form: false)
+    :ok = RankBridge.await_ready(third, @soon)
     Process.exit(third, :kill)
     assert_receive {:EXIT, ^third, :killed}, @soon
 

@@ -82,7 +82,7 @@ defmodule RankBridge.Gang.Recovery do
   defp formed(nil, forming, task) do
     case whole(task.view, task, %{}) do
       {:ok, whole} ->
-        _ = Task.shutdown(forming, :brutal_kill)
+        _ = Task.shutdown(forming)
         {:ok, whole}
 
       {:error, _not_yet} ->
