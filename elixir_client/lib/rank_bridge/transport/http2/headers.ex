@@ -8,9 +8,13 @@ defmodule RankBridge.Transport.HTTP2.Headers do
 
   @doc "The status of a response: the only pseudo-header, before all others."
   @spec check_response([HPACK.header()]) :: {:ok, String.t()} | {:error, String.t()}
-  def check_response([{":status", status} | headers]) do
+  def check_response([{":status", <<first, second, third>> = status} | headers])
+      when first in ?1..?9 and second in ?0..?9 and third in ?0..?9 do
     with :ok <- check_trailers(headers), do: {:ok, status}
   end
+
+  def check_response([{":status", status} | _headers]),
+    do: {:error, "no status of HTTP: #{inspect(status)}"}
 
   def check_response(_headers), do: {:error, "a response that does not begin with :status"}
 
