@@ -11,13 +11,13 @@ const { version } = require(join(modules, "@grpc/grpc-js/package.json"));
 const bytes = (value) => value;
 
 function call(target) {
-  const options = { "grpc.enable_retries": 0, "grpc.use_local_subchannel_pool": 1 };
+  const options = { "grpc.use_local_subchannel_pool": 1 };
   const client = new grpc.Client(target, grpc.credentials.createInsecure(), options);
   const deadline = Date.now() + 1000 * Number(seconds);
   return new Promise((resolve) => {
     const ended = (error) => {
       client.close();
-      resolve((error ? grpc.status[error.code] : "OK").toLowerCase());
+      resolve(error ? (grpc.status[error.code] ?? `unnamed ${error.code}`).toLowerCase() : "ok");
     };
     client.makeUnaryRequest("/hostile.Server/Call", bytes, bytes, Buffer.from("hello"), { deadline }, ended);
   });

@@ -75,7 +75,7 @@ defmodule RankBridge.Test.Hostile.Server do
         :gen_tcp.close(socket)
         report.(n, :closed)
 
-      {:error, :closed} ->
+      {:error, _stopped} ->
         :ok
     end
   end

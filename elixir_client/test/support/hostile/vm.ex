@@ -14,7 +14,7 @@ defmodule RankBridge.Test.Hostile.VM do
     before = counts()
     named = named()
     result = fun.()
-    assert_soon([], fn -> counts() -- before end)
+    assert_soon([], fn -> Enum.map(counts() -- before, &describe/1) end)
     assert named -- named() == []
     :ok = :logger.remove_handler(__MODULE__)
     refute_received {:logged, _event}
@@ -26,6 +26,9 @@ defmodule RankBridge.Test.Hostile.VM do
   @doc "A handler of `:logger`, which passes errors on."
   @spec log(:logger.log_event(), map()) :: term()
   def log(event, %{config: %{pid: pid}}), do: send(pid, {:logged, event})
+
+  defp describe(pid) when is_pid(pid), do: {pid, Process.info(pid, [:initial_call, :dictionary])}
+  defp describe(other), do: other
 
   defp counts, do: Process.list() ++ Port.list() ++ :ets.all()
   defp named, do: for(name <- Process.registered(), do: {name, Process.whereis(name)})

@@ -7,7 +7,10 @@ defmodule RankBridge.Transport.Hostile.TableTest do
   alias RankBridge.Test.Hostile.{Bystander, Cases, Run, VM}
 
   setup_all do
-    %{bystander: start_supervised!(Bystander)}
+    bystander = start_supervised!(Bystander)
+    # Its connection is there from now on.
+    assert {_well, []} = Bystander.calls(bystander)
+    %{bystander: bystander}
   end
 
   for {kase, number} <- Enum.with_index(Cases.all()) do

@@ -15,7 +15,7 @@ defmodule RankBridge.Transport.GRPC.Outcome do
         {:ok, metadata}
 
       {nil, status} when status in [nil, "200"] ->
-        {:error, status(:internal, "the server ended the call without grpc-status", metadata)}
+        {:error, status(:unknown, "the server ended the call without grpc-status", metadata)}
 
       {nil, status} ->
         {:error,
