@@ -6,7 +6,7 @@ defmodule RankBridge.Test.Hostile.Peers do
 
   @repository Path.expand("../../../..", __DIR__)
   # Seconds for a call, on a busy machine. No case that peers play waits for it.
-  @deadline "2"
+  @deadline "15"
 
   @type codes :: %{String.t() => String.t()}
 
