@@ -27,7 +27,7 @@ defmodule RankBridge.Transport.Hostile.PropertyTest do
   test "whatever a server sends, the call ends by its deadline, and nothing else is harmed" do
     bystander = start_supervised!(Bystander)
     assert {before, []} = Bystander.calls(bystander)
-    [first | rounds] = seeds(400) |> Enum.chunk_every(80)
+    [first | rounds] = seeds(240) |> Enum.chunk_every(60)
     VM.unharmed(fn -> play(first) end)
     memory = memory()
 
@@ -77,7 +77,7 @@ defmodule RankBridge.Transport.Hostile.PropertyTest do
   end
 
   test "no bytes raise in the protocol, and each stream has one end" do
-    for seed <- seeds(3_000) do
+    for seed <- seeds(1_500) do
       Mutation.seed(seed)
       bytes = IO.iodata_to_binary([Mutation.mutated(), Mutation.mutated()])
       {_out, _bytes, [], protocol} = Protocol.take(Protocol.new())

@@ -197,11 +197,14 @@ defmodule RankBridge.Test.Hostile.Cases.Flow do
           {"nothing", "", nil},
           {"headers and then nothing", headers(), nil},
           {"a message and then nothing", [headers(), message("fine")], nil},
-          {"interim responses without end", "", headers([{":status", "100"}])},
-          {"empty DATA without end", headers(), frame(:data, [], 1)},
-          {"frames of unknown types without end", headers(), frame(0x42, 0, 1, "?")}
+          {"interim responses without end", "",
+           headers([{":status", "100"}, {"a", String.duplicate("b", 8_000)}])},
+          {"DATA of padding without end", headers(),
+           frame(:data, [:padded], 1, [<<255>>, <<0::2040>>])},
+          {"frames of unknown types without end", headers(),
+           frame(0x42, 0, 1, :binary.copy("?", 16_000))}
         ] do
-      flood = if bytes, do: [{:forever, :binary.copy(bytes, 100)}], else: []
+      flood = if bytes, do: [{:forever, :binary.copy(bytes, 4)}], else: []
 
       status(name, "gRPC timeout", :deadline_exceeded, [first | flood],
         timeout: 150,
