@@ -6,7 +6,7 @@ defmodule RankBridge.Transport.FaultsTest do
   import RankBridge.Test.FakeServer
 
   alias RankBridge.Transport
-  alias RankBridge.Transport.HTTP2.{Frame, HPACK}
+  alias RankBridge.Transport.HTTP2.Frame
 
   setup do
     {listener, target} = listen()
