@@ -16,8 +16,9 @@ def call(target: str, seconds: float) -> str:
     # A pool of its own: otherwise channels with equal options share connections.
     options = [("grpc.use_local_subchannel_pool", 1)]
     with grpc.insecure_channel(target, options=options) as channel:
+        method: grpc.UnaryUnaryMultiCallable[bytes, bytes] = channel.unary_unary("/hostile.Server/Call")
         try:
-            answer = channel.unary_unary("/hostile.Server/Call")(b"hello", timeout=seconds)
+            answer = method(b"hello", timeout=seconds)
         except grpc.RpcError as error:
             return error.code().name.lower()
         return "ok" if answer is not None else "ok_without_message"
