@@ -232,7 +232,8 @@ defmodule RankBridge.Transport.ConnectionTest do
     test "that waits to be sent again goes to another connection when its own ends", context do
       {channel, socket} = connect(context, backoff: {10, 10})
       call = unary(channel, "again")
-      for _ <- 1..2, do: write(socket, Frame.rst_stream(request(socket), :refused_stream))
+      # The last pause is 640 ms.
+      for _ <- 1..8, do: write(socket, Frame.rst_stream(request(socket), :refused_stream))
       :ok = :gen_tcp.close(socket)
       socket = serve(context.listener)
       respond(socket, request(socket), "ok")

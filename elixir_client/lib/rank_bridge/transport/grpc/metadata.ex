@@ -79,11 +79,26 @@ defmodule RankBridge.Transport.GRPC.Metadata do
 
   def timeout(milliseconds), do: "#{min(div(milliseconds + 3_599_999, 3_600_000), 99_999_999)}H"
 
-  @doc "The text of a percent-encoded `grpc-message`. What is not valid encoding is taken as it stands."
-  @spec percent_decode(String.t()) :: String.t()
+  @doc """
+  The text of a percent-encoded `grpc-message`. What is not valid encoding is taken as it stands, and bytes that are no text as
+  U+FFFD.
+  """
+  @spec percent_decode(binary()) :: String.t()
   def percent_decode(text) do
     decoded = percent_decode(text, [])
-    if String.valid?(decoded), do: decoded, else: text
+
+    cond do
+      String.valid?(decoded) ->
+        decoded
+
+      String.valid?(text) ->
+        text
+
+      true ->
+        text
+        |> String.codepoints()
+        |> Enum.map_join(&if(String.valid?(&1), do: &1, else: "\uFFFD"))
+    end
   end
 
   defp percent_decode(<<"%", high, low, rest::binary>>, done) do

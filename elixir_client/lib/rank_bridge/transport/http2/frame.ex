@@ -185,6 +185,9 @@ defmodule RankBridge.Transport.HTTP2.Frame do
         <<pad, rest::binary>> when pad <= byte_size(rest) ->
           {:ok, binary_part(rest, 0, byte_size(rest) - pad)}
 
+        "" ->
+          size_error("#{name} without the length of its padding")
+
         _ ->
           connection_error("#{name} with more padding than payload")
       end

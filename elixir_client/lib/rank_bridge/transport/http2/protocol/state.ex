@@ -159,7 +159,8 @@ defmodule RankBridge.Transport.HTTP2.Protocol.State do
   end
 
   def give_up(state, stream, reason) do
-    sent? = not match?({:refused, _}, reason)
+    # A server that has begun to answer cannot say that it has processed nothing.
+    sent? = stream.phase == :body or not match?({:refused, _}, reason)
     state |> event(stream.ref, {:closed, reason, sent?}) |> forget(stream)
   end
 
