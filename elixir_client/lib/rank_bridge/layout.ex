@@ -1,6 +1,6 @@
 defmodule RankBridge.Layout do
   @moduledoc """
-  Who does what among the ranks of a gang: which train, which keep buffers, which coordinate. Nothing here asks a rank;
+  The roles of a gang's ranks: which ranks train, which keep buffers, which coordinate. These functions call no rank;
   `RankBridge.new_layout/3` makes the groups.
 
       iex> layout = RankBridge.Layout.by_host!(["a", "a", "a", "b", "b", "b"], buffers: 2)
@@ -237,7 +237,7 @@ defmodule RankBridge.Layout do
       do: Enum.find_index(layout.agent_groups, &(rank in &1))
   end
 
-  @doc "What goes from host to host that could stay on one: buffers' trainers, then agent groups."
+  @doc "Warnings of traffic between hosts that another layout could avoid: of buffers and their trainers, then of agent groups."
   @spec warnings(t()) :: [String.t()]
   def warnings(%__MODULE__{hosts: []}), do: []
 

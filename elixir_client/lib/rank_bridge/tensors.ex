@@ -1,7 +1,7 @@
 defmodule RankBridge.Tensors do
   @moduledoc """
-  Tensors on the ranks: made there, asked for, freed. They are brought there and fetched by `RankBridge.put/2` and
-  `RankBridge.get/3`.
+  Makes, describes, lists and frees tensors on the ranks. `RankBridge.put/2` brings tensors to the ranks, and
+  `RankBridge.get/3` fetches them.
   """
 
   use RankBridge.Facade
@@ -22,11 +22,11 @@ defmodule RankBridge.Tensors do
           ) :: [Ref.t()] | Ref.t(),
           do: Refs.create(view, dtype, shape, opts)
 
-  @doc "Asks a ref's rank what the ref is."
+  @doc "The ref with the dtype, shape and device that its rank reports now."
   defcall describe(gang :: Gang.gang(), ref :: Ref.t(), opts :: keyword() \\ []) :: Ref.t(),
     do: Refs.describe(view, ref, opts)
 
-  @doc "Every ref of the gang's session, by rank. Options: `:rank` or `:group`, to ask those alone."
+  @doc "Every ref of the gang's session, by rank. Options: `:rank` or `:group`, to list the refs of those ranks alone."
   defcall list(gang :: Gang.gang(), opts :: keyword() \\ []) :: [Ref.t()],
     do: Refs.list(view, opts)
 
