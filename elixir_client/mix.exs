@@ -97,8 +97,9 @@ defmodule RankBridge.MixProject do
     [
       Gang: [
         RankBridge.Gang,
-        RankBridge.Gang.Agent,
+        RankBridge.Gang.Launcher,
         RankBridge.Gang.Lost,
+        RankBridge.Gang.Overview,
         RankBridge.Abilities,
         RankBridge.Endpoints,
         RankBridge.Error,
@@ -123,12 +124,15 @@ defmodule RankBridge.MixProject do
         RankBridge.Program,
         RankBridge.Programs,
         RankBridge.Queue,
+        RankBridge.Queue.Stream,
         RankBridge.Queues,
         RankBridge.Run,
         RankBridge.Stream,
         RankBridge.Stream.Pushed
       ],
       Data: [
+        RankBridge.Container,
+        RankBridge.Containers,
         RankBridge.Dtype,
         RankBridge.Ref,
         RankBridge.Refs.Init,
@@ -146,6 +150,8 @@ defmodule RankBridge.MixProject do
       ],
       "Events and telemetry": [
         RankBridge.Gang.Event,
+        RankBridge.Kino,
+        RankBridge.LiveDashboard,
         RankBridge.Telemetry
       ],
       Transport: [

@@ -43,7 +43,7 @@ GIVES = {pb.BRINGS_CALLS: "calls", pb.BRINGS_PROGRAM: "kept", pb.BRINGS_GRAPH: "
 """What is given, by what is brought; of all others `:each`, or `:nothing`."""
 
 TYPES = {
-    pb.GIVES_NONE: "nil",
+    pb.GIVES_NONE: ":ok",
     pb.GIVES_REF: "[Ref.t()]",
     pb.GIVES_REF_OR_NONE: "[Ref.t() | nil]",
     pb.GIVES_REFS: "[Ref.t()] | [[Ref.t()]]",
@@ -133,7 +133,7 @@ def function(it: Operation, of_gang: str) -> str:
     paragraphs = [flowing(part) for part in it.comment.split("\n\n")]
     gives = flowing(it.response.comments["value"])
     paragraphs += [f"`refs`: {of_gang[0].lower()}{of_gang[1:]}"] if brings else []
-    paragraphs.append(f"Gives each member: {gives[0].lower()}{gives[1:]}" if brings else "Gives nil.")
+    paragraphs.append(f"Gives each member: {gives[0].lower()}{gives[1:]}" if brings else "Gives `:ok`.")
     lines = [line for part in paragraphs for line in ("", *textwrap.wrap(elixir(part, names), WIDTH))][1:]
     if both:
         lines += ["", "Options:", ""]

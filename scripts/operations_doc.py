@@ -106,7 +106,15 @@ def parameters(method: object) -> Iterator[str]:
 def elixir(name: str) -> list[str]:
     """How the Elixir client has it: what it declares of that name on a gang."""
     paths = (ROOT / "elixir_client" / "lib" / "rank_bridge").glob("*.ex")
-    return sorted({f"`RankBridge.{it}`" for path in paths for it in declared(path, "defcall", name)})
+    return sorted({f"`{home(path, name)}.{it}`" for path in paths for it in declared(path, "defcall", name)})
+
+
+def home(path: Path, name: str) -> str:
+    """The module that people call a function of an Elixir file by: `RankBridge` where that has it, else its own."""
+    (module,) = re.findall(r"^defmodule (\S+) do$", path.read_text(), re.MULTILINE)
+    front = (ROOT / "elixir_client" / "lib" / "rank_bridge.ex").read_text()
+    only = re.search(rf"\{{{re.escape(module)},\s+only: \[([^]]*)\]", front)
+    return module if only and f":{name}" not in re.split(r"[,\s]+", only[1]) else "RankBridge"
 
 
 def declared(path: Path, keyword: str, name: str) -> list[str]:

@@ -60,7 +60,7 @@ defmodule RankBridge.Bench do
 
     puts =
       for {name, bytes} <- @transferred do
-        put = fn -> RankBridge.put!(gang, rank, whole(bytes)) end
+        put = fn -> RankBridge.put_rank!(gang, rank, whole(bytes)) end
 
         released = fn ref ->
           RankBridge.release!(gang, [ref])

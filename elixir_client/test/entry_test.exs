@@ -4,28 +4,32 @@ defmodule RankBridge.EntryTest do
   use ExUnit.Case, async: true
 
   alias RankBridge.{Error, Gang}
-  alias RankBridge.Test.{RecordingRanks, Telemetry}
+  alias RankBridge.Test.{Functions, RecordingRanks, Telemetry}
 
   @library Path.expand("../lib", __DIR__)
 
-  # A number is an argument that no function takes: what is looked at here is whether it goes in at all.
+  # A reference is an argument that no function takes: what is looked at here is whether it goes in at all.
   defp functions do
-    for {name, arity} <- RankBridge.__info__(:functions),
-        arity > 0,
-        not String.ends_with?("#{name}", "!"),
-        name not in RankBridge.Moved.names(),
-        # It asks for no view of ranks: it waits for the gang itself.
-        name != :await_ready,
-        do: {name, arity}
+    named =
+      for {name, arity} <- [put: 2, put: 3, put_rank: 3, put_rank: 4, get: 2, get: 3],
+          do: {RankBridge, name, arity}
+
+    declared =
+      for module <- Functions.modules(),
+          {{name, _parameters, _types, _given}, _doc} <- module.__calls__(),
+          {^name, arity} <- module.__info__(:functions),
+          do: {module, name, arity}
+
+    named ++ declared
   end
 
   test "a gang that is not there is found missing by every function, within one span" do
     id = Telemetry.watch([[:rank_bridge, :call, :stop]], :no_such_gang)
 
     names =
-      for {name, arity} <- functions() do
-        arguments = [:no_such_gang | List.duplicate(0, arity - 1)]
-        result = apply(RankBridge, name, arguments)
+      for {module, name, arity} <- functions() do
+        arguments = [:no_such_gang | List.duplicate(make_ref(), arity - 1)]
+        result = apply(module, name, arguments)
         assert {name, {:error, %Error{reason: :unavailable}}} = {name, result}
         name
       end
@@ -56,8 +60,8 @@ defmodule RankBridge.EntryTest do
     id = Telemetry.watch([[:rank_bridge, :call, :start]], gang)
 
     assert {:ok, ["x", "x", "x"]} = RankBridge.broadcast_object(gang, "x")
-    assert {:ok, %{}} = RankBridge.average(gang, %{})
-    assert {:ok, _operation} = RankBridge.isend_object(gang, 0, "x", 1)
+    assert {:ok, %{}} = RankBridge.Averaging.average(gang, %{})
+    assert {:ok, _operation} = RankBridge.PointToPoint.isend_object(gang, 0, "x", 1)
 
     operations =
       for {_event, _measurements, metadata} <- Telemetry.seen(id), do: metadata.operation

@@ -4,7 +4,7 @@ defmodule RankBridge.InspectTest do
   use ExUnit.Case, async: true
 
   alias RankBridge.Error.RankDetail
-  alias RankBridge.Gang.View
+  alias RankBridge.Gang.{Channels, View}
   alias RankBridge.Operations.Plan
 
   alias RankBridge.{
@@ -84,10 +84,10 @@ defmodule RankBridge.InspectTest do
   # More fields may have come to it.
   defp view do
     channel = %{transport: Nobody, head: :binary.copy("x", 500)}
+    rows = for rank <- @ranks, do: {channel, "unix:/run/job/rank_#{rank}.sock"}
 
     Map.merge(View.__struct__(), %{
-      ranks: Map.new(@ranks, &{&1, channel}),
-      targets: Map.new(@ranks, &{&1, "unix:/run/job/rank_#{&1}.sock"}),
+      channels: Channels.put(Channels.table(), rows),
       timeout: 1,
       known_as: MyGang,
       session_id: "s"

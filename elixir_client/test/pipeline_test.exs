@@ -67,7 +67,7 @@ defmodule RankBridge.PipelineTest do
       assert gang |> Pipeline.of(refs) |> step(name, []) |> Pipeline.refs() == {:ok, given}
       assert requests(ranks) == asked
 
-      {:ok, given} = RankBridge.call_rank(gang, 1, name, ref(1, "r"))
+      {:ok, given} = RankBridge.Operations.call_rank(gang, 1, name, ref(1, "r"))
       asked = requests(ranks)
       pipeline = gang |> Pipeline.of(ref(1, "r")) |> step(name, [])
       assert Pipeline.refs(pipeline) == {:ok, given}

@@ -3,7 +3,7 @@ defmodule RankBridge.TelemetryTest do
 
   use ExUnit.Case, async: true
 
-  alias RankBridge.Gang.{Event, View}
+  alias RankBridge.Gang.{Channels, Event, View}
   alias RankBridge.Proto.V1
   alias RankBridge.Test.RecordingRanks
   alias RankBridge.Test.Telemetry, as: Watch
@@ -26,14 +26,14 @@ defmodule RankBridge.TelemetryTest do
   defp provoke(:calls) do
     ranks = start_supervised!(RecordingRanks)
     start_supervised!({Gang, [name: @gang] ++ RecordingRanks.gang(ranks)})
-    assert RankBridge.barrier(@gang) == {:ok, nil}
+    assert RankBridge.barrier(@gang) == :ok
 
     assert_raise RuntimeError, "in its body", fn ->
       Entry.call(@gang, :average, [], fn _view -> raise "in its body" end)
     end
 
-    channels = %{0 => %Raising{}, 1 => %Raising{}}
-    view = Map.merge(View.__struct__(), %{ranks: channels, known_as: @gang})
+    channels = Channels.put(Channels.table(), [{%Raising{}, "0"}, {%Raising{}, "1"}])
+    view = Map.merge(View.__struct__(), %{channels: channels, known_as: @gang})
     call = %Calls{rpc: V1.RankService.describe_rank(), operation: "status", deadline: 1}
     requests = for rank <- 0..1, do: {rank, %V1.DescribeRankRequest{}}
     assert_raise RuntimeError, "told to raise", fn -> Calls.each(view, requests, call) end
@@ -130,12 +130,13 @@ defmodule RankBridge.TelemetryNotLoadedTest do
   test "nothing is emitted, and nothing is missing" do
     ranks = start_supervised!(RecordingRanks)
     gang = start_supervised!({Gang, RecordingRanks.gang(ranks)})
+    :ok = RankBridge.await_ready(gang, 60_000)
     id = Watch.watch(for(event <- Telemetry.events(), do: event.name), gang)
     Watch.unload()
     on_exit(&Watch.load/0)
     refute Telemetry.loaded?()
 
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
     assert {:error, %Error{reason: :unavailable}} = RankBridge.barrier(:no_such_gang)
 
     assert_raise RuntimeError, "in its body", fn ->
@@ -152,7 +153,7 @@ defmodule RankBridge.TelemetryNotLoadedTest do
     assert Telemetry.loaded?()
     assert Watch.seen(id) == []
     again = Watch.watch([[:rank_bridge, :call, :stop]], gang)
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
     assert [{_name, _measurements, %{operation: :barrier, result: :ok}}] = Watch.seen(again)
   end
 end

@@ -19,7 +19,7 @@ defmodule RankBridge.Averaging do
   Replaces tensors by their average over the group's members, as one operation, and gives the same refs. Either all tensors
   are averaged, or none.
 
-      RankBridge.average(gang, %{"weight" => weights, "bias" => biases}, group: "trainers")
+      RankBridge.Averaging.average(gang, %{"weight" => weights, "bias" => biases}, group: "trainers")
 
   The tensors have floating-point or complex dtypes: an average of integers is not exact. Options: those of collectives.
   """

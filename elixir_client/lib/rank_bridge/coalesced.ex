@@ -16,7 +16,7 @@ defmodule RankBridge.Coalesced do
   Runs several collectives of one group as one operation. Gives a list of their results.
 
       {:ok, [sums, gathered]} =
-        RankBridge.coalesce(gang, [{:all_reduce, refs, op: :sum}, {:all_gather, others, dim: 0}])
+        RankBridge.Coalesced.coalesce(gang, [{:all_reduce, refs, op: :sum}, {:all_gather, others, dim: 0}])
 
   No collective reads the result of another one, not even a result in place. Either all collectives succeed, or none does.
   All refs belong to one session.

@@ -16,9 +16,9 @@ defmodule RankBridge.Collectives do
   @doc """
   Returns when every member has called.
 
-  Gives nil.
+  Gives `:ok`.
   """
-  defcall barrier(gang :: Gang.gang(), opts :: keyword() \\ []) :: nil,
+  defcall barrier(gang :: Gang.gang(), opts :: keyword() \\ []) :: :ok,
     do: run(view, :barrier, nil, opts)
 
   @doc """

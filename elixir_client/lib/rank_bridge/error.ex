@@ -154,6 +154,8 @@ defmodule RankBridge.Error do
           |> Enum.with_index()
           |> Map.new()
 
+  @permanent [:invalid_argument, :rank_out_of_range, :group_exists, :not_allowed, :protocol]
+
   @doc """
   Names reason, rank, operation, group, both sides, the ranks concerned, and what is known now.
 
@@ -265,6 +267,15 @@ defmodule RankBridge.Error do
   defp reason_of(code) when code in [:resource_exhausted, :internal], do: code
   defp reason_of(code) when code in [:unauthenticated, :permission_denied], do: :not_allowed
   defp reason_of(_code), do: :protocol
+
+  @doc """
+  Whether waiting cannot mend it: the same call, made later, fails again.
+
+      iex> RankBridge.Error.permanent?(%RankBridge.Error{reason: :unavailable})
+      false
+  """
+  @spec permanent?(t()) :: boolean()
+  def permanent?(%__MODULE__{reason: reason}), do: reason in @permanent
 
   @doc "The error of an answer that cannot be understood."
   @spec protocol(String.t(), context()) :: t()

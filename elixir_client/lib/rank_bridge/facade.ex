@@ -18,17 +18,21 @@ defmodule RankBridge.Facade do
   #
   # A module that says
   #
-  #     use RankBridge.Facade, of: [RankBridge.Objects]
+  #     use RankBridge.Facade, of: [RankBridge.Objects, {RankBridge.Queues, only: []}]
   #
-  # has both of them too, with their documentation.
+  # has both of them too, with their documentation. Of a module with `only`, it has the functions with these names; the
+  # others are there for one release more, deprecated.
 
   # A module named in a type is not needed at compile time.
   @lazily {:__info__, 1}
 
   @doc "Declares functions with `defcall/2`; those of the modules in `:of` are here too."
   defmacro __using__(opts) do
-    modules = Enum.map(Keyword.get(opts, :of, []), &Macro.expand(&1, __CALLER__))
-    delegates = for module <- modules, call <- module.__calls__(), do: delegate(module, call)
+    delegates =
+      for of <- Keyword.get(opts, :of, []),
+          {module, only} = module_and_names(of, __CALLER__),
+          call <- module.__calls__(),
+          do: delegate(module, only, call)
 
     quote do
       import RankBridge.Facade, only: [defcall: 2]
@@ -62,18 +66,36 @@ defmodule RankBridge.Facade do
     end
   end
 
+  @doc "The result of a function that gives no value."
+  @spec without_value(:ok | {:ok, nil} | {:error, error}) :: :ok | {:error, error}
+        when error: term()
+  def without_value({:ok, nil}), do: :ok
+  def without_value(result), do: result
+
   @doc "The text that a module's documentation attribute holds."
   @spec written({non_neg_integer(), String.t()} | String.t() | nil) :: String.t() | nil
   def written({_line, text}), do: text
   def written(text), do: text
 
-  defp delegate(module, {{name, parameters, types, given}, text}) do
+  defp module_and_names({module, only: names}, env), do: {Macro.expand(module, env), names}
+  defp module_and_names(module, env), do: {Macro.expand(module, env), :all}
+
+  defp delegate(module, only, {{name, parameters, types, given}, text}) do
     body = quote do: unquote(module).unquote(name)(unquote_splicing(variables(parameters)))
 
-    quote do
-      @doc unquote(text)
-      unquote(safe(name, parameters, types, given, body))
-      unquote(raising(name, parameters, types, given))
+    if only == :all or name in only do
+      quote do
+        @doc unquote(text)
+        unquote(safe(name, parameters, types, given, body))
+        unquote(raising(name, parameters, types, given))
+      end
+    else
+      quote do
+        @doc false
+        @deprecated unquote("use #{inspect(module)}.#{name}")
+        unquote(safe(name, parameters, types, given, body))
+        unquote(raising(name, parameters, types, given, module))
+      end
     end
   end
 
@@ -93,6 +115,15 @@ defmodule RankBridge.Facade do
 
   defp entered(_name, _parameters, body), do: body
 
+  # What has no value is `:ok`.
+  defp safe(name, parameters, types, :ok, body) do
+    quote do
+      @spec unquote(name)(unquote_splicing(types)) :: :ok | {:error, RankBridge.Error.t()}
+      def unquote(name)(unquote_splicing(parameters)),
+        do: RankBridge.Facade.without_value(unquote(body))
+    end
+  end
+
   defp safe(name, parameters, types, given, body) do
     quote do
       @spec unquote(name)(unquote_splicing(types)) ::
@@ -101,15 +132,37 @@ defmodule RankBridge.Facade do
     end
   end
 
-  defp raising(name, parameters, types, given) do
-    quote do
-      @doc unquote("As `#{name}/#{length(parameters)}`; raises the error.")
-      @spec unquote(:"#{name}!")(unquote_splicing(types)) :: unquote(given)
-      def unquote(:"#{name}!")(unquote_splicing(parameters)) do
-        case unquote(name)(unquote_splicing(variables(parameters))) do
-          {:ok, value} -> value
-          {:error, error} -> raise error
+  # `since` is the module that has the function now, if this one is deprecated.
+  defp raising(name, parameters, types, given, since \\ nil) do
+    documented =
+      if since do
+        quote do
+          @doc false
+          @deprecated unquote("use #{inspect(since)}.#{name}!")
         end
+      else
+        quote do: @doc(unquote("As `#{name}/#{length(parameters)}`; raises the error."))
+      end
+
+    module = since || quote(do: __MODULE__)
+    call = quote(do: unquote(module).unquote(name)(unquote_splicing(variables(parameters))))
+
+    quote do
+      unquote(documented)
+      @spec unquote(:"#{name}!")(unquote_splicing(types)) :: unquote(given)
+      def unquote(:"#{name}!")(unquote_splicing(parameters)),
+        do: unquote(value_or_raise(call, given))
+    end
+  end
+
+  defp value_or_raise(call, given) do
+    value = if given == :ok, do: :ok, else: quote(do: value)
+    success = if given == :ok, do: :ok, else: {:ok, value}
+
+    quote do
+      case unquote(call) do
+        unquote(success) -> unquote(value)
+        {:error, error} -> raise error
       end
     end
   end

@@ -10,11 +10,11 @@ defmodule RankBridge.Generations do
     do: Ranks.status(view, opts)
 
   @doc """
-  Checks that all members of a group answer, in the order of the group's other operations. Gives nil.
+  Asks all members of a group whether they are there, in the order of the group's other operations.
 
   The ranks admit it like a collective, but do not use the backend. It is always a gang call (`RankBridge.Operations.GangCall`).
   """
-  defcall ping(gang :: Gang.gang(), opts :: keyword() \\ []) :: nil,
+  defcall ping(gang :: Gang.gang(), opts :: keyword() \\ []) :: :ok,
     do: Collectives.run(view, :ping, nil, opts)
 
   @doc "The name of each rank's host, by rank."

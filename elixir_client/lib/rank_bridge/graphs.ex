@@ -3,9 +3,9 @@ defmodule RankBridge.Graphs do
   Collectives that are recorded as they run, and run again in one call: vLLM's `graph_capture`.
 
       {:ok, {graph, sums}} =
-        RankBridge.graph_capture(gang, "step", fn -> RankBridge.all_reduce(gang, gradients) end)
+        RankBridge.Graphs.graph_capture(gang, "step", fn -> RankBridge.all_reduce(gang, gradients) end)
 
-      {:ok, [^sums]} = RankBridge.replay(gang, graph)
+      {:ok, [^sums]} = RankBridge.Graphs.replay(gang, graph)
 
   The ranks record the collectives on tensors (`RankBridge.Collectives`) that the gang's session runs in one
   group, from any process. Recording does not change how they run. Collectives that fail, and those on refs of another
@@ -25,9 +25,9 @@ defmodule RankBridge.Graphs do
   Records a group's collectives while a function runs, on all its members or on none. Gives the graph and the function's
   value.
 
-      RankBridge.graph_capture(gang, "step", fn ->
+      RankBridge.Graphs.graph_capture(gang, "step", fn ->
         with {:ok, sums} <- RankBridge.all_reduce(gang, gradients),
-             {:ok, nil} <- RankBridge.barrier(gang),
+             :ok <- RankBridge.barrier(gang),
              do: {:ok, sums}
       end)
 

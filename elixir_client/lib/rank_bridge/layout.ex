@@ -1,7 +1,7 @@
 defmodule RankBridge.Layout do
   @moduledoc """
-  The roles of a gang's ranks: which ranks train, which keep buffers, which coordinate. These functions call no rank;
-  `RankBridge.new_layout/3` makes the groups.
+  Who does what among the ranks of a gang: which train, which keep buffers, which coordinate. Nothing here asks a rank;
+  `RankBridge.Meshes.new_layout/3` makes the groups.
 
       iex> layout = RankBridge.Layout.by_host!(["a", "a", "a", "b", "b", "b"], buffers: 2)
       iex> {layout.trainers, layout.buffers}
@@ -108,7 +108,7 @@ defmodule RankBridge.Layout do
   If the hosts cannot have equally many buffers, all ranks, host by host, are split evenly instead; then teams may span
   hosts, which `warnings/1` reports. Coordinators are the last ranks of the gang.
 
-  `hosts` is the host of each rank, by rank: `RankBridge.hosts/2`. Options as of `in_blocks/2`.
+  `hosts` is the host of each rank, by rank: `RankBridge.Generations.hosts/2`. Options as of `in_blocks/2`.
   """
   @spec by_host([String.t()], keyword()) :: {:ok, t()} | {:error, Error.t()}
   def by_host(hosts, opts \\ []) do

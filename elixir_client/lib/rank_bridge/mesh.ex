@@ -1,7 +1,7 @@
 defmodule RankBridge.Mesh do
   @moduledoc """
-  Ranks in row-major order along named axes, and one group for each line of each axis. These functions call no rank;
-  `RankBridge.new_mesh/3` makes the groups.
+  Ranks in row-major order along named axes, and one group for each line of each axis. Nothing here asks a rank;
+  `RankBridge.Meshes.new_mesh/3` makes the groups.
 
       iex> mesh = RankBridge.Mesh.plan!([dp: 2, tp: 2], 4)
       iex> RankBridge.Mesh.coordinates(mesh, 2)

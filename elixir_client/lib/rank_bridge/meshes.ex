@@ -10,7 +10,7 @@ defmodule RankBridge.Meshes do
   @doc """
   Lays ranks out along named axes, outermost first, and makes a group for each line of each axis, as `new_groups/3`.
 
-      {:ok, mesh} = RankBridge.new_mesh(gang, [dp: -1, tp: 2])
+      {:ok, mesh} = RankBridge.Meshes.new_mesh(gang, [dp: -1, tp: 2])
       RankBridge.all_reduce(gang, refs, group: RankBridge.Mesh.group(mesh, :tp, 3))
 
   The size of one axis may be -1: what the others leave. Options:
@@ -43,9 +43,9 @@ defmodule RankBridge.Meshes do
   @doc """
   Makes the groups of a role layout, as `new_groups/3`.
 
-      {:ok, hosts} = RankBridge.hosts(gang)
+      {:ok, hosts} = RankBridge.Generations.hosts(gang)
       {:ok, layout} = RankBridge.Layout.by_host(hosts, buffers: 2)
-      {:ok, layout} = RankBridge.new_layout(gang, layout)
+      {:ok, layout} = RankBridge.Meshes.new_layout(gang, layout)
   """
   defcall new_layout(gang :: Gang.gang(), layout :: Layout.t(), opts :: keyword() \\ []) ::
             Layout.t(),

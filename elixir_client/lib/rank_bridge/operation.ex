@@ -1,7 +1,7 @@
 defmodule RankBridge.Operation do
   @moduledoc """
-  One operation on the members of its group, by its id: what `RankBridge.submit/4` and `RankBridge.isend/5` give. It is
-  plain data: it can be kept and sent, and outlives the gang that it came from.
+  One operation on the members of its group, by its id: what `RankBridge.submit/4` and `RankBridge.PointToPoint.isend/5` give. Plain
+  data: it can be kept and sent, and outlives the gang that it came from.
 
   * `id` - the same on every member
   * `name` - of the operation, as in `:all_reduce`; nil: it was asked for by its id

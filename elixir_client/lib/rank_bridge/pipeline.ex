@@ -30,7 +30,7 @@ defmodule RankBridge.Pipeline do
   ## One rank's part
 
   With `rank: 2`, a pipeline is that rank's part: it has one ref or tensor where others have a list, and its steps are
-  `RankBridge.call_rank/5`. Use it within `RankBridge.run/3`, where the other ranks do their parts:
+  `RankBridge.Operations.call_rank/5`. Use it within `RankBridge.run/3`, where the other ranks do their parts:
 
       RankBridge.run(gang, fn rank ->
         gang |> Pipeline.new(rank: rank) |> Pipeline.put([1.0 * rank]) |> Pipeline.all_reduce() |> Pipeline.get()

@@ -2,9 +2,9 @@ defmodule RankBridge.PointToPoint do
   @moduledoc """
   Sends and receives between two members of a group: tensors, values, maps of tensors.
 
-      {:ok, sending} = RankBridge.isend(gang, 0, ref, 1)
+      {:ok, sending} = RankBridge.PointToPoint.isend(gang, 0, ref, 1)
       {:ok, {received, 0}} = RankBridge.recv(gang, 1)
-      {:ok, nil} = RankBridge.wait(gang, sending)
+      {:ok, nil} = RankBridge.Operations.wait(gang, sending)
 
   `rank` is the rank in the gang that sends or receives; `dst_rank_in_group` and `:src_rank_in_group` are ranks in the group.
 
@@ -12,8 +12,8 @@ defmodule RankBridge.PointToPoint do
   tag, in the order in which they came, and wait for nothing else on the group. Each kind of send has its kind of receive:
   if the kinds differ, or the receive expects something else, both fail with `:mismatch`.
 
-  Each function has a form that begins with i. It returns as soon as the rank has the call, and gives an operation for
-  `RankBridge.is_complete/3`, `RankBridge.wait/3` and `RankBridge.cancel/3`.
+  Each has a form that begins with i, which returns once the rank has it and gives an operation: for
+  `RankBridge.Operations.is_complete/3`, `RankBridge.Operations.wait/3` and `RankBridge.cancel/3`.
 
   ## Options
 
@@ -33,7 +33,7 @@ defmodule RankBridge.PointToPoint do
             ref :: Ref.t(),
             dst_rank_in_group :: non_neg_integer(),
             opts :: keyword() \\ []
-          ) :: nil,
+          ) :: :ok,
           do: call(view, rank, :send, ref, to(dst_rank_in_group, opts))
 
   @doc "Sends a value, as vLLM's `send_object`. Options: see `RankBridge.PointToPoint`."
@@ -43,7 +43,7 @@ defmodule RankBridge.PointToPoint do
             value :: Value.t(),
             dst_rank_in_group :: non_neg_integer(),
             opts :: keyword() \\ []
-          ) :: nil,
+          ) :: :ok,
           do: call(view, rank, :send_object, value, to(dst_rank_in_group, opts))
 
   @doc """
@@ -56,7 +56,7 @@ defmodule RankBridge.PointToPoint do
             dict :: %{Value.t() => Value.t()},
             dst_rank_in_group :: non_neg_integer(),
             opts :: keyword() \\ []
-          ) :: nil,
+          ) :: :ok,
           do: call(view, rank, :send_tensor_dict, dict, to(dst_rank_in_group, opts))
 
   @doc """

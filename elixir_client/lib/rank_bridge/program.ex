@@ -13,11 +13,10 @@ defmodule RankBridge.Program do
         |> Program.all_reduce(counts, as: :total)
         |> Program.all_gather(:total, as: :rows, dim: 0)
 
-      {:ok, [rows]} = RankBridge.run_program(gang, program, keep: [:rows])
+      {:ok, [rows]} = RankBridge.Programs.run_program(gang, program, keep: [:rows])
 
-  Describing a program calls no rank. A program is plain data: it can be run many times, on any gang that has its refs. For a
-  mistake in it, `RankBridge.run_program/3` gives an error with the number of the step: 0 and up, and "2.1" in a loop that is
-  step 2.
+  Describing asks no rank. A program is plain data: it can be run as often as one likes, on any gang that has its refs. What
+  is wrong in it, `RankBridge.Programs.run_program/3` says, by the number of the step: 0 and up, and "2.1" in the loop that is step 2.
 
   ## Inputs and results of a step
 
@@ -36,8 +35,8 @@ defmodule RankBridge.Program do
     * `RankBridge.Program` - the ranks go from step to step by themselves; it is collectives on tensors only
     * `RankBridge.Pipeline` - this client makes each step's call when the one before has ended; it also brings tensors and
       fetches them, and calls functions in between
-    * `RankBridge.coalesce/3` - one operation too, of collectives of which none sees what another gives
-    * `RankBridge.graph_capture/4` - collectives that have run once, to run again on the same refs
+    * `RankBridge.Coalesced.coalesce/3` - one operation too, of collectives of which none sees what another gives
+    * `RankBridge.Graphs.graph_capture/4` - collectives that have run once, to run again on the same refs
     * `RankBridge.run/3` - a function of this client for each rank
   """
 

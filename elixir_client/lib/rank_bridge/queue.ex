@@ -22,6 +22,7 @@ defmodule RankBridge.Queue do
       {0, [5, 3]}
   """
 
+  alias RankBridge.Gang
   alias RankBridge.Proto.V1
 
   @type t :: %__MODULE__{
@@ -57,6 +58,25 @@ defmodule RankBridge.Queue do
   @spec readers(t()) :: [non_neg_integer()]
   def readers(%__MODULE__{} = queue),
     do: Enum.map(queue.reader_ranks_in_group, &Enum.fetch!(queue.ranks, &1))
+
+  @doc """
+  The queue of a gang as an enumerable, which reads it, and a collectable, which writes to it: `RankBridge.Queue.Stream`.
+
+      stream = RankBridge.Queue.stream(gang, queue, rank_in_group: 1)
+      Enum.into([1, 2, 3, 4], stream)
+      Enum.take(stream, 3)
+      for value <- stream, do: handle(value)
+
+  Options:
+
+    * `:rank_in_group` - which reader reads (default: the only one)
+    * `:timeout` - milliseconds that reading waits for one value, after which the enumeration ends; and that writing waits
+      for room, after which it raises. `:infinity`
+  """
+  @spec stream(Gang.gang(), t(), rank_in_group: non_neg_integer(), timeout: timeout()) ::
+          RankBridge.Queue.Stream.t()
+  def stream(gang, %__MODULE__{} = queue, opts \\ []),
+    do: RankBridge.Queue.Stream.new(gang, queue, opts)
 
   defimpl Inspect do
     def inspect(queue, _options) do

@@ -3,17 +3,17 @@ defmodule RankBridge.Queues do
   Message queues: one member of a group writes values, and every reader reads each of them, in order. vLLM's message queue
   broadcasters.
 
-      {:ok, queue} = RankBridge.new_queue(gang, "steps")
-      {:ok, nil} = RankBridge.enqueue(gang, queue, %{"step" => 1})
-      {:ok, %{"step" => 1}} = RankBridge.dequeue(gang, queue, rank_in_group: 1)
+      {:ok, queue} = RankBridge.Queues.new_queue(gang, "steps")
+      :ok = RankBridge.Queues.enqueue(gang, queue, %{"step" => 1})
+      {:ok, %{"step" => 1}} = RankBridge.Queues.dequeue(gang, queue, rank_in_group: 1)
 
   A queue belongs to its group and its generation, not to a session. Writers and readers wait only for each other, not for
   the group's collectives. Values are any `t:RankBridge.Value.t/0`. Readers on the writer's host get them through shared memory.
 
-  Writing and reading can be submitted to the ranks that do them, and awaited by `RankBridge.wait/3`:
+  Writing and reading can be submitted at the ranks that do it, and are then followed by `RankBridge.Operations.wait/3` and the like:
 
-      RankBridge.submit_rank(gang, RankBridge.Queue.writer(queue), :enqueue, value, queue: queue)
-      RankBridge.submit_rank(gang, 2, :dequeue, nil, queue: queue)
+      RankBridge.Operations.submit_rank(gang, RankBridge.Queue.writer(queue), :enqueue, value, queue: queue)
+      RankBridge.Operations.submit_rank(gang, 2, :dequeue, nil, queue: queue)
 
   With an `:operation_id`, a value is written or taken once, however often it is asked for.
   """
@@ -151,7 +151,7 @@ defmodule RankBridge.Queues do
             queue :: Queue.t(),
             value :: Value.t(),
             opts :: keyword() \\ []
-          ) :: nil,
+          ) :: :ok,
           do: write(view, queue, value, opts)
 
   defp write(view, queue, value, opts) do

@@ -82,10 +82,12 @@ defmodule RankBridge.Refs do
       |> Stream.map(&V1.PutTensorRequest.encode_to_iodata(%V1.PutTensorRequest{part: &1}))
 
     Calls.streamed(view, rank, call, fn ->
-      case Transport.client_stream(channel(view, rank), call.rpc.path, messages,
-             timeout: call.deadline
-           ) do
-        {:ok, bytes} -> Calls.understand(bytes, rank, call)
+      with {:ok, channel} <- View.channel(view, rank),
+           {:ok, bytes} <-
+             Transport.client_stream(channel, call.rpc.path, messages, timeout: call.deadline) do
+        Calls.understand(bytes, rank, call)
+      else
+        :gone -> {:error, Calls.gone(rank, call)}
         {:error, status} -> {:error, Error.from_status(status, Calls.context(rank, call))}
       end
     end)
@@ -126,16 +128,26 @@ defmodule RankBridge.Refs do
   defp receive_tensor(view, ref, call) do
     request = %V1.GetTensorRequest{session_id: ref.session_id, ref_id: ref.id}
     iodata = V1.GetTensorRequest.encode_to_iodata(request)
-    channel = channel(view, ref.rank)
-    start = {:ok, nil, []}
+    opts = [timeout: call.deadline]
 
-    case Transport.server_stream(channel, call.rpc.path, iodata, start, &take_part/2,
-           timeout: call.deadline
-         ) do
-      {:ok, {:ok, %V1.TensorSpec{} = spec, parts}} -> joined(spec, parts, ref, call)
-      {:ok, {:ok, nil, _no_parts}} -> protocol("the answer is empty", ref, call)
-      {:ok, {:failed, error}} -> {:error, Error.from_proto(error)}
-      {:ok, {:malformed, message}} -> protocol(message, ref, call)
+    with {:ok, channel} <- View.channel(view, ref.rank),
+         {:ok, received} <-
+           Transport.server_stream(
+             channel,
+             call.rpc.path,
+             iodata,
+             {:ok, nil, []},
+             &take_part/2,
+             opts
+           ) do
+      case received do
+        {:ok, %V1.TensorSpec{} = spec, parts} -> joined(spec, parts, ref, call)
+        {:ok, nil, _no_parts} -> protocol("the answer is empty", ref, call)
+        {:failed, error} -> {:error, Error.from_proto(error)}
+        {:malformed, message} -> protocol(message, ref, call)
+      end
+    else
+      :gone -> {:error, Calls.gone(ref.rank, call)}
       {:error, status} -> {:error, Error.from_status(status, Calls.context(ref.rank, call))}
     end
   end
@@ -270,8 +282,6 @@ defmodule RankBridge.Refs do
       changes?: changes?
     }
   end
-
-  defp channel(view, rank), do: Map.fetch!(view.ranks, rank)
 
   defp spec(dtype, shape, device),
     do: %V1.TensorSpec{dtype: Dtype.to_proto(dtype), shape: shape, device: device}

@@ -3,8 +3,8 @@ defmodule RankBridge.Run do
   Runs a function for each member of a group, all at once, so that a program reads as it would on the ranks.
 
       RankBridge.run(gang, fn rank ->
-        with {:ok, mine} <- RankBridge.put(gang, rank, [1.0 * rank]),
-             {:ok, sum} <- RankBridge.call_rank(gang, rank, :all_reduce, mine),
+        with {:ok, mine} <- RankBridge.put_rank(gang, rank, [1.0 * rank]),
+             {:ok, sum} <- RankBridge.Operations.call_rank(gang, rank, :all_reduce, mine),
              do: RankBridge.get(gang, sum)
       end)
       #=> {:ok, [tensor, tensor, ...]}
@@ -14,7 +14,7 @@ defmodule RankBridge.Run do
 
   ## Which calls belong together
 
-  `RankBridge.call_rank/5` and `RankBridge.submit_rank/5` in such a function need no `:operation_id`: each rank's first
+  `RankBridge.Operations.call_rank/5` and `RankBridge.Operations.submit_rank/5` in such a function need no `:operation_id`: each rank's first
   collective in a group has the same id as the other ranks' first, and so on. So the members cannot take one call for
   another, and a member that is late for a failed call gets the same error as the others. Only calls in the function's own
   process count; in other processes that it starts, collectives need an `:operation_id` that all members know.
@@ -29,7 +29,7 @@ defmodule RankBridge.Run do
   Calls a function for each member of a group, all at once, and gives their results, in group order. See
   `RankBridge.Run`.
 
-      RankBridge.run(gang, fn rank -> RankBridge.call_rank(gang, rank, :barrier, nil) end, group: "trainers")
+      RankBridge.run(gang, fn rank -> RankBridge.Operations.call_rank(gang, rank, :barrier, nil) end, group: "trainers")
 
   `fun` gets a rank of the gang. It returns a value, plain or as `{:ok, value}`, or `{:error, error}`, a failure. Failures
   are returned when all calls have ended: the root cause, with every rank's outcome. Every call has a process of its own, which

@@ -30,7 +30,7 @@ defmodule RankBridge.SharedMemory do
   defp counts(view, rank) do
     with :ok <- View.check_rank(view, rank, "transfers") do
       if view.memory,
-        do: {:ok, Segments.counts(view.memory, view.targets[rank])},
+        do: {:ok, Segments.counts(view.memory, View.target(view, rank))},
         else: {:ok, %{shared: 0, streamed: 0, reason: ""}}
     end
   end
@@ -98,9 +98,10 @@ defmodule RankBridge.SharedMemory do
   end
 
   defp by_memory(view, rank, bytes, timeout, streamed, transfer) do
-    if view.memory != nil and bytes >= @least and unix?(view.targets[rank]) do
+    target = if view.memory != nil and bytes >= @least, do: View.target(view, rank), else: ""
+
+    if unix?(target) do
       until = now() + timeout
-      target = view.targets[rank]
 
       with {:ok, segment} <- segment(view, rank, bytes, until),
            {:ok, value} <- transferred(view, target, segment, until, transfer) do
@@ -151,7 +152,7 @@ defmodule RankBridge.SharedMemory do
 
   defp segment(view, rank, bytes, until) do
     table = view.memory
-    target = view.targets[rank]
+    target = View.target(view, rank)
 
     with nil <- Segments.off(table, target),
          :none <- Segments.take(table, target, bytes) do
@@ -185,7 +186,7 @@ defmodule RankBridge.SharedMemory do
   defp again(result, _view, _rank, _bytes, _until), do: result
 
   defp opened({:ok, %V1.SharedMemory{} = memory}, view, rank, until) do
-    target = view.targets[rank]
+    target = View.target(view, rank)
     segment = Segments.keep(view.memory, target, memory)
 
     with {:error, message} <- File.verify(memory.path, memory.bytes, memory.nonce) do
@@ -200,14 +201,16 @@ defmodule RankBridge.SharedMemory do
 
   defp opened({:error, %Error{reason: reason} = error}, view, rank, _until)
        when reason in @never do
-    Segments.turn_off(view.memory, view.targets[rank], error.message)
+    Segments.turn_off(view.memory, View.target(view, rank), error.message)
     {:stream, error.message}
   end
 
   defp opened({:error, error}, _view, _rank, _until), do: {:stream, error.message}
 
   defp close(view, rank, all_free?, until) do
-    case Segments.unwanted(view.memory, view.targets[rank], all_free?) do
+    target = View.target(view, rank)
+
+    case Segments.unwanted(view.memory, target, all_free?) do
       [] ->
         false
 
@@ -222,7 +225,7 @@ defmodule RankBridge.SharedMemory do
             {:error, error} -> error.reason == :unknown_session
           end
 
-        Segments.closed(view.memory, view.targets[rank], ids, gone?)
+        Segments.closed(view.memory, target, ids, gone?)
         gone?
     end
   end

@@ -33,7 +33,7 @@ defmodule RankBridge.Stream do
           gang: Gang.gang(),
           group: String.t(),
           rank: non_neg_integer(),
-          server: pid(),
+          server: Server.server(),
           stream: reference()
         }
 

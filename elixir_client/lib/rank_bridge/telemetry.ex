@@ -119,7 +119,7 @@ defmodule RankBridge.Telemetry do
   (for several ranks at once also processes of the call), or the gang's. An event always has all of its metadata:
 
     * `gang` - of `[:rank_bridge, :call, ...]`: name or pid, as the function was given it; else the gang's name, its pid if
-      it has none; nil: its own calls before it is ready
+      it has none
     * `operation` - the function's name, an atom; of an RPC, and of what a gang finds, a text, as in `RankBridge.Error`
     * `group` - of `[:rank_bridge, :call, ...]`: the name in the option `:group`; nil: it was not given. Else the group's
       name, empty where none is involved
@@ -136,8 +136,8 @@ defmodule RankBridge.Telemetry do
     * `call_span_context` - of an RPC: that of the function on the gang that it is a part of; nil: the gang's own
     * `kind`, `reason`, `stacktrace` - as of `:telemetry.span/3`
 
-  A function has one span, also if it is made of others: `RankBridge.average/3` has no span of `:coalesce`. Calls in a caller's
-  own function, as in `RankBridge.graph_capture/4`, have spans of their own. A function with
+  A function has one span, also if it is made of others: `RankBridge.Averaging.average/3` has no span of `:coalesce`. Calls in a caller's
+  own function, as in `RankBridge.Graphs.graph_capture/4`, have spans of their own. A function with
   a `!` has the span of the one without, before it raises. Arguments are checked within the span; a call that is refused there
   has no RPCs. If the caller dies during an RPC, the RPC's span has no end.
 

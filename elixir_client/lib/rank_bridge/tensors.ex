@@ -1,7 +1,7 @@
 defmodule RankBridge.Tensors do
   @moduledoc """
-  Makes, describes, lists and frees tensors on the ranks. `RankBridge.put/2` brings tensors to the ranks, and
-  `RankBridge.get/3` fetches them.
+  Tensors on the ranks: made there, asked for, freed. They are brought there and fetched by `RankBridge.put/3` and
+  `RankBridge.get/3`.
   """
 
   use RankBridge.Facade

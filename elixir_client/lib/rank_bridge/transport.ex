@@ -13,12 +13,13 @@ defmodule RankBridge.Transport do
 
   ## Options of `connect/2`
 
-  * `:tls` - true, or options of `:ssl`, with which the channel is encrypted: `:cacertfile` (default: those of the
+  * `:tls` - true, or options of `:ssl`, or a function that returns them (no report of a process shows them), with which the channel is encrypted: `:cacertfile` (default: those of the
     operating system), `:certfile` and `:keyfile` for a certificate of one's own, `:server_name` if the
     server's certificate names another host than the target. Verifies the server by default.
   * `:connect_timeout` - for one attempt, in milliseconds, until the server's SETTINGS; default 5,000
   * `:lazy` - true: do not wait for the first attempt; default false
   * `:owner` - process with which the channel ends; default nil, the channel lives until `close/1`
+  * `:supervisor` - the gang, by its pid, whose supervisor starts the channel; default: the application's
   * `:backoff` - `{first, longest}` pause between attempts, in milliseconds, grown by 1.6 and jittered by
     20 %; default `{50, 5_000}`
   * `:keepalive` - milliseconds without a byte from the server after which it is pinged, and after as many

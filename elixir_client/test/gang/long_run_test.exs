@@ -21,7 +21,7 @@ defmodule RankBridge.Gang.LongRunTest do
     :ok = RankBridge.await_ready(__MODULE__, 60_000)
   end
 
-  defp call, do: {:ok, nil} = RankBridge.barrier(__MODULE__)
+  defp call, do: :ok = RankBridge.barrier(__MODULE__)
 
   defp usage do
     for pid <- Process.list(), do: :erlang.garbage_collect(pid)
@@ -65,7 +65,7 @@ defmodule RankBridge.Gang.LongRunTest do
     # It waits for the other rank.
     waiting =
       Task.async(fn ->
-        RankBridge.call_rank(__MODULE__, 0, :barrier, nil, operation_id: "both")
+        RankBridge.Operations.call_rank(__MODULE__, 0, :barrier, nil, operation_id: "both")
       end)
 
     until(fn -> hd(RankBridge.status!(__MODULE__)).pending_operations == 1 end)
@@ -77,7 +77,9 @@ defmodule RankBridge.Gang.LongRunTest do
       {:module, ^module} = :code.load_file(module)
     end
 
-    assert {:ok, nil} = RankBridge.call_rank(__MODULE__, 1, :barrier, nil, operation_id: "both")
+    assert {:ok, nil} =
+             RankBridge.Operations.call_rank(__MODULE__, 1, :barrier, nil, operation_id: "both")
+
     assert Task.await(waiting, 30_000) == {:ok, nil}
     assert Process.whereis(__MODULE__) == gang
     call()
@@ -87,7 +89,10 @@ defmodule RankBridge.Gang.LongRunTest do
     call()
     assert Process.whereis(__MODULE__) == gang
     :ok = Gang.subscribe(__MODULE__)
-    assert {:error, %Error{}} = RankBridge.call_rank(__MODULE__, 0, :barrier, nil, timeout: 1)
+
+    assert {:error, %Error{}} =
+             RankBridge.Operations.call_rank(__MODULE__, 0, :barrier, nil, timeout: 1)
+
     assert_receive {:rank_bridge, __MODULE__, %{kind: :peer_missing, ranks: [1]}}, 30_000
   end
 

@@ -4,7 +4,7 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
   use ExUnit.Case, async: true
 
   alias RankBridge.{Error, Gang}
-  alias RankBridge.Test.{Telemetry, WatchedRanks}
+  alias RankBridge.Test.{GangChildren, Telemetry, WatchedRanks}
 
   @soon 30_000
   @recover [:rank_bridge, :gang, :recover]
@@ -20,7 +20,9 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
   defp start(context, opts) do
     Telemetry.watch(@watched, context.name)
     opts = WatchedRanks.gang(context.ranks) ++ [name: context.name, lease: nil] ++ opts
-    start_supervised!({Gang, opts}, restart: :temporary)
+    gang = start_supervised!({Gang, opts}, restart: :temporary)
+    :ok = RankBridge.await_ready(gang, @soon)
+    gang
   end
 
   defp seen(event) do
@@ -136,17 +138,19 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
         id: :second
       )
 
+    :ok = RankBridge.await_ready(gang, @soon)
     replaced_while(context, fn -> :ok end)
     assert_receive :called, @soon
     :ok = Gang.stop(gang)
     began = seen(@recover ++ [:start])
 
     assert seen(@recover ++ [:exception]) ==
-             Map.merge(began, %{kind: :exit, reason: :normal, stacktrace: []})
+             Map.merge(began, %{kind: :exit, reason: :shutdown, stacktrace: []})
   end
 
   # The gang has heard it, and lets the callback go on.
-  defp await_news(name), do: if(:sys.get_state(name).news == [], do: await_news(name), else: :ok)
+  defp await_news(name),
+    do: if(GangChildren.state(name).news == [], do: await_news(name), else: :ok)
 
   defp flush do
     receive do

@@ -34,7 +34,7 @@ defmodule RankBridge.Gang.StoppedRanksTest do
     assert [^first, new] = pids(name)
     assert new != stopped
     OsProcess.await_gone([stopped])
-    new_ref = RankBridge.put!(name, 1, [3.0])
+    new_ref = RankBridge.put_rank!(name, 1, [3.0])
     sums = RankBridge.all_reduce!(name, [hd(refs), new_ref])
     assert [4.0] = name |> RankBridge.get!(hd(sums)) |> RankBridge.Tensor.to_list()
 

@@ -3,9 +3,10 @@ defmodule RankBridge.GuidesTest do
 
   use ExUnit.Case, async: true
 
-  alias RankBridge.Test.OsProcess
+  alias RankBridge.Test.{OsProcess, StandIns}
 
   @guides Path.expand("../../guides", __DIR__)
+  @lib Path.expand("../../lib/rank_bridge", __DIR__)
 
   # A loaded machine is not to lose ranks by itself.
   @arguments ["--heartbeat-misses", "100"]
@@ -95,6 +96,12 @@ defmodule RankBridge.GuidesTest do
 
     @tag timeout: 300_000
     test "gives what it shows" do
+      # The widget, by a stand-in for Kino.
+      StandIns.load(
+        ["kino"],
+        for(file <- ["kino/widget", "kino"], do: Path.join(@lib, "#{file}.ex"))
+      )
+
       notebook = @guides |> Path.join("rank_bridge.livemd") |> File.read!()
       cells = for [_all, code | shown] <- Regex.scan(@cell, notebook), do: {code, shown}
       assert [{install, []} | cells] = cells

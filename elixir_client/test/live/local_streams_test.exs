@@ -17,8 +17,9 @@ defmodule RankBridge.LocalStreamsTest do
     ranks = LiveRanks.start(2, "gloo", ["--on-rank-exit", "leave"])
     on_exit(fn -> LiveRanks.stop(ranks) end)
     gang = start_supervised!({Gang, endpoints_file: ranks.file})
+    :ok = RankBridge.await_ready(gang, 60_000)
     {:ok, view} = Gang.View.fetch(gang)
-    "unix:" <> path = view.targets[0]
+    "unix:" <> path = Gang.View.target(view, 0)
     %{ranks: ranks, gang: gang, view: view, socket: path <> ".stream"}
   end
 
@@ -31,6 +32,11 @@ defmodule RankBridge.LocalStreamsTest do
         do: (count -> count + 1)
   end
 
+  defp channel(view) do
+    {:ok, channel} = Gang.View.channel(view, 0)
+    channel
+  end
+
   # The rank's stream ends; the next call has another opened.
   defp ended(gang) do
     {:ok, view} = Gang.View.fetch(gang)
@@ -40,11 +46,11 @@ defmodule RankBridge.LocalStreamsTest do
   test "all that a rank is asked for shares a connection, which ends with the gang", context do
     %{gang: gang, socket: socket} = context
     assert connections(socket) == 0
-    for _time <- 1..3, do: assert(RankBridge.barrier!(gang) == nil)
+    for _time <- 1..3, do: assert(RankBridge.barrier!(gang) == :ok)
     assert connections(socket) == 1
     {:ok, stream} = Stream.open(gang)
     assert stream |> Stream.push!(:ping) |> Stream.await() == {:ok, nil}
-    assert RankBridge.barrier!(gang, calls: :ranks) == nil
+    assert RankBridge.barrier!(gang, calls: :ranks) == :ok
     assert connections(socket) == 1
     stop_supervised!(Gang)
     assert_soon(0, fn -> connections(socket) end)
@@ -54,19 +60,19 @@ defmodule RankBridge.LocalStreamsTest do
     %{gang: gang, socket: socket} = context
     away = socket <> ".away"
     File.rename!(socket, away)
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
     assert connections(socket) == 0
     ended(gang)
 
     # Nobody listens there.
     {:ok, listener} = :gen_tcp.listen(0, ifaddr: {:local, socket})
     :ok = :gen_tcp.close(listener)
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
     assert connections(socket) == 0
     ended(gang)
 
     File.rename!(away, socket)
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
     assert connections(socket) == 1
   end
 
@@ -78,7 +84,7 @@ defmodule RankBridge.LocalStreamsTest do
           do: Enum.reject(targets, &String.starts_with?(&1, "unix:"))
 
     gang = start_supervised!({Gang, endpoints: targets}, id: :tcp)
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
     assert connections(socket) == 0
   end
 
@@ -88,7 +94,7 @@ defmodule RankBridge.LocalStreamsTest do
     # Of other controllers.
     opened =
       for _time <- 1..@streams do
-        {:ok, call} = Transport.Local.open(view.ranks[0])
+        {:ok, call} = Transport.Local.open(channel(view))
         ping = %V1.CallRequest{operations: [%V1.Operation{kind: {:ping, %V1.PingRequest{}}}]}
         request = V1.ExecuteRequest.encode(%V1.ExecuteRequest{kind: {:call, ping}})
         {:ok, call} = Transport.send_message(call, request)
@@ -106,13 +112,13 @@ defmodule RankBridge.LocalStreamsTest do
     other = start_supervised!({Gang, endpoints_file: ranks.file}, id: :other)
 
     for calls <- [:gang, :ranks, :gang],
-        do: assert(RankBridge.barrier!(other, calls: calls) == nil)
+        do: assert(RankBridge.barrier!(other, calls: calls) == :ok)
 
     Enum.each(opened, &Transport.cancel/1)
 
     # The rank has seen them end, and a second later there is another one.
     assert_soon(1, fn ->
-      assert RankBridge.barrier!(other) == nil
+      assert RankBridge.barrier!(other) == :ok
       connections(socket)
     end)
   end

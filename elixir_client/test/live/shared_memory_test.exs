@@ -24,7 +24,9 @@ defmodule RankBridge.SharedMemoryTest do
     spec =
       Supervisor.child_spec({Gang, [endpoints_file: ranks.file] ++ opts}, restart: :temporary)
 
-    start_supervised!(spec, id: make_ref())
+    gang = start_supervised!(spec, id: make_ref())
+    :ok = RankBridge.await_ready(gang, 60_000)
+    gang
   end
 
   defp transfers(gang, rank \\ 0) do
@@ -51,7 +53,7 @@ defmodule RankBridge.SharedMemoryTest do
               {[3, 0], ""}
             ] do
           tensor = %Tensor{dtype: dtype, shape: shape, data: data}
-          ref = RankBridge.put!(gang, 1, tensor)
+          ref = RankBridge.put_rank!(gang, 1, tensor)
           assert RankBridge.get!(gang, ref) == tensor
           {:ok, 1} = RankBridge.release(gang, ref)
         end
@@ -67,7 +69,7 @@ defmodule RankBridge.SharedMemoryTest do
     data = large(64 * @mib)
     <<head::binary-size(1000), tail::binary>> = data
     tensor = %{uint8(data) | data: [head, [tail]]}
-    ref = RankBridge.put!(gang, 0, tensor)
+    ref = RankBridge.put_rank!(gang, 0, tensor)
     assert RankBridge.get!(gang, ref).data == data
     assert %{shared: 2, streamed: 0} = transfers(gang)
   end
@@ -77,7 +79,7 @@ defmodule RankBridge.SharedMemoryTest do
   } do
     gang = gang(ranks["fake"])
     tensors = for _ <- 1..8, do: uint8(large())
-    refs = Enum.map(tensors, &RankBridge.put!(gang, 0, &1))
+    refs = Enum.map(tensors, &RankBridge.put_rank!(gang, 0, &1))
 
     fetched =
       refs
@@ -91,9 +93,9 @@ defmodule RankBridge.SharedMemoryTest do
   test "a bool that is none is refused, and the memory is used again", %{ranks: ranks} do
     gang = gang(ranks["fake"])
     bad = %{uint8(:binary.copy(<<2>>, @mib)) | dtype: :bool}
-    assert {:error, %{reason: :invalid_argument}} = RankBridge.put(gang, 0, bad)
+    assert {:error, %{reason: :invalid_argument}} = RankBridge.put_rank(gang, 0, bad)
     good = uint8(large())
-    assert RankBridge.get!(gang, RankBridge.put!(gang, 0, good)) == good
+    assert RankBridge.get!(gang, RankBridge.put_rank!(gang, 0, good)) == good
   end
 
   test "without it, and over TCP, tensors are streamed", %{ranks: ranks} do
@@ -108,7 +110,7 @@ defmodule RankBridge.SharedMemoryTest do
     tensor = uint8(large())
 
     for gang <- [off, far, unowned] do
-      ref = RankBridge.put!(gang, 0, tensor)
+      ref = RankBridge.put_rank!(gang, 0, tensor)
       assert RankBridge.get!(gang, ref) == tensor
       {:ok, 1} = RankBridge.release(gang, ref)
       assert transfers(gang) == %{shared: 0, streamed: 0, reason: ""}
@@ -123,7 +125,7 @@ defmodule RankBridge.SharedMemoryTest do
       ranks = LiveRanks.start(1, "fake", arguments)
       gang = gang(ranks)
       tensor = uint8(large())
-      assert RankBridge.get!(gang, RankBridge.put!(gang, 0, tensor)) == tensor
+      assert RankBridge.get!(gang, RankBridge.put_rank!(gang, 0, tensor)) == tensor
       assert %{shared: 0, streamed: 2, reason: reason} = transfers(gang)
       assert reason =~ message
       LiveRanks.stop(ranks)
@@ -136,7 +138,7 @@ defmodule RankBridge.SharedMemoryTest do
 
     for mib <- [1, 9, 3, 10, 1] do
       tensor = uint8(large(mib * @mib))
-      ref = RankBridge.put!(gang, 0, tensor)
+      ref = RankBridge.put_rank!(gang, 0, tensor)
       assert RankBridge.get!(gang, ref) == tensor
       {:ok, 1} = RankBridge.release(gang, ref)
     end
@@ -169,7 +171,7 @@ defmodule RankBridge.SharedMemoryTest do
     ranks = LiveRanks.start(1, "fake", ["--max-shared-bytes", "#{16 * @mib}"])
     gang = gang(ranks)
     tensor = uint8(large())
-    ref = RankBridge.put!(gang, 0, tensor)
+    ref = RankBridge.put_rank!(gang, 0, tensor)
 
     for session <- 1..12 do
       assert RankBridge.get!(gang, ref) == tensor
@@ -191,7 +193,7 @@ defmodule RankBridge.SharedMemoryTest do
     tensor = uint8(large())
 
     for turn <- 1..6 do
-      ref = RankBridge.put!(gang, 0, tensor)
+      ref = RankBridge.put_rank!(gang, 0, tensor)
       assert RankBridge.get!(gang, ref) == tensor
       assert RankBridge.get!(gang, ref) == tensor
       # One finds that its memory is gone, and is streamed.
@@ -207,10 +209,10 @@ defmodule RankBridge.SharedMemoryTest do
   test "what a caller died with is given up", %{ranks: ranks} do
     gang = gang(ranks["fake"])
     tensor = uint8(large())
-    ref = RankBridge.put!(gang, 0, tensor)
+    ref = RankBridge.put_rank!(gang, 0, tensor)
     ^tensor = RankBridge.get!(gang, ref)
     {:ok, view} = View.fetch(gang)
-    target = view.targets[0]
+    target = View.target(view, 0)
 
     {pid, monitor} =
       spawn_monitor(fn -> {:ok, _held} = Segments.take(view.memory, target, 2 * @mib) end)
@@ -226,7 +228,7 @@ defmodule RankBridge.SharedMemoryTest do
     ranks = LiveRanks.start(2, "gloo")
     gang = gang(ranks)
     tensor = uint8(large())
-    ref = RankBridge.put!(gang, 1, tensor)
+    ref = RankBridge.put_rank!(gang, 1, tensor)
     ^tensor = RankBridge.get!(gang, ref)
     %{pid: pid} = gang |> RankBridge.status!() |> Enum.at(1)
     before = directory(gang, 1)
@@ -234,7 +236,7 @@ defmodule RankBridge.SharedMemoryTest do
     OsProcess.kill(pid)
     {:ok, _generation} = await_formed(gang)
     refute Elixir.File.exists?(before)
-    ref = RankBridge.put!(gang, 1, tensor)
+    ref = RankBridge.put_rank!(gang, 1, tensor)
     assert RankBridge.get!(gang, ref) == tensor
     assert directory(gang, 1) != before
     LiveRanks.stop(ranks)
@@ -245,7 +247,7 @@ defmodule RankBridge.SharedMemoryTest do
 
   defp directory(gang, rank) do
     {:ok, view} = View.fetch(gang)
-    target = view.targets[rank]
+    target = View.target(view, rank)
 
     [{_key, path, _size, _holder} | _] =
       :ets.match_object(view.memory, {{target, :_}, :_, :_, :_})

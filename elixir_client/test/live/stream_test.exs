@@ -95,7 +95,7 @@ defmodule RankBridge.StreamTest do
     assert stream |> Stream.push!(:broadcast_object, text) |> Stream.await() ==
              {:ok, on_each(text)}
 
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
   end
 
   test "with a ! it gives what there is, or raises the error", %{gang: gang} do
@@ -167,7 +167,7 @@ defmodule RankBridge.StreamTest do
   describe "while the first rank waits for the others" do
     setup %{gang: gang} do
       part = [operation_id: Id.uuid(), timeout: 60_000]
-      begin = &RankBridge.submit_rank!(gang, &1, :barrier, nil, part)
+      begin = &RankBridge.Operations.submit_rank!(gang, &1, :barrier, nil, part)
       begin.(0)
       %{go_on: fn -> Enum.each([1, 2], begin) end}
     end
@@ -226,7 +226,7 @@ defmodule RankBridge.StreamTest do
       assert {:error, %Error{reason: :cancelled, indefinite: true}} = Stream.await(mine)
       assert {:error, %Error{reason: :unavailable, indefinite: false}} = after_it(stream)
       context.go_on.()
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
     end
 
     test "closing waits for what was pushed; what is pushed meanwhile is refused", context do
@@ -247,7 +247,7 @@ defmodule RankBridge.StreamTest do
     assert stream |> Stream.push!(:barrier) |> Stream.await() == {:ok, nil}
     monitor = Process.monitor(stream.server)
     stop_supervised!(Gang)
-    assert_receive {:DOWN, ^monitor, :process, _pid, {:shutdown, _why}}, 10_000
+    assert_receive {:DOWN, ^monitor, :process, _pid, :shutdown}, 10_000
     assert {:error, %Error{reason: :unavailable}} = Stream.push(stream, :barrier)
     refute Process.alive?(gang)
   end
@@ -312,7 +312,7 @@ defmodule RankBridge.StreamTest do
       # The stream goes on with the rank.
       OsProcess.signal(first, "CONT")
       assert after_it(stream) == {:ok, nil}
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
     end
   end
 
@@ -326,7 +326,7 @@ defmodule RankBridge.StreamTest do
     assert Stream.close(stream) == :ok
     idle.()
     assert_receive {:DOWN, ^monitor, :process, _pid, :normal}, 10_000
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
   end
 
   test "what another process has pushed cannot be awaited", %{stream: stream} do

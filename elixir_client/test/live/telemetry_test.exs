@@ -62,7 +62,7 @@ defmodule RankBridge.LiveTelemetryTest do
 
   test "a collective that fails is seen as it is told", %{gang: gang, refs: refs} do
     [first | others] = refs
-    wide = RankBridge.put!(gang, 0, [1.0, 2.0])
+    wide = RankBridge.put_rank!(gang, 0, [1.0, 2.0])
     assert first.rank == 0
 
     {{:error, error}, seen} = spans(gang, fn -> RankBridge.all_reduce(gang, [wide | others]) end)
@@ -121,7 +121,7 @@ defmodule RankBridge.LiveTelemetryTest do
   test "what a program's own function does are spans of their own", %{gang: gang, refs: refs} do
     {{:ok, _graph}, seen} =
       spans(gang, fn ->
-        RankBridge.graph_capture(gang, nil, fn -> RankBridge.all_reduce(gang, refs) end)
+        RankBridge.Graphs.graph_capture(gang, nil, fn -> RankBridge.all_reduce(gang, refs) end)
       end)
 
     stops =
@@ -145,7 +145,7 @@ defmodule RankBridge.LiveTelemetryTest do
   test "what is raised is seen, and goes on unchanged", %{gang: gang} do
     {:over, seen} =
       spans(gang, fn ->
-        catch_throw(RankBridge.graph_capture(gang, nil, fn -> throw(:over) end))
+        catch_throw(RankBridge.Graphs.graph_capture(gang, nil, fn -> throw(:over) end))
       end)
 
     assert [{%{duration: _}, %{kind: :throw, reason: :over, stacktrace: [_ | _]} = metadata}] =

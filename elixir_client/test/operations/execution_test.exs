@@ -239,8 +239,7 @@ defmodule RankBridge.Operations.ExecutionTest do
   end
 
   test "a stream that is long in coming keeps nobody beyond the deadline, nor other ranks" do
-    view = %{ranks: ranks} = PuppetRanks.view()
-    view = %{view | ranks: %{ranks | 2 => %{ranks[2] | open: :ask}}}
+    view = PuppetRanks.view(%{}, %{2 => %{open: :ask}})
     calling = begin(view, call(deadline: 300))
     for rank <- 0..1, do: say(rank, result(integer(rank)))
     assert [{0, {:ok, _}}, {1, {:ok, _}}, {2, {:error, error}}] = Task.await(calling)

@@ -3,9 +3,10 @@ defmodule RankBridge.Stream.ServerTest do
 
   use ExUnit.Case, async: true
 
-  alias RankBridge.Gang.View
+  alias RankBridge.Gang.{Channels, View}
   alias RankBridge.Proto.V1
   alias RankBridge.Stream.Server
+  alias RankBridge.Test.GangChildren
   alias RankBridge.Transport.Status
 
   defmodule Ending do
@@ -30,11 +31,11 @@ defmodule RankBridge.Stream.ServerTest do
   defp answers(status) do
     view =
       Map.merge(View.__struct__(), %{
-        ranks: %{0 => %Ending{status: status}},
-        targets: %{0 => "rank 0"},
+        channels: Channels.put(Channels.table(), [{%Ending{status: status}, "rank 0"}]),
         gang: self()
       })
 
+    :ok = GangChildren.start(self())
     server = Server.of(view, 0)
     assert Server.of(view, 0) == server
     {:ok, stream} = Server.open(server, self(), 10_000)

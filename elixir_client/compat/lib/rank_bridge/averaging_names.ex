@@ -9,7 +9,7 @@ defmodule RankBridge.AveragingNames do
 
   alias RankBridge.{Averaging, Error, Gang}
 
-  @doc "`RankBridge.average/3`, of gradients."
+  @doc "`RankBridge.Averaging.average/3`, of gradients."
   defcall average_gradients(
             gang :: Gang.gang(),
             gradients :: Averaging.tensors(),
@@ -17,7 +17,7 @@ defmodule RankBridge.AveragingNames do
           ) :: Averaging.tensors(),
           do: Averaging.run(view, gradients, opts)
 
-  @doc "`RankBridge.average/3`, of the parameters of models."
+  @doc "`RankBridge.Averaging.average/3`, of the parameters of models."
   defcall average_models(
             gang :: Gang.gang(),
             parameters :: Averaging.tensors(),

@@ -79,7 +79,7 @@ defmodule RankBridge.CoordinatorNames do
           do: Collectives.run(view, :reduce_scatter, refs, Options.put(opts, :dim, dim))
 
   @doc """
-  Makes a queue from one member to all others: `RankBridge.new_queue/3` under vLLM's name.
+  Makes a queue from one member to all others: `RankBridge.Queues.new_queue/3` under vLLM's name.
 
   Options: `:writer_rank` - rank in the group that writes (default 0), `:name` (default: one that nothing else has),
   `:max_chunk_bytes`, `:max_chunks`, and those of collectives.

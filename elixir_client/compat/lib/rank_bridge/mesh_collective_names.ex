@@ -25,7 +25,7 @@ defmodule RankBridge.MeshCollectiveNames do
 
   @doc """
   Gives every member the list of objects of the member at `source`, its rank in the group:
-  `RankBridge.broadcast_object_list/3`.
+  `RankBridge.Objects.broadcast_object_list/3`.
   """
   defcall broadcast_objects(
             gang :: Gang.gang(),

@@ -70,7 +70,8 @@ defmodule RankBridge.Conformance.OnGangsTest do
       wanted = for {ranks, number} <- Enum.with_index(lists), do: {"#{name}/#{number}", ranks}
 
       groups =
-        for group <- RankBridge.new_groups!(gang, wanted), do: RankBridge.group!(gang, group.name)
+        for group <- RankBridge.Grouping.new_groups!(gang, wanted),
+            do: RankBridge.Grouping.group!(gang, group.name)
 
       assert_groups_work(gang, groups)
 
@@ -80,14 +81,14 @@ defmodule RankBridge.Conformance.OnGangsTest do
         assert Map.take(answer["ctor"][as]["ok"], Map.keys(ours)) == ours
       end
 
-      assert length(RankBridge.destroy_groups!(gang, groups)) == length(groups)
+      assert length(RankBridge.Grouping.destroy_groups!(gang, groups)) == length(groups)
     end
   end
 
   test "hosts of vLLM's groups", %{gangs: gangs} do
     for case <- Recorded.cases("vllm", ["nodes/"]),
         {_rank, answer} <- Recorded.vllm_ranks(case) do
-      world = RankBridge.group!(gangs[case["world"]], "world")
+      world = RankBridge.Grouping.group!(gangs[case["world"]], "world")
       assert answer["steps"] == [%{"ok" => Recorded.vllm_nodes(world)}]
     end
   end
@@ -102,7 +103,7 @@ defmodule RankBridge.Conformance.OnGangsTest do
       [%{"group_ranks" => [ranks]}] = case["groups"]
 
       for result <- [
-            RankBridge.new_groups(gang, [{name(), ranks}]),
+            RankBridge.Grouping.new_groups(gang, [{name(), ranks}]),
             RankBridge.new_group(gang, name(), ranks)
           ],
           do: assert({:error, %Error{reason: ^reason, indefinite: false}} = result)
@@ -114,8 +115,8 @@ defmodule RankBridge.Conformance.OnGangsTest do
           Recorded.some("optimus_mesh", ["mesh_table"], 13) do
       gang = gangs[world]
       {axes, flattened} = Recorded.optimus_axes(inputs)
-      mesh = RankBridge.new_mesh!(gang, axes, name: name(), flattened: flattened)
-      physical = RankBridge.new_mesh!(gang, Recorded.optimus_hosts(inputs), name: name())
+      mesh = RankBridge.Meshes.new_mesh!(gang, axes, name: name(), flattened: flattened)
+      physical = RankBridge.Meshes.new_mesh!(gang, Recorded.optimus_hosts(inputs), name: name())
       groups = Mesh.groups(mesh) ++ Mesh.groups(physical)
       assert_groups_work(gang, groups)
       statuses = RankBridge.status!(gang)
@@ -136,7 +137,7 @@ defmodule RankBridge.Conformance.OnGangsTest do
                  {recorded["dp_rank"], recorded["dp_world_size"]}
       end
 
-      assert length(RankBridge.destroy_groups!(gang, groups)) == length(groups)
+      assert length(RankBridge.Grouping.destroy_groups!(gang, groups)) == length(groups)
     end
   end
 
@@ -150,7 +151,7 @@ defmodule RankBridge.Conformance.OnGangsTest do
 
     for {asked, answer} <- ours,
         case <- Recorded.cases("olmo", [asked]),
-        world = RankBridge.group!(gangs[case["world"]], "world"),
+        world = RankBridge.Grouping.group!(gangs[case["world"]], "world"),
         {rank, recorded} <- Recorded.answers(case),
         do: assert({asked, answer.(world, rank)} == {asked, recorded})
   end
@@ -160,7 +161,7 @@ defmodule RankBridge.Conformance.OnGangsTest do
           Recorded.cases("olmo", ["get_mesh_coordinates"]) do
       gang = gangs[world]
       axes = Enum.zip(names, shape)
-      mesh = RankBridge.new_mesh!(gang, axes, name: name())
+      mesh = RankBridge.Meshes.new_mesh!(gang, axes, name: name())
       assert_groups_work(gang, Mesh.groups(mesh))
 
       for {rank, recorded} <- Recorded.answers(case),
@@ -169,7 +170,7 @@ defmodule RankBridge.Conformance.OnGangsTest do
 
     for %{"inputs" => %{"ranks" => ranks}, "world" => world} <-
           Recorded.cases("olmo", ["reversed_group"]) do
-      [group] = RankBridge.new_groups!(gangs[world], [{name(), ranks}])
+      [group] = RankBridge.Grouping.new_groups!(gangs[world], [{name(), ranks}])
       assert_groups_work(gangs[world], [group])
     end
   end
@@ -179,7 +180,7 @@ defmodule RankBridge.Conformance.OnGangsTest do
         case <- Recorded.some("gfn_context_#{version}", ["initialize_distributed_compute"], 25),
         {:ok, plan} <- [Recorded.gfn_plan(version, case)] do
       gang = gangs[case["world"]]
-      layout = RankBridge.new_layout!(gang, %{plan | name: name()})
+      layout = RankBridge.Meshes.new_layout!(gang, %{plan | name: name()})
       assert_groups_work(gang, Layout.groups(layout))
       statuses = RankBridge.status!(gang)
 
@@ -190,7 +191,7 @@ defmodule RankBridge.Conformance.OnGangsTest do
         assert Recorded.gfn_groups(layout, seen) == recorded["groups_torch"]
       end
 
-      assert length(RankBridge.destroy_groups!(gang, Layout.groups(layout))) ==
+      assert length(RankBridge.Grouping.destroy_groups!(gang, Layout.groups(layout))) ==
                length(Layout.groups(layout))
     end
   end
@@ -201,15 +202,15 @@ defmodule RankBridge.Conformance.OnGangsTest do
   } do
     gang = gangs[3]
     opts = [name: name(), local: true]
-    mesh = RankBridge.new_mesh!(gang, [dp: 3, tp: 1], opts)
+    mesh = RankBridge.Meshes.new_mesh!(gang, [dp: 3, tp: 1], opts)
     formed = RankBridge.form!(gang)
     assert formed.generation > mesh.generation
     assert_groups_work(gang, Mesh.groups(mesh))
-    assert RankBridge.mesh!(gang, [dp: 3, tp: 1], opts).generation == formed.generation
+    assert RankBridge.Meshes.mesh!(gang, [dp: 3, tp: 1], opts).generation == formed.generation
 
     plan = Mesh.plan!([pp: 3], 3, name: name())
     RankBridge.form!(gang, groups: Mesh.groups(plan))
-    assert_groups_work(gang, Mesh.groups(RankBridge.mesh!(gang, [pp: 3], name: plan.name)))
+    assert_groups_work(gang, Mesh.groups(RankBridge.Meshes.mesh!(gang, [pp: 3], name: plan.name)))
 
     {:ok, endpoints} = RankBridge.Endpoints.read(ranks[3].file)
     two = Enum.take(endpoints, 2)
@@ -223,12 +224,14 @@ defmodule RankBridge.Conformance.OnGangsTest do
           {[dp: 1, tp: 2], opts, "1 of its 4 groups are not there"},
           {[tp: 2], [name: mesh.name], "1 of its 1 groups have other members"}
         ] do
-      assert {:error, %Error{indefinite: false} = error} = RankBridge.mesh(smaller, axes, opts)
+      assert {:error, %Error{indefinite: false} = error} =
+               RankBridge.Meshes.mesh(smaller, axes, opts)
+
       assert Exception.message(error) =~ text
     end
 
     :ok = stop_supervised(:smaller)
     assert RankBridge.form!(gang).world_size == 3
-    assert_groups_work(gang, [RankBridge.group!(gang, "world")])
+    assert_groups_work(gang, [RankBridge.Grouping.group!(gang, "world")])
   end
 end

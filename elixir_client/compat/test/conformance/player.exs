@@ -75,19 +75,21 @@ defmodule RankBridge.Test.Conformance.Player do
   | close | gang | null |
   | put | gang, rank, tensor | a ref |
   | get | gang, ref | a tensor |
-  | call | gang, function, arguments, options | what the function of `RankBridge` gives |
+  | call | gang, function, arguments, options | what the function of `RankBridge`, or of its own module, gives |
   """
 
   alias RankBridge.{Error, Gang}
   alias RankBridge.Test.Conformance.Forms
-  alias RankBridge.Test.JSON
+  alias RankBridge.Test.{Functions, JSON, Logs}
 
   @doc "Runs until standard input is closed, then ends the whole program."
   @spec main() :: no_return()
   def main do
-    _ = :logger.remove_handler(:default)
-    :ok = :logger.add_handler(:default, :logger_std_h, %{config: %{type: :standard_error}})
-    :ok = :rank_bridge |> Application.spec(:modules) |> :code.ensure_modules_loaded()
+    :ok = Logs.to_stderr()
+
+    for app <- [:rank_bridge, :rank_bridge_compat],
+        do: :ok = app |> Application.spec(:modules) |> :code.ensure_modules_loaded()
+
     {:ok, _supervisor} = DynamicSupervisor.start_link(strategy: :one_for_one, name: __MODULE__)
     IO.write(:stdio, "ready\n")
     read()
@@ -131,7 +133,7 @@ defmodule RankBridge.Test.Conformance.Player do
   end
 
   defp perform("put", gang, request),
-    do: RankBridge.put(gang, request["rank"], Forms.to_term(request["tensor"]))
+    do: RankBridge.put_rank(gang, request["rank"], Forms.to_term(request["tensor"]))
 
   defp perform("get", gang, request), do: RankBridge.get(gang, Forms.to_term(request["ref"]))
 
@@ -140,7 +142,15 @@ defmodule RankBridge.Test.Conformance.Player do
       for {name, value} <- request["options"], do: {String.to_atom(name), Forms.to_term(value)}
 
     arguments = [gang | Forms.to_term(request["arguments"])] ++ [options]
-    apply(RankBridge, String.to_existing_atom(request["function"]), arguments)
+    function = String.to_existing_atom(request["function"])
+    modules = [RankBridge, RankBridge.Compat | Functions.modules()]
+    apply(Enum.find(modules, &has?(&1, function, length(arguments))), function, arguments)
+  end
+
+  # A deprecated function is somewhere else, too.
+  defp has?(module, function, arity) do
+    function_exported?(module, function, arity) and
+      not List.keymember?(module.__info__(:deprecated), {function, arity}, 0)
   end
 end
 

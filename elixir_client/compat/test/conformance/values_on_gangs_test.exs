@@ -179,7 +179,7 @@ defmodule RankBridge.Conformance.ValuesOnGangsTest do
           {part, RankBridge.put!(gang, Enum.map(ranks, value), group: group)}
         end
 
-      averages = RankBridge.average!(gang, refs, group: group)
+      averages = RankBridge.Averaging.average!(gang, refs, group: group)
 
       ours_of_all =
         for {part, refs} <- averages,

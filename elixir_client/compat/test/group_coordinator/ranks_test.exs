@@ -120,7 +120,7 @@ for backend <- ["fake", "gloo"] do
       results = each(coordinators, &GroupCoordinator.gather(&1, mine.(&2), dst: 1, dim: 0))
       assert values(gang, results) == [stacked, [[3.0, 4.0]], nil]
 
-      refs = for rank <- 0..2, do: RankBridge.put!(gang, rank, mine.(rank))
+      refs = for rank <- 0..2, do: RankBridge.put_rank!(gang, rank, mine.(rank))
       results = each(coordinators, &GroupCoordinator.broadcast(&1, Enum.at(refs, &2), [0]))
       assert Enum.map(results, & &1.id) == Enum.map(refs, & &1.id)
       assert values(gang, refs) == [[[5.0, 6.0]], [[3.0, 4.0]], [[5.0, 6.0]]]
@@ -142,7 +142,7 @@ for backend <- ["fake", "gloo"] do
       results = each(coordinators, &GroupCoordinator.all_gatherv(&1, rows.(&2), sizes: [2, 1]))
       assert values(gang, Enum.take_every(results, 2)) == [joined, joined]
 
-      refs = for rank <- 0..2, do: RankBridge.put!(gang, rank, rows.(rank))
+      refs = for rank <- 0..2, do: RankBridge.put_rank!(gang, rank, rows.(rank))
 
       results =
         each(
@@ -209,7 +209,7 @@ for backend <- ["fake", "gloo"] do
 
       assert results === [[0, "x"], [0, "x"]]
 
-      ref = RankBridge.put!(gang, 2, [7])
+      ref = RankBridge.put_rank!(gang, 2, [7])
       pair = [hd(coordinators), List.last(coordinators)]
       dict = %{"t" => ref, "n" => 3}
 
@@ -256,7 +256,7 @@ for backend <- ["fake", "gloo"] do
                    do:
                      GroupCoordinator.send_tensor_dict(
                        coordinator,
-                       %{"n" => 1, "t" => RankBridge.put!(gang, 2, [9])},
+                       %{"n" => 1, "t" => RankBridge.put_rank!(gang, 2, [9])},
                        [1]
                      ),
                    else: GroupCoordinator.recv_tensor_dict(coordinator, src: 0)
@@ -266,13 +266,13 @@ for backend <- ["fake", "gloo"] do
 
       assert {:ok, sending} = GroupCoordinator.isend(two, ref_of(gang, 2, [4]), dst: 1)
       assert {:ok, receiving} = GroupCoordinator.irecv(zero, 1, :int64, [])
-      assert {:ok, {ref, 0}} = RankBridge.wait(gang, receiving)
+      assert {:ok, {ref, 0}} = RankBridge.Operations.wait(gang, receiving)
       assert value(gang, ref) == [4]
-      assert RankBridge.wait(gang, sending) == {:ok, nil}
+      assert RankBridge.Operations.wait(gang, sending) == {:ok, nil}
       assert {:ok, sending} = GroupCoordinator.isend_object(zero, [1], 0)
       assert {:ok, receiving} = GroupCoordinator.irecv_object(two, 1)
-      assert {:ok, {[1], 1}} = RankBridge.wait(gang, receiving)
-      assert RankBridge.wait(gang, sending) == {:ok, nil}
+      assert {:ok, {[1], 1}} = RankBridge.Operations.wait(gang, receiving)
+      assert RankBridge.Operations.wait(gang, sending) == {:ok, nil}
       assert GroupCoordinator.recv_tensor_dict(one, []) == {:ok, nil}
 
       refs = [ref_of(gang, 0, [10]), nil, ref_of(gang, 2, [12]), nil]
@@ -281,7 +281,7 @@ for backend <- ["fake", "gloo"] do
       assert values(gang, [from_two, from_zero]) == [[12], [10]]
     end
 
-    defp ref_of(gang, rank, list), do: RankBridge.put!(gang, rank, list)
+    defp ref_of(gang, rank, list), do: RankBridge.put_rank!(gang, rank, list)
 
     test "queues are made by one member, and known to all", %{
       gang: gang,
@@ -295,7 +295,7 @@ for backend <- ["fake", "gloo"] do
                  GroupCoordinator.create_mq_broadcaster(coordinator, [1])
                end)
 
-      assert RankBridge.broadcast_through(gang, queue, "hello") == {:ok, ["hello"]}
+      assert RankBridge.Queues.broadcast_through(gang, queue, "hello") == {:ok, ["hello"]}
 
       # Rank 0 is rank_in_group 1: it reads what the other writes.
       assert [{nil, [read, nil]}, {read, []}] =
@@ -303,10 +303,10 @@ for backend <- ["fake", "gloo"] do
                  GroupCoordinator.create_single_reader_mq_broadcasters(coordinator, [1])
                end)
 
-      assert RankBridge.enqueue(gang, read, 1) == {:ok, nil}
-      assert RankBridge.dequeue(gang, read) == {:ok, 1}
+      assert RankBridge.Queues.enqueue(gang, read, 1) == :ok
+      assert RankBridge.Queues.dequeue(gang, read) == {:ok, 1}
       assert {:ok, [queue, _alone, queue, nil]} = GroupCoordinator.create_mq_broadcaster(all, [])
-      assert RankBridge.broadcast_through(gang, queue, 5) == {:ok, [5]}
+      assert RankBridge.Queues.broadcast_through(gang, queue, 5) == {:ok, [5]}
 
       # A reader who comes alone waits for the writer, and a writer who does leaves no queue behind.
       for coordinator <- pair do
@@ -329,7 +329,7 @@ for backend <- ["fake", "gloo"] do
       recorded = each(pair, &GroupCoordinator.graph_capture(&1, [record.(&1, &2)]))
       assert [{graph, sum}, {graph, _other}] = recorded
       assert value(gang, sum) == [3.0]
-      assert {:ok, [[^sum, _other]]} = sorted(RankBridge.replay(gang, graph), sum)
+      assert {:ok, [[^sum, _other]]} = sorted(RankBridge.Graphs.replay(gang, graph), sum)
 
       given_up =
         AtOnce.map(pair, fn coordinator ->
@@ -352,7 +352,7 @@ for backend <- ["fake", "gloo"] do
                ])
 
       assert value(gang, sum) == [3.0]
-      assert {:ok, _replayed} = RankBridge.replay(gang, graph)
+      assert {:ok, _replayed} = RankBridge.Graphs.replay(gang, graph)
 
       assert {:ok, {nil, 1}} =
                GroupCoordinator.graph_capture(Enum.at(coordinators, 1), [fn -> {:ok, 1} end])

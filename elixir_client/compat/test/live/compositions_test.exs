@@ -182,7 +182,7 @@ for backend <- ["fake", "gloo"] do
       assert {:error, %Error{reason: :rank_out_of_range}} =
                RankBridge.Compat.broadcast_objects(gang, [1], 3)
 
-      world = RankBridge.group!(gang, "world")
+      world = RankBridge.Grouping.group!(gang, "world")
       assert Enum.map(0..2, &Group.master?(world, &1)) == [true, false, false]
       assert Enum.map(0..2, &Group.local_master?(world, &1)) == [true, false, false]
       assert Enum.map(0..2, &RankBridge.Compat.default_device!(gang, &1)) == ["cpu", "cpu", "cpu"]
@@ -198,7 +198,7 @@ for backend <- ["fake", "gloo"] do
 
       refs = put.()
 
-      assert Enum.map(RankBridge.average!(gang, refs, group: name), & &1.id) ==
+      assert Enum.map(RankBridge.Averaging.average!(gang, refs, group: name), & &1.id) ==
                Enum.map(refs, & &1.id)
 
       assert values(gang, refs) == [[2.0, 4.0], [2.0, 4.0]]
@@ -220,31 +220,31 @@ for backend <- ["fake", "gloo"] do
 
       # Tied weights are averaged once.
       tied = put.()
-      averaged = RankBridge.average!(gang, %{"in" => tied, "out" => tied}, group: name)
+      averaged = RankBridge.Averaging.average!(gang, %{"in" => tied, "out" => tied}, group: name)
 
       assert {averaged["in"], values(gang, averaged["out"])} ==
                {averaged["out"], [[2.0, 4.0], [2.0, 4.0]]}
 
-      assert RankBridge.average!(gang, %{}, group: name) == %{}
-      assert RankBridge.average!(gang, [%{}, %{}], group: name) == [%{}, %{}]
+      assert RankBridge.Averaging.average!(gang, %{}, group: name) == %{}
+      assert RankBridge.Averaging.average!(gang, [%{}, %{}], group: name) == [%{}, %{}]
 
       [a, b] = put.()
 
       assert {:error, %Error{reason: :invalid_argument, indefinite: false} = error} =
-               RankBridge.average(gang, [%{w: a}, %{v: b}], group: name)
+               RankBridge.Averaging.average(gang, [%{w: a}, %{v: b}], group: name)
 
       assert {error.expected, error.got} == {"[:w]", "[:v]"}
 
       for wrong <- [[], [%{w: a}, b], %{w: [a]}] do
         assert {:error, %Error{reason: :invalid_argument, indefinite: false}} =
-                 RankBridge.average(gang, wrong, group: name)
+                 RankBridge.Averaging.average(gang, wrong, group: name)
       end
 
       # An average of integers is not exact.
       integers = RankBridge.put!(gang, [[1], [2]], group: name)
 
       assert {:error, %Error{reason: :unsupported_dtype, indefinite: false}} =
-               RankBridge.average(gang, %{w: put.(), i: integers}, group: name)
+               RankBridge.Averaging.average(gang, %{w: put.(), i: integers}, group: name)
 
       assert values(gang, [a, b]) == [[1.0, 2.0], [3.0, 6.0]]
       RankBridge.destroy_group!(gang, name)
@@ -337,7 +337,7 @@ for backend <- ["fake", "gloo"] do
 
       odd = turns.(fn rank -> rank end)
       assert_raise ArgumentError, fn -> RankBridge.Compat.do_n_at_a_time(gang, 3, odd) end
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
 
       for {n, opts} <- [
             {0, []},

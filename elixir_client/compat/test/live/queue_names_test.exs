@@ -28,7 +28,7 @@ for {backend, arguments} <- [{"fake", []}, {"gloo", []}, {"gloo", ["--no-shared-
       one = RankBridge.Compat.create_mq_broadcaster!(gang, writer_rank: 2, max_chunks: 3)
       assert {one.writer_rank_in_group, one.reader_ranks_in_group} == {2, [0, 1]}
       assert {one.max_chunk_bytes, one.max_chunks} == {4_194_304, 3}
-      assert RankBridge.broadcast_through!(gang, one, 1) == [1, 1]
+      assert RankBridge.Queues.broadcast_through!(gang, one, 1) == [1, 1]
 
       name = name()
       opts = [reader_rank_in_group: 1, name: name]
@@ -39,18 +39,20 @@ for {backend, arguments} <- [{"fake", []}, {"gloo", []}, {"gloo", ["--no-shared-
       for {queue, place} <- [{first, 0}, {last, 2}] do
         assert queue.name == "#{name}/#{place}"
         assert {queue.writer_rank_in_group, queue.reader_ranks_in_group} == {place, [1]}
-        RankBridge.enqueue!(gang, queue, place)
-        assert RankBridge.dequeue!(gang, queue) == place
+        RankBridge.Queues.enqueue!(gang, queue, place)
+        assert RankBridge.Queues.dequeue!(gang, queue) == place
       end
 
       # All of them, or none.
-      for queue <- [one, first], do: RankBridge.shut_down_queue!(gang, queue)
+      for queue <- [one, first], do: RankBridge.Queues.shut_down_queue!(gang, queue)
 
       assert {:error, %Error{reason: :name_exists}} =
                RankBridge.Compat.create_single_reader_mq_broadcasters(gang, opts)
 
-      assert for(queue <- RankBridge.queues!(gang), queue.name == first.name, do: queue) == []
-      RankBridge.shut_down_queue!(gang, last)
+      assert for(queue <- RankBridge.Queues.queues!(gang), queue.name == first.name, do: queue) ==
+               []
+
+      RankBridge.Queues.shut_down_queue!(gang, last)
     end
   end
 end

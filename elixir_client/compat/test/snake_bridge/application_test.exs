@@ -210,7 +210,7 @@ defmodule RankBridge.SnakeBridge.ApplicationTest do
              RankBridge.GroupCoordinator.create_mq_broadcaster(world, [])
 
     assert GroupCoordinator.first_rank(world_of_one) == {:ok, 0}
-    for value <- [1, nil, "x"], do: {:ok, nil} = RankBridge.enqueue(gang, queue, value)
+    for value <- [1, nil, "x"], do: :ok = RankBridge.Queues.enqueue(gang, queue, value)
     :ok = shut_down_writer(gang, queue)
     test = self()
 
@@ -252,7 +252,7 @@ defmodule RankBridge.SnakeBridge.ApplicationTest do
   defp vllm(name, args, opts \\ []), do: Runtime.call("vllm.distributed", name, args, opts)
 
   defp shut_down_writer(gang, queue) do
-    {:ok, nil} = RankBridge.shut_down_queue(gang, queue, rank_in_group: 0)
+    {:ok, nil} = RankBridge.Queues.shut_down_queue(gang, queue, rank_in_group: 0)
     :ok
   end
 

@@ -22,7 +22,7 @@ defmodule RankBridge.Gang.Readiness do
   def view(gang, opts, operation) do
     with {:ok, %View{unready: %Error{} = why} = view} <- View.fetch(gang) do
       cond do
-        may_pass?(view) or (operation in @always and view.ranks != %{}) ->
+        may_pass?(view) or (operation in @always and View.size(view) > 0) ->
           {:ok, view}
 
         option(opts, :unready, view.when_unready) == :fail ->

@@ -308,7 +308,7 @@ defmodule RankBridge.Operations.Declaration do
   @spec known?(term()) :: boolean()
   def known?(name), do: name == :ping or name in @names
 
-  @doc "Whether an operation can go with others, see `RankBridge.coalesce/3` and `RankBridge.Program`."
+  @doc "Whether an operation can go with others, see `RankBridge.Coalesced.coalesce/3` and `RankBridge.Program`."
   @spec coalesced?(t()) :: boolean()
   def coalesced?(%__MODULE__{rpc: rpc}),
     do: service(rpc) == service(V1.CollectiveService.barrier())

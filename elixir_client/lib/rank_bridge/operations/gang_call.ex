@@ -11,9 +11,9 @@ defmodule RankBridge.Operations.GangCall do
     * if one member refuses its part, all others fail at once with the same reason, definite
     * it costs one message to the group's first rank and one back, however many members there are
 
-  If a member's part is larger than 60,000 bytes, the client calls each rank instead. If an outcome is too large to pass on, the
-  client fetches it from its rank. `RankBridge.submit/4`, and sends, receives and queues, are never gang calls;
-  `RankBridge.ping/2` always is.
+  A collective of which a member's part is larger than 60,000 bytes goes to each rank. An outcome that is too large to be
+  passed on is fetched from its rank. `RankBridge.submit/4`, and sends, receives and queues, are never gang calls;
+  `RankBridge.Generations.ping/2` always is.
   """
 
   alias RankBridge.{Calls, Error}

@@ -2,7 +2,7 @@ defmodule RankBridge.Pipeline.Running do
   @moduledoc false
   # Runs a pipeline's steps, keeps in mind what they make, and releases it.
 
-  alias RankBridge.{Error, Options, Pipeline, Ref}
+  alias RankBridge.{Error, Facade, Options, Pipeline, Ref}
   alias RankBridge.Operations.{Arguments, Declaration}
   alias RankBridge.Run.Outcome
 
@@ -74,7 +74,7 @@ defmodule RankBridge.Pipeline.Running do
     do: RankBridge.put(pipeline.gang, tensors, opts(pipeline, opts))
 
   defp take(pipeline, {:put, tensor, opts}, _value),
-    do: RankBridge.put(pipeline.gang, pipeline.rank, tensor, opts(pipeline, opts, [:group]))
+    do: RankBridge.put_rank(pipeline.gang, pipeline.rank, tensor, opts(pipeline, opts, [:group]))
 
   defp take(pipeline, {:create, dtype, shape, opts}, _value) do
     opts = opts(pipeline, opts)
@@ -93,8 +93,11 @@ defmodule RankBridge.Pipeline.Running do
     opts = opts(pipeline, opts)
 
     case Declaration.of(name).takes do
-      :refs -> call(pipeline, name, [value], opts)
-      :nothing -> with {:ok, nil} <- call(pipeline, name, [], opts), do: {:ok, value}
+      :refs ->
+        call(pipeline, name, [value], opts)
+
+      :nothing ->
+        with :ok <- Facade.without_value(call(pipeline, name, [], opts)), do: {:ok, value}
     end
   end
 
@@ -102,7 +105,8 @@ defmodule RankBridge.Pipeline.Running do
     do: apply(RankBridge, name, [pipeline.gang | input] ++ [opts])
 
   defp call(pipeline, name, input, opts),
-    do: RankBridge.call_rank(pipeline.gang, pipeline.rank, name, List.first(input), opts)
+    do:
+      RankBridge.Operations.call_rank(pipeline.gang, pipeline.rank, name, List.first(input), opts)
 
   defp opts(pipeline, opts, but \\ []) do
     if Keyword.keyword?(opts),

@@ -3,6 +3,7 @@ defmodule RankBridge.Stream.Alone do
   # A request that goes without the stream of its rank, in a process of its own, which answers as the stream would: a gang call as
   # `GangService.Call`, a part as `OperationService.Submit` and `Await`. A part without an operation id cannot.
 
+  alias RankBridge.Gang.Children
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf
   alias RankBridge.Protobuf.Encode
@@ -19,19 +20,26 @@ defmodule RankBridge.Stream.Alone do
 
   @result result * 8 + 2
 
-  @doc "Starts the request's process, and monitors it."
-  @spec start(Transport.channel(), map()) :: {pid(), reference()}
-  def start(channel, %{ref: ref} = request),
-    do: spawn_monitor(fn -> send(ref, {ref, answer(channel, request)}) end)
+  @doc "Starts the request's process, a task of the gang, and monitors it."
+  @spec start(pid(), Transport.channel(), map()) :: {pid(), reference()}
+  def start(gang, channel, %{ref: ref} = request) do
+    answer = fn ->
+      send(ref, {ref, answer(channel, request)})
+      :answered
+    end
+
+    task = Task.Supervisor.async_nolink(Children.name(gang, :tasks), answer)
+    {task.pid, task.ref}
+  end
 
   @doc "Ends the request: parts that were not admitted are withdrawn."
-  @spec withdraw(Transport.channel(), map()) :: :ok
-  def withdraw(channel, %{alone: process, kind: kind, id: id}) do
-    Process.exit(process, :kill)
+  @spec withdraw(pid(), Transport.channel(), map()) :: :ok
+  def withdraw(gang, channel, %{alone: process, kind: kind, id: id}) do
+    Process.exit(process, :shutdown)
 
-    _process =
+    _task =
       kind == :part and
-        spawn(fn ->
+        Task.Supervisor.start_child(Children.name(gang, :tasks), fn ->
           bytes = V1.CancelRequest.encode_to_iodata(%V1.CancelRequest{operation_id: id})
           ask(channel, V1.OperationService.cancel(), bytes, now() + @withdrawing)
         end)

@@ -7,6 +7,7 @@ defmodule RankBridge.Stream.Pushed do
 
   alias RankBridge.Gang.View
   alias RankBridge.Operations.Plan
+  alias RankBridge.Stream.Server
   alias RankBridge.Telemetry
 
   @derive {Inspect, only: [:operation, :operation_id, :ranks]}
@@ -20,7 +21,7 @@ defmodule RankBridge.Stream.Pushed do
   """
   @type t :: %__MODULE__{
           ref: reference(),
-          server: pid(),
+          server: Server.server(),
           pusher: pid(),
           operation: atom(),
           operation_id: String.t(),

@@ -15,7 +15,7 @@ defmodule RankBridge.Stream.Server do
 
   use GenServer, restart: :temporary
 
-  alias RankBridge.Gang.View
+  alias RankBridge.Gang.{Children, View}
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf.{DecodeError, Encode, Wire}
   alias RankBridge.Stream.Alone
@@ -74,26 +74,39 @@ defmodule RankBridge.Stream.Server do
           optional(:deadline) => pos_integer()
         }
 
+  @typedoc "The process, or `:gone`, which never answers."
+  @type server :: pid() | :gone
+
   @typedoc "The bytes of an `ExecuteResponse`, or what happened otherwise."
   @type answer :: {:ok, binary()} | {:error, Status.t()}
 
-  @doc "The process of a rank's stream; starts one if there is none."
-  @spec of(View.t(), non_neg_integer()) :: pid()
+  @doc "The process of a rank's stream; starts one if there is none. `:gone`: the gang has ended."
+  @spec of(View.t(), non_neg_integer()) :: server()
   def of(view, rank) do
-    name = {RankBridge.Registry, {__MODULE__, view.gang, Map.fetch!(view.targets, rank)}}
+    name = {RankBridge.Registry, {__MODULE__, view.gang, View.target(view, rank)}}
 
-    with :undefined <- Registry.whereis_name(name) do
-      arguments = {Map.fetch!(view.ranks, rank), view.gang}
+    with :undefined <- Registry.whereis_name(name),
+         {:ok, channel} <- View.channel(view, rank) do
+      child = {__MODULE__, {channel, view.gang, {:via, Registry, name}}}
 
-      case GenServer.start(__MODULE__, arguments, name: {:via, Registry, name}) do
+      case DynamicSupervisor.start_child(Children.name(view.gang, :streams), child) do
         {:ok, server} -> server
         {:error, {:already_started, server}} -> server
       end
     end
+  catch
+    :exit, _over -> :gone
   end
 
+  @doc false
+  @spec start_link({Transport.channel(), pid(), GenServer.name()}) :: GenServer.on_start()
+  def start_link({channel, gang, name}),
+    do: GenServer.start_link(__MODULE__, {channel, gang}, name: name)
+
   @doc "Opens a stream for a process. It ends with the process."
-  @spec open(pid(), pid(), timeout()) :: {:ok, reference()} | {:error, Status.t()}
+  @spec open(server(), pid(), timeout()) :: {:ok, reference()} | {:error, Status.t()}
+  def open(:gone, _owner, _timeout), do: {:error, gone(:noproc)}
+
   def open(server, owner, timeout) do
     GenServer.call(server, {:open, owner}, timeout)
   catch
@@ -114,7 +127,9 @@ defmodule RankBridge.Stream.Server do
   end
 
   @doc "Sends a request for the calling process, which awaits it."
-  @spec push(pid(), request()) :: reference()
+  @spec push(server(), request()) :: reference()
+  def push(:gone, _request), do: make_ref()
+
   def push(server, request) do
     ref = :erlang.monitor(:process, server, alias: :reply_demonitor)
     send(server, {:push, self(), Map.merge(request, %{ref: ref, number: nil, timer: nil})})
@@ -125,7 +140,9 @@ defmodule RankBridge.Stream.Server do
   Waits for the answer, once; for so many milliseconds. `:late`: it did not come, and the request was withdrawn; `:never`: the
   process did not receive the request before its end.
   """
-  @spec await(pid(), reference(), timeout()) :: answer() | :late | :never
+  @spec await(server(), reference(), timeout()) :: answer() | :late | :never
+  def await(:gone, _ref, _timeout), do: :never
+
   def await(server, ref, timeout) do
     receive do
       {^ref, answer} -> answer
@@ -161,7 +178,9 @@ defmodule RankBridge.Stream.Server do
 
   @impl GenServer
   def init({channel, gang}) do
-    {:ok, look_later(%__MODULE__{channel: channel, gang: Process.monitor(gang)})}
+    # Answers that have come are passed on before the gang ends.
+    Process.flag(:trap_exit, true)
+    {:ok, look_later(%__MODULE__{channel: channel, gang: gang})}
   end
 
   # --- callers ---
@@ -214,13 +233,6 @@ defmodule RankBridge.Stream.Server do
   end
 
   def handle_info({:withdraw, ref}, state), do: state |> give_up(ref) |> proceed()
-
-  # The caller learns that the operation may have been done.
-  def handle_info({:DOWN, gang, :process, _pid, _why}, %{gang: gang} = state) do
-    _ = state.call && Transport.cancel(state.call)
-    for {_monitor, request} <- state.alone, do: Alone.withdraw(state.channel, request)
-    {:stop, {:shutdown, "the gang has ended"}, state}
-  end
 
   def handle_info({:DOWN, monitor, :process, _pid, why}, state) do
     case state do
@@ -386,7 +398,7 @@ defmodule RankBridge.Stream.Server do
 
   defp not_alone(state, {monitor, request}) do
     Process.demonitor(monitor, [:flush])
-    :ok = Alone.withdraw(state.channel, request)
+    :ok = Alone.withdraw(state.gang, state.channel, request)
     state = %{state | alone: Map.delete(state.alone, monitor)}
     finished(state, request, {:error, Status.new(:cancelled, "it was withdrawn", true)})
   end
@@ -556,7 +568,7 @@ defmodule RankBridge.Stream.Server do
   # --- requests without a stream ---
 
   defp alone(state, request) do
-    {process, monitor} = Alone.start(state.channel, request)
+    {process, monitor} = Alone.start(state.gang, state.channel, request)
     %{state | alone: Map.put(state.alone, monitor, Map.put(request, :alone, process))}
   end
 

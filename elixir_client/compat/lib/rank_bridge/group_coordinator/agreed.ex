@@ -24,7 +24,7 @@ defmodule RankBridge.GroupCoordinator.Agreed do
         opts = [writer_rank: writer] ++ in_group(member, run) ++ chunks
         RankBridge.Compat.create_mq_broadcaster(member.gang, opts)
       end,
-      &RankBridge.shut_down_queue(member.gang, &1)
+      &RankBridge.Queues.shut_down_queue(member.gang, &1)
     )
   end
 
@@ -42,7 +42,8 @@ defmodule RankBridge.GroupCoordinator.Agreed do
           RankBridge.Compat.create_single_reader_mq_broadcasters(member.gang, opts)
         end,
         fn queues ->
-          for %Queue{} = queue <- queues, do: RankBridge.shut_down_queue(member.gang, queue)
+          for %Queue{} = queue <- queues,
+              do: RankBridge.Queues.shut_down_queue(member.gang, queue)
         end
       )
 
@@ -102,7 +103,7 @@ defmodule RankBridge.GroupCoordinator.Agreed do
       member,
       {"graph_capture", "first", 0},
       run,
-      fn -> RankBridge.begin_capture(member.gang, nil, in_group(member, run)) end,
+      fn -> RankBridge.Graphs.begin_capture(member.gang, nil, in_group(member, run)) end,
       fn graph -> drop(member, graph, run) end
     )
   end
@@ -127,7 +128,8 @@ defmodule RankBridge.GroupCoordinator.Agreed do
     end
   end
 
-  defp ended(member, true, run), do: RankBridge.end_capture(member.gang, in_group(member, run))
+  defp ended(member, true, run),
+    do: RankBridge.Graphs.end_capture(member.gang, in_group(member, run))
 
   defp ended(member, false, run) do
     _ = drop(member, nil, run)
@@ -135,8 +137,8 @@ defmodule RankBridge.GroupCoordinator.Agreed do
   end
 
   defp drop(member, _graph, run) do
-    with {:ok, graph} <- RankBridge.end_capture(member.gang, in_group(member, run)),
-         do: RankBridge.release_graph(member.gang, graph)
+    with {:ok, graph} <- RankBridge.Graphs.end_capture(member.gang, in_group(member, run)),
+         do: RankBridge.Graphs.release_graph(member.gang, graph)
   end
 
   # --- messages between members ---
@@ -184,7 +186,9 @@ defmodule RankBridge.GroupCoordinator.Agreed do
 
   defp send_message(member, place, value, run) do
     opts = [tag: @tag] ++ in_group(member, run)
-    RankBridge.send_object(member.gang, member.rank, value, place, opts)
+
+    with :ok <- RankBridge.send_object(member.gang, member.rank, value, place, opts),
+         do: {:ok, nil}
   end
 
   defp receive_message(member, place, run) do

@@ -99,7 +99,7 @@ defmodule RankBridge.GroupCoordinator.AllRanks do
 
   defp record(coordinator, group, inner, run) do
     with {:ok, {graph, {graphs, given}}} <-
-           RankBridge.graph_capture(coordinator.gang, nil, inner, in_group(group, run)),
+           RankBridge.Graphs.graph_capture(coordinator.gang, nil, inner, in_group(group, run)),
          do: {:ok, {[graph | graphs], given}}
   end
 
@@ -112,7 +112,7 @@ defmodule RankBridge.GroupCoordinator.AllRanks do
 
         {:error, error} ->
           for {_group, given} <- made, %Queue{} = queue <- List.wrap(given) do
-            _ = RankBridge.shut_down_queue(coordinator.gang, queue)
+            _ = RankBridge.Queues.shut_down_queue(coordinator.gang, queue)
           end
 
           {:halt, {:error, error}}

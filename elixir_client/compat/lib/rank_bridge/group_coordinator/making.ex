@@ -60,7 +60,8 @@ defmodule RankBridge.GroupCoordinator.Making do
   @spec destroy(Gang.gang(), [Group.t()], Conventions.runtime()) :: result(nil)
   def destroy(gang, groups, run) do
     one_at_a_time(gang, fn ->
-      with {:ok, _groups} <- RankBridge.destroy_groups(gang, groups, timeout: run.timeout),
+      with {:ok, _groups} <-
+             RankBridge.Grouping.destroy_groups(gang, groups, timeout: run.timeout),
            do: {:ok, nil}
     end)
   end
@@ -68,7 +69,7 @@ defmodule RankBridge.GroupCoordinator.Making do
   defp made(gang, wanted, run) do
     with :none <- there(gang, wanted, run),
          {:error, %Error{reason: :group_exists} = error} <-
-           RankBridge.new_groups(gang, wanted, timeout: run.timeout) do
+           RankBridge.Grouping.new_groups(gang, wanted, timeout: run.timeout) do
       # Another program was first.
       with :none <- there(gang, wanted, run), do: {:error, error}
     else

@@ -89,36 +89,42 @@ defmodule RankBridge.GroupCoordinator.Part do
   end
 
   def call(member, :send, given, run), do: send(member, &RankBridge.send/5, :send, given, run)
-  def call(member, :isend, given, run), do: send(member, &RankBridge.isend/5, :isend, given, run)
+
+  def call(member, :isend, given, run),
+    do: send(member, &RankBridge.PointToPoint.isend/5, :isend, given, run)
 
   def call(member, :send_object, given, run),
     do: send(member, &RankBridge.send_object/5, :send_object, given, run)
 
   def call(member, :isend_object, given, run),
-    do: send(member, &RankBridge.isend_object/5, :isend_object, given, run)
+    do: send(member, &RankBridge.PointToPoint.isend_object/5, :isend_object, given, run)
 
   def call(member, :send_tensor_dict, given, run),
-    do: send(member, &RankBridge.send_tensor_dict/5, :send_tensor_dict, given, run)
+    do: send(member, &RankBridge.PointToPoint.send_tensor_dict/5, :send_tensor_dict, given, run)
 
   def call(member, :isend_tensor_dict, given, run),
-    do: send(member, &RankBridge.isend_tensor_dict/5, :isend_tensor_dict, given, run)
+    do: send(member, &RankBridge.PointToPoint.isend_tensor_dict/5, :isend_tensor_dict, given, run)
 
   def call(member, :recv, given, run),
     do: received(recv(member, &RankBridge.recv/3, :recv, given, run))
 
-  def call(member, :irecv, given, run), do: recv(member, &RankBridge.irecv/3, :irecv, given, run)
+  def call(member, :irecv, given, run),
+    do: recv(member, &RankBridge.PointToPoint.irecv/3, :irecv, given, run)
 
   def call(member, :recv_object, given, run),
     do: received(recv(member, &RankBridge.recv_object/3, :recv_object, given, run))
 
   def call(member, :irecv_object, given, run),
-    do: recv(member, &RankBridge.irecv_object/3, :irecv_object, given, run)
+    do: recv(member, &RankBridge.PointToPoint.irecv_object/3, :irecv_object, given, run)
 
   def call(member, :recv_tensor_dict, given, run),
-    do: received(recv(member, &RankBridge.recv_tensor_dict/3, :recv_tensor_dict, given, run))
+    do:
+      received(
+        recv(member, &RankBridge.PointToPoint.recv_tensor_dict/3, :recv_tensor_dict, given, run)
+      )
 
   def call(member, :irecv_tensor_dict, given, run),
-    do: recv(member, &RankBridge.irecv_tensor_dict/3, :irecv_tensor_dict, given, run)
+    do: recv(member, &RankBridge.PointToPoint.irecv_tensor_dict/3, :irecv_tensor_dict, given, run)
 
   def call(member, :create_mq_broadcaster, given, run) do
     with :ok <- check_own(given, [:external_writer_handle], "create_mq_broadcaster"),
@@ -219,7 +225,7 @@ defmodule RankBridge.GroupCoordinator.Part do
   # All members give no id: those that come for the same meet in the order of their calls.
   defp collective(member, operation, input, opts, run) do
     opts = [group: group(member).name, operation_id: ""] ++ opts ++ [timeout: run.timeout]
-    RankBridge.call_rank(member.gang, member.rank, operation, input, opts)
+    RankBridge.Operations.call_rank(member.gang, member.rank, operation, input, opts)
   end
 
   # --- point to point ---
@@ -240,9 +246,13 @@ defmodule RankBridge.GroupCoordinator.Part do
         dst = given.dst || rem(place(member) + 1, Group.world_size(group(member)))
 
         with {:ok, what} <- sent(member, what, is_map_key(given, :tensor), name, run),
-             do: fun.(member.gang, member.rank, what, dst, in_group(member, run))
+             do: valued(fun.(member.gang, member.rank, what, dst, in_group(member, run)))
     end
   end
+
+  # Where vLLM gives None.
+  defp valued(:ok), do: {:ok, nil}
+  defp valued(result), do: result
 
   # What is brought for a send has to stay until it has gone.
   defp sent(member, tensor, true, name, run) do

@@ -19,7 +19,7 @@ defmodule RankBridge.GroupCoordinator.Tensors do
         {:error, error} -> {:error, %{error | operation: operation}}
       end
     else
-      with {:ok, ref} <- RankBridge.put(gang, rank, given, opts), do: {:ok, {ref, true}}
+      with {:ok, ref} <- RankBridge.put_rank(gang, rank, given, opts), do: {:ok, {ref, true}}
     end
   end
 

@@ -160,8 +160,8 @@ defmodule RankBridge.SnakeBridge.Functions do
       opts = [group: group.name, tag: given.tag, timeout: run.timeout]
 
       if name == :send,
-        do: RankBridge.send(gang, rank, ref, dst, opts),
-        else: RankBridge.isend(gang, rank, ref, dst, opts)
+        do: with(:ok <- RankBridge.send(gang, rank, ref, dst, opts), do: {:ok, nil}),
+        else: RankBridge.PointToPoint.isend(gang, rank, ref, dst, opts)
     end
   end
 
@@ -174,7 +174,7 @@ defmodule RankBridge.SnakeBridge.Functions do
           [expected: ref, src_rank_in_group: src]
 
       if name == :irecv do
-        RankBridge.irecv(gang, rank, opts)
+        RankBridge.PointToPoint.irecv(gang, rank, opts)
       else
         with {:ok, {_ref, place}} <- RankBridge.recv(gang, rank, opts),
              do: {:ok, Group.rank_at(group, place)}
@@ -190,9 +190,15 @@ defmodule RankBridge.SnakeBridge.Functions do
 
       if given.async_op do
         # What is waited for by its id needs one that is its own.
-        RankBridge.submit_rank(gang, rank, operation, input, Keyword.delete(opts, :operation_id))
+        RankBridge.Operations.submit_rank(
+          gang,
+          rank,
+          operation,
+          input,
+          Keyword.delete(opts, :operation_id)
+        )
       else
-        with {:ok, _ref} <- RankBridge.call_rank(gang, rank, operation, input, opts),
+        with {:ok, _ref} <- RankBridge.Operations.call_rank(gang, rank, operation, input, opts),
              do: {:ok, nil}
       end
     end
@@ -327,7 +333,8 @@ defmodule RankBridge.SnakeBridge.Functions do
   # --- torch ---
 
   defp make(:tensor, given, gang, rank, run) do
-    with {:ok, tensor} <- tensor_of(given), do: RankBridge.put(gang, rank, tensor, on(given, run))
+    with {:ok, tensor} <- tensor_of(given),
+         do: RankBridge.put_rank(gang, rank, tensor, on(given, run))
   end
 
   defp make(:zeros, given, gang, rank, run), do: create(given, :zeros, gang, rank, run)

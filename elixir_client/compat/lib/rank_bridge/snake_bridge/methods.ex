@@ -143,17 +143,20 @@ defmodule RankBridge.SnakeBridge.Methods do
 
   defp run(:wait, _id, {:work, gang, operation}, given, run) do
     timeout = if is_number(given.timeout), do: ceil(given.timeout * 1000), else: run.timeout
-    with {:ok, value} <- RankBridge.wait(gang, operation, timeout: timeout), do: {:ok, value}
+
+    with {:ok, value} <- RankBridge.Operations.wait(gang, operation, timeout: timeout),
+         do: {:ok, value}
   end
 
   defp run(:is_completed, _id, {:work, gang, operation}, _given, run),
-    do: RankBridge.is_complete(gang, operation, timeout: run.timeout)
+    do: RankBridge.Operations.is_complete(gang, operation, timeout: run.timeout)
 
   # --- queues ---
 
   defp run(:enqueue, _id, {:queue, gang, rank, queue}, given, run) do
     with :ok <- at_writer(queue, rank, "enqueue"),
-         do: RankBridge.enqueue(gang, queue, given.obj, seconds(given, run))
+         :ok <- RankBridge.Queues.enqueue(gang, queue, given.obj, seconds(given, run)),
+         do: {:ok, nil}
   end
 
   defp run(:dequeue, _id, {:queue, gang, rank, queue}, given, run),
@@ -162,7 +165,7 @@ defmodule RankBridge.SnakeBridge.Methods do
   # As vLLM's: who writes has written, who reads has read.
   defp run(:broadcast_object, _id, {:queue, gang, rank, queue}, given, run) do
     if rank == nil or Queue.writer(queue) == rank do
-      with {:ok, nil} <- RankBridge.enqueue(gang, queue, given.obj, timeout: run.timeout),
+      with :ok <- RankBridge.Queues.enqueue(gang, queue, given.obj, timeout: run.timeout),
            do: {:ok, given.obj}
     else
       dequeue(gang, rank, queue, timeout: run.timeout)
@@ -173,7 +176,7 @@ defmodule RankBridge.SnakeBridge.Methods do
 
   defp run(:shutdown, _id, {:queue, gang, rank, queue}, _given, run) do
     place = if rank, do: [rank_in_group: Enum.find_index(queue.ranks, &(&1 == rank))], else: []
-    RankBridge.shut_down_queue(gang, queue, place ++ [timeout: run.timeout])
+    RankBridge.Queues.shut_down_queue(gang, queue, place ++ [timeout: run.timeout])
   end
 
   # --- groups ---
@@ -212,7 +215,7 @@ defmodule RankBridge.SnakeBridge.Methods do
 
   defp run(:replay, _id, {:capture, coordinator, %RankBridge.Graph{} = graph}, _given, run) do
     opts = [operation_id: "", timeout: run.timeout]
-    RankBridge.call_rank(coordinator.gang, coordinator.rank, :replay, graph, opts)
+    RankBridge.Operations.call_rank(coordinator.gang, coordinator.rank, :replay, graph, opts)
   end
 
   defp run(name, _id, {:capture, _coordinator, _state} = object, _given, _run),
@@ -220,11 +223,11 @@ defmodule RankBridge.SnakeBridge.Methods do
 
   @doc "Reads one value as the rank; nil reads as the only reader."
   @spec dequeue(RankBridge.Gang.gang(), non_neg_integer() | nil, Queue.t(), keyword()) :: result()
-  def dequeue(gang, nil, queue, opts), do: RankBridge.dequeue(gang, queue, opts)
+  def dequeue(gang, nil, queue, opts), do: RankBridge.Queues.dequeue(gang, queue, opts)
 
   def dequeue(gang, rank, queue, opts) do
     place = Enum.find_index(queue.ranks, &(&1 == rank))
-    RankBridge.dequeue(gang, queue, [rank_in_group: place] ++ opts)
+    RankBridge.Queues.dequeue(gang, queue, [rank_in_group: place] ++ opts)
   end
 
   defp at_writer(queue, rank, operation) do

@@ -7,6 +7,7 @@ defmodule RankBridge.Transport.HTTP2.Protocol.Outbound do
   leave nothing behind.
   """
 
+  alias RankBridge.Hidden
   alias RankBridge.Transport.HTTP2.{Frame, HPACK, Stream}
   alias RankBridge.Transport.HTTP2.Protocol.State
 
@@ -64,7 +65,7 @@ defmodule RankBridge.Transport.HTTP2.Protocol.Outbound do
     end? = stream.fin == :pending and stream.pending_bytes == 0
     stream = if end?, do: %{stream | fin: :sent}, else: stream
     {prefix, state} = first_block(state)
-    block = prefix <> stream.request.block
+    block = prefix <> Hidden.reveal(stream.request.block)
 
     %{state | refs: Map.put(state.refs, id, stream.ref)}
     |> State.emit(Frame.headers(id, block, end?, state.peer.max_frame_size))

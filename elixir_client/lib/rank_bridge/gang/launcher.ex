@@ -1,51 +1,48 @@
-defmodule RankBridge.Gang.Agent do
+defmodule RankBridge.Gang.Launcher do
   @moduledoc """
-  The agent of a gang that this VM starts: `rankbridge up`, at the other end of a port.
+  Starts the ranks of a gang: it runs their agent, `rankbridge up`, at the other end of a port.
 
-  The owner gets what the agent reports (`t:report/0`, as `{pid, report}`). The agent and its ranks end with this
-  process, and with the VM, however either ends: the agent's standard input is closed then. If the agent ends first,
-  this process does, too.
+  The gang's server gets what the agent reports (`t:report/0`, as `{pid, report}`). The agent and its ranks end with this
+  process, and with the VM, however either ends: the agent's standard input is closed then. If the agent ends first, that is
+  its last report.
 
   The command is the option `:command` of the gang, else the environment's `RANKBRIDGE_COMMAND`, else
   `config :rank_bridge, command: "..."`, else `rankbridge` in the path.
   """
 
-  use GenServer, restart: :temporary, shutdown: 15_000
+  use GenServer, shutdown: 15_000
 
   alias RankBridge.{Error, JSON}
-  alias RankBridge.Gang.Settings
+  alias RankBridge.Gang.{Children, Settings}
 
   @typedoc "`how` describes an end for people: \"was killed by SIGKILL\"."
   @type report ::
           {:ready, endpoints :: [[String.t()]]}
           | {:exited, rank :: non_neg_integer(), pid :: pos_integer(), how :: String.t()}
           | {:replaced, rank :: non_neg_integer(), pid :: pos_integer()}
+          | {:ended, Error.t()}
 
   # What the agent may take to end its ranks; those that do not end by themselves it kills after three seconds.
   @ending 10_000
   @longest_line 1_000_000
 
-  @doc "Starts the agent, for the calling process."
-  @spec start_link(Settings.t()) :: {:ok, pid()} | {:error, Error.t()}
-  def start_link(settings) do
-    with {:ok, command} <- command(settings.command),
-         do: GenServer.start_link(__MODULE__, {self(), command, arguments(settings)})
-  end
+  @doc "Starts the agent of a gang. The command is an absolute path, as of `find/1`."
+  @spec start_link({pid(), Settings.t()}) :: GenServer.on_start()
+  def start_link({gang, settings}),
+    do: GenServer.start_link(__MODULE__, settings, name: Children.name(gang, :launcher))
 
-  @doc "Ends the ranks and the agent, and waits until they have."
-  @spec stop(pid()) :: :ok
-  def stop(agent) do
-    GenServer.stop(agent, :normal, @ending + 1_000)
-  catch
-    :exit, _reason -> :ok
-  end
+  @doc "Sends the calling process the reports of a gang's agent, those before too. Returns the launcher."
+  @spec follow(pid()) :: pid()
+  def follow(gang), do: GenServer.call(Children.name(gang, :launcher), :follow)
 
-  defp command(nil) do
+  @doc "The path of a command; nil: of the one that is set elsewhere."
+  @spec find(String.t() | nil) :: {:ok, Path.t()} | {:error, Error.t()}
+  def find(nil) do
     named = System.get_env("RANKBRIDGE_COMMAND") || Application.get_env(:rank_bridge, :command)
-    command(named || "rankbridge")
+    find(named || "rankbridge")
   end
 
-  defp command(name) do
+  def find(name) do
     case System.find_executable(name) do
       nil ->
         {:error,
@@ -70,16 +67,25 @@ defmodule RankBridge.Gang.Agent do
   end
 
   @impl true
-  def init({owner, command, arguments}) do
+  def init(settings) do
+    # The ranks end before this process does.
+    Process.flag(:trap_exit, true)
+
     port =
-      Port.open({:spawn_executable, command}, [
+      Port.open({:spawn_executable, settings.command}, [
         :binary,
         :exit_status,
         line: @longest_line,
-        args: arguments
+        args: arguments(settings)
       ])
 
-    {:ok, %{owner: owner, port: port, failed: nil}}
+    {:ok, %{follower: nil, unsent: [], port: port, failed: nil}}
+  end
+
+  @impl true
+  def handle_call(:follow, {pid, _tag}, state) do
+    for report <- Enum.reverse(state.unsent), do: send(pid, {self(), report})
+    {:reply, self(), %{state | follower: pid, unsent: []}}
   end
 
   @impl true
@@ -95,7 +101,7 @@ defmodule RankBridge.Gang.Agent do
   def handle_info({port, {:exit_status, status}}, %{port: port} = state) do
     message = "the agent ended with status #{status}: #{state.failed || "it did not say why"}"
     error = Error.refusal(:unavailable, message, operation: "up")
-    {:stop, {:shutdown, error}, %{state | port: nil}}
+    {:noreply, send_report(%{state | port: nil}, {:ended, error})}
   end
 
   def handle_info(_other, state), do: {:noreply, state}
@@ -115,8 +121,11 @@ defmodule RankBridge.Gang.Agent do
 
   defp handle_event(_event, _report, state), do: state
 
+  defp send_report(%{follower: nil} = state, report),
+    do: %{state | unsent: [report | state.unsent]}
+
   defp send_report(state, report) do
-    send(state.owner, {self(), report})
+    send(state.follower, {self(), report})
     state
   end
 
