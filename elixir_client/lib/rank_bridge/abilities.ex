@@ -1,6 +1,6 @@
 defmodule RankBridge.Abilities do
   @moduledoc """
-  What a rank's backend can do, as far as this client knows of it too.
+  What a rank's backend can do. Operations, dtypes and reduce ops that this client does not know are left out.
 
   * `collectives` - names of the operations that it has
   * `dtypes` - of the tensors that it can hold; every collective that does not reduce moves all of them

@@ -16,12 +16,12 @@ defmodule RankBridge.Averaging do
           [Ref.t()] | %{optional(term()) => [Ref.t()]} | [%{optional(term()) => Ref.t()}]
 
   @doc """
-  Averages tensors over the group's members in place, as one operation, and gives what was given. All results are there at
-  once, or none.
+  Replaces tensors by their average over the group's members, as one operation, and gives the same refs. Either all tensors
+  are averaged, or none.
 
       RankBridge.Averaging.average(gang, %{"weight" => weights, "bias" => biases}, group: "trainers")
 
-  Of floating-point and complex dtypes only: an average of integers is not exact. Options: those of collectives.
+  The tensors have floating-point or complex dtypes: an average of integers is not exact. Options: those of collectives.
   """
   defcall average(
             gang :: Gang.gang(),

@@ -46,7 +46,7 @@ defmodule RankBridge.Gang do
       More than `:max_restarts` within `:max_seconds` are too many, as for a supervisor: the gang ends, and its
       supervisor decides. The default with `:size`
     * `:shrink` - the next generation is formed of those that are left, which get new numbers, 0 and up (see
-      `RankBridge.Gang.Lost`); so many losses are too many as above. The default on `:mpi`, which takes in no new ranks
+      `RankBridge.Gang.Lost`). `:max_restarts` limits the losses, as above. The default on `:mpi`, which takes no new ranks
     * `:stop` - the gang ends; its supervisor decides. The default on `:fake`, whose ranks share a process
     * `:leave` - the gang does nothing; something else replaces the ranks, as by `RankBridge.form/2`. The default with
       `:endpoints`

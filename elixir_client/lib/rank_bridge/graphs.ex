@@ -7,10 +7,10 @@ defmodule RankBridge.Graphs do
 
       {:ok, [^sums]} = RankBridge.Graphs.replay(gang, graph)
 
-  What is recorded are the collectives on tensors (`RankBridge.Collectives`) that the gang's session does in one group,
-  from whichever process. They run as ever; those that fail are not recorded, and what is called on refs of another
-  session belongs to that. A replay reads the refs that they read, as they are then, and puts the results into the refs
-  that they gave: nothing is allocated. It may be submitted: `RankBridge.submit(gang, :replay, graph)`.
+  The ranks record the collectives on tensors (`RankBridge.Collectives`) that the gang's session runs in one
+  group, from any process. Recording does not change how they run. Collectives that fail, and those on refs of another
+  session, are not recorded. A replay reads the current contents of the same inputs, and writes to the refs that the first
+  run gave: it allocates nothing. A replay can be submitted, too: `RankBridge.submit(gang, :replay, graph)`.
 
   A graph outlives its generation, but not its session.
   """
@@ -22,8 +22,8 @@ defmodule RankBridge.Graphs do
   alias RankBridge.Proto.V1
 
   @doc """
-  Records what is done in a group while a function runs, on all its members or on none. Gives the graph and what the
-  function gave.
+  Records a group's collectives while a function runs, on all its members or on none. Gives the graph and the function's
+  value.
 
       RankBridge.Graphs.graph_capture(gang, "step", fn ->
         with {:ok, sums} <- RankBridge.all_reduce(gang, gradients),
@@ -69,7 +69,7 @@ defmodule RankBridge.Graphs do
   end
 
   @doc """
-  Begins to record what the session does in a group, on every member or on none; see `graph_capture/4`.
+  Begins to record the session's collectives in a group, on every member or on none; see `graph_capture/4`.
 
   Option `:group` (default "world"). `:name_exists`: the session has a graph of that name; `:invalid_argument`: it records
   in the group already.
@@ -127,7 +127,7 @@ defmodule RankBridge.Graphs do
   end
 
   @doc """
-  Ends what the session records in a group, and keeps it as a graph, on every member or on none.
+  Ends the session's recording in a group, and keeps it as a graph, on every member or on none.
 
   Option `:group` (default "world"). `:unknown_graph`: it records nothing there; `:resource_exhausted`: more was done than
   a graph can have.

@@ -7,7 +7,7 @@ defmodule RankBridge.Grouping do
 
   @doc """
   Makes a group of some ranks of the gang, in group order. All members of the group `:group` (default "world") take
-  part, those who will not be in the new one included.
+  part, also those that the new group does not include.
   """
   defcall new_group(
             gang :: Gang.gang(),
@@ -17,7 +17,7 @@ defmodule RankBridge.Grouping do
           ) :: Group.t(),
           do: Groups.create(view, name, ranks, opts)
 
-  @doc "Ends a group. Calls that are queued on it run first. Gives the group as it was."
+  @doc "Ends a group, after the calls that are queued on it. Gives the group as it was."
   defcall destroy_group(gang :: Gang.gang(), name :: String.t(), opts :: keyword() \\ []) ::
             Group.t(),
           do: Groups.destroy(view, name, opts)
@@ -37,9 +37,9 @@ defmodule RankBridge.Grouping do
   Makes several groups: all of them, or none. `groups` are `{name, ranks}`, or groups. Call it from one process at a
   time, as anything on "world".
 
-  They are made one after the other, each on every rank before the next begins. If one fails, those before it are ended
-  again; the message of an error after which some may be left names them. `:group_exists` and malformed descriptions
-  are found before any is made. What a process has made is left if it dies meanwhile.
+  The ranks make one group after the other. If one fails, the groups before it are ended again; if some groups may be
+  left, the error's message names them. `:group_exists` and malformed descriptions are found before any group is made. If
+  the calling process dies meanwhile, the groups that it has made stay.
 
   Option `:timeout`: for each of them, in milliseconds.
   """

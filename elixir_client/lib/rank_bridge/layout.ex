@@ -237,7 +237,7 @@ defmodule RankBridge.Layout do
       do: Enum.find_index(layout.agent_groups, &(rank in &1))
   end
 
-  @doc "What goes from host to host that could stay on one: buffers' trainers, then agent groups."
+  @doc "Warnings of traffic between hosts that another layout could avoid: of buffers and their trainers, then of agent groups."
   @spec warnings(t()) :: [String.t()]
   def warnings(%__MODULE__{hosts: []}), do: []
 

@@ -29,7 +29,7 @@ defmodule RankBridge.Meshes do
           do: ManyGroups.new_mesh(view, axes, opts)
 
   @doc """
-  A mesh whose groups are there: made by another program, or again with the current generation. Arguments as of
+  A mesh whose groups exist: another program made them, or the current generation made them again. Arguments as of
   `new_mesh/3`. Groups that are missing are `:unknown_group`; groups that have other members, because the gang has
   become smaller, `:invalid_argument`.
   """

@@ -2,8 +2,8 @@ defmodule RankBridge.Objects do
   @moduledoc """
   Collectives on values that have no dtype and shape of their own: any `t:RankBridge.Value.t/0`, and maps of tensors.
 
-  Nobody needs to expect what comes. A ref in a value travels as the handle that it is; in a tensor dict alone, refs stand
-  for their tensors.
+  Receivers need not know the type of a value beforehand. A ref in a value travels as a handle; only in a tensor dict do refs
+  stand for their tensors.
   """
 
   use RankBridge.Facade
@@ -12,7 +12,7 @@ defmodule RankBridge.Objects do
   alias RankBridge.Gang.View
 
   @doc """
-  Gives every member the source's value: a list with it for each member. As vLLM's and OLMo-core's `broadcast_object`.
+  Gives every member the source's value, as a list with one entry for each member. As vLLM's and OLMo-core's `broadcast_object`.
 
       RankBridge.broadcast_object(gang, %{"step" => 7, "names" => ["a", "b"]})
 
@@ -22,7 +22,7 @@ defmodule RankBridge.Objects do
             [Value.t()],
           do: Collectives.run(view, :broadcast_object, value, opts)
 
-  @doc "As `broadcast_object/3` of a list; anything else is refused before any rank is asked."
+  @doc "As `broadcast_object/3`, for a list. Anything else is refused before any rank is called."
   defcall broadcast_object_list(
             gang :: Gang.gang(),
             values :: [Value.t()],
@@ -41,9 +41,9 @@ defmodule RankBridge.Objects do
   end
 
   @doc """
-  Gives each member its own of the source's `values`, of which there is one for each member, in group order.
+  Gives each member one of the source's `values`. There is one for each member, in group order.
 
-  Option `:src_rank_in_group`: whose they are (default 0).
+  Option `:src_rank_in_group`: the member that has the values (default 0).
   """
   defcall scatter_object(gang :: Gang.gang(), values :: [Value.t()], opts :: keyword() \\ []) ::
             [Value.t()],

@@ -1,9 +1,9 @@
 defmodule RankBridge.Operations do
   @moduledoc """
-  Operations by their names and ids: one rank's part of them, those that are not waited for, and their outcomes.
+  Operations by name and id: one rank's part of an operation, operations without waiting, and their outcomes.
 
-  `operation` is a name, as in `:all_reduce`, and `input` what is brought: for each function of a gang the argument after
-  the gang, nil where there is none.
+  `operation` is a name, such as `:all_reduce`. `input` is the argument that the function of this name has after the gang;
+  nil if it has none.
   """
 
   use RankBridge.Facade

@@ -1,16 +1,16 @@
 defmodule RankBridge.PointToPoint do
   @moduledoc """
-  What one member of a group sends to another: tensors, values, maps of tensors.
+  Sends and receives between two members of a group: tensors, values, maps of tensors.
 
       {:ok, sending} = RankBridge.PointToPoint.isend(gang, 0, ref, 1)
       {:ok, {received, 0}} = RankBridge.recv(gang, 1)
       {:ok, nil} = RankBridge.Operations.wait(gang, sending)
 
-  `rank` is that in the gang of who is called; `dst_rank_in_group` and `:src_rank_in_group` count in the group.
+  `rank` is the rank in the gang that sends or receives; `dst_rank_in_group` and `:src_rank_in_group` are ranks in the group.
 
   A send waits for its receive and a receive for its send, each for its own timeout. They meet by source, destination and
-  tag: those that fit each other meet in the order in which they came, and wait for nothing else on the group. A kind is
-  received by its own kind; if another comes, or something else than is expected, both fail with `:mismatch`.
+  tag, in the order in which they came, and wait for nothing else on the group. Each kind of send has its kind of receive:
+  if the kinds differ, or the receive expects something else, both fail with `:mismatch`.
 
   Each has a form that begins with i, which returns once the rank has it and gives an operation: for
   `RankBridge.Operations.is_complete/3`, `RankBridge.Operations.wait/3` and `RankBridge.cancel/3`.

@@ -1,7 +1,7 @@
 defmodule RankBridge.Program do
   @moduledoc """
-  Collectives of one group that are described first, and then run by the ranks as one operation: one call and one admission
-  for all of them, and no word to this client in between.
+  Collectives of one group that are described first, and that the ranks then run as one operation: one call and one
+  admission for all of them, and no message to this client in between.
 
       alias RankBridge.Program
 
@@ -18,7 +18,7 @@ defmodule RankBridge.Program do
   Describing asks no rank. A program is plain data: it can be run as often as one likes, on any gang that has its refs. What
   is wrong in it, `RankBridge.Programs.run_program/3` says, by the number of the step: 0 and up, and "2.1" in the loop that is step 2.
 
-  ## What a step takes and gives
+  ## Inputs and results of a step
 
   A step takes refs, one for each member of the group, in group order; or the name of what an earlier step has given. All
   refs are of one session. Its options are those of the collective, and `:as`, the name of what it gives: an atom or a text.

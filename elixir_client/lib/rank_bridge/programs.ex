@@ -12,8 +12,8 @@ defmodule RankBridge.Programs do
       program = Program.new() |> Program.all_reduce(refs, as: :sums) |> Program.broadcast(:sums, in_place: true)
       {:ok, [sums]} = RankBridge.Programs.run_program(gang, program, keep: [:sums])
 
-  Options: `:keep` (default []), and those of collectives. Until `:timeout` the members must have been admitted, and so long
-  the call waits, for all steps together. A program that takes longer goes on, and the error is an indefinite
+  Options: `:keep` (default []), and those of collectives. All members must be admitted within `:timeout`, and the call
+  waits that long, for all steps together. A program that takes longer goes on, and the error is an indefinite
   `:deadline_exceeded`: give it the time that it needs, or begin it by `RankBridge.submit(gang, :run_program, program, keep:
   [...])`, and wait for it with another timeout. `RankBridge.Operations.call_rank(gang, rank, :run_program, program, keep: [...])`, of a
   program that takes refs of one rank, is that rank's part.

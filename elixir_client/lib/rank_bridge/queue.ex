@@ -1,13 +1,13 @@
 defmodule RankBridge.Queue do
   @moduledoc """
-  A message queue: what its writer puts in, every reader takes out, in order. Plain data: nothing here asks a rank. See
-  `RankBridge.Queues`.
+  A message queue: one member writes values, and every reader takes them out in order. It is plain data: these functions call
+  no rank. See `RankBridge.Queues`.
 
   * `name` - unique in its group
   * `group` - name of its group
   * `ranks` - ranks of the gang that are members of the group, in group order
-  * `writer_rank_in_group` - who writes
-  * `reader_ranks_in_group` - who reads, in ascending order
+  * `writer_rank_in_group` - the member that writes
+  * `reader_ranks_in_group` - the members that read, in ascending order
   * `shared_memory_ranks_in_group` - those of the readers that are given values in shared memory; the others are given
     them by the backend
   * `max_chunk_bytes` - size of the room for one value, in bytes; a larger one travels on its own

@@ -7,8 +7,8 @@ defmodule RankBridge.Queues do
       :ok = RankBridge.Queues.enqueue(gang, queue, %{"step" => 1})
       {:ok, %{"step" => 1}} = RankBridge.Queues.dequeue(gang, queue, rank_in_group: 1)
 
-  A queue belongs to its group and its generation, not to a session. Who writes and who reads wait for nobody else, and not
-  for the group's collectives. Values are any `t:RankBridge.Value.t/0`, on the writer's host in shared memory.
+  A queue belongs to its group and its generation, not to a session. Writers and readers wait only for each other, not for
+  the group's collectives. Values are any `t:RankBridge.Value.t/0`. Readers on the writer's host get them through shared memory.
 
   Writing and reading can be submitted at the ranks that do it, and are then followed by `RankBridge.Operations.wait/3` and the like:
 
@@ -32,8 +32,8 @@ defmodule RankBridge.Queues do
 
   `name` is 1 to 128 bytes, unique in the group. Options: those of collectives and
 
-    * `:writer_rank_in_group` - who writes (default 0)
-    * `:reader_ranks_in_group` - who reads (default: all but the writer)
+    * `:writer_rank_in_group` - the member that writes (default 0)
+    * `:reader_ranks_in_group` - the members that read (default: all but the writer)
     * `:max_chunk_bytes` - size of the room for one value; larger ones travel on their own (default 4 MiB)
     * `:max_chunks` - values that may be unread by the slowest reader, at most 1,024 (default 6)
 
@@ -209,7 +209,7 @@ defmodule RankBridge.Queues do
   end
 
   @doc """
-  Ends a queue: who waits at one of its ends is woken, and the other ends learn of it.
+  Ends a queue: wakes the members that wait for it. Its other members learn of the end.
 
   Options: `:rank_in_group` - at which member (default: at all of them, as far as it has not ended there), `:timeout`.
   `:unknown_queue`: the member has no such queue.

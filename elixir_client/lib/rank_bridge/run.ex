@@ -1,6 +1,6 @@
 defmodule RankBridge.Run do
   @moduledoc """
-  A function for each member of a group, all of them at once: programs that read as they would on the ranks.
+  Runs a function for each member of a group, all at once, so that a program reads as it would on the ranks.
 
       RankBridge.run(gang, fn rank ->
         with {:ok, mine} <- RankBridge.put_rank(gang, rank, [1.0 * rank]),
@@ -9,8 +9,8 @@ defmodule RankBridge.Run do
       end)
       #=> {:ok, [tensor, tensor, ...]}
 
-  All of them have to call the same collectives, in the same order. If one leaves out a collective, or stops, the others get
-  `:peer_missing` at their timeout, or `:mismatch` if it has called another collective.
+  All members have to call the same collectives, in the same order. If one leaves out a collective, or stops, the others get
+  `:peer_missing` at their timeout; if one calls another collective, they get `:mismatch`.
 
   ## Which calls belong together
 

@@ -1,9 +1,9 @@
 defmodule RankBridge.SharedMemory do
   @moduledoc """
-  Tensors to the ranks and back by memory that both sides share, for ranks on this host that are reached by a unix socket.
+  Moves large tensors through shared memory, to and from ranks on this host whose endpoint is a unix socket.
 
-  The rank makes files in memory; this side reads and writes them. Wherever that cannot be - the rank shares none, has no
-  room, has another file system - tensors are streamed, and `transfers/2` says why.
+  The rank makes files in memory; the client reads and writes them. If a rank shares no memory, has no room, or has another
+  file system, tensors are streamed over gRPC, and `transfers/2` says why.
   """
 
   alias RankBridge.{Calls, Entry, Error, Gang, Tensor}
@@ -20,8 +20,8 @@ defmodule RankBridge.SharedMemory do
   @type failure :: {:stream, String.t()} | {:error, Error.t()}
 
   @doc """
-  How large tensors went to a rank and came from it so far: how many by shared memory, how many not, and why the last
-  one that was not.
+  The large tensors that went to and came from a rank so far: how many went through shared memory, how many did not, and
+  why the last of those did not.
   """
   @spec transfers(Gang.gang(), non_neg_integer()) ::
           {:ok, Segments.counts()} | {:error, Error.t()}

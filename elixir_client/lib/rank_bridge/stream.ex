@@ -1,6 +1,6 @@
 defmodule RankBridge.Stream do
   @moduledoc """
-  Gang calls of one group, one after another on one stream: the next is sent while one is under way.
+  Gang calls of one group on one stream: the next call is sent before the last one has ended.
 
       alias RankBridge.Stream
 

@@ -98,8 +98,8 @@ defmodule RankBridge.Telemetry do
   The events that this client emits through `:telemetry`, if the program has loaded that library. Without it, the client emits
   nothing, and spends nothing on events.
 
-  The client writes no logs by itself: `attach_default_logger/1` has a line written for each failure. `metrics/0` lists
-  metrics for the reporters of `Telemetry.Metrics`. A handler of one's own is attached like any other:
+  The client writes no logs by itself: `attach_default_logger/1` attaches a handler that writes a line for each failure.
+  `metrics/0` lists metrics for the reporters of `Telemetry.Metrics`. Other handlers are attached as usual:
 
       :telemetry.attach(
         "slow calls",
@@ -126,12 +126,12 @@ defmodule RankBridge.Telemetry do
     * `operation_id` - empty where there is none
     * `rank`, `ranks` - ranks in the gang; of `[:rank_bridge, :gang, :recover, ...]` those that were lost, of
       `[:rank_bridge, :gang, :straggler]` those that are waited for; `arrived?` - whether they have come since
-    * `rpc` - path of the RPC; of every operation `"/rankbridge.v1.GangService/Execute"`, the stream to the rank, also where
-      it goes without
+    * `rpc` - path of the RPC; of every operation `"/rankbridge.v1.GangService/Execute"`, the stream to the rank, also if
+      the request does not use the stream
     * `result` - `:ok` or `:error`; `error` - the `RankBridge.Error`, nil with `:ok`
     * `generation`, `world_size` - of what was formed; nil with `:error`
     * `policy` - what the gang does about lost ranks
-    * `how` - what is known of the loss, a text
+    * `how` - a text that describes the loss
     * `telemetry_span_context` - the same in a span's start and its end, and in no other
     * `call_span_context` - of an RPC: that of the function on the gang that it is a part of; nil: the gang's own
     * `kind`, `reason`, `stacktrace` - as of `:telemetry.span/3`

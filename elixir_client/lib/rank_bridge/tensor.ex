@@ -54,7 +54,7 @@ defmodule RankBridge.Tensor do
     end
   end
 
-  @doc "Checks that a dtype and a shape are such."
+  @doc "Checks a dtype and a shape."
   @spec check(term(), term()) :: :ok | {:error, Error.t()}
   def check(dtype, shape) do
     cond do
@@ -138,7 +138,7 @@ defmodule RankBridge.Tensor do
   end
 
   @doc """
-  A tensor of what can be one: a `RankBridge.Tensor`, numbers or lists of them, or the tensor of another library.
+  Makes a tensor of a `RankBridge.Tensor`, of numbers or lists of them, or of another library's tensor.
 
   A tensor of another library is any struct with Nx's fields `type` and `shape`, whose bytes come from
   `to_binary/1` of Nx or of the struct's own module.

@@ -22,11 +22,11 @@ defmodule RankBridge.Tensors do
           ) :: [Ref.t()] | Ref.t(),
           do: Refs.create(view, dtype, shape, opts)
 
-  @doc "Asks a ref's rank what the ref is."
+  @doc "The ref with the dtype, shape and device that its rank reports now."
   defcall describe(gang :: Gang.gang(), ref :: Ref.t(), opts :: keyword() \\ []) :: Ref.t(),
     do: Refs.describe(view, ref, opts)
 
-  @doc "Every ref of the gang's session, by rank. Options: `:rank` or `:group`, to ask those alone."
+  @doc "Every ref of the gang's session, by rank. Options: `:rank` or `:group`, to list the refs of those ranks alone."
   defcall list(gang :: Gang.gang(), opts :: keyword() \\ []) :: [Ref.t()],
     do: Refs.list(view, opts)
 

@@ -1,8 +1,8 @@
 defmodule RankBridge.Transport do
   @moduledoc """
-  gRPC calls as bytes in and bytes out: what a client needs of the wire, and no more. It knows no protobuf.
+  gRPC calls as bytes in and bytes out. A transport knows no protobuf.
 
-  This module is the behaviour, and calls whichever implementation made the channel or call at hand.
+  This module is the behaviour of transports, and calls the one that made a channel or a call.
   `RankBridge.Transport.HTTP2` is the implementation that needs nothing beyond OTP; another is chosen with
   `transport: module` in `connect/2`.
 
@@ -30,7 +30,7 @@ defmodule RankBridge.Transport do
   * `:write_cap` - bytes of one call, and of one connection, that may wait to be written; default 2 MiB
   * `:max_receive_message_bytes` - largest message, also after decompression; default 256 MiB
   * `:max_frame_size`, `:max_header_list` - largest frame and header list that the server may send, in bytes
-  * `:authority` - what requests name as `:authority`; default from the target
+  * `:authority` - the requests' header `:authority`; default from the target
 
   ## Options of calls
 

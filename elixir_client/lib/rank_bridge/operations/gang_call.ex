@@ -1,11 +1,11 @@
 defmodule RankBridge.Operations.GangCall do
   @moduledoc """
-  A collective on every member of a group by one call to one rank, which passes it on: a gang call. So goes every collective,
-  unless the gang or the call says `calls: :ranks`, to call each rank:
+  A gang call: a collective on every member of a group by one call to one rank, which passes it on. Every collective is a
+  gang call, unless the gang or the call has the option `calls: :ranks`, which calls each rank:
 
       RankBridge.all_reduce(gang, refs, calls: :ranks)
 
-  Results and errors are those of calls of each rank. What differs:
+  Results and errors are the same as with calls to each rank. The differences:
 
     * gang calls of several controllers never mismatch: the sidecar of the group's first rank puts them into one order
     * if one member refuses its part, all others fail at once with the same reason, definite

@@ -1,6 +1,6 @@
 defmodule RankBridge.Refs.Init do
   @moduledoc """
-  What the elements of a tensor that is made on its rank are.
+  The elements of a tensor that a rank makes (`RankBridge.create/4`).
 
   * `:zeros`
   * `{:full, element}` - a number or a boolean

@@ -1,9 +1,8 @@
 defmodule RankBridge.Stream.Pushed do
   @moduledoc """
-  A gang call that was pushed into a stream: the result of `RankBridge.Stream.push/4`. It belongs to the process that has pushed
-  it, and is awaited once.
+  A gang call on a stream: the result of `RankBridge.Stream.push/4`. The process that pushed it awaits it, once.
 
-  `operation_id` is by what other calls know it, as `RankBridge.await/3`.
+  Other calls, such as `RankBridge.await/3`, know it by its `operation_id`.
   """
 
   alias RankBridge.Gang.View
