@@ -135,5 +135,6 @@ defmodule RankBridge.Test.Chaos.Requests do
   defp given({:ok, refs}) when is_list(refs), do: {:ok, Enum.map(refs, &(&1 && Forms.ref(&1)))}
   defp given({:ok, %Ref{} = ref}), do: {:ok, Forms.ref(ref)}
   defp given({:ok, nil}), do: {:ok, nil}
+  defp given(:ok), do: {:ok, nil}
   defp given({:error, error}), do: {:error, error}
 end
