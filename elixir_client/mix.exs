@@ -127,8 +127,8 @@ defmodule RankBridge.MixProject do
         RankBridge.Queue.Stream,
         RankBridge.Queues,
         RankBridge.Run,
-        RankBridge.Stream,
-        RankBridge.Stream.Pushed
+        RankBridge.CallStream,
+        RankBridge.CallStream.Pushed
       ],
       Data: [
         RankBridge.Container,

@@ -45,7 +45,7 @@ defmodule RankBridge do
       are recorded, and run again; `RankBridge.Pipeline` - one after the other, each on the last one's result
     * `RankBridge.Operations` - one rank's part, operations without waiting, and outcomes by id; `RankBridge.Run` - a
       function for each rank, all at once
-    * `RankBridge.Stream` - gang calls, each sent while the last one is under way
+    * `RankBridge.CallStream` - gang calls, each sent while the last one is under way
     * `RankBridge.Grouping` and `RankBridge.Meshes` - groups, one and many; `RankBridge.Generations` - the ranks themselves
     * `RankBridge.Gang` - the gang in a supervision tree, and its events; `RankBridge.Telemetry` - the events of every call
 

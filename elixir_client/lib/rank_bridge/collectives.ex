@@ -5,9 +5,9 @@ defmodule RankBridge.Collectives do
   `refs` has one ref for each member of the group, in group order, and so has what is given.
   """
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Gang, Ref}
+  alias RankBridge.{Entry, Gang, Ref}
   alias RankBridge.Gang.View
   alias RankBridge.Operations.Plan
 
@@ -18,8 +18,11 @@ defmodule RankBridge.Collectives do
 
   Gives `:ok`.
   """
-  defcall barrier(gang :: Gang.gang(), opts :: keyword() \\ []) :: :ok,
-    do: run(view, :barrier, nil, opts)
+  spec_with_bang barrier(Gang.gang(), keyword()) :: :ok
+
+  def barrier(gang, opts \\ []) do
+    Entry.call_without_value(gang, :barrier, opts, fn view -> run(view, :barrier, nil, opts) end)
+  end
 
   @doc """
   Gives every member a tensor equal to the source's.
@@ -38,8 +41,11 @@ defmodule RankBridge.Collectives do
   Errors of its own: `:rank_out_of_range`: there is no such source; `:mismatch`: the members' dtypes, shapes or
   sources differ.
   """
-  defcall broadcast(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
-    do: run(view, :broadcast, refs, opts)
+  spec_with_bang broadcast(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+
+  def broadcast(gang, refs, opts \\ []) do
+    Entry.call(gang, :broadcast, opts, fn view -> run(view, :broadcast, refs, opts) end)
+  end
 
   @doc """
   Gives the destination the members' tensors, put together in group order; the others nil.
@@ -69,10 +75,11 @@ defmodule RankBridge.Collectives do
   `:rank_out_of_range`: there is no such destination; `:mismatch`: the members' dtypes, shapes, dims, sizes,
   layouts or destinations differ.
   """
-  defcall gather(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [
-            Ref.t() | [Ref.t()] | nil
-          ],
-          do: run(view, :gather, refs, opts)
+  spec_with_bang gather(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t() | [Ref.t()] | nil]
+
+  def gather(gang, refs, opts \\ []) do
+    Entry.call(gang, :gather, opts, fn view -> run(view, :gather, refs, opts) end)
+  end
 
   @doc """
   Gives every member the element-wise reduction of all members' tensors.
@@ -91,8 +98,11 @@ defmodule RankBridge.Collectives do
   Errors of its own: `:unsupported_dtype`: the backend has no such reduction; `:mismatch`: the members' dtypes,
   shapes or ops differ.
   """
-  defcall all_reduce(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
-    do: run(view, :all_reduce, refs, opts)
+  spec_with_bang all_reduce(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+
+  def all_reduce(gang, refs, opts \\ []) do
+    Entry.call(gang, :all_reduce, opts, fn view -> run(view, :all_reduce, refs, opts) end)
+  end
 
   @doc """
   Gives every member all members' tensors, put together in group order.
@@ -120,9 +130,11 @@ defmodule RankBridge.Collectives do
   Errors of its own: `:invalid_argument`: the tensors have no such dimension, or a member's is not of its size;
   `:mismatch`: the members' dtypes, shapes, dims, sizes or layouts differ.
   """
-  defcall all_gather(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) ::
-            [Ref.t()] | [[Ref.t()]],
-          do: run(view, :all_gather, refs, opts)
+  spec_with_bang all_gather(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()] | [[Ref.t()]]
+
+  def all_gather(gang, refs, opts \\ []) do
+    Entry.call(gang, :all_gather, opts, fn view -> run(view, :all_gather, refs, opts) end)
+  end
 
   @doc """
   Gives the destination the element-wise reduction of all members' tensors; the others nil.
@@ -142,10 +154,11 @@ defmodule RankBridge.Collectives do
   Errors of its own: `:unsupported_dtype`: the backend has no such reduction; `:rank_out_of_range`: there is no
   such destination; `:mismatch`: the members' dtypes, shapes, ops or destinations differ.
   """
-  defcall reduce(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [
-            Ref.t() | nil
-          ],
-          do: run(view, :reduce, refs, opts)
+  spec_with_bang reduce(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t() | nil]
+
+  def reduce(gang, refs, opts \\ []) do
+    Entry.call(gang, :reduce, opts, fn view -> run(view, :reduce, refs, opts) end)
+  end
 
   @doc """
   Gives every member its part of the source's tensor, divided equally in group order.
@@ -168,8 +181,11 @@ defmodule RankBridge.Collectives do
   `:rank_out_of_range`: there is no such source; `:mismatch`: a member expects a part of another dtype or shape,
   or the dims or sources differ.
   """
-  defcall scatter(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
-    do: run(view, :scatter, refs, opts)
+  spec_with_bang scatter(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+
+  def scatter(gang, refs, opts \\ []) do
+    Entry.call(gang, :scatter, opts, fn view -> run(view, :scatter, refs, opts) end)
+  end
 
   @doc """
   Gives every member its part of the element-wise reduction of all members' tensors, divided in group order.
@@ -193,10 +209,11 @@ defmodule RankBridge.Collectives do
   `:sizes`; `:unsupported_dtype`: the backend has no such reduction; `:mismatch`: the members' dtypes, shapes,
   ops, dims or sizes differ.
   """
-  defcall reduce_scatter(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [
-            Ref.t()
-          ],
-          do: run(view, :reduce_scatter, refs, opts)
+  spec_with_bang reduce_scatter(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+
+  def reduce_scatter(gang, refs, opts \\ []) do
+    Entry.call(gang, :reduce_scatter, opts, fn view -> run(view, :reduce_scatter, refs, opts) end)
+  end
 
   @doc """
   Gives every member its parts of all members' tensors, concatenated in group order.
@@ -221,8 +238,11 @@ defmodule RankBridge.Collectives do
   dtypes, shapes or dims differ, or one expects another size than the other sends: every member gets both sides,
   and nothing has moved.
   """
-  defcall all_to_all(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
-    do: run(view, :all_to_all, refs, opts)
+  spec_with_bang all_to_all(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+
+  def all_to_all(gang, refs, opts \\ []) do
+    Entry.call(gang, :all_to_all, opts, fn view -> run(view, :all_to_all, refs, opts) end)
+  end
 
   @doc """
   Gives member m the element-wise reduction of the tensors of members 0 to m.
@@ -243,8 +263,11 @@ defmodule RankBridge.Collectives do
   `:invalid_argument`: an average, or an exclusive scan of anything but sums; `:mismatch`: the members' dtypes,
   shapes or ops differ.
   """
-  defcall scan(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
-    do: run(view, :scan, refs, opts)
+  spec_with_bang scan(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+
+  def scan(gang, refs, opts \\ []) do
+    Entry.call(gang, :scan, opts, fn view -> run(view, :scan, refs, opts) end)
+  end
 
   # --- end of CollectiveService
 

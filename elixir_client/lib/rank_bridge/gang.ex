@@ -24,7 +24,7 @@ defmodule RankBridge.Gang do
     * the launcher, with `:size`: the port to `rankbridge up` (`RankBridge.Gang.Launcher`)
     * a `Task.Supervisor` of the gang's own work: joining, forming, `:handle_rank_lost`, renewing the session
     * a `Task.Supervisor` of watchers: one for each rank, if events are watched
-    * a `DynamicSupervisor` of streams: one for each rank that was called
+    * a `DynamicSupervisor` of the processes in charge of the calls on a rank: one for each rank that was called
     * the channels to the ranks, their connections and writers
     * the server, which decides about losses
 
@@ -184,7 +184,7 @@ defmodule RankBridge.Gang do
         [
           {Task.Supervisor, name: Children.name(gang, :tasks)},
           watchers(gang, settings),
-          {DynamicSupervisor, name: Children.name(gang, :streams), strategy: :one_for_one},
+          {DynamicSupervisor, name: Children.name(gang, :ranks), strategy: :one_for_one},
           {Transport.Supervisor, gang},
           {Server, {gang, settings}}
         ]

@@ -7,7 +7,7 @@ defmodule RankBridge.LivePartsTest do
 
   alias RankBridge.{Collectives, Error, Gang, Id, Ranks, Tensor, Transport}
   alias RankBridge.Gang.Channels
-  alias RankBridge.Stream.Server
+  alias RankBridge.Rank.Server
   alias RankBridge.Test.{LiveRanks, OsProcess, Telemetry}
 
   @members 0..2
@@ -379,8 +379,8 @@ defmodule RankBridge.LivePartsTest do
 
         # By and by. Who is told so has lost nothing.
         errors =
-          Elixir.Stream.repeatedly(fn -> RankBridge.barrier(gang, timeout: 20_000) end)
-          |> Elixir.Stream.reject(&(&1 == {:ok, nil}))
+          Stream.repeatedly(fn -> RankBridge.barrier(gang, timeout: 20_000) end)
+          |> Stream.reject(&(&1 == {:ok, nil}))
           |> Enum.take(1)
 
         assert [{:error, %Error{} = error}] = errors

@@ -8,12 +8,12 @@ defmodule RankBridge.Operations.ExecutionTest do
   alias RankBridge.{Calls, Error}
   alias RankBridge.Operations.{Declaration, Execution}
   alias RankBridge.Proto.V1
-  alias RankBridge.Stream.Server
+  alias RankBridge.Rank.Server
   alias RankBridge.Test.PuppetRanks
   alias RankBridge.Transport.Status
 
   @soon 10_000
-  # Requests that a stream has under way, but for those of a `RankBridge.Stream`.
+  # Requests that a stream has under way, but for those of a `RankBridge.CallStream`.
   @share 128
 
   defp call(fields \\ []) do

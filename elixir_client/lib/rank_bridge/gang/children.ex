@@ -6,11 +6,11 @@ defmodule RankBridge.Gang.Children do
   * `:launcher` - `RankBridge.Gang.Launcher`
   * `:tasks` - a `Task.Supervisor`: what the gang does beside its server, and requests that go without a stream
   * `:watchers` - a `Task.Supervisor`: a watcher for each rank
-  * `:streams` - a `DynamicSupervisor`: a `RankBridge.Stream.Server` for each rank that was called
+  * `:ranks` - a `DynamicSupervisor`: a `RankBridge.Rank.Server` for each rank that was called
   * `:server` - `RankBridge.Gang.Server`
   """
 
-  @type role :: :tables | :launcher | :tasks | :watchers | :streams | :server
+  @type role :: :tables | :launcher | :tasks | :watchers | :ranks | :server
 
   @doc "The name of a gang's process."
   @spec name(term(), role()) :: {:via, module(), term()}
