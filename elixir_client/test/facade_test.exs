@@ -128,12 +128,19 @@ defmodule RankBridge.FacadeTest do
   # As the debugger's information has it, where editors look.
   defp place(module, name) do
     {^module, beam, _file} = :code.get_object_code(module)
-    {:ok, {^module, [abstract_code: {:raw_abstract_v1, forms}]}} = :beam_lib.chunks(beam, [:abstract_code])
+
+    {:ok, {^module, [abstract_code: {:raw_abstract_v1, forms}]}} =
+      :beam_lib.chunks(beam, [:abstract_code])
 
     Enum.reduce_while(forms, nil, fn
-      {:attribute, _anno, :file, {file, _line}}, _before -> {:cont, file}
-      {:function, anno, ^name, _arity, _clauses}, file -> {:halt, {"#{file}", :erl_anno.line(anno)}}
-      _other, file -> {:cont, file}
+      {:attribute, _anno, :file, {file, _line}}, _before ->
+        {:cont, file}
+
+      {:function, anno, ^name, _arity, _clauses}, file ->
+        {:halt, {"#{file}", :erl_anno.line(anno)}}
+
+      _other, file ->
+        {:cont, file}
     end)
   end
 

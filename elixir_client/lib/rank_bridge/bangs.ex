@@ -82,7 +82,8 @@ defmodule RankBridge.Bangs do
   @doc "The quoted `@spec` of a function that gives this value."
   @spec spec(atom(), [Macro.t()], Macro.t()) :: Macro.t()
   def spec(name, types, :ok) do
-    quote do: @spec(unquote(name)(unquote_splicing(types)) :: :ok | {:error, RankBridge.Error.t()})
+    quote do:
+            @spec(unquote(name)(unquote_splicing(types)) :: :ok | {:error, RankBridge.Error.t()})
   end
 
   def spec(name, types, value) do
@@ -108,8 +109,7 @@ defmodule RankBridge.Bangs do
   def bang_without_doc(%{name: name, value: type} = function, module) do
     call = quote(do: unquote(module).unquote(name)(unquote_splicing(variables(function))))
 
-    {success, value} =
-      if type == :ok, do: {:ok, :ok}, else: quote(do: {{:ok, value}, value})
+    {success, value} = if type == :ok, do: {:ok, :ok}, else: quote(do: {{:ok, value}, value})
 
     quote file: function.file, line: function.line do
       @spec unquote(:"#{name}!")(unquote_splicing(function.types)) :: unquote(type)
@@ -142,7 +142,10 @@ defmodule RankBridge.Bangs do
 
     names =
       Enum.find_value(clauses, fn {_meta, arguments, _guards, _body} ->
-        Enum.all?(arguments, &match?({name, _, context} when is_atom(name) and is_atom(context), &1)) &&
+        Enum.all?(
+          arguments,
+          &match?({name, _, context} when is_atom(name) and is_atom(context), &1)
+        ) &&
           for {name, _meta, _context} <- arguments, do: {name, [], nil}
       end)
 

@@ -9,8 +9,8 @@ defmodule RankBridge.CallStream do
       results = Enum.map(pushed, &CallStream.await/1)
       :ok = CallStream.close(stream)
 
-  A push returns as soon as the call is on its way; its `await/1` returns the result of the call
-  (`RankBridge.Operations.GangCall`). The ranks do the calls in the order in which one process has pushed them. A call that
+  A push returns as soon as the call is on its way; its `await/1` returns the result of the gang call
+  (`RankBridge.Collectives`). The ranks do the calls in the order in which one process has pushed them. A call that
   fails does not stop the calls after it.
 
   All streams to a rank, and this gang's other operations on it, share one connection. Any process may push. A stream ends with

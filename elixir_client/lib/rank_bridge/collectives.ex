@@ -3,6 +3,23 @@ defmodule RankBridge.Collectives do
   Collectives on the tensors of a group's members: every one is called on all members at once.
 
   `refs` has one ref for each member of the group, in group order, and so has what is given.
+
+  ## Gang calls
+
+  A collective is a gang call: one call to the group's first rank, which passes it on. With the option `calls: :ranks`, of the
+  gang or of the call, it is a call to each rank at once:
+
+      RankBridge.all_reduce(gang, refs, calls: :ranks)
+
+  Results and errors are the same. The differences:
+
+    * gang calls of several controllers never mismatch: the sidecar of the group's first rank puts them into one order
+    * if one member refuses its part, all others fail at once with the same reason, definite
+    * a gang call costs one message to the group's first rank and one back, however many members there are
+
+  A collective of which a member's part is larger than 60,000 bytes goes to each rank. An outcome that is too large to be
+  passed on is fetched from its rank. `RankBridge.submit/4`, and sends, receives and queues, are never gang calls;
+  `RankBridge.Generations.ping/2` always is.
   """
 
   use RankBridge.Bangs

@@ -1,20 +1,23 @@
 defmodule RankBridge.Containers do
-  @moduledoc """
-  Tensors to the ranks and back in the maps, lists, tuples and structs that they are in, as the parameters of a model:
-  `RankBridge.Container`.
-
-      params = %{"layer" => %{w: [[1.0, 2.0]], b: [0.0]}}
-      {:ok, on_rank} = RankBridge.put_container(gang, params, rank: 1)
-      on_rank["layer"].w
-      #=> #RankBridge.Ref<... at rank 1, float32[1, 2]>
-      {:ok, tensors} = RankBridge.get_container(gang, on_rank)
-
-  Each tensor is a transfer of its own; those of all ranks are under way at once, and of each rank several.
-  """
+  @moduledoc false
+  # `RankBridge.Container`s to the ranks and back.
 
   use RankBridge.Bangs
 
-  alias RankBridge.{AtOnce, Calls, Container, Entry, Error, Gang, Groups, Options, Ref, Refs, Tensor}
+  alias RankBridge.{
+    AtOnce,
+    Calls,
+    Container,
+    Entry,
+    Error,
+    Gang,
+    Groups,
+    Options,
+    Ref,
+    Refs,
+    Tensor
+  }
+
   alias RankBridge.Gang.View
 
   # Transfers of one rank at a time. More do not bring anything sooner.

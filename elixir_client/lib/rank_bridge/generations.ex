@@ -15,7 +15,7 @@ defmodule RankBridge.Generations do
   @doc """
   Asks all members of a group whether they are there, in the order of the group's other operations.
 
-  The ranks admit it like a collective, but do not use the backend. It is always a gang call (`RankBridge.Operations.GangCall`).
+  The ranks admit it like a collective, but do not use the backend. It is always a gang call (`RankBridge.Collectives`).
   """
   spec_with_bang ping(Gang.gang(), keyword()) :: :ok
 

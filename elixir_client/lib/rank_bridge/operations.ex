@@ -4,6 +4,14 @@ defmodule RankBridge.Operations do
 
   `operation` is a name, such as `:all_reduce`. `input` is the argument that the function of this name has after the gang;
   nil if it has none.
+
+  A begun operation is a `%RankBridge.Operation{}`, plain data that can be kept and sent, and outlives the gang that it came from:
+
+    * `id` - the same on every member
+    * `name` - of the operation, as in `:all_reduce`; nil: it was asked for by its id
+    * `group` - name of its group
+    * `ranks` - the ranks on which it was begun: its members in group order, or one
+    * `timeout` - the longest that it may wait for its members, in milliseconds
   """
 
   use RankBridge.Bangs

@@ -20,7 +20,20 @@ defmodule RankBridge.Queues do
 
   use RankBridge.Bangs
 
-  alias RankBridge.{Calls, Entry, Error, Gang, Group, Groups, Id, Operations, Options, Queue, Value}
+  alias RankBridge.{
+    Calls,
+    Entry,
+    Error,
+    Gang,
+    Group,
+    Groups,
+    Id,
+    Operations,
+    Options,
+    Queue,
+    Value
+  }
+
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
 

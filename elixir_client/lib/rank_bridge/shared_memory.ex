@@ -1,12 +1,11 @@
 defmodule RankBridge.SharedMemory do
-  @moduledoc """
-  Moves large tensors through shared memory, to and from ranks on this host whose endpoint is a unix socket.
+  @moduledoc false
+  # Moves large tensors through shared memory, to and from ranks on this host whose endpoint is a unix socket.
+  #
+  # The rank makes files in memory; the client reads and writes them. If a rank shares no memory, has no room, or has another
+  # file system, tensors are streamed over gRPC, and `transfers/2` says why.
 
-  The rank makes files in memory; the client reads and writes them. If a rank shares no memory, has no room, or has another
-  file system, tensors are streamed over gRPC, and `transfers/2` says why.
-  """
-
-  alias RankBridge.{Calls, Entry, Error, Gang, Tensor}
+  alias RankBridge.{Calls, Error, Tensor}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
   alias RankBridge.SharedMemory.{File, Segments}
@@ -19,15 +18,9 @@ defmodule RankBridge.SharedMemory do
 
   @type failure :: {:stream, String.t()} | {:error, Error.t()}
 
-  @doc """
-  The large tensors that went to and came from a rank so far: how many went through shared memory, how many did not, and
-  why the last of those did not.
-  """
-  @spec transfers(Gang.gang(), non_neg_integer()) ::
-          {:ok, Segments.counts()} | {:error, Error.t()}
-  def transfers(gang, rank), do: Entry.call(gang, :transfers, [], &counts(&1, rank))
-
-  defp counts(view, rank) do
+  @doc "`RankBridge.Tensors.transfers/3`, on the view of a gang."
+  @spec transfers(View.t(), non_neg_integer()) :: {:ok, Segments.counts()} | {:error, Error.t()}
+  def transfers(view, rank) do
     with :ok <- View.check_rank(view, rank, "transfers") do
       if view.memory,
         do: {:ok, Segments.counts(view.memory, View.target(view, rank))},

@@ -6,13 +6,22 @@ defmodule RankBridge.Tensors do
 
   use RankBridge.Bangs
 
-  alias RankBridge.{Dtype, Entry, Gang, Ref, Refs, Tensor}
+  alias RankBridge.SharedMemory.Segments
+  alias RankBridge.{Dtype, Entry, Gang, Ref, Refs, SharedMemory, Tensor}
 
   @doc """
   Makes a tensor on every member of a group, or on one rank, without sending its elements.
 
-  Options: `:init` (see `RankBridge.Refs.Init`; default `:zeros`), `:rank` (gives one ref instead of a list),
+  Options: `:init` (below; default `:zeros`), `:rank` (gives one ref instead of a list),
   `:group`, `:device`.
+
+  Its elements are one of these inits:
+
+    * `:zeros`
+    * `{:full, element}` - a number or a boolean
+    * `{:arange, start, step}` - element i, in row-major order, is start + i * step
+    * `{:uniform, seed, low, high}` - from low to below high; torch's CPU generator, equal on every machine
+    * `{:normal, seed, mean, std}` - likewise
   """
   spec_with_bang create(Gang.gang(), Dtype.t(), Tensor.shape(), keyword()) :: [Ref.t()] | Ref.t()
 
@@ -42,5 +51,18 @@ defmodule RankBridge.Tensors do
       refs = with %Ref{} = ref <- ref_or_refs, do: [ref]
       Refs.release(view, refs, opts)
     end)
+  end
+
+  @doc """
+  How the large tensors of a rank went to it and came from it so far: `shared` of them through memory that the rank shares,
+  `streamed` over gRPC, and the `reason` of the last of those.
+
+  The client shares memory with ranks on its host whose endpoint is a unix socket, and tries it for tensors of 1 MiB or more. If
+  a rank shares no memory, has no room, or has another file system, tensors are streamed.
+  """
+  spec_with_bang transfers(Gang.gang(), non_neg_integer(), keyword()) :: Segments.counts()
+
+  def transfers(gang, rank, opts \\ []) do
+    Entry.call(gang, :transfers, opts, fn view -> SharedMemory.transfers(view, rank) end)
   end
 end

@@ -8,8 +8,8 @@ defmodule RankBridge.Transport do
 
   Everything runs in the caller's process; a call belongs to the process that started it. If that process
   dies, its calls are cancelled. A call and a channel are values: functions that give a new call back
-  replace the old one. Errors are `RankBridge.Transport.Status`, which says whether the request may have
-  been processed.
+  replace the old one. Errors are `%RankBridge.Transport.Status{}`: gRPC's `code` as an atom, a `message`, the trailers that came
+  along as `metadata`, and `sent?`, false if the server certainly has not processed the request, so that repeating it is safe.
 
   ## Options of `connect/2`
 

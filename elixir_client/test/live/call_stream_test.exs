@@ -47,7 +47,8 @@ defmodule RankBridge.CallStreamTest do
 
     # More than go at once.
     many =
-      for _time <- 1..300, do: CallStream.push!(stream, :all_reduce, refs, in_place: true, op: :max)
+      for _time <- 1..300,
+          do: CallStream.push!(stream, :all_reduce, refs, in_place: true, op: :max)
 
     # In whichever order they are asked for.
     assert many |> Enum.reverse() |> results() |> Enum.uniq() == [{:ok, refs}]
@@ -101,7 +102,10 @@ defmodule RankBridge.CallStreamTest do
   test "with a ! it gives what there is, or raises the error", %{gang: gang} do
     stream = CallStream.open!(gang)
     refs = numbered(gang)
-    assert stream |> CallStream.push!(:all_reduce, refs, in_place: true) |> CallStream.await!() == refs
+
+    assert stream |> CallStream.push!(:all_reduce, refs, in_place: true) |> CallStream.await!() ==
+             refs
+
     RankBridge.release!(gang, refs)
     failing = CallStream.push!(stream, :all_reduce, refs)
     after_it = CallStream.push!(stream, :barrier)

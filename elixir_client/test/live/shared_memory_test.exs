@@ -30,7 +30,7 @@ defmodule RankBridge.SharedMemoryTest do
   end
 
   defp transfers(gang, rank \\ 0) do
-    {:ok, counts} = SharedMemory.transfers(gang, rank)
+    {:ok, counts} = RankBridge.Tensors.transfers(gang, rank)
     counts
   end
 

@@ -1,9 +1,8 @@
 defmodule RankBridge.CallStream.Pushed do
-  @moduledoc """
-  A gang call on a stream: the result of `RankBridge.CallStream.push/4`. The process that pushed it awaits it, once.
-
-  Other calls, such as `RankBridge.await/3`, know it by its `operation_id`.
-  """
+  @moduledoc false
+  # A gang call on a stream: the result of `RankBridge.CallStream.push/4`. The process that pushed it awaits it, once.
+  #
+  # Other calls, such as `RankBridge.await/3`, know it by its `operation_id`.
 
   alias RankBridge.Gang.View
   alias RankBridge.Operations.Plan

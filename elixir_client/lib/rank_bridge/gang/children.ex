@@ -1,14 +1,13 @@
 defmodule RankBridge.Gang.Children do
-  @moduledoc """
-  The names by which the processes of one gang find each other: by the gang's pid, and what they do.
-
-  * `:tables` - `RankBridge.Gang.Tables`
-  * `:launcher` - `RankBridge.Gang.Launcher`
-  * `:tasks` - a `Task.Supervisor`: what the gang does beside its server, and requests that go without a stream
-  * `:watchers` - a `Task.Supervisor`: a watcher for each rank
-  * `:ranks` - a `DynamicSupervisor`: a `RankBridge.Rank.Server` for each rank that was called
-  * `:server` - `RankBridge.Gang.Server`
-  """
+  @moduledoc false
+  # The names by which the processes of one gang find each other: by the gang's pid, and what they do.
+  #
+  # * `:tables` - `RankBridge.Gang.Tables`
+  # * `:launcher` - `RankBridge.Gang.Launcher`
+  # * `:tasks` - a `Task.Supervisor`: what the gang does beside its server, and requests that go without a stream
+  # * `:watchers` - a `Task.Supervisor`: a watcher for each rank
+  # * `:ranks` - a `DynamicSupervisor`: a `RankBridge.Rank.Server` for each rank that was called
+  # * `:server` - `RankBridge.Gang.Server`
 
   @type role :: :tables | :launcher | :tasks | :watchers | :ranks | :server
 

@@ -1,5 +1,6 @@
 defmodule RankBridge.Gang.Joining do
-  @moduledoc "Joins a gang to its ranks: connects to each, checks that it is the right one, and opens the session."
+  @moduledoc false
+  # Joins a gang to its ranks: connects to each, checks that it is the right one, and opens the session.
 
   alias RankBridge.{
     AtOnce,

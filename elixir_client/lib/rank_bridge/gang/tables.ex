@@ -1,8 +1,7 @@
 defmodule RankBridge.Gang.Tables do
-  @moduledoc """
-  Owns the tables of a gang, which callers read and write by themselves: the channels to its ranks, who is in which group, and
-  the memory that ranks share with this host.
-  """
+  @moduledoc false
+  # Owns the tables of a gang, which callers read and write by themselves: the channels to its ranks, who is in which group, and
+  # the memory that ranks share with this host.
 
   use GenServer
 

@@ -190,7 +190,13 @@ defmodule RankBridge.Rank.Requests do
 
   defp unsent(requests, request) do
     without = &:queue.delete(request, &1)
-    requests = %{requests | waiting: without.(requests.waiting), behind: without.(requests.behind)}
+
+    requests = %{
+      requests
+      | waiting: without.(requests.waiting),
+        behind: without.(requests.behind)
+    }
+
     finish(requests, request, {:error, Status.new(:cancelled, "it was withdrawn", false)})
   end
 
@@ -259,7 +265,11 @@ defmodule RankBridge.Rank.Requests do
   def answered(requests, number, bytes) do
     case requests.under_way do
       %{^number => request} ->
-        finish(%{requests | under_way: Map.delete(requests.under_way, number)}, request, {:ok, bytes})
+        finish(
+          %{requests | under_way: Map.delete(requests.under_way, number)},
+          request,
+          {:ok, bytes}
+        )
 
       _nobodys ->
         requests

@@ -90,7 +90,12 @@ defmodule RankBridge.Rank.Server do
 
   def push(server, request) do
     ref = :erlang.monitor(:process, server, alias: :reply_demonitor)
-    send(server, {:push, self(), Map.merge(request, %{ref: ref, monitor: nil, number: nil, timer: nil})})
+
+    send(
+      server,
+      {:push, self(), Map.merge(request, %{ref: ref, monitor: nil, number: nil, timer: nil})}
+    )
+
     ref
   end
 

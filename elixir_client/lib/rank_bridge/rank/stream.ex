@@ -7,6 +7,7 @@ defmodule RankBridge.Rank.Stream do
 
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf.{DecodeError, Encode, Wire}
+  alias RankBridge.Rank.Requests
   alias RankBridge.Transport
   alias RankBridge.Transport.{Local, Status}
 
@@ -86,7 +87,7 @@ defmodule RankBridge.Rank.Stream do
   def room?(stream), do: stream.call != nil and Transport.room?(stream.call)
 
   @doc "Sends a request with a number, or the withdrawal of one. `:closed`: it was not sent; `arrived/1` says why."
-  @spec send(t(), %{kind: :call | :part | :withdraw, optional(atom()) => term()}, pos_integer()) ::
+  @spec send(t(), Requests.request() | Requests.withdrawal(), pos_integer()) ::
           {:ok | :closed, t()}
   def send(stream, request, number) do
     {sent, call} = Transport.send_message(stream.call, encoded(request, number))
@@ -123,7 +124,9 @@ defmodule RankBridge.Rank.Stream do
 
     # An answer without a number is the rank's refusal of the stream.
     {refusals, answers} =
-      messages |> Enum.map(&{number(&1), &1}) |> Enum.split_with(&(elem(&1, 0) in [0, :unreadable]))
+      messages
+      |> Enum.map(&{number(&1), &1})
+      |> Enum.split_with(&(elem(&1, 0) in [0, :unreadable]))
 
     stream = %{stream | answered?: stream.answered? or answers != []}
     finish(answers, List.last(refusals), ended, stream)
