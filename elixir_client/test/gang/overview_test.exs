@@ -83,6 +83,7 @@ defmodule RankBridge.Gang.OverviewTest do
 
     ranks = start_supervised!({WatchedRanks, 2})
     gang = start_supervised!({Gang, WatchedRanks.gang(ranks)})
+    :ok = RankBridge.await_ready(gang, 60_000)
 
     assert %{error: nil, generation: 1, ranks: [%{rank: 0}, %{rank: 1}]} =
              gang |> Overview.new() |> Overview.refresh()

@@ -17,6 +17,7 @@ defmodule RankBridge.LiveDashboardTest do
     ranks = start_supervised!({WatchedRanks, 2})
     name = __MODULE__.Gang
     start_supervised!({Gang, [name: name] ++ WatchedRanks.gang(ranks)})
+    :ok = RankBridge.await_ready(name, 60_000)
     {:ok, session} = dashboard().init(gang: name)
     %{name: name, session: session, ranks: ranks}
   end

@@ -45,6 +45,7 @@ defmodule RankBridge.KinoTest do
 
   test "between two questions, events show at once", %{ranks: ranks} do
     start_supervised!({Gang, [name: @name] ++ WatchedRanks.gang(ranks)})
+    :ok = RankBridge.await_ready(@name, @soon)
     frame = widget(every: 600_000)
     shown(frame, "| 0 |")
 
