@@ -132,15 +132,11 @@ defmodule RankBridge.FacadeTest do
     {:ok, {^module, [abstract_code: {:raw_abstract_v1, forms}]}} =
       :beam_lib.chunks(beam, [:abstract_code])
 
-    Enum.reduce_while(forms, nil, fn
-      {:attribute, _anno, :file, {file, _line}}, _before ->
-        {:cont, file}
-
-      {:function, anno, ^name, _arity, _clauses}, file ->
-        {:halt, {"#{file}", :erl_anno.line(anno)}}
-
-      _other, file ->
-        {:cont, file}
+    forms
+    |> Enum.chunk_every(2, 1, :discard)
+    |> Enum.find_value(fn
+      [{:attribute, _, :file, {file, line}}, {:function, _, ^name, _, _}] -> {"#{file}", line}
+      _others -> nil
     end)
   end
 

@@ -24,7 +24,7 @@ defmodule RankBridge.Bangs do
   * `parameters` - as they stand in its head, with their defaults
   * `types`, `value` - of its arguments, and of what it gives; both quoted
   * `doc` - its documentation, nil if it has none
-  * `file`, `line` - where it is declared
+  * `file`, `line` - where it is declared, and where an editor finds it
   """
   @type function_with_bang :: %{
           name: atom(),
@@ -98,7 +98,7 @@ defmodule RankBridge.Bangs do
   def bang(%{name: name, parameters: parameters} = function, module \\ quote(do: __MODULE__)) do
     doc = "As `#{name}/#{length(parameters)}`; raises the error."
 
-    quote file: function.file, line: function.line do
+    quote line: function.line do
       @doc unquote(doc)
       unquote(bang_without_doc(function, module))
     end
@@ -111,7 +111,8 @@ defmodule RankBridge.Bangs do
 
     {success, value} = if type == :ok, do: {:ok, :ok}, else: quote(do: {{:ok, value}, value})
 
-    quote file: function.file, line: function.line do
+    quote do
+      @file unquote({function.file, function.line})
       @spec unquote(:"#{name}!")(unquote_splicing(function.types)) :: unquote(type)
       def unquote(:"#{name}!")(unquote_splicing(function.parameters)) do
         case unquote(call) do

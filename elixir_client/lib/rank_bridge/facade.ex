@@ -23,7 +23,7 @@ defmodule RankBridge.Facade do
   defp module_and_names(module, env), do: {Macro.expand(module, env), :all}
 
   defp delegate(module, function) do
-    quote file: function.file, line: function.line do
+    quote do
       @doc unquote(function.doc)
       unquote(safe(module, function))
       unquote(Bangs.bang(function))
@@ -42,7 +42,8 @@ defmodule RankBridge.Facade do
   end
 
   defp safe(module, %{name: name} = function) do
-    quote file: function.file, line: function.line do
+    quote do
+      @file unquote({function.file, function.line})
       unquote(Bangs.spec(name, function.types, function.value))
 
       def unquote(name)(unquote_splicing(function.parameters)),

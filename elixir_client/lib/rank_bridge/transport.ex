@@ -3,7 +3,7 @@ defmodule RankBridge.Transport do
   gRPC calls as bytes in and bytes out. A transport knows no protobuf.
 
   This module is the behaviour of transports, and calls the one that made a channel or a call.
-  `RankBridge.Transport.HTTP2` is the implementation that needs nothing beyond OTP; another is chosen with
+  The default implementation, HTTP/2 by ourselves, needs nothing beyond OTP; another is chosen with
   `transport: module` in `connect/2`.
 
   Everything runs in the caller's process; a call belongs to the process that started it. If that process

@@ -133,7 +133,7 @@ defmodule RankBridge.CallStreamTest do
   test "a group of some ranks, by a rank that is its first", %{gang: gang} do
     name = "pair-" <> Id.uuid()
     RankBridge.new_group!(gang, name, [2, 1])
-    assert {:ok, %Stream{rank: 2} = stream} = CallStream.open(gang, group: name)
+    assert {:ok, %CallStream{rank: 2} = stream} = CallStream.open(gang, group: name)
     refs = RankBridge.put!(gang, [[1], [2]], group: name)
     {:ok, gathered} = stream |> CallStream.push!(:all_gather, refs) |> CallStream.await()
     assert values(gang, gathered) == [[1, 2], [1, 2]]
@@ -179,7 +179,7 @@ defmodule RankBridge.CallStreamTest do
     test "what is withdrawn is cancelled, and the others are done", context do
       %{stream: stream} = context
       [first, second, third] = for _time <- 1..3, do: CallStream.push!(stream, :barrier)
-      Enum.each([second, first], &Stream.withdraw/1)
+      Enum.each([second, first], &CallStream.withdraw/1)
 
       for result <- results([first, second]),
           do: assert({:error, %Error{reason: :cancelled, indefinite: false}} = result)
@@ -237,7 +237,11 @@ defmodule RankBridge.CallStreamTest do
       %{stream: stream} = context
       pushed = CallStream.push!(stream, :barrier)
       closing = Task.async(fn -> CallStream.close(stream) end)
-      assert_soon(true, fn -> :sys.get_state(stream.server).streams[stream.stream] != [] end)
+
+      assert_soon(true, fn ->
+        :sys.get_state(stream.server).requests.streams[stream.stream] != []
+      end)
+
       assert {:error, %Error{reason: :cancelled, indefinite: false}} = after_it(stream)
       assert Task.yield(closing, 0) == nil
       context.go_on.()
@@ -356,7 +360,7 @@ defmodule RankBridge.CallStreamTest do
   end
 
   # What the rank was sent and has not answered.
-  defp under_way(stream), do: map_size(:sys.get_state(stream.server).under_way)
+  defp under_way(stream), do: map_size(:sys.get_state(stream.server).requests.under_way)
 
   # What a rank has to do that goes on.
   defp pending(gang) do

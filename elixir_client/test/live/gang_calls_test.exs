@@ -155,7 +155,7 @@ defmodule RankBridge.GangCallsTest do
     RankBridge.Rank.Server.of(view, 0)
   end
 
-  defp under_way(gang), do: map_size(:sys.get_state(server(gang)).under_way)
+  defp under_way(gang), do: map_size(:sys.get_state(server(gang)).requests.under_way)
 
   # The first rank waits for the others, until the function that this gives is called.
   defp busy(gang, group \\ "world") do

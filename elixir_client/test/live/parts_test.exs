@@ -65,7 +65,9 @@ defmodule RankBridge.LivePartsTest do
 
   # Parts that the streams of ranks have.
   defp under_way(gang) do
-    for {rank, it} <- servers(gang), into: %{}, do: {rank, map_size(:sys.get_state(it).under_way)}
+    for {rank, it} <- servers(gang),
+        into: %{},
+        do: {rank, map_size(:sys.get_state(it).requests.under_way)}
   end
 
   defp values(gang, refs), do: gang |> RankBridge.get!(refs) |> Enum.map(&Tensor.to_list/1)
@@ -273,7 +275,7 @@ defmodule RankBridge.LivePartsTest do
       transports = fn gang ->
         for {_rank, server} <- servers(gang),
             uniq: true,
-            do: :sys.get_state(server).call.transport
+            do: :sys.get_state(server).stream.call.transport
       end
 
       assert transports.(gang) == [RankBridge.Transport.Local]
@@ -418,7 +420,7 @@ defmodule RankBridge.LivePartsTest do
     for it <- monitors, do: assert_receive({:DOWN, ^it, :process, _pid, _why}, 10_000)
   end
 
-  defp streams?(server), do: :sys.get_state(server).call != nil
+  defp streams?(server), do: :sys.get_state(server).stream.call != nil
   defp reasons(error), do: for({_rank, it} <- error.outcomes, do: it.reason)
   defp reason({:error, error}), do: error.reason
   defp reason(result), do: result

@@ -256,7 +256,7 @@ defmodule RankBridge.Operations.ExecutionTest do
     {server, %{number: 1}} = sent(0)
     second = begin(view, call(), [{0, request(0)}])
     # It has come there, and waits.
-    assert_soon(1, fn -> :queue.len(:sys.get_state(server).waiting) end)
+    assert_soon(1, fn -> :queue.len(:sys.get_state(server).requests.waiting) end)
     refute_received {:sent, _, _, _}
     send(server, {:say, :room})
     {^server, %{number: 2}} = sent(0)

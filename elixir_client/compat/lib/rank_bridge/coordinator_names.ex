@@ -7,7 +7,19 @@ defmodule RankBridge.CoordinatorNames do
 
   use RankBridge.Bangs
 
-  alias RankBridge.{Collectives, Entry, Error, Gang, Group, Groups, Id, Options, Queue, Queues, Ref}
+  alias RankBridge.{
+    Collectives,
+    Entry,
+    Error,
+    Gang,
+    Group,
+    Groups,
+    Id,
+    Options,
+    Queue,
+    Queues,
+    Ref
+  }
 
   @doc """
   Gives every member the members' tensors, concatenated in group order: vLLM's `all_gatherv`, along any dimension.

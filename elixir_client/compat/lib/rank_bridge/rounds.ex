@@ -3,7 +3,18 @@ defmodule RankBridge.Rounds do
 
   use RankBridge.Bangs
 
-  alias RankBridge.{AtOnce, Calls, Collectives, Entry, Error, Gang, Group, Groups, ManyGroups, Options}
+  alias RankBridge.{
+    AtOnce,
+    Calls,
+    Collectives,
+    Entry,
+    Error,
+    Gang,
+    Group,
+    Groups,
+    ManyGroups,
+    Options
+  }
 
   @doc """
   Calls a function for each member of a group, for at most `n` of them at once, and gives what it gave for each, in group
