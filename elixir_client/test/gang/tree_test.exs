@@ -66,7 +66,7 @@ defmodule RankBridge.Gang.TreeTest do
       assert supervisor in ancestors(pid)
     end
 
-    roles = [channels: @size, connections: 2 * @size, streams: @size, watchers: @size, tasks: 0]
+    roles = [channels: @size, connections: 2 * @size, ranks: @size, watchers: @size, tasks: 0]
 
     for {role, count} <- roles,
         do: assert({role, length(children(gang, role))} == {role, count})
