@@ -20,11 +20,12 @@ defmodule RankBridge.Gang do
 
   The gang is a `Supervisor` of these, in this order:
 
-    * the owner of the tables that callers read: channels, groups, shared memory
+    * the owner of the tables that callers read: channels, groups
     * the launcher, with `:size`: the port to `rankbridge up`
     * a `Task.Supervisor` of the gang's own work: joining, forming, `:handle_rank_lost`, renewing the session
     * a `Task.Supervisor` of watchers: one for each rank, if events are watched
-    * a `DynamicSupervisor` of the processes in charge of the calls on a rank: one for each rank that was called
+    * a `DynamicSupervisor` of the processes in charge of the calls on a rank, and of the memory that it shares: one for each
+      rank that was called
     * the channels to the ranks, their connections and writers
     * the server, which decides about losses
 
@@ -181,7 +182,7 @@ defmodule RankBridge.Gang do
     launcher = if Settings.starts_ranks?(settings), do: [{Launcher, {gang, settings}}], else: []
 
     children =
-      [{Tables, {gang, settings}}] ++
+      [{Tables, gang}] ++
         launcher ++
         [
           {Task.Supervisor, name: Children.name(gang, :tasks)},

@@ -6,8 +6,8 @@ defmodule RankBridge.Tensors do
 
   use RankBridge.Bangs
 
-  alias RankBridge.SharedMemory.Segments
-  alias RankBridge.{Dtype, Entry, Gang, Ref, Refs, SharedMemory, Tensor}
+  alias RankBridge.{Dtype, Entry, Gang, Ref, Refs, Tensor}
+  alias RankBridge.Rank.{Memory, Transfers}
 
   @doc """
   Makes a tensor on every member of a group, or on one rank, without sending its elements.
@@ -60,9 +60,9 @@ defmodule RankBridge.Tensors do
   The client shares memory with ranks on its host whose endpoint is a unix socket, and tries it for tensors of 1 MiB or more. If
   a rank shares no memory, has no room, or has another file system, tensors are streamed.
   """
-  spec_with_bang transfers(Gang.gang(), non_neg_integer(), keyword()) :: Segments.counts()
+  spec_with_bang transfers(Gang.gang(), non_neg_integer(), keyword()) :: Memory.counts()
 
   def transfers(gang, rank, opts \\ []) do
-    Entry.call(gang, :transfers, opts, fn view -> SharedMemory.transfers(view, rank) end)
+    Entry.call(gang, :transfers, opts, fn view -> Transfers.counts(view, rank) end)
   end
 end

@@ -3,13 +3,15 @@ defmodule RankBridge.SharedMemoryTest do
 
   use ExUnit.Case, async: true
 
-  alias RankBridge.{Dtype, Gang, Sessions, SharedMemory, Tensor}
+  import RankBridge.Test.Soon
+
+  alias RankBridge.{Dtype, Gang, Sessions, Tensor}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
-  alias RankBridge.SharedMemory.Segments
+  alias RankBridge.Rank.{Memory, Server}
   alias RankBridge.Test.{LiveRanks, OsProcess}
 
-  doctest RankBridge.SharedMemory.Segments
+  doctest RankBridge.Rank.Memory
 
   @moduletag timeout: 180_000
   @mib 1_048_576
@@ -150,21 +152,21 @@ defmodule RankBridge.SharedMemoryTest do
   end
 
   test "the few free segments are those that were used last" do
-    table = Segments.new()
-
-    segments =
-      for mib <- 1..6 do
-        memory = %V1.SharedMemory{id: "#{mib}", path: "/#{mib}", bytes: mib * 10 * @mib}
-        segment = Segments.keep(table, "unix:a", memory)
-        Segments.give_back(table, "unix:a", segment)
-        assert {:ok, ^segment} = Segments.take(table, "unix:a", memory.bytes)
-        Segments.give_back(table, "unix:a", segment)
-        segment
+    memory =
+      for mib <- 1..6, reduce: %Memory{} do
+        memory ->
+          {id, path, room} = {"#{mib}", "/#{mib}", mib * 10 * @mib}
+          segment = %V1.SharedMemory{id: id, path: path, bytes: room}
+          memory = memory |> Memory.keep(segment, self()) |> Memory.done([id], :free)
+          assert {{:ok, {^id, ^path, ^room}}, memory} = Memory.take(memory, room, self())
+          Memory.done(memory, [id], :free)
       end
 
-    assert length(:ets.match_object(table, {:_, :_, :_, :free})) == 4
-    {id, _path, _size} = List.last(segments)
-    refute id in Segments.unwanted(table, "unix:a", false)
+    assert {{:none, unwanted}, memory} = Memory.take(memory, 1_000 * @mib, self())
+    assert Enum.sort(unwanted) == ["1", "2"]
+    memory = Memory.done(memory, unwanted, :closed)
+    assert {unused, _memory} = Memory.take_unused(memory, self())
+    assert Enum.sort(unused) == ["3", "4", "5", "6"]
   end
 
   test "wrong and closed sessions cost no memory on the rank" do
@@ -212,16 +214,15 @@ defmodule RankBridge.SharedMemoryTest do
     ref = RankBridge.put_rank!(gang, 0, tensor)
     ^tensor = RankBridge.get!(gang, ref)
     {:ok, view} = View.fetch(gang)
-    target = View.target(view, 0)
-
-    {pid, monitor} =
-      spawn_monitor(fn -> {:ok, _held} = Segments.take(view.memory, target, 2 * @mib) end)
-
+    server = Server.of(view, 0)
+    take = fn -> Server.take(server, 2 * @mib, 60_000) end
+    {pid, monitor} = spawn_monitor(fn -> {:ok, _held} = take.() end)
     assert_receive {:DOWN, ^monitor, :process, ^pid, :normal}, 60_000
-    assert Segments.take(view.memory, target, 2 * @mib) == :none
+    # The server hears of the end, too, and has one segment to close then.
+    assert_soon(true, fn -> :sys.get_state(server).memory.holders == %{} end)
     assert RankBridge.get!(gang, ref) == tensor
-    assert {:ok, _free} = Segments.take(view.memory, target, 2 * @mib)
-    assert [{{_, _id}, _, _, _}] = :ets.match_object(view.memory, {{target, :_}, :_, :_, :_})
+    assert {:ok, {_id, _path, _room}} = take.()
+    assert map_size(:sys.get_state(server).memory.rows) == 1
   end
 
   test "a rank that was killed and replaced shares memory anew, and leaves nothing" do
@@ -247,11 +248,7 @@ defmodule RankBridge.SharedMemoryTest do
 
   defp directory(gang, rank) do
     {:ok, view} = View.fetch(gang)
-    target = View.target(view, rank)
-
-    [{_key, path, _size, _holder} | _] =
-      :ets.match_object(view.memory, {{target, :_}, :_, :_, :_})
-
+    [{path, _room, _state} | _] = Map.values(:sys.get_state(Server.of(view, rank)).memory.rows)
     Path.dirname(path)
   end
 

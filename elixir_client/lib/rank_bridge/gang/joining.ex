@@ -36,7 +36,7 @@ defmodule RankBridge.Gang.Joining do
       timeout: settings.timeout,
       calls: settings.calls,
       when_unready: settings.unready,
-      memory: tables.memory,
+      shared_memory?: settings.session and settings.shared_memory,
       groups: tables.groups
     }
   end

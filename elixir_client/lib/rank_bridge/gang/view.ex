@@ -7,7 +7,7 @@ defmodule RankBridge.Gang.View do
   # * `lease` - of that session, in milliseconds; 0: it has none
   # * `timeout` - default for calls, in milliseconds
   # * `calls` - default for collectives: one call to each rank, or one gang call to all of them
-  # * `memory` - the segments that the ranks share with this host, by `RankBridge.SharedMemory`; nil: none
+  # * `shared_memory?` - whether ranks on this host share memory with the gang's session
   # * `groups` - public table of the members of groups, by name
   # * `gang` - the gang's process
   # * `unready` - why the gang cannot be called now: it starts, or is being formed again; nil: it can
@@ -26,7 +26,7 @@ defmodule RankBridge.Gang.View do
           timeout: pos_integer(),
           calls: :ranks | :gang,
           groups: :ets.table(),
-          memory: :ets.table() | nil,
+          shared_memory?: boolean(),
           gang: pid(),
           unready: Error.t() | nil,
           but_for: pid() | nil,
@@ -47,7 +47,7 @@ defmodule RankBridge.Gang.View do
     when_unready: :wait,
     session_id: "",
     lease: 0,
-    memory: nil,
+    shared_memory?: false,
     known_as: nil,
     call_span_context: nil
   ]

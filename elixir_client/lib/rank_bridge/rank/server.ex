@@ -4,13 +4,15 @@ defmodule RankBridge.Rank.Server do
   #
   # They go by the rank's stream (`RankBridge.Rank.Stream`), which the first request opens, and so does the first request after
   # its end. A request that the stream cannot take, or that was not begun on it, goes as a unary call
-  # (`RankBridge.Rank.Unary`); a push waits for the stream instead (`RankBridge.Rank.Requests`). The process ends with its gang,
-  # or after a minute without use.
+  # (`RankBridge.Rank.Unary`); a push waits for the stream instead (`RankBridge.Rank.Requests`). It also hands out the memory that
+  # the rank shares (`RankBridge.Rank.Memory`), by which large tensors go. The process ends with its gang, or after a minute
+  # without use, if no memory was used.
 
   use GenServer, restart: :temporary
 
   alias RankBridge.Gang.{Children, View}
-  alias RankBridge.Rank.{Requests, Stream, Unary}
+  alias RankBridge.Proto.V1
+  alias RankBridge.Rank.{Memory, Requests, Stream, Unary}
   alias RankBridge.Transport
   alias RankBridge.Transport.Status
 
@@ -20,7 +22,7 @@ defmodule RankBridge.Rank.Server do
   @longest 0xFFFF_FFFF
 
   @enforce_keys [:gang, :stream]
-  defstruct [:gang, :stream, used?: true, requests: %Requests{}, unary: %{}]
+  defstruct [:gang, :stream, used?: true, requests: %Requests{}, unary: %{}, memory: %Memory{}]
 
   @typedoc "What a caller asks for, as in `t:RankBridge.Rank.Requests.request/0`."
   @type request :: %{
@@ -139,6 +141,51 @@ defmodule RankBridge.Rank.Server do
     :ok
   end
 
+  # --- shared memory: see the functions of the same names in `RankBridge.Rank.Memory` ---
+
+  @doc "Takes a segment for the calling process. `:gone`: the process has ended, or does not answer in so many milliseconds."
+  @spec take(server(), pos_integer(), timeout()) ::
+          {:ok, Memory.segment()} | {:none, [String.t()]} | {:off, String.t()} | :gone
+  def take(server, bytes, timeout), do: memory(server, {:take, bytes}, timeout)
+
+  @doc "Takes the ids of all segments that are not in use, for the calling process."
+  @spec take_unused(server()) :: [String.t()]
+  def take_unused(server) do
+    with :gone <- memory(server, :take_unused, :infinity), do: []
+  end
+
+  @doc "Keeps a segment that the rank has given to the calling process."
+  @spec keep(server(), V1.SharedMemory.t()) :: :ok
+  def keep(server, memory), do: cast(server, {:keep, memory})
+
+  @doc "Says what has become of segments of the calling process."
+  @spec done(server(), [String.t()], Memory.fate()) :: :ok
+  def done(server, ids, fate), do: cast(server, {:done, ids, fate})
+
+  @doc "Ends the use of shared memory with this rank, for a reason."
+  @spec turn_off(server(), String.t()) :: :ok
+  def turn_off(server, reason), do: cast(server, {:turn_off, reason})
+
+  @doc "Counts a large tensor."
+  @spec count(server(), String.t() | nil) :: :ok
+  def count(server, reason), do: cast(server, {:count, reason})
+
+  @doc "What was counted."
+  @spec counts(server()) :: {:ok, Memory.counts()} | :gone
+  def counts(server), do: memory(server, :counts, :infinity)
+
+  defp cast(:gone, _request), do: :ok
+  # Sent by the process that holds the segments, before it ends.
+  defp cast(server, request), do: GenServer.cast(server, {:memory, self(), request})
+
+  defp memory(:gone, _request, _timeout), do: :gone
+
+  defp memory(server, request, timeout) do
+    GenServer.call(server, {:memory, request}, timeout)
+  catch
+    :exit, _reason -> :gone
+  end
+
   @impl GenServer
   def init({channel, gang}) do
     # Answers that have come are passed on before the gang ends.
@@ -162,6 +209,30 @@ defmodule RankBridge.Rank.Server do
 
   def handle_call({:close, call_stream}, from, state),
     do: {:noreply, %{state | requests: Requests.close(state.requests, call_stream, from)}}
+
+  def handle_call({:memory, request}, {holder, _tag}, state) do
+    {reply, memory} =
+      case request do
+        {:take, bytes} -> Memory.take(state.memory, bytes, holder)
+        :take_unused -> Memory.take_unused(state.memory, holder)
+        :counts -> {{:ok, state.memory.counts}, state.memory}
+      end
+
+    {:reply, reply, %{state | memory: memory}}
+  end
+
+  @impl GenServer
+  def handle_cast({:memory, holder, request}, %{memory: memory} = state) do
+    memory =
+      case request do
+        {:keep, segment} -> Memory.keep(memory, segment, holder)
+        {:done, ids, fate} -> Memory.done(memory, ids, fate)
+        {:turn_off, reason} -> Memory.turn_off(memory, reason)
+        {:count, reason} -> Memory.count(memory, reason)
+      end
+
+    {:noreply, %{state | memory: memory}}
+  end
 
   @impl GenServer
   def handle_info({:push, pid, %{stream: nil} = request}, state) do
@@ -203,6 +274,9 @@ defmodule RankBridge.Rank.Server do
       %{unary: %{^monitor => request}} ->
         {:noreply, unary_ended(state, monitor, request, why)}
 
+      %{memory: %{holders: %{^monitor => _ids}} = memory} ->
+        {:noreply, %{state | memory: Memory.holder_ended(memory, monitor)}}
+
       _of_the_stream ->
         {:noreply, heard(state, message)}
     end
@@ -212,7 +286,7 @@ defmodule RankBridge.Rank.Server do
     do: {:noreply, proceed(%{state | requests: Requests.late(state.requests, number)})}
 
   def handle_info({:timeout, _timer, :idle}, state) do
-    if state.used? or Requests.any?(state.requests) do
+    if state.used? or Requests.any?(state.requests) or state.memory != %Memory{} do
       {:noreply, look_later(%{state | used?: false})}
     else
       {:stop, :normal, %{state | stream: Stream.cancel(state.stream)}}
