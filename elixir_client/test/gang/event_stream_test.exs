@@ -70,7 +70,7 @@ defmodule RankBridge.Gang.EventStreamTest do
     end
 
     # The keeper's and the reader's own are left.
-    assert_soon(2, fn -> subscribers(name) end)
+    assert subscribers(name) == 2
     refute_received _nothing_else
   end
 
@@ -92,7 +92,7 @@ defmodule RankBridge.Gang.EventStreamTest do
       Enum.each(Gang.events(name), fn _event -> raise "no more" end)
     end
 
-    assert_soon(1, fn -> subscribers(name) end)
+    assert subscribers(name) == 1
     Task.await(task, @soon)
     {pid, monitor} = spawn_monitor(fn -> Stream.run(Gang.events(name)) end)
     assert_soon(2, fn -> subscribers(name) end)

@@ -27,7 +27,7 @@ defmodule RankBridge.Gang.EventBuffer do
   @spec take(pid(), timeout()) :: {:ok, Event.t()} | :ended
   def take(buffer, timeout), do: GenServer.call(buffer, {:take, timeout}, :infinity)
 
-  @doc "Ends a buffer and its subscription."
+  @doc "Ends a buffer. Its subscription has ended when this returns."
   @spec stop(pid()) :: :ok
   def stop(buffer), do: GenServer.stop(buffer)
 
@@ -64,6 +64,10 @@ defmodule RankBridge.Gang.EventBuffer do
 
   # The timer of an earlier call.
   def handle_info(_other, state), do: {:noreply, state}
+
+  # The registry of subscribers hears of the end of a process only later.
+  @impl true
+  def terminate(_reason, state), do: Gang.unsubscribe(state.gang)
 
   # A reader that waits has taken everything: nothing is dropped.
   defp give(%{waiting: nil} = state), do: state
