@@ -3,8 +3,6 @@ defmodule RankBridge.SharedMemoryTest do
 
   use ExUnit.Case, async: true
 
-  import RankBridge.Test.Soon
-
   alias RankBridge.{Dtype, Gang, Sessions, Tensor}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
@@ -152,21 +150,21 @@ defmodule RankBridge.SharedMemoryTest do
   end
 
   test "the few free segments are those that were used last" do
-    memory =
-      for mib <- 1..6, reduce: %Memory{} do
-        memory ->
-          {id, path, room} = {"#{mib}", "/#{mib}", mib * 10 * @mib}
-          segment = %V1.SharedMemory{id: id, path: path, bytes: room}
-          memory = memory |> Memory.keep(segment, self()) |> Memory.done([id], :free)
-          assert {{:ok, {^id, ^path, ^room}}, memory} = Memory.take(memory, room, self())
-          Memory.done(memory, [id], :free)
+    table = Memory.new()
+
+    segments =
+      for mib <- 1..6 do
+        memory = %V1.SharedMemory{id: "#{mib}", path: "/#{mib}", bytes: mib * 10 * @mib}
+        segment = Memory.keep(table, memory)
+        Memory.give_back(table, segment)
+        assert {:ok, ^segment} = Memory.take(table, memory.bytes)
+        Memory.give_back(table, segment)
+        segment
       end
 
-    assert {{:none, unwanted}, memory} = Memory.take(memory, 1_000 * @mib, self())
-    assert Enum.sort(unwanted) == ["1", "2"]
-    memory = Memory.done(memory, unwanted, :closed)
-    assert {unused, _memory} = Memory.take_unused(memory, self())
-    assert Enum.sort(unused) == ["3", "4", "5", "6"]
+    assert length(:ets.match_object(table, {:_, :_, :_, :free})) == 4
+    {id, _path, _size} = List.last(segments)
+    refute id in Memory.unwanted(table, false)
   end
 
   test "wrong and closed sessions cost no memory on the rank" do
@@ -214,15 +212,13 @@ defmodule RankBridge.SharedMemoryTest do
     ref = RankBridge.put_rank!(gang, 0, tensor)
     ^tensor = RankBridge.get!(gang, ref)
     {:ok, view} = View.fetch(gang)
-    server = Server.of(view, 0)
-    take = fn -> Server.take(server, 2 * @mib, 60_000) end
-    {pid, monitor} = spawn_monitor(fn -> {:ok, _held} = take.() end)
+    {:ok, memory} = Server.memory(view, 0)
+    {pid, monitor} = spawn_monitor(fn -> {:ok, _held} = Memory.take(memory, 2 * @mib) end)
     assert_receive {:DOWN, ^monitor, :process, ^pid, :normal}, 60_000
-    # The server hears of the end, too, and has one segment to close then.
-    assert_soon(true, fn -> :sys.get_state(server).memory.holders == %{} end)
+    assert Memory.take(memory, 2 * @mib) == :none
     assert RankBridge.get!(gang, ref) == tensor
-    assert {:ok, {_id, _path, _room}} = take.()
-    assert map_size(:sys.get_state(server).memory.rows) == 1
+    assert {:ok, _free} = Memory.take(memory, 2 * @mib)
+    assert [{{:segment, _id}, _, _, _}] = :ets.match_object(memory, {{:segment, :_}, :_, :_, :_})
   end
 
   test "a rank that was killed and replaced shares memory anew, and leaves nothing" do
@@ -248,7 +244,10 @@ defmodule RankBridge.SharedMemoryTest do
 
   defp directory(gang, rank) do
     {:ok, view} = View.fetch(gang)
-    [{path, _room, _state} | _] = Map.values(:sys.get_state(Server.of(view, rank)).memory.rows)
+    {:ok, memory} = Server.memory(view, rank)
+
+    [{_key, path, _size, _holder} | _] = :ets.match_object(memory, {{:segment, :_}, :_, :_, :_})
+
     Path.dirname(path)
   end
 

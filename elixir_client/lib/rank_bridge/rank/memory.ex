@@ -1,155 +1,174 @@
 defmodule RankBridge.Rank.Memory do
   @moduledoc false
-  # The segments that a rank has given to this gang's callers, of `RankBridge.Rank.Server`: which are free, and who holds the
-  # others. The server hands them out; their holders read and write them by themselves. A segment whose holder died is
-  # given up: the rank may still be using it.
+  # The segments that a rank has given to a gang's callers: which are free, and who has the others.
+  #
+  # They are in a table of the rank's process (`RankBridge.Rank.Server`), from which each caller takes by itself: a question to that
+  # process would cost as much as copying 1 MiB. A segment that its holder died with is given up: the rank may still be using it.
 
   alias RankBridge.Proto.V1
 
-  # More segments that nobody uses are given up.
+  # More that nobody uses are given up.
   @most_free 4
 
-  @typedoc "A segment that a caller holds: its id, the path of its file, and its room in bytes."
+  @typedoc "A segment that the caller holds: its id, the path of its file, and its room in bytes."
   @type segment :: {id :: String.t(), path :: String.t(), room :: pos_integer()}
-
-  @typedoc "See `RankBridge.Tensors.transfers/3`."
+  @type table :: :ets.table()
   @type counts :: %{
           shared: non_neg_integer(),
           streamed: non_neg_integer(),
           reason: String.t()
         }
 
-  @typedoc """
-  * `rows` - the path, the room and the holder of each segment, by its id. What is `:unwanted` is to be closed on the rank
-  * `holders` - the monitors of holders, with the segments' ids
-  * `off` - why the rank shares no memory with this host; nil: it may
-  * `age` - of the segment that was given back last
-  """
-  @type t :: %__MODULE__{
-          rows: %{String.t() => {String.t(), pos_integer(), holder()}},
-          holders: %{reference() => [String.t()]},
-          off: String.t() | nil,
-          counts: counts(),
-          age: non_neg_integer()
-        }
+  @doc "A table for the segments of a rank, for as long as the calling process lives."
+  @spec new() :: table()
+  def new, do: :ets.new(:rank_bridge_shared_memory, [:public, read_concurrency: true])
 
-  @typep holder :: {:held, reference()} | {:free, age :: non_neg_integer()} | :unwanted
+  @doc "Whether anything was ever kept or counted."
+  @spec used?(table()) :: boolean()
+  def used?(table), do: :ets.info(table, :size) > 0
 
-  @typedoc """
-  What has become of a segment, from its holder:
+  @doc "A free segment with room enough, and not far too much; the caller has it then."
+  @spec take(table(), pos_integer()) :: {:ok, segment()} | :none
+  def take(table, bytes) do
+    most = max(2 * bytes, fitting(bytes))
+    row = {{:segment, :"$1"}, :"$2", :"$3", :free}
+    guards = [{:>=, :"$3", bytes}, {:"=<", :"$3", most}]
+    free = in_table([], fn -> :ets.select(table, [{row, guards, [{{:"$1", :"$2", :"$3"}}]}]) end)
 
-  * `:free` - nobody uses it
-  * `:lent` - it is the memory of a tensor on the rank
-  * `:unwanted` - the rank may use it at any time
-  * `:unknown` - the rank does not know it, and perhaps no other
-  * `:closed` - the rank has it no more
-  """
-  @type fate :: :free | :lent | :unwanted | :unknown | :closed
+    free
+    |> Enum.sort_by(&elem(&1, 2))
+    |> Enum.find_value(:none, fn segment ->
+      if move(table, segment, :free, self()), do: {:ok, segment}
+    end)
+  end
 
-  defstruct rows: %{},
-            holders: %{},
-            off: nil,
-            counts: %{shared: 0, streamed: 0, reason: ""},
-            age: 0
+  # Whether the segment was one's, and is the other's now.
+  defp move(table, {id, path, room}, from, to) do
+    key = {:segment, id}
+    moved = [{{key, path, room, from}, [], [{{{:const, key}, path, room, {:const, to}}}]}]
+    in_table(0, fn -> :ets.select_replace(table, moved) end) == 1
+  end
+
+  @doc "Keeps a segment that a rank has just given; the caller has it."
+  @spec keep(table(), V1.SharedMemory.t()) :: segment()
+  def keep(table, %V1.SharedMemory{} = memory) do
+    row = {{:segment, memory.id}, memory.path, memory.bytes, self()}
+    _ = in_table(true, fn -> :ets.insert(table, row) end)
+    {memory.id, memory.path, memory.bytes}
+  end
+
+  @doc "The caller uses a segment no more. It is free; others are given up where there are too many."
+  @spec give_back(table(), segment()) :: :ok
+  def give_back(table, segment) do
+    # Counted when it is free: of several that are given back at once, the last sees all.
+    _ = move(table, segment, self(), :free)
+    free = free(table)
+    others = List.delete(free, segment)
+    give_up_free(table, Enum.take(others, max(0, length(free) - @most_free)))
+  end
+
+  @doc "The rank may use a segment at any time: nobody else does."
+  @spec give_up(table(), segment()) :: :ok
+  def give_up(table, segment) do
+    _ = move(table, segment, self(), :unwanted)
+    :ok
+  end
+
+  @doc "A segment has become memory of a tensor on the rank."
+  @spec lend(table(), segment()) :: :ok
+  def lend(table, {id, _path, _room}) do
+    _ = in_table(true, fn -> :ets.delete(table, {:segment, id}) end)
+    :ok
+  end
+
+  @doc "The rank does not know a segment, and perhaps none: those that are free are given up."
+  @spec forget(table()) :: :ok
+  def forget(table), do: give_up_free(table, free(table))
+
+  defp free(table) do
+    rows = in_table([], fn -> :ets.match_object(table, {{:segment, :_}, :_, :_, :free}) end)
+    for {{:segment, id}, path, room, :free} <- rows, do: {id, path, room}
+  end
+
+  defp give_up_free(table, segments),
+    do: Enum.each(segments, &move(table, &1, :free, :unwanted))
 
   @doc """
-  A free segment with room enough, and not far too much, for a holder. If there is none: the ids of segments to close on the
-  rank before another is opened, which the holder has then. Or why there is no memory.
+  Ids of the segments to close on the rank. The caller holds them until `closed/4`. `all_free?`: includes every segment that is
+  not in use.
   """
-  @spec take(t(), pos_integer(), pid()) ::
-          {{:ok, segment()} | {:none, [String.t()]} | {:off, String.t()}, t()}
-  def take(%{off: reason} = memory, _bytes, _holder) when reason != nil,
-    do: {{:off, reason}, memory}
+  @spec unwanted(table(), boolean()) :: [String.t()]
+  def unwanted(table, all_free?) do
+    rows = in_table([], fn -> :ets.match_object(table, {{:segment, :_}, :_, :_, :_}) end)
 
-  def take(memory, bytes, holder) do
-    most = max(2 * bytes, fitting(bytes))
+    for {{:segment, id}, path, room, holder} <- rows,
+        unwanted?(holder, all_free?),
+        # Of several callers at once, one gets the segment.
+        move(table, {id, path, room}, holder, self()),
+        do: id
+  end
 
-    memory.rows
-    |> Enum.filter(&match?({_id, {_path, room, {:free, _}}} when room in bytes..most, &1))
-    |> Enum.min_by(fn {_id, {_path, room, _free}} -> room end, fn -> nil end)
-    |> case do
-      nil ->
-        unwanted = for {id, {_path, _room, :unwanted}} <- memory.rows, do: id
-        {{:none, unwanted}, hold(memory, unwanted, holder)}
+  @doc "What has become of segments that were to be closed: whether the rank has them no more."
+  @spec closed(table(), [String.t()], boolean()) :: :ok
+  def closed(table, ids, gone?) do
+    for id <- ids, key = {:segment, id} do
+      _ =
+        in_table(true, fn ->
+          if gone?,
+            do: :ets.delete(table, key),
+            else: :ets.update_element(table, key, {4, :unwanted})
+        end)
+    end
 
-      {id, {path, room, _free}} ->
-        {{:ok, {id, path, room}}, hold(memory, [id], holder)}
+    :ok
+  end
+
+  defp unwanted?(:unwanted, _all_free?), do: true
+  defp unwanted?(:free, all_free?), do: all_free?
+  defp unwanted?(holder, _all_free?), do: not Process.alive?(holder)
+
+  @doc "Why the rank shares no memory with this host; nil: it may."
+  @spec off(table()) :: String.t() | nil
+  def off(table) do
+    case in_table([], fn -> :ets.lookup(table, :off) end) do
+      [{_key, reason}] -> reason
+      [] -> nil
     end
   end
 
-  @doc "Ids of all segments that are not in use, for a holder who closes them on the rank to make room."
-  @spec take_unused(t(), pid()) :: {[String.t()], t()}
-  def take_unused(memory, holder) do
-    unused = for {id, {_path, _room, state}} <- memory.rows, not match?({:held, _}, state), do: id
-    {unused, hold(memory, unused, holder)}
+  @doc "From now on tensors are streamed."
+  @spec turn_off(table(), String.t()) :: :ok
+  def turn_off(table, reason) do
+    _ = in_table(true, fn -> :ets.insert(table, {:off, reason}) end)
+    :ok
   end
-
-  @doc "Keeps a segment that the rank has just given to a holder."
-  @spec keep(t(), V1.SharedMemory.t(), pid()) :: t()
-  def keep(memory, %V1.SharedMemory{id: id, path: path, bytes: room}, holder) do
-    rows = Map.put(memory.rows, id, {path, room, :unwanted})
-    hold(%{memory | rows: rows}, [id], holder)
-  end
-
-  defp hold(memory, [], _holder), do: memory
-
-  defp hold(memory, ids, holder) do
-    monitor = Process.monitor(holder)
-    memory = %{memory | holders: Map.put(memory.holders, monitor, ids)}
-    Enum.reduce(ids, memory, &put(&2, &1, {:held, monitor}))
-  end
-
-  defp put(memory, id, state) do
-    %{^id => {path, room, _before}} = memory.rows
-    %{memory | rows: %{memory.rows | id => {path, room, state}}}
-  end
-
-  @doc "What has become of segments that one holder has taken at once."
-  @spec done(t(), [String.t()], fate()) :: t()
-  def done(memory, ids, fate) do
-    held = for id <- ids, {_path, _room, {:held, monitor}} <- [memory.rows[id]], do: {id, monitor}
-    for {_id, monitor} <- held, do: Process.demonitor(monitor, [:flush])
-    memory = %{memory | holders: Map.drop(memory.holders, Enum.map(held, &elem(&1, 1)))}
-    held |> Enum.reduce(memory, fn {id, _monitor}, memory -> become(memory, id, fate) end)
-  end
-
-  defp become(memory, id, :free),
-    do: %{memory | age: memory.age + 1} |> put(id, {:free, memory.age}) |> without_too_many()
-
-  defp become(memory, id, :unknown) do
-    for {id, {_path, _room, {:free, _}}} <- memory.rows, reduce: put(memory, id, :unwanted) do
-      memory -> put(memory, id, :unwanted)
-    end
-  end
-
-  defp become(memory, id, :unwanted), do: put(memory, id, :unwanted)
-
-  defp become(memory, id, gone) when gone in [:lent, :closed],
-    do: %{memory | rows: Map.delete(memory.rows, id)}
-
-  # Those that were used last stay.
-  defp without_too_many(memory) do
-    for({id, {_path, _room, {:free, age}}} <- memory.rows, do: {age, id})
-    |> Enum.sort(:desc)
-    |> Enum.drop(@most_free)
-    |> Enum.reduce(memory, fn {_age, id}, memory -> put(memory, id, :unwanted) end)
-  end
-
-  @doc "A holder has ended."
-  @spec holder_ended(t(), reference()) :: t()
-  def holder_ended(memory, monitor), do: done(memory, memory.holders[monitor], :unwanted)
-
-  @doc "From now on tensors are streamed, for this reason."
-  @spec turn_off(t(), String.t()) :: t()
-  def turn_off(memory, reason), do: %{memory | off: reason}
 
   @doc "Counts a large tensor: nil: it went by shared memory; or why it did not."
-  @spec count(t(), String.t() | nil) :: t()
-  def count(%{counts: counts} = memory, nil),
-    do: %{memory | counts: %{counts | shared: counts.shared + 1}}
+  @spec count(table(), String.t() | nil) :: :ok
+  def count(table, nil) do
+    _ = in_table(0, fn -> :ets.update_counter(table, :count, {2, 1}, none()) end)
+    :ok
+  end
 
-  def count(%{counts: counts} = memory, reason),
-    do: %{memory | counts: %{counts | streamed: counts.streamed + 1, reason: reason}}
+  def count(table, reason) do
+    _ =
+      in_table(true, fn ->
+        :ets.update_counter(table, :count, {3, 1}, none())
+        :ets.update_element(table, :count, {4, reason})
+      end)
+
+    :ok
+  end
+
+  @doc "What was counted."
+  @spec counts(table()) :: counts()
+  def counts(table) do
+    counted = in_table([], fn -> :ets.lookup(table, :count) end)
+    {_key, shared, streamed, reason} = List.first(counted) || none()
+    %{shared: shared, streamed: streamed, reason: reason}
+  end
+
+  defp none, do: {:count, 0, 0, ""}
 
   @doc """
   Room to ask for, so that tensors of nearly the same size use the same segments: up to an eighth more.
@@ -169,4 +188,11 @@ defmodule RankBridge.Rank.Memory do
 
   defp eighth(bytes, step) when bytes < 16 * step, do: step
   defp eighth(bytes, step), do: eighth(bytes, 2 * step)
+
+  # The table is gone with its rank's process, which may end while it is called. What is called next says so.
+  defp in_table(otherwise, fun) do
+    fun.()
+  rescue
+    ArgumentError -> otherwise
+  end
 end

@@ -4,14 +4,13 @@ defmodule RankBridge.Rank.Server do
   #
   # They go by the rank's stream (`RankBridge.Rank.Stream`), which the first request opens, and so does the first request after
   # its end. A request that the stream cannot take, or that was not begun on it, goes as a unary call
-  # (`RankBridge.Rank.Unary`); a push waits for the stream instead (`RankBridge.Rank.Requests`). It also hands out the memory that
-  # the rank shares (`RankBridge.Rank.Memory`), by which large tensors go. The process ends with its gang, or after a minute
-  # without use, if no memory was used.
+  # (`RankBridge.Rank.Unary`); a push waits for the stream instead (`RankBridge.Rank.Requests`). It also owns the
+  # table of the memory that the rank shares (`RankBridge.Rank.Memory`), by which large tensors go. The process ends with its
+  # gang, or after a minute without use, if no memory was used.
 
   use GenServer, restart: :temporary
 
   alias RankBridge.Gang.{Children, View}
-  alias RankBridge.Proto.V1
   alias RankBridge.Rank.{Memory, Requests, Stream, Unary}
   alias RankBridge.Transport
   alias RankBridge.Transport.Status
@@ -21,8 +20,8 @@ defmodule RankBridge.Rank.Server do
   # Milliseconds that `receive` can wait.
   @longest 0xFFFF_FFFF
 
-  @enforce_keys [:gang, :stream]
-  defstruct [:gang, :stream, used?: true, requests: %Requests{}, unary: %{}, memory: %Memory{}]
+  @enforce_keys [:gang, :stream, :memory]
+  defstruct [:gang, :stream, :memory, used?: true, requests: %Requests{}, unary: %{}]
 
   @typedoc "What a caller asks for, as in `t:RankBridge.Rank.Requests.request/0`."
   @type request :: %{
@@ -43,11 +42,11 @@ defmodule RankBridge.Rank.Server do
   @doc "The process of a rank; starts one if there is none. `:gone`: the gang has ended."
   @spec of(View.t(), non_neg_integer()) :: server()
   def of(view, rank) do
-    name = {RankBridge.Registry, {__MODULE__, view.gang, View.target(view, rank)}}
+    key = key(view, rank)
 
-    with :undefined <- Registry.whereis_name(name),
+    with :undefined <- Registry.whereis_name({RankBridge.Registry, key}),
          {:ok, channel} <- View.channel(view, rank) do
-      child = {__MODULE__, {channel, view.gang, {:via, Registry, name}}}
+      child = {__MODULE__, {channel, view.gang, key}}
 
       case DynamicSupervisor.start_child(Children.name(view.gang, :ranks), child) do
         {:ok, server} -> server
@@ -59,9 +58,13 @@ defmodule RankBridge.Rank.Server do
   end
 
   @doc false
-  @spec start_link({Transport.channel(), pid(), GenServer.name()}) :: GenServer.on_start()
-  def start_link({channel, gang, name}),
-    do: GenServer.start_link(__MODULE__, {channel, gang}, name: name)
+  @spec start_link({Transport.channel(), pid(), term()}) :: GenServer.on_start()
+  def start_link({channel, gang, key}) do
+    name = {:via, Registry, {RankBridge.Registry, key}}
+    GenServer.start_link(__MODULE__, {channel, gang, key}, name: name)
+  end
+
+  defp key(view, rank), do: {__MODULE__, view.gang, View.target(view, rank)}
 
   @doc "Opens a stream for a process. It ends with the process."
   @spec open(server(), pid(), timeout()) :: {:ok, reference()} | {:error, Status.t()}
@@ -141,56 +144,31 @@ defmodule RankBridge.Rank.Server do
     :ok
   end
 
-  # --- shared memory: see the functions of the same names in `RankBridge.Rank.Memory` ---
+  @doc "The table of the memory that a rank shares; starts the rank's process if there is none. `:gone`: the gang has ended."
+  @spec memory(View.t(), non_neg_integer()) :: {:ok, Memory.table()} | :gone
+  def memory(view, rank) do
+    case Registry.lookup(RankBridge.Registry, key(view, rank)) do
+      [{_server, {:memory, table}}] ->
+        {:ok, table}
 
-  @doc "Takes a segment for the calling process. `:gone`: the process has ended, or does not answer in so many milliseconds."
-  @spec take(server(), pos_integer(), timeout()) ::
-          {:ok, Memory.segment()} | {:none, [String.t()]} | {:off, String.t()} | :gone
-  def take(server, bytes, timeout), do: memory(server, {:take, bytes}, timeout)
-
-  @doc "Takes the ids of all segments that are not in use, for the calling process."
-  @spec take_unused(server()) :: [String.t()]
-  def take_unused(server) do
-    with :gone <- memory(server, :take_unused, :infinity), do: []
-  end
-
-  @doc "Keeps a segment that the rank has given to the calling process."
-  @spec keep(server(), V1.SharedMemory.t()) :: :ok
-  def keep(server, memory), do: cast(server, {:keep, memory})
-
-  @doc "Says what has become of segments of the calling process."
-  @spec done(server(), [String.t()], Memory.fate()) :: :ok
-  def done(server, ids, fate), do: cast(server, {:done, ids, fate})
-
-  @doc "Ends the use of shared memory with this rank, for a reason."
-  @spec turn_off(server(), String.t()) :: :ok
-  def turn_off(server, reason), do: cast(server, {:turn_off, reason})
-
-  @doc "Counts a large tensor."
-  @spec count(server(), String.t() | nil) :: :ok
-  def count(server, reason), do: cast(server, {:count, reason})
-
-  @doc "What was counted."
-  @spec counts(server()) :: {:ok, Memory.counts()} | :gone
-  def counts(server), do: memory(server, :counts, :infinity)
-
-  defp cast(:gone, _request), do: :ok
-  # Sent by the process that holds the segments, before it ends.
-  defp cast(server, request), do: GenServer.cast(server, {:memory, self(), request})
-
-  defp memory(:gone, _request, _timeout), do: :gone
-
-  defp memory(server, request, timeout) do
-    GenServer.call(server, {:memory, request}, timeout)
+      _none_or_starting ->
+        with pid when is_pid(pid) <- of(view, rank), do: GenServer.call(pid, :memory)
+    end
   catch
-    :exit, _reason -> :gone
+    :exit, _over -> :gone
   end
 
   @impl GenServer
-  def init({channel, gang}) do
+  def init({channel, gang, key}) do
     # Answers that have come are passed on before the gang ends.
     Process.flag(:trap_exit, true)
-    {:ok, look_later(%__MODULE__{gang: gang, stream: %Stream{channel: channel}})}
+    memory = Memory.new()
+    # Callers find the table without asking this process.
+    {_new, _old} =
+      Registry.update_value(RankBridge.Registry, key, fn _none -> {:memory, memory} end)
+
+    stream = %Stream{channel: channel}
+    {:ok, look_later(%__MODULE__{gang: gang, stream: stream, memory: memory})}
   end
 
   @impl GenServer
@@ -210,29 +188,7 @@ defmodule RankBridge.Rank.Server do
   def handle_call({:close, call_stream}, from, state),
     do: {:noreply, %{state | requests: Requests.close(state.requests, call_stream, from)}}
 
-  def handle_call({:memory, request}, {holder, _tag}, state) do
-    {reply, memory} =
-      case request do
-        {:take, bytes} -> Memory.take(state.memory, bytes, holder)
-        :take_unused -> Memory.take_unused(state.memory, holder)
-        :counts -> {{:ok, state.memory.counts}, state.memory}
-      end
-
-    {:reply, reply, %{state | memory: memory}}
-  end
-
-  @impl GenServer
-  def handle_cast({:memory, holder, request}, %{memory: memory} = state) do
-    memory =
-      case request do
-        {:keep, segment} -> Memory.keep(memory, segment, holder)
-        {:done, ids, fate} -> Memory.done(memory, ids, fate)
-        {:turn_off, reason} -> Memory.turn_off(memory, reason)
-        {:count, reason} -> Memory.count(memory, reason)
-      end
-
-    {:noreply, %{state | memory: memory}}
-  end
+  def handle_call(:memory, _from, state), do: {:reply, {:ok, state.memory}, state}
 
   @impl GenServer
   def handle_info({:push, pid, %{stream: nil} = request}, state) do
@@ -274,9 +230,6 @@ defmodule RankBridge.Rank.Server do
       %{unary: %{^monitor => request}} ->
         {:noreply, unary_ended(state, monitor, request, why)}
 
-      %{memory: %{holders: %{^monitor => _ids}} = memory} ->
-        {:noreply, %{state | memory: Memory.holder_ended(memory, monitor)}}
-
       _of_the_stream ->
         {:noreply, heard(state, message)}
     end
@@ -286,7 +239,7 @@ defmodule RankBridge.Rank.Server do
     do: {:noreply, proceed(%{state | requests: Requests.late(state.requests, number)})}
 
   def handle_info({:timeout, _timer, :idle}, state) do
-    if state.used? or Requests.any?(state.requests) or state.memory != %Memory{} do
+    if state.used? or Requests.any?(state.requests) or Memory.used?(state.memory) do
       {:noreply, look_later(%{state | used?: false})}
     else
       {:stop, :normal, %{state | stream: Stream.cancel(state.stream)}}

@@ -1,8 +1,8 @@
 defmodule RankBridge.Rank.Transfers do
   @moduledoc false
   # Large tensors to and from one rank, in the process of the caller: through memory that a rank on this host shares, where its
-  # endpoint is a unix socket, else over gRPC. The rank makes files in memory; the client reads and writes them. Whose turn
-  # it is with which of them, the rank's process knows (`RankBridge.Rank.Server`, `RankBridge.Rank.Memory`).
+  # endpoint is a unix socket, else over gRPC. The rank makes files in memory; the client reads and writes them. Which
+  # of them are free, a table of the rank's process says (`RankBridge.Rank.Memory`).
 
   alias RankBridge.{Calls, Error, Tensor}
   alias RankBridge.Gang.View
@@ -20,10 +20,14 @@ defmodule RankBridge.Rank.Transfers do
   @doc "`RankBridge.Tensors.transfers/3`, on the view of a gang."
   @spec counts(View.t(), non_neg_integer()) :: {:ok, Memory.counts()} | {:error, Error.t()}
   def counts(view, rank) do
-    with :ok <- View.check_rank(view, rank, "transfers") do
-      with :gone <- Server.counts(Server.of(view, rank)),
-           do: {:error, Error.refusal(:unavailable, "the gang has ended", rank: rank)}
-    end
+    with :ok <- View.check_rank(view, rank, "transfers"),
+         {:ok, memory} <- memory(view, rank),
+         do: {:ok, Memory.counts(memory)}
+  end
+
+  defp memory(view, rank) do
+    with :gone <- Server.memory(view, rank),
+         do: {:error, Error.refusal(:unavailable, "the gang has ended", rank: rank)}
   end
 
   @doc "A tensor's way to a rank; `streamed` is the other one, and is given the milliseconds that are left."
@@ -52,7 +56,7 @@ defmodule RankBridge.Rank.Transfers do
 
       with :ok <- written(segment, tensor.data),
            {:ok, %V1.SharedPut{} = put} <- Calls.one(view, rank, request, call),
-           do: {:ok, put.ref, if(put.adopted, do: :lent, else: :free)}
+           do: {:ok, put.ref, if(put.adopted, do: :lend, else: :give_back)}
     end)
   end
 
@@ -84,21 +88,21 @@ defmodule RankBridge.Rank.Transfers do
 
       with {:ok, %V1.TensorSpec{} = spec} <- Calls.one(view, ref.rank, request, call),
            {:ok, data} <- readable(MemoryFile.read(path, bytes)),
-           do: {:ok, {spec, data}, :free}
+           do: {:ok, {spec, data}, :give_back}
     end)
   end
 
   defp by_memory(view, rank, bytes, timeout, streamed, transfer) do
     if view.shared_memory? and bytes >= @least and unix?(View.target(view, rank)) do
       until = now() + timeout
-      server = Server.of(view, rank)
 
-      with {:ok, segment} <- segment(view, server, rank, bytes, until),
-           {:ok, value} <- transferred(server, segment, until, transfer) do
+      with {:ok, memory} <- memory(view, rank),
+           {:ok, value} <- by_segment(view, rank, memory, bytes, until, transfer) do
+        Memory.count(memory, nil)
         {:ok, value}
       else
-        {:stream, reason} ->
-          Server.count(server, reason)
+        {:stream, memory, reason} ->
+          Memory.count(memory, reason)
           streamed.(left(until))
 
         {:error, error} ->
@@ -109,49 +113,55 @@ defmodule RankBridge.Rank.Transfers do
     end
   end
 
-  defp transferred(server, {id, _path, _room} = segment, until, transfer) do
-    done = &Server.done(server, [id], &1)
+  defp by_segment(view, rank, memory, bytes, until, transfer) do
+    with {:ok, segment} <- segment(view, rank, memory, bytes, until),
+         {:ok, value} <- transferred(memory, segment, until, transfer) do
+      {:ok, value}
+    else
+      {:stream, reason} -> {:stream, memory, reason}
+      {:error, error} -> {:error, error}
+    end
+  end
 
+  defp transferred(memory, {id, _path, _room} = segment, until, transfer) do
     case transfer.(segment, id, %Calls{rpc: nil, operation: "", deadline: left(until)}) do
-      {:ok, value, left_as} ->
-        done.(left_as)
-        Server.count(server, nil)
+      {:ok, value, :lend} ->
+        Memory.lend(memory, segment)
+        {:ok, value}
+
+      {:ok, value, :give_back} ->
+        Memory.give_back(memory, segment)
         {:ok, value}
 
       {:error, %Error{reason: :unknown_shared_memory} = error} ->
         # The rank was replaced, or the session was closed and opened again.
-        done.(:unknown)
+        Memory.give_up(memory, segment)
+        Memory.forget(memory)
         {:stream, error.message}
 
       {:error, %Error{reason: reason} = error} when reason in @session ->
-        done.(:unwanted)
+        Memory.give_up(memory, segment)
         {:stream, error.message}
 
       failure ->
         # Whether the rank is done with the memory is not known.
-        done.(:unwanted)
+        Memory.give_up(memory, segment)
         failure
     end
   end
 
-  defp segment(view, server, rank, bytes, until) do
-    case Server.take(server, bytes, left(until)) do
-      {:ok, segment} ->
-        {:ok, segment}
+  defp segment(view, rank, memory, bytes, until) do
+    with nil <- Memory.off(memory),
+         :none <- Memory.take(memory, bytes) do
+      _ = close(view, rank, memory, false, until)
 
-      {:none, unwanted} ->
-        _ = close(view, server, rank, unwanted, until)
-
-        view
-        |> open(rank, bytes, until)
-        |> again(view, server, rank, bytes, until)
-        |> opened(view, server, rank, until)
-
-      {:off, reason} ->
-        {:stream, reason}
-
-      :gone ->
-        {:stream, "the rank's process does not answer"}
+      view
+      |> open(rank, bytes, until)
+      |> again(view, rank, memory, bytes, until)
+      |> opened(view, rank, memory, until)
+    else
+      {:ok, segment} -> {:ok, segment}
+      reason -> {:stream, reason}
     end
   end
 
@@ -169,54 +179,57 @@ defmodule RankBridge.Rank.Transfers do
   defp again(
          {:error, %Error{reason: :resource_exhausted}} = error,
          view,
-         server,
          rank,
+         memory,
          bytes,
          until
        ) do
-    if close(view, server, rank, Server.take_unused(server), until),
-      do: open(view, rank, bytes, until),
-      else: error
+    if close(view, rank, memory, true, until), do: open(view, rank, bytes, until), else: error
   end
 
-  defp again(result, _view, _server, _rank, _bytes, _until), do: result
+  defp again(result, _view, _rank, _memory, _bytes, _until), do: result
 
-  defp opened({:ok, %V1.SharedMemory{} = memory}, view, server, rank, until) do
-    Server.keep(server, memory)
+  defp opened({:ok, %V1.SharedMemory{} = shared}, view, rank, memory, until) do
+    segment = Memory.keep(memory, shared)
 
-    with {:error, message} <- MemoryFile.verify(memory.path, memory.bytes, memory.nonce) do
-      Server.turn_off(server, message)
-      _ = close(view, server, rank, [memory.id], until)
+    with {:error, message} <- MemoryFile.verify(shared.path, shared.bytes, shared.nonce) do
+      Memory.turn_off(memory, message)
+      Memory.give_up(memory, segment)
+      _ = close(view, rank, memory, false, until)
       {:stream, message}
     else
-      :ok -> {:ok, {memory.id, memory.path, memory.bytes}}
+      :ok -> {:ok, segment}
     end
   end
 
-  defp opened({:error, %Error{reason: reason} = error}, _view, server, _rank, _until)
+  defp opened({:error, %Error{reason: reason} = error}, _view, _rank, memory, _until)
        when reason in @never do
-    Server.turn_off(server, error.message)
+    Memory.turn_off(memory, error.message)
     {:stream, error.message}
   end
 
-  defp opened({:error, error}, _view, _server, _rank, _until), do: {:stream, error.message}
+  defp opened({:error, error}, _view, _rank, _memory, _until), do: {:stream, error.message}
 
-  # Whether there is more room on the rank now.
-  defp close(_view, _server, _rank, [], _until), do: false
+  # Whether there is more room on the rank now. `all_free?`: closes also what is kept for later.
+  defp close(view, rank, memory, all_free?, until) do
+    case Memory.unwanted(memory, all_free?) do
+      [] ->
+        false
 
-  defp close(view, server, rank, ids, until) do
-    request = %V1.CloseSharedMemoryRequest{session_id: view.session_id, memory_ids: ids}
-    call = call(V1.RefService.close_shared_memory(), "close_shared_memory", until)
+      ids ->
+        request = %V1.CloseSharedMemoryRequest{session_id: view.session_id, memory_ids: ids}
+        call = call(V1.RefService.close_shared_memory(), "close_shared_memory", until)
 
-    gone? =
-      case Calls.one(view, rank, request, call) do
-        {:ok, _closed} -> true
-        # They went with their session.
-        {:error, error} -> error.reason == :unknown_session
-      end
+        gone? =
+          case Calls.one(view, rank, request, call) do
+            {:ok, _closed} -> true
+            # They went with their session.
+            {:error, error} -> error.reason == :unknown_session
+          end
 
-    Server.done(server, ids, if(gone?, do: :closed, else: :unwanted))
-    gone?
+        Memory.closed(memory, ids, gone?)
+        gone?
+    end
   end
 
   defp written({_id, path, _room}, data) do
