@@ -20,8 +20,9 @@ example: setup ## Train on 4 ranks for STEPS=200 steps, a rank killed in every 2
 test: setup ## Run every test, in both languages
 	@scripts/test
 
-contract: setup ## Run every contract case through the Python client, on each backend and way
+contract: setup ## Run every contract case through both clients, on each backend and way
 	@.venv/bin/python -m pytest -q --whole tests/contract
+	@env -C elixir_client LC_ALL=C.UTF-8 ELIXIR_ERL_OPTIONS=+fnu MIX_ENV=test RANK_BRIDGE_WHOLE=1 mix test test/contract
 
 CASES ?=
 CLIENT ?= both

@@ -97,46 +97,34 @@ defmodule RankBridge.MixProject do
     [
       Gang: [
         RankBridge.Gang,
-        RankBridge.Gang.Launcher,
+        RankBridge.Gang.Event,
         RankBridge.Gang.Lost,
         RankBridge.Gang.Overview,
-        RankBridge.Abilities,
-        RankBridge.Endpoints,
         RankBridge.Error,
-        RankBridge.Error.RankDetail,
         RankBridge.Generations,
-        RankBridge.Place,
         RankBridge.RankStatus
       ],
       Collectives: [
         RankBridge.Averaging,
+        RankBridge.CallStream,
         RankBridge.Coalesced,
         RankBridge.Collectives,
         RankBridge.Graph,
         RankBridge.Graphs,
         RankBridge.Objects,
-        RankBridge.Operation,
         RankBridge.Operations,
-        RankBridge.Operations.GangCall,
-        RankBridge.Operations.ReduceOp,
         RankBridge.Pipeline,
         RankBridge.PointToPoint,
         RankBridge.Program,
         RankBridge.Programs,
         RankBridge.Queue,
-        RankBridge.Queue.Stream,
         RankBridge.Queues,
-        RankBridge.Run,
-        RankBridge.Stream,
-        RankBridge.Stream.Pushed
+        RankBridge.Run
       ],
       Data: [
         RankBridge.Container,
-        RankBridge.Containers,
         RankBridge.Dtype,
         RankBridge.Ref,
-        RankBridge.Refs.Init,
-        RankBridge.SharedMemory,
         RankBridge.Tensor,
         RankBridge.Tensors,
         RankBridge.Value
@@ -149,16 +137,12 @@ defmodule RankBridge.MixProject do
         RankBridge.Meshes
       ],
       "Events and telemetry": [
-        RankBridge.Gang.Event,
         RankBridge.Kino,
         RankBridge.LiveDashboard,
         RankBridge.Telemetry
       ],
       Transport: [
-        RankBridge.Protobuf,
-        RankBridge.Transport,
-        RankBridge.Transport.HTTP2,
-        RankBridge.Transport.Status
+        RankBridge.Transport
       ]
     ]
   end

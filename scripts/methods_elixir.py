@@ -149,9 +149,15 @@ def function(it: Operation, of_gang: str) -> str:
     if errors:
         lines += ["", *textwrap.wrap(f"Errors of its own: {errors}.", WIDTH)]
     doc = "\n".join(['@doc """', *lines, '"""'])
-    refs = "refs :: [Ref.t()], " if brings else ""
-    head = f"defcall {it.kind}(gang :: Gang.gang(), {refs}opts :: keyword() \\\\ []) :: {TYPES[it.options.gives]}"
-    return f"{doc}\n{head}, do: run(view, :{it.kind}, {'refs' if brings else 'nil'}, opts)"
+    value = TYPES[it.options.gives]
+    types, refs, given = ("[Ref.t()], ", "refs, ", "refs") if brings else ("", "", "nil")
+    entry = "call_without_value" if value == ":ok" else "call"
+    return f"""{doc}
+spec_with_bang {it.kind}(Gang.gang(), {types}keyword()) :: {value}
+
+def {it.kind}(gang, {refs}opts \\\\ []) do
+  Entry.{entry}(gang, :{it.kind}, opts, fn view -> run(view, :{it.kind}, {given}, opts) end)
+end"""
 
 
 REGION = re.compile(

@@ -29,14 +29,14 @@ defmodule RankBridge do
 
     * `:group` - the group, or its name; default "world"
     * `:operation_id` - default: a fresh UUID. A repeated id gets the first call's outcome and runs nothing
-    * `:calls` - `:gang`: as one call to one rank, which passes it on (`RankBridge.Operations.GangCall`); `:ranks`: to each rank
+    * `:calls` - `:gang`: as one call to one rank, which passes it on (see `RankBridge.Collectives`); `:ranks`: to each rank
       at once; default: the gang's, which defaults to `:gang`
 
   ## Modules
 
   This module has what most programs need. Each of its functions is declared in one of these modules, which have more:
 
-    * `RankBridge.Tensors` - tensors and their refs; `RankBridge.Containers` - tensors in maps and structs
+    * `RankBridge.Tensors` - tensors and their refs; `RankBridge.Container` - tensors in maps and structs
     * `RankBridge.Collectives` - one tensor of each member; `RankBridge.Coalesced` - several collectives as one;
       `RankBridge.Averaging` - averages of maps of tensors
     * `RankBridge.Objects` - values, numbers, and maps of tensors
@@ -45,7 +45,7 @@ defmodule RankBridge do
       are recorded, and run again; `RankBridge.Pipeline` - one after the other, each on the last one's result
     * `RankBridge.Operations` - one rank's part, operations without waiting, and outcomes by id; `RankBridge.Run` - a
       function for each rank, all at once
-    * `RankBridge.Stream` - gang calls, each sent while the last one is under way
+    * `RankBridge.CallStream` - gang calls, each sent while the last one is under way
     * `RankBridge.Grouping` and `RankBridge.Meshes` - groups, one and many; `RankBridge.Generations` - the ranks themselves
     * `RankBridge.Gang` - the gang in a supervision tree, and its events; `RankBridge.Telemetry` - the events of every call
 

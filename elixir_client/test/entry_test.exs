@@ -16,7 +16,7 @@ defmodule RankBridge.EntryTest do
 
     declared =
       for module <- Functions.modules(),
-          {{name, _parameters, _types, _given}, _doc} <- module.__calls__(),
+          %{name: name} <- module.__with_bang__(),
           {^name, arity} <- module.__info__(:functions),
           do: {module, name, arity}
 

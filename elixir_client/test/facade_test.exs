@@ -7,20 +7,29 @@ defmodule RankBridge.FacadeTest do
   alias RankBridge.Test.Functions
 
   defmodule Counted do
-    use RankBridge.Facade
+    use RankBridge.Bangs
 
     alias RankBridge.Error, as: Failure
 
     @doc "Twice a number."
-    defcall twice(number :: integer(), opts :: keyword() \\ []) :: integer() do
+    spec_with_bang twice(integer(), keyword()) :: integer()
+
+    def twice(number, opts \\ []) do
       if opts[:fail],
         do: {:error, Failure.refusal(:invalid_argument, "told to fail")},
         else: {:ok, 2 * number}
     end
 
     @doc "Gives an error as a value."
-    defcall failure(message :: String.t()) :: Failure.t(),
-      do: {:ok, Failure.refusal(:internal, message)}
+    spec_with_bang failure(String.t()) :: Failure.t()
+
+    def failure(message), do: {:ok, Failure.refusal(:internal, message)}
+
+    @doc "Succeeds, or not."
+    spec_with_bang even(integer()) :: :ok
+
+    def even(number) when rem(number, 2) == 0, do: :ok
+    def even(_odd), do: {:error, Failure.refusal(:invalid_argument, "odd")}
   end
 
   defmodule Both do
@@ -43,6 +52,8 @@ defmodule RankBridge.FacadeTest do
       assert {:error, %Error{message: "told to fail"}} = module.twice(4, fail: true)
       assert_raise Error, ~r/told to fail/, fn -> module.twice!(4, fail: true) end
       assert %Error{message: "m"} = module.failure!("m")
+      assert module.even!(2) == :ok
+      assert_raise Error, ~r/odd/, fn -> module.even!(3) end
     end
   end
 
@@ -67,7 +78,7 @@ defmodule RankBridge.FacadeTest do
 
   defp functions(module) do
     for {name, arity} <- module.module_info(:exports),
-        name not in [:module_info, :__info__, :__calls__],
+        name not in [:module_info, :__info__, :__with_bang__],
         do: {name, arity}
   end
 
@@ -103,6 +114,30 @@ defmodule RankBridge.FacadeTest do
   defp docs(module) do
     {:docs_v1, _, _, _, _, _, docs} = Code.fetch_docs(module)
     docs
+  end
+
+  test "an editor finds a function of RankBridge where it is declared" do
+    for name <- [:all_reduce, :all_reduce!] do
+      {file, line} = place(RankBridge, name)
+      assert Path.basename(file) == "collectives.ex"
+      declared = "../lib/rank_bridge/collectives.ex" |> Path.expand(__DIR__) |> File.stream!()
+      assert Enum.at(declared, line - 1) =~ "all_reduce("
+    end
+  end
+
+  # As the debugger's information has it, where editors look.
+  defp place(module, name) do
+    {^module, beam, _file} = :code.get_object_code(module)
+
+    {:ok, {^module, [abstract_code: {:raw_abstract_v1, forms}]}} =
+      :beam_lib.chunks(beam, [:abstract_code])
+
+    forms
+    |> Enum.chunk_every(2, 1, :discard)
+    |> Enum.find_value(fn
+      [{:attribute, _, :file, {file, line}}, {:function, _, ^name, _, _}] -> {"#{file}", line}
+      _others -> nil
+    end)
   end
 
   test "the documentation of a function comes along" do

@@ -54,7 +54,7 @@ defmodule RankBridge.HiddenTest do
     |> List.flatten()
   end
 
-  for role <- [:tables, :tasks, :watchers, :streams, :channels, :connections, :server, :gang] do
+  for role <- [:tables, :tasks, :watchers, :ranks, :channels, :connections, :server, :gang] do
     @role role
     test "the #{role} of a gang with TLS", %{target: target} do
       Process.flag(:trap_exit, true)

@@ -3,9 +3,9 @@ defmodule RankBridge.Averaging do
   Averages over the members of a group, in place.
   """
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Collectives, Error, Gang, Ref}
+  alias RankBridge.{Collectives, Entry, Error, Gang, Ref}
   alias RankBridge.Gang.View
 
   @typedoc """
@@ -23,12 +23,12 @@ defmodule RankBridge.Averaging do
 
   The tensors have floating-point or complex dtypes: an average of integers is not exact. Options: those of collectives.
   """
-  defcall average(
-            gang :: Gang.gang(),
-            tensors :: RankBridge.Averaging.tensors(),
-            opts :: keyword() \\ []
-          ) :: RankBridge.Averaging.tensors(),
-          do: run(view, tensors, opts)
+  spec_with_bang average(Gang.gang(), RankBridge.Averaging.tensors(), keyword()) ::
+                   RankBridge.Averaging.tensors()
+
+  def average(gang, tensors, opts \\ []) do
+    Entry.call(gang, :average, opts, fn view -> run(view, tensors, opts) end)
+  end
 
   @doc "As `average/3`, on the view of a gang."
   @spec run(View.t(), tensors(), keyword()) :: {:ok, tensors()} | {:error, Error.t()}

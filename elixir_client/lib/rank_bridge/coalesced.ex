@@ -1,9 +1,9 @@
 defmodule RankBridge.Coalesced do
   @moduledoc "Several collectives of one group as one operation: admitted at once, run one after another."
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Collectives, Gang}
+  alias RankBridge.{Collectives, Entry, Gang}
 
   @typedoc """
   One of the calls: the name of a collective on refs, its refs (nil for `:barrier`), and its own options. All calls share
@@ -21,10 +21,9 @@ defmodule RankBridge.Coalesced do
   No collective reads the result of another one, not even a result in place. Either all collectives succeed, or none does.
   All refs belong to one session.
   """
-  defcall coalesce(
-            gang :: Gang.gang(),
-            calls :: [RankBridge.Coalesced.call()],
-            opts :: keyword() \\ []
-          ) :: [term()],
-          do: Collectives.run(view, :coalesce, calls, opts)
+  spec_with_bang coalesce(Gang.gang(), [RankBridge.Coalesced.call()], keyword()) :: [term()]
+
+  def coalesce(gang, calls, opts \\ []) do
+    Entry.call(gang, :coalesce, opts, fn view -> Collectives.run(view, :coalesce, calls, opts) end)
+  end
 end

@@ -1,6 +1,15 @@
 defmodule RankBridge.Container do
   @moduledoc """
-  Tensors in maps, lists, tuples and structs inside each other.
+  Tensors in maps, lists, tuples and structs inside each other, as the parameters of a model. `RankBridge.put_container/3` and
+  `RankBridge.get_container/3` bring all of them to the ranks, and back:
+
+      params = %{"layer" => %{w: [[1.0, 2.0]], b: [0.0]}}
+      {:ok, on_rank} = RankBridge.put_container(gang, params, rank: 1)
+      on_rank["layer"].w
+      #=> #RankBridge.Ref<... at rank 1, float32[1, 2]>
+      {:ok, tensors} = RankBridge.get_container(gang, on_rank)
+
+  Each tensor is a transfer of its own; those of all ranks are under way at once, and of each rank several.
 
   | what | is |
   | --- | --- |

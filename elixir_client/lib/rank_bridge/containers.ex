@@ -1,20 +1,23 @@
 defmodule RankBridge.Containers do
-  @moduledoc """
-  Tensors to the ranks and back in the maps, lists, tuples and structs that they are in, as the parameters of a model:
-  `RankBridge.Container`.
+  @moduledoc false
+  # `RankBridge.Container`s to the ranks and back.
 
-      params = %{"layer" => %{w: [[1.0, 2.0]], b: [0.0]}}
-      {:ok, on_rank} = RankBridge.put_container(gang, params, rank: 1)
-      on_rank["layer"].w
-      #=> #RankBridge.Ref<... at rank 1, float32[1, 2]>
-      {:ok, tensors} = RankBridge.get_container(gang, on_rank)
+  use RankBridge.Bangs
 
-  Each tensor is a transfer of its own; those of all ranks are under way at once, and of each rank several.
-  """
+  alias RankBridge.{
+    AtOnce,
+    Calls,
+    Container,
+    Entry,
+    Error,
+    Gang,
+    Groups,
+    Options,
+    Ref,
+    Refs,
+    Tensor
+  }
 
-  use RankBridge.Facade
-
-  alias RankBridge.{AtOnce, Calls, Container, Error, Gang, Groups, Options, Ref, Refs, Tensor}
   alias RankBridge.Gang.View
 
   # Transfers of one rank at a time. More do not bring anything sooner.
@@ -29,23 +32,22 @@ defmodule RankBridge.Containers do
   All of them are brought, or none. Options: `:rank` (gives one container instead of a list), `:group`, `:device`.
   `:invalid_argument` names the leaf that is no tensor by its path, as any failure does.
   """
-  defcall put_container(
-            gang :: Gang.gang(),
-            container :: Container.t(),
-            opts :: keyword() \\ []
-          ) :: [Container.t()] | Container.t(),
-          do: bring(view, container, opts)
+  spec_with_bang put_container(Gang.gang(), Container.t(), keyword()) ::
+                   [Container.t()] | Container.t()
+
+  def put_container(gang, container, opts \\ []) do
+    Entry.call(gang, :put_container, opts, fn view -> bring(view, container, opts) end)
+  end
 
   @doc """
   Fetches the tensors of a container of refs, of any ranks, and gives a container of the same shape with tensors in place of
   the refs. A list of containers is one, too: what `put_container/3` gives can be fetched whole.
   """
-  defcall get_container(
-            gang :: Gang.gang(),
-            container :: Container.t(),
-            opts :: keyword() \\ []
-          ) :: Container.t(),
-          do: fetch(view, container, opts)
+  spec_with_bang get_container(Gang.gang(), Container.t(), keyword()) :: Container.t()
+
+  def get_container(gang, container, opts \\ []) do
+    Entry.call(gang, :get_container, opts, fn view -> fetch(view, container, opts) end)
+  end
 
   defp bring(view, container, opts) do
     defaults = [rank: nil, group: "world", device: ""]

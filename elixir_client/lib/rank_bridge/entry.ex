@@ -1,6 +1,6 @@
 defmodule RankBridge.Entry do
   @moduledoc false
-  # The one way into a gang: every public function on a gang passes here, once. `RankBridge.Facade` calls this.
+  # The one way into a gang: every public function on a gang passes here, once.
 
   alias RankBridge.{Error, Gang, Group, Telemetry}
   alias RankBridge.Gang.{Readiness, View}
@@ -18,6 +18,13 @@ defmodule RankBridge.Entry do
       do: observed(gang, operation, opts, fun),
       else: enter(gang, operation, opts, nil, fun)
   end
+
+  @doc "As `call/4`, of a function that gives `:ok`; `fun` returns `{:ok, nil}` instead."
+  @spec call_without_value(Gang.gang(), atom(), term(), (View.t() -> {:ok, nil} | result)) ::
+          :ok | {:error, Error.t()}
+        when result: {:error, Error.t()}
+  def call_without_value(gang, operation, opts, fun),
+    do: with({:ok, nil} <- call(gang, operation, opts, fun), do: :ok)
 
   defp observed(gang, operation, opts, fun) do
     metadata = %{gang: gang, operation: operation, group: group(opts)}

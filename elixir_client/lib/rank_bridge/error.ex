@@ -11,7 +11,9 @@ defmodule RankBridge.Error do
   * `group`, `operation`, `operation_id` - empty where none was involved
   * `generation` - in which it failed; 0: none
   * `expected`, `got` - both sides, where that applies
-  * `ranks` - the ranks concerned, as `RankBridge.Error.RankDetail`
+  * `ranks` - the ranks concerned: `rank` and `rank_in_group` of each, its `state` and a `detail`. The state is `:arrived` (it
+    called, and agreed), `:missing` (it did not call in time), `:disagrees` (it called for something else than the first to
+    arrive), `:lost` (dead or out of reach), `:failed` (by itself; `detail` says how) or `:unspecified`
   * `outcomes` - for a call to several ranks, how each one's part ended: `{rank, :ok | error}` in the order of
     the call. The other fields are then those of the root cause, but `indefinite` is true as soon as any rank
     has done, or may have done, the operation.

@@ -20,11 +20,12 @@ defmodule RankBridge.Gang do
 
   The gang is a `Supervisor` of these, in this order:
 
-    * the owner of the tables that callers read: channels, groups, shared memory
-    * the launcher, with `:size`: the port to `rankbridge up` (`RankBridge.Gang.Launcher`)
+    * the owner of the tables that callers read: channels, groups
+    * the launcher, with `:size`: the port to `rankbridge up`
     * a `Task.Supervisor` of the gang's own work: joining, forming, `:handle_rank_lost`, renewing the session
     * a `Task.Supervisor` of watchers: one for each rank, if events are watched
-    * a `DynamicSupervisor` of streams: one for each rank that was called
+    * a `DynamicSupervisor` of the processes in charge of the calls on a rank, and of the memory that it shares: one for each
+      rank that was called
     * the channels to the ranks, their connections and writers
     * the server, which decides about losses
 
@@ -63,14 +64,16 @@ defmodule RankBridge.Gang do
 
     * `:size` - how many
     * `:backend` - `:gloo` (the default), `:nccl`, `:mpi` or `:fake`
-    * `:command` - the program `rankbridge`, see `RankBridge.Gang.Launcher`
+    * `:command` - the program; default: the environment's `RANKBRIDGE_COMMAND`, else `config :rank_bridge, command: "..."`,
+      else `rankbridge` in the path
     * `:arguments` - more arguments for it: `["--max-bytes", "4G"]`, see `rankbridge up --help`
 
   of ranks that are there:
 
     * `:endpoints` - for each rank, in rank order, a gRPC target or a list of targets that lead to it; a unix
       socket that exists on this host is preferred, but not with `:tls`, which ranks speak on TCP
-    * `:endpoints_file` - a file with them, see `RankBridge.Endpoints`
+    * `:endpoints_file` - a file with them, as `rankbridge up --endpoints-file` writes it:
+      `{"ranks": [{"rank": 0, "endpoints": ["unix:/run/0.sock", "127.0.0.1:50051"]}, ...]}`
     * `:form` - true: form a new generation; false: never; by default only if no rank has had one yet. Of several gangs that
       join the same ranks at once, more than one may find that: let all but one say false
 
@@ -82,11 +85,11 @@ defmodule RankBridge.Gang do
     * `:lease` - how long the ranks keep that session without a renewal by the gang, in milliseconds; 30,000.
       The gang renews the session in the background, three times in that time. nil or 0: until the session is closed
     * `:shared_memory` - true (the default): large tensors come from ranks at unix sockets, and go to them, by memory
-      that both share, where that can be had (`RankBridge.SharedMemory`); false: always over gRPC
+      that both share, where that can be had (`RankBridge.Tensors.transfers/3` counts); false: always over gRPC
     * `:start_timeout` - for starting the ranks, and for joining them, in milliseconds; 60,000. After it, the gang ends
     * `:timeout` - default for calls, and limit for one attempt to connect, in milliseconds; 30,000
     * `:calls` - how collectives go: `:gang` (the default), as one call to one rank, which passes it on, or `:ranks`, to each
-      rank at once. Collectives have this option, too; see `RankBridge.Operations.GangCall`
+      rank at once. Collectives have this option, too; see `RankBridge.Collectives`
     * `:unready` - what calls do while the gang is started or made whole: `:wait` (the default) or `:fail`. Calls have
       this option, too
     * `:on_rank_lost` - `:replace`, `:shrink`, `:stop` or `:leave`, as above
@@ -179,12 +182,12 @@ defmodule RankBridge.Gang do
     launcher = if Settings.starts_ranks?(settings), do: [{Launcher, {gang, settings}}], else: []
 
     children =
-      [{Tables, {gang, settings}}] ++
+      [{Tables, gang}] ++
         launcher ++
         [
           {Task.Supervisor, name: Children.name(gang, :tasks)},
           watchers(gang, settings),
-          {DynamicSupervisor, name: Children.name(gang, :streams), strategy: :one_for_one},
+          {DynamicSupervisor, name: Children.name(gang, :ranks), strategy: :one_for_one},
           {Transport.Supervisor, gang},
           {Server, {gang, settings}}
         ]

@@ -15,9 +15,9 @@ defmodule RankBridge.Graphs do
   A graph outlives its generation, but not its session.
   """
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Calls, Collectives, Error, Gang, Graph, Groups, Id, Options}
+  alias RankBridge.{Calls, Collectives, Entry, Error, Gang, Graph, Groups, Id, Options}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
 
@@ -38,16 +38,20 @@ defmodule RankBridge.Graphs do
 
   Option `:group` (default "world"). Errors: as of `begin_capture/3` and `end_capture/2`.
   """
-  defcall graph_capture(
-            gang :: Gang.gang(),
-            name :: String.t() | nil,
-            fun :: (() -> {:ok, term()} | {:error, Error.t()}),
-            opts :: keyword() \\ []
-          ) :: {Graph.t(), term()} do
-    with {:ok, graph} <- begin(view, name, opts),
-         {:ok, given} <- recorded(view, graph, fun, opts),
-         {:ok, graph} <- keep(view, opts),
-         do: {:ok, {graph, given}}
+  spec_with_bang graph_capture(
+                   Gang.gang(),
+                   String.t() | nil,
+                   (() -> {:ok, term()} | {:error, Error.t()}),
+                   keyword()
+                 ) :: {Graph.t(), term()}
+
+  def graph_capture(gang, name, fun, opts \\ []) do
+    Entry.call(gang, :graph_capture, opts, fn view ->
+      with {:ok, graph} <- begin(view, name, opts),
+           {:ok, given} <- recorded(view, graph, fun, opts),
+           {:ok, graph} <- keep(view, opts),
+           do: {:ok, {graph, given}}
+    end)
   end
 
   defp recorded(view, graph, fun, opts) do
@@ -74,12 +78,11 @@ defmodule RankBridge.Graphs do
   Option `:group` (default "world"). `:name_exists`: the session has a graph of that name; `:invalid_argument`: it records
   in the group already.
   """
-  defcall begin_capture(
-            gang :: Gang.gang(),
-            name :: String.t() | nil,
-            opts :: keyword() \\ []
-          ) :: Graph.t(),
-          do: begin(view, name, opts)
+  spec_with_bang begin_capture(Gang.gang(), String.t() | nil, keyword()) :: Graph.t()
+
+  def begin_capture(gang, name, opts \\ []) do
+    Entry.call(gang, :begin_capture, opts, fn view -> begin(view, name, opts) end)
+  end
 
   defp begin(view, name, opts) do
     with {:ok, opts} <- Options.read(opts, [group: "world"], "begin_capture"),
@@ -132,8 +135,11 @@ defmodule RankBridge.Graphs do
   Option `:group` (default "world"). `:unknown_graph`: it records nothing there; `:resource_exhausted`: more was done than
   a graph can have.
   """
-  defcall end_capture(gang :: Gang.gang(), opts :: keyword() \\ []) :: Graph.t(),
-    do: keep(view, opts)
+  spec_with_bang end_capture(Gang.gang(), keyword()) :: Graph.t()
+
+  def end_capture(gang, opts \\ []) do
+    Entry.call(gang, :end_capture, opts, fn view -> keep(view, opts) end)
+  end
 
   defp keep(view, opts) do
     with {:ok, opts} <- Options.read(opts, [group: "world"], "end_capture"),
@@ -158,30 +164,32 @@ defmodule RankBridge.Graphs do
   a name "world". `:unknown_graph`; `:released_ref`: one of its refs is gone; `:mismatch`: the members have recorded
   different collectives; or what a collective can fail with. If one cannot be done, none is.
   """
-  defcall replay(gang :: Gang.gang(), graph :: Graph.t() | String.t(), opts :: keyword() \\ []) ::
-            [term()],
-          do: Collectives.run(view, :replay, graph, opts)
+  spec_with_bang replay(Gang.gang(), Graph.t() | String.t(), keyword()) :: [term()]
+
+  def replay(gang, graph, opts \\ []) do
+    Entry.call(gang, :replay, opts, fn view -> Collectives.run(view, :replay, graph, opts) end)
+  end
 
   @doc """
   Forgets a graph on every rank that has it, and gives it as it was. Its refs stay.
 
   `graph` is the graph, or its name in the gang's session. `:unknown_graph`: no rank has it.
   """
-  defcall release_graph(
-            gang :: Gang.gang(),
-            graph :: Graph.t() | String.t(),
-            opts :: keyword() \\ []
-          ) :: Graph.t() do
-    with {:ok, opts} <- Options.read(opts, [], "release_graph"),
-         {:ok, graph} <- find(view, graph) do
-      names = for rank <- graph.ranks, do: {rank, graph.name}
-      results = releases(view, graph.session_id, names, opts.timeout || view.timeout)
+  spec_with_bang release_graph(Gang.gang(), Graph.t() | String.t(), keyword()) :: Graph.t()
 
-      with {:ok, [proto | _others]} <- results |> but_unknown() |> Calls.gathered(true) do
-        holders = for {rank, {:ok, _proto}} <- results, do: rank
-        {:ok, Graph.from_proto(proto, graph.session_id, holders)}
+  def release_graph(gang, graph, opts \\ []) do
+    Entry.call(gang, :release_graph, opts, fn view ->
+      with {:ok, opts} <- Options.read(opts, [], "release_graph"),
+           {:ok, graph} <- find(view, graph) do
+        names = for rank <- graph.ranks, do: {rank, graph.name}
+        results = releases(view, graph.session_id, names, opts.timeout || view.timeout)
+
+        with {:ok, [proto | _others]} <- results |> but_unknown() |> Calls.gathered(true) do
+          holders = for {rank, {:ok, _proto}} <- results, do: rank
+          {:ok, Graph.from_proto(proto, graph.session_id, holders)}
+        end
       end
-    end
+    end)
   end
 
   # A name says nothing of who has recorded it. Where nobody has, all say so.

@@ -74,7 +74,7 @@ defmodule RankBridge.Mesh do
     * `:name` - what the names of the groups shall begin with; "mesh"
     * `:flattened` - the axes that each flattened axis stands for, as `[dp: [:dp_replicate, :dp_shard]]`
     * `:local` - true: the mesh has the axis `:local`, which needs `:places`
-    * `:places` - a `RankBridge.Place` for each of `ranks`; default: not known
+    * `:places` - a `%RankBridge.Place{host: host, local_rank: local_rank}` for each of `ranks`; default: not known
   """
   @spec plan([{axis(), integer()}], pos_integer() | [non_neg_integer()], keyword()) ::
           {:ok, t()} | {:error, Error.t()}

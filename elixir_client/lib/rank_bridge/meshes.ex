@@ -3,9 +3,9 @@ defmodule RankBridge.Meshes do
   Meshes and role layouts: many groups, made as one. `RankBridge.Mesh` and `RankBridge.Layout` describe them.
   """
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Gang, Layout, ManyGroups, Mesh}
+  alias RankBridge.{Entry, Gang, Layout, ManyGroups, Mesh}
 
   @doc """
   Lays ranks out along named axes, outermost first, and makes a group for each line of each axis, as `new_groups/3`.
@@ -21,24 +21,22 @@ defmodule RankBridge.Meshes do
     * `:local` - true: the mesh has the axis `:local`, of the ranks on one host
     * `:timeout` - for each group, in milliseconds
   """
-  defcall new_mesh(
-            gang :: Gang.gang(),
-            axes :: [{Mesh.axis(), integer()}],
-            opts :: keyword() \\ []
-          ) :: Mesh.t(),
-          do: ManyGroups.new_mesh(view, axes, opts)
+  spec_with_bang new_mesh(Gang.gang(), [{Mesh.axis(), integer()}], keyword()) :: Mesh.t()
+
+  def new_mesh(gang, axes, opts \\ []) do
+    Entry.call(gang, :new_mesh, opts, fn view -> ManyGroups.new_mesh(view, axes, opts) end)
+  end
 
   @doc """
   A mesh whose groups exist: another program made them, or the current generation made them again. Arguments as of
   `new_mesh/3`. Groups that are missing are `:unknown_group`; groups that have other members, because the gang has
   become smaller, `:invalid_argument`.
   """
-  defcall mesh(
-            gang :: Gang.gang(),
-            axes :: [{Mesh.axis(), integer()}],
-            opts :: keyword() \\ []
-          ) :: Mesh.t(),
-          do: ManyGroups.mesh(view, axes, opts)
+  spec_with_bang mesh(Gang.gang(), [{Mesh.axis(), integer()}], keyword()) :: Mesh.t()
+
+  def mesh(gang, axes, opts \\ []) do
+    Entry.call(gang, :mesh, opts, fn view -> ManyGroups.mesh(view, axes, opts) end)
+  end
 
   @doc """
   Makes the groups of a role layout, as `new_groups/3`.
@@ -47,7 +45,9 @@ defmodule RankBridge.Meshes do
       {:ok, layout} = RankBridge.Layout.by_host(hosts, buffers: 2)
       {:ok, layout} = RankBridge.Meshes.new_layout(gang, layout)
   """
-  defcall new_layout(gang :: Gang.gang(), layout :: Layout.t(), opts :: keyword() \\ []) ::
-            Layout.t(),
-          do: ManyGroups.new_layout(view, layout, opts)
+  spec_with_bang new_layout(Gang.gang(), Layout.t(), keyword()) :: Layout.t()
+
+  def new_layout(gang, layout, opts \\ []) do
+    Entry.call(gang, :new_layout, opts, fn view -> ManyGroups.new_layout(view, layout, opts) end)
+  end
 end

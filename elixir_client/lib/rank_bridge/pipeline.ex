@@ -115,8 +115,7 @@ defmodule RankBridge.Pipeline do
     do: step(pipeline, {:create, dtype, shape, opts})
 
   # A collective that takes refs is a step; so is one that takes and gives nothing.
-  texts =
-    for {{name, _parameters, _types, _given}, text} <- Collectives.__calls__(), do: {name, text}
+  texts = for function <- Collectives.__with_bang__(), do: {function.name, function.doc}
 
   for name <- Declaration.names(),
       declaration = Declaration.of(name),

@@ -66,8 +66,7 @@ defmodule RankBridge.Program do
   @spec new() :: t()
   def new, do: %__MODULE__{}
 
-  texts =
-    for {{name, _parameters, _types, _given}, text} <- Collectives.__calls__(), do: {name, text}
+  texts = for function <- Collectives.__with_bang__(), do: {function.name, function.doc}
 
   for name <- Declaration.names(),
       declaration = Declaration.of(name),

@@ -1,9 +1,9 @@
 defmodule RankBridge.Programs do
   @moduledoc "Running programs: see `RankBridge.Program`."
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Collectives, Gang, Program, Ref}
+  alias RankBridge.{Collectives, Entry, Gang, Program, Ref}
 
   @doc """
   Runs a program on all members of a group, as one operation, and gives a list: for each name in `:keep` what the collective
@@ -21,8 +21,11 @@ defmodule RankBridge.Programs do
   Errors: if a step cannot be done, or differs among members, that of a collective, whose message names the step; then
   nothing is done. `:invalid_argument`: it is empty, names what is not given, or has more than ranks take.
   """
-  defcall run_program(gang :: Gang.gang(), program :: Program.t(), opts :: keyword() \\ []) :: [
-            [Ref.t() | [Ref.t()] | nil]
-          ],
-          do: Collectives.run(view, :run_program, program, opts)
+  spec_with_bang run_program(Gang.gang(), Program.t(), keyword()) :: [[Ref.t() | [Ref.t()] | nil]]
+
+  def run_program(gang, program, opts \\ []) do
+    Entry.call(gang, :run_program, opts, fn view ->
+      Collectives.run(view, :run_program, program, opts)
+    end)
+  end
 end

@@ -60,7 +60,7 @@ defmodule RankBridge.Queue do
     do: Enum.map(queue.reader_ranks_in_group, &Enum.fetch!(queue.ranks, &1))
 
   @doc """
-  The queue of a gang as an enumerable, which reads it, and a collectable, which writes to it: `RankBridge.Queue.Stream`.
+  The queue of a gang as an enumerable, which reads it, and a collectable, which writes to it, as `File.Stream` is a file.
 
       stream = RankBridge.Queue.stream(gang, queue, rank_in_group: 1)
       Enum.into([1, 2, 3, 4], stream)

@@ -10,7 +10,6 @@ defmodule RankBridge.Refs do
     Groups,
     Options,
     Ref,
-    SharedMemory,
     Tensor,
     Transport
   }
@@ -18,6 +17,7 @@ defmodule RankBridge.Refs do
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf
+  alias RankBridge.Rank.Transfers
   alias RankBridge.Refs.Init
   alias RankBridge.Tensor.Chunks
 
@@ -67,7 +67,7 @@ defmodule RankBridge.Refs do
     header = %V1.PutTensorHeader{session_id: view.session_id, tensor: spec}
 
     view
-    |> SharedMemory.put(rank, tensor, header, call.deadline, fn left ->
+    |> Transfers.put(rank, tensor, header, call.deadline, fn left ->
       stream_tensor(view, rank, tensor, header, %{call | deadline: left})
     end)
     |> ref()
@@ -117,7 +117,7 @@ defmodule RankBridge.Refs do
     bytes = Tensor.byte_size(ref.dtype, ref.shape)
 
     fetched =
-      SharedMemory.get(view, ref, bytes, call.deadline, fn left ->
+      Transfers.get(view, ref, bytes, call.deadline, fn left ->
         call = %{call | deadline: left}
         Calls.streamed(view, ref.rank, call, fn -> receive_tensor(view, ref, call) end)
       end)

@@ -20,9 +20,9 @@ defmodule RankBridge.Run do
   process count; in other processes that it starts, collectives need an `:operation_id` that all members know.
   """
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{AtOnce, Gang, Groups, Options}
+  alias RankBridge.{AtOnce, Entry, Gang, Groups, Options}
   alias RankBridge.Run.{Ids, Outcome}
 
   @doc """
@@ -42,15 +42,15 @@ defmodule RankBridge.Run do
 
   Options: `:group` (default "world"), and `:timeout`, of the lookup of the group's members. The calls in `fun` have their own.
   """
-  defcall run(
-            gang :: Gang.gang(),
-            fun :: (non_neg_integer() -> term()),
-            opts :: keyword() \\ []
-          ) :: [term()] do
-    with {:ok, opts} <- Options.read(opts, [group: "world"], "run"),
-         timeout = opts.timeout || view.timeout,
-         {:ok, ranks} <- Groups.members(view, opts.group, timeout, "run"),
-         do: ranks |> Enum.zip(at_once(ranks, fun)) |> Outcome.gathered()
+  spec_with_bang run(Gang.gang(), (non_neg_integer() -> term()), keyword()) :: [term()]
+
+  def run(gang, fun, opts \\ []) do
+    Entry.call(gang, :run, opts, fn view ->
+      with {:ok, opts} <- Options.read(opts, [group: "world"], "run"),
+           timeout = opts.timeout || view.timeout,
+           {:ok, ranks} <- Groups.members(view, opts.group, timeout, "run"),
+           do: ranks |> Enum.zip(at_once(ranks, fun)) |> Outcome.gathered()
+    end)
   end
 
   defp at_once(ranks, fun) do

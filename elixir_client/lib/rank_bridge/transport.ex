@@ -3,13 +3,13 @@ defmodule RankBridge.Transport do
   gRPC calls as bytes in and bytes out. A transport knows no protobuf.
 
   This module is the behaviour of transports, and calls the one that made a channel or a call.
-  `RankBridge.Transport.HTTP2` is the implementation that needs nothing beyond OTP; another is chosen with
+  The default implementation, HTTP/2 by ourselves, needs nothing beyond OTP; another is chosen with
   `transport: module` in `connect/2`.
 
   Everything runs in the caller's process; a call belongs to the process that started it. If that process
   dies, its calls are cancelled. A call and a channel are values: functions that give a new call back
-  replace the old one. Errors are `RankBridge.Transport.Status`, which says whether the request may have
-  been processed.
+  replace the old one. Errors are `%RankBridge.Transport.Status{}`: gRPC's `code` as an atom, a `message`, the trailers that came
+  along as `metadata`, and `sent?`, false if the server certainly has not processed the request, so that repeating it is safe.
 
   ## Options of `connect/2`
 

@@ -1,5 +1,13 @@
-# Every shared case of tests/contract/cases, through this client, on every backend; on one also by calls of each rank.
-for {backend, calls} <- [{"fake", :gang}, {"fake", :ranks}, {"gloo", :gang}] do
+# The shared cases of tests/contract/cases, through this client: all of them by gang calls on the fake backend, and on Gloo and
+# by calls of each rank those of each kind, and some more.
+alias RankBridge.Test.ContractCases
+drawn = ContractCases.drawn(200)
+
+for {backend, calls, cases} <- [
+      {"fake", :gang, ContractCases.all()},
+      {"fake", :ranks, drawn},
+      {"gloo", :gang, drawn}
+    ] do
   defmodule Module.concat([RankBridge.ContractTest, Macro.camelize("#{backend}_by_#{calls}")]) do
     use ExUnit.Case, async: true
 
@@ -16,7 +24,7 @@ for {backend, calls} <- [{"fake", :gang}, {"fake", :ranks}, {"gloo", :gang}] do
       %{gang: gang}
     end
 
-    for case <- ContractCases.all() do
+    for case <- cases do
       test case["case"], %{gang: gang} do
         case = unquote(case["case"]) |> ContractCases.named() |> ContractCases.on(@backend)
         members = case["group"] || Enum.to_list(0..(case["ranks"] - 1))

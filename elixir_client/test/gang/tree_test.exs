@@ -66,7 +66,7 @@ defmodule RankBridge.Gang.TreeTest do
       assert supervisor in ancestors(pid)
     end
 
-    roles = [channels: @size, connections: 2 * @size, streams: @size, watchers: @size, tasks: 0]
+    roles = [channels: @size, connections: 2 * @size, ranks: @size, watchers: @size, tasks: 0]
 
     for {role, count} <- roles,
         do: assert({role, length(children(gang, role))} == {role, count})
@@ -88,7 +88,7 @@ defmodule RankBridge.Gang.TreeTest do
     end
 
     test "connections, writers, streams and watchers; calls go on", %{gang: gang} do
-      for role <- [:connections, :streams, :watchers] do
+      for role <- [:connections, :ranks, :watchers] do
         before = children(gang, role)
         monitors = for pid <- before, do: {pid, Process.monitor(pid)}
         for pid <- before, do: Process.exit(pid, :kill)
@@ -127,7 +127,7 @@ defmodule RankBridge.Gang.TreeTest do
 
     start_supervised!(%{id: :supervisor, start: start, type: :supervisor})
 
-    for role <- [:tables, :tasks, :watchers, :streams, :channels, :connections, :server] do
+    for role <- [:tables, :tasks, :watchers, :ranks, :channels, :connections, :server] do
       :ok = RankBridge.await_ready(name, @soon)
       gang = Process.whereis(name)
       monitor = monitor(gang)

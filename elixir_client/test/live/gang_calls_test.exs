@@ -126,9 +126,9 @@ defmodule RankBridge.GangCallsTest do
     assert RankBridge.barrier!(gang) == :ok
     text = String.duplicate("x", 20_000)
     assert RankBridge.broadcast_object!(gang, text) == on_each(text)
-    {:ok, stream} = RankBridge.Stream.open(gang)
-    {:ok, pushed} = RankBridge.Stream.push(stream, :barrier)
-    {:ok, nil} = RankBridge.Stream.await(pushed)
+    {:ok, stream} = RankBridge.CallStream.open(gang)
+    {:ok, pushed} = RankBridge.CallStream.push(stream, :barrier)
+    {:ok, nil} = RankBridge.CallStream.await(pushed)
 
     calls =
       for {_event, _measurements, metadata} <- Telemetry.seen(seen),
@@ -152,10 +152,10 @@ defmodule RankBridge.GangCallsTest do
   # The process of the first rank's stream, on which gang calls go.
   defp server(gang) do
     {:ok, view} = RankBridge.Gang.View.fetch(gang)
-    RankBridge.Stream.Server.of(view, 0)
+    RankBridge.Rank.Server.of(view, 0)
   end
 
-  defp under_way(gang), do: map_size(:sys.get_state(server(gang)).under_way)
+  defp under_way(gang), do: map_size(:sys.get_state(server(gang)).requests.under_way)
 
   # The first rank waits for the others, until the function that this gives is called.
   defp busy(gang, group \\ "world") do

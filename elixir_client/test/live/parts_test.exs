@@ -7,7 +7,7 @@ defmodule RankBridge.LivePartsTest do
 
   alias RankBridge.{Collectives, Error, Gang, Id, Ranks, Tensor, Transport}
   alias RankBridge.Gang.Channels
-  alias RankBridge.Stream.Server
+  alias RankBridge.Rank.Server
   alias RankBridge.Test.{LiveRanks, OsProcess, Telemetry}
 
   @members 0..2
@@ -65,7 +65,9 @@ defmodule RankBridge.LivePartsTest do
 
   # Parts that the streams of ranks have.
   defp under_way(gang) do
-    for {rank, it} <- servers(gang), into: %{}, do: {rank, map_size(:sys.get_state(it).under_way)}
+    for {rank, it} <- servers(gang),
+        into: %{},
+        do: {rank, map_size(:sys.get_state(it).requests.under_way)}
   end
 
   defp values(gang, refs), do: gang |> RankBridge.get!(refs) |> Enum.map(&Tensor.to_list/1)
@@ -273,7 +275,7 @@ defmodule RankBridge.LivePartsTest do
       transports = fn gang ->
         for {_rank, server} <- servers(gang),
             uniq: true,
-            do: :sys.get_state(server).call.transport
+            do: :sys.get_state(server).stream.call.transport
       end
 
       assert transports.(gang) == [RankBridge.Transport.Local]
@@ -379,8 +381,8 @@ defmodule RankBridge.LivePartsTest do
 
         # By and by. Who is told so has lost nothing.
         errors =
-          Elixir.Stream.repeatedly(fn -> RankBridge.barrier(gang, timeout: 20_000) end)
-          |> Elixir.Stream.reject(&(&1 == {:ok, nil}))
+          Stream.repeatedly(fn -> RankBridge.barrier(gang, timeout: 20_000) end)
+          |> Stream.reject(&(&1 == {:ok, nil}))
           |> Enum.take(1)
 
         assert [{:error, %Error{} = error}] = errors
@@ -418,7 +420,7 @@ defmodule RankBridge.LivePartsTest do
     for it <- monitors, do: assert_receive({:DOWN, ^it, :process, _pid, _why}, 10_000)
   end
 
-  defp streams?(server), do: :sys.get_state(server).call != nil
+  defp streams?(server), do: :sys.get_state(server).stream.call != nil
   defp reasons(error), do: for({_rank, it} <- error.outcomes, do: it.reason)
   defp reason({:error, error}), do: error.reason
   defp reason(result), do: result

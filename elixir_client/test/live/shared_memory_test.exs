@@ -3,13 +3,13 @@ defmodule RankBridge.SharedMemoryTest do
 
   use ExUnit.Case, async: true
 
-  alias RankBridge.{Dtype, Gang, Sessions, SharedMemory, Tensor}
+  alias RankBridge.{Dtype, Gang, Sessions, Tensor}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
-  alias RankBridge.SharedMemory.Segments
+  alias RankBridge.Rank.{Memory, Server}
   alias RankBridge.Test.{LiveRanks, OsProcess}
 
-  doctest RankBridge.SharedMemory.Segments
+  doctest RankBridge.Rank.Memory
 
   @moduletag timeout: 180_000
   @mib 1_048_576
@@ -30,7 +30,7 @@ defmodule RankBridge.SharedMemoryTest do
   end
 
   defp transfers(gang, rank \\ 0) do
-    {:ok, counts} = SharedMemory.transfers(gang, rank)
+    {:ok, counts} = RankBridge.Tensors.transfers(gang, rank)
     counts
   end
 
@@ -150,21 +150,21 @@ defmodule RankBridge.SharedMemoryTest do
   end
 
   test "the few free segments are those that were used last" do
-    table = Segments.new()
+    table = Memory.new()
 
     segments =
       for mib <- 1..6 do
         memory = %V1.SharedMemory{id: "#{mib}", path: "/#{mib}", bytes: mib * 10 * @mib}
-        segment = Segments.keep(table, "unix:a", memory)
-        Segments.give_back(table, "unix:a", segment)
-        assert {:ok, ^segment} = Segments.take(table, "unix:a", memory.bytes)
-        Segments.give_back(table, "unix:a", segment)
+        segment = Memory.keep(table, memory)
+        Memory.give_back(table, segment)
+        assert {:ok, ^segment} = Memory.take(table, memory.bytes)
+        Memory.give_back(table, segment)
         segment
       end
 
     assert length(:ets.match_object(table, {:_, :_, :_, :free})) == 4
     {id, _path, _size} = List.last(segments)
-    refute id in Segments.unwanted(table, "unix:a", false)
+    refute id in Memory.unwanted(table, false)
   end
 
   test "wrong and closed sessions cost no memory on the rank" do
@@ -212,16 +212,13 @@ defmodule RankBridge.SharedMemoryTest do
     ref = RankBridge.put_rank!(gang, 0, tensor)
     ^tensor = RankBridge.get!(gang, ref)
     {:ok, view} = View.fetch(gang)
-    target = View.target(view, 0)
-
-    {pid, monitor} =
-      spawn_monitor(fn -> {:ok, _held} = Segments.take(view.memory, target, 2 * @mib) end)
-
+    {:ok, memory} = Server.memory(view, 0)
+    {pid, monitor} = spawn_monitor(fn -> {:ok, _held} = Memory.take(memory, 2 * @mib) end)
     assert_receive {:DOWN, ^monitor, :process, ^pid, :normal}, 60_000
-    assert Segments.take(view.memory, target, 2 * @mib) == :none
+    assert Memory.take(memory, 2 * @mib) == :none
     assert RankBridge.get!(gang, ref) == tensor
-    assert {:ok, _free} = Segments.take(view.memory, target, 2 * @mib)
-    assert [{{_, _id}, _, _, _}] = :ets.match_object(view.memory, {{target, :_}, :_, :_, :_})
+    assert {:ok, _free} = Memory.take(memory, 2 * @mib)
+    assert [{{:segment, _id}, _, _, _}] = :ets.match_object(memory, {{:segment, :_}, :_, :_, :_})
   end
 
   test "a rank that was killed and replaced shares memory anew, and leaves nothing" do
@@ -247,10 +244,9 @@ defmodule RankBridge.SharedMemoryTest do
 
   defp directory(gang, rank) do
     {:ok, view} = View.fetch(gang)
-    target = View.target(view, rank)
+    {:ok, memory} = Server.memory(view, rank)
 
-    [{_key, path, _size, _holder} | _] =
-      :ets.match_object(view.memory, {{target, :_}, :_, :_, :_})
+    [{_key, path, _size, _holder} | _] = :ets.match_object(memory, {{:segment, :_}, :_, :_, :_})
 
     Path.dirname(path)
   end

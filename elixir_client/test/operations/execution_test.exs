@@ -8,12 +8,12 @@ defmodule RankBridge.Operations.ExecutionTest do
   alias RankBridge.{Calls, Error}
   alias RankBridge.Operations.{Declaration, Execution}
   alias RankBridge.Proto.V1
-  alias RankBridge.Stream.Server
+  alias RankBridge.Rank.Server
   alias RankBridge.Test.PuppetRanks
   alias RankBridge.Transport.Status
 
   @soon 10_000
-  # Requests that a stream has under way, but for those of a `RankBridge.Stream`.
+  # Requests that a stream has under way, but for those of a `RankBridge.CallStream`.
   @share 128
 
   defp call(fields \\ []) do
@@ -256,7 +256,7 @@ defmodule RankBridge.Operations.ExecutionTest do
     {server, %{number: 1}} = sent(0)
     second = begin(view, call(), [{0, request(0)}])
     # It has come there, and waits.
-    assert_soon(1, fn -> :queue.len(:sys.get_state(server).waiting) end)
+    assert_soon(1, fn -> :queue.len(:sys.get_state(server).requests.waiting) end)
     refute_received {:sent, _, _, _}
     send(server, {:say, :room})
     {^server, %{number: 2}} = sent(0)

@@ -24,7 +24,7 @@ defmodule RankBridge.Test.GangChildren do
   @doc "Starts those that calls need, for a gang of this pid; they end with the test."
   @spec start(pid()) :: :ok
   def start(gang) do
-    for {role, module} <- [tasks: Task.Supervisor, streams: DynamicSupervisor] do
+    for {role, module} <- [tasks: Task.Supervisor, ranks: DynamicSupervisor] do
       spec = Supervisor.child_spec({module, name: Children.name(gang, role)}, id: {gang, role})
 
       case ExUnit.Callbacks.start_supervised(spec) do

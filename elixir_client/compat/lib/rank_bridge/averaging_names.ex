@@ -5,25 +5,25 @@ defmodule RankBridge.AveragingNames do
   The sum is divided by the group's size, where torchgfn divides by that of the world.
   """
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Averaging, Error, Gang}
+  alias RankBridge.{Averaging, Entry, Error, Gang}
 
   @doc "`RankBridge.Averaging.average/3`, of gradients."
-  defcall average_gradients(
-            gang :: Gang.gang(),
-            gradients :: Averaging.tensors(),
-            opts :: keyword() \\ []
-          ) :: Averaging.tensors(),
-          do: Averaging.run(view, gradients, opts)
+  spec_with_bang average_gradients(Gang.gang(), Averaging.tensors(), keyword()) ::
+                   Averaging.tensors()
+
+  def average_gradients(gang, gradients, opts \\ []) do
+    Entry.call(gang, :average_gradients, opts, fn view -> Averaging.run(view, gradients, opts) end)
+  end
 
   @doc "`RankBridge.Averaging.average/3`, of the parameters of models."
-  defcall average_models(
-            gang :: Gang.gang(),
-            parameters :: Averaging.tensors(),
-            opts :: keyword() \\ []
-          ) :: Averaging.tensors(),
-          do: Averaging.run(view, parameters, opts)
+  spec_with_bang average_models(Gang.gang(), Averaging.tensors(), keyword()) ::
+                   Averaging.tensors()
+
+  def average_models(gang, parameters, opts \\ []) do
+    Entry.call(gang, :average_models, opts, fn view -> Averaging.run(view, parameters, opts) end)
+  end
 
   @doc """
   By how much gradients are divided before they are summed over so many members, so that neither they nor their sum

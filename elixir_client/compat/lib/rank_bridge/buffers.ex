@@ -1,9 +1,9 @@
 defmodule RankBridge.Buffers do
   @moduledoc "Buffers that are made before they are needed."
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Dtype, Error, Gang, Ref, Refs, Tensor}
+  alias RankBridge.{Dtype, Entry, Error, Gang, Ref, Refs, Tensor}
 
   @typedoc "One parameter of a model."
   @type parameter :: %{name: term(), shape: Tensor.shape(), dtype: Dtype.t()}
@@ -19,12 +19,16 @@ defmodule RankBridge.Buffers do
   Each buffer has one dimension, and is zero. Either all are made, or none is left. Options: `:group`, `:device`,
   `:timeout`.
   """
-  defcall prepare_communication_buffer_for_model(
-            gang :: Gang.gang(),
-            parameters :: [RankBridge.Buffers.parameter()],
-            opts :: keyword() \\ []
-          ) :: [%{Dtype.t() => Ref.t()}] do
-    with {:ok, sizes} <- sizes(parameters), do: make(view, sizes, opts)
+  spec_with_bang prepare_communication_buffer_for_model(
+                   Gang.gang(),
+                   [RankBridge.Buffers.parameter()],
+                   keyword()
+                 ) :: [%{Dtype.t() => Ref.t()}]
+
+  def prepare_communication_buffer_for_model(gang, parameters, opts \\ []) do
+    Entry.call(gang, :prepare_communication_buffer_for_model, opts, fn view ->
+      with {:ok, sizes} <- sizes(parameters), do: make(view, sizes, opts)
+    end)
   end
 
   # Elements of the largest parameter of each dtype, in the order in which the dtypes come.

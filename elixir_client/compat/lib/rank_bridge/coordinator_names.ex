@@ -5,10 +5,11 @@ defmodule RankBridge.CoordinatorNames do
   Where vLLM has none on CPU, these do what it does on CUDA; dimensions are right everywhere.
   """
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
   alias RankBridge.{
     Collectives,
+    Entry,
     Error,
     Gang,
     Group,
@@ -27,22 +28,23 @@ defmodule RankBridge.CoordinatorNames do
   `:dim` (default 0, the first), `:sizes` (of each member's tensor along it; default: all are alike), and those of
   collectives.
   """
-  defcall all_gatherv(
-            gang :: Gang.gang(),
-            refs :: [Ref.t()] | [[Ref.t()]],
-            opts :: keyword() \\ []
-          ) :: [Ref.t()] | [[Ref.t()]] do
-    opts = Options.put_new(opts, :dim, 0)
+  spec_with_bang all_gatherv(Gang.gang(), [Ref.t()] | [[Ref.t()]], keyword()) ::
+                   [Ref.t()] | [[Ref.t()]]
 
-    case refs do
-      [list | _others] when is_list(list) ->
-        {own, common} = Options.split(opts, [:dim, :sizes])
-        calls = for list <- refs, do: {:all_gather, list, own}
-        Collectives.run(view, :coalesce, calls, common)
+  def all_gatherv(gang, refs, opts \\ []) do
+    Entry.call(gang, :all_gatherv, opts, fn view ->
+      opts = Options.put_new(opts, :dim, 0)
 
-      refs ->
-        Collectives.run(view, :all_gather, refs, opts)
-    end
+      case refs do
+        [list | _others] when is_list(list) ->
+          {own, common} = Options.split(opts, [:dim, :sizes])
+          calls = for list <- refs, do: {:all_gather, list, own}
+          Collectives.run(view, :coalesce, calls, common)
+
+        refs ->
+          Collectives.run(view, :all_gather, refs, opts)
+      end
+    end)
   end
 
   @doc """
@@ -51,32 +53,42 @@ defmodule RankBridge.CoordinatorNames do
   Options: `:dim` (default -1, the last), `:sizes` (of each member's part along it; default: equal parts), and those of
   collectives.
   """
-  defcall reduce_scatterv(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) ::
-            [Ref.t()],
-          do: Collectives.run(view, :reduce_scatter, refs, opts)
+  spec_with_bang reduce_scatterv(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+
+  def reduce_scatterv(gang, refs, opts \\ []) do
+    Entry.call(gang, :reduce_scatterv, opts, fn view ->
+      Collectives.run(view, :reduce_scatter, refs, opts)
+    end)
+  end
 
   @doc "`RankBridge.all_reduce/3` as a sum. vLLM's of this name gives its argument; this gives new refs."
-  defcall _all_reduce_out_place(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) ::
-            [Ref.t()],
-          do: Collectives.run(view, :all_reduce, refs, opts)
+  spec_with_bang _all_reduce_out_place(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+
+  def _all_reduce_out_place(gang, refs, opts \\ []) do
+    Entry.call(gang, :_all_reduce_out_place, opts, fn view ->
+      Collectives.run(view, :all_reduce, refs, opts)
+    end)
+  end
 
   @doc "`RankBridge.all_gather/3` along `dim`."
-  defcall _all_gather_out_place(
-            gang :: Gang.gang(),
-            refs :: [Ref.t()],
-            dim :: integer(),
-            opts :: keyword() \\ []
-          ) :: [Ref.t()],
-          do: Collectives.run(view, :all_gather, refs, Options.put(opts, :dim, dim))
+  spec_with_bang _all_gather_out_place(Gang.gang(), [Ref.t()], integer(), keyword()) :: [Ref.t()]
+
+  def _all_gather_out_place(gang, refs, dim, opts \\ []) do
+    Entry.call(gang, :_all_gather_out_place, opts, fn view ->
+      Collectives.run(view, :all_gather, refs, Options.put(opts, :dim, dim))
+    end)
+  end
 
   @doc "`RankBridge.reduce_scatter/3` along `dim`."
-  defcall _reduce_scatter_out_place(
-            gang :: Gang.gang(),
-            refs :: [Ref.t()],
-            dim :: integer(),
-            opts :: keyword() \\ []
-          ) :: [Ref.t()],
-          do: Collectives.run(view, :reduce_scatter, refs, Options.put(opts, :dim, dim))
+  spec_with_bang _reduce_scatter_out_place(Gang.gang(), [Ref.t()], integer(), keyword()) :: [
+                   Ref.t()
+                 ]
+
+  def _reduce_scatter_out_place(gang, refs, dim, opts \\ []) do
+    Entry.call(gang, :_reduce_scatter_out_place, opts, fn view ->
+      Collectives.run(view, :reduce_scatter, refs, Options.put(opts, :dim, dim))
+    end)
+  end
 
   @doc """
   Makes a queue from one member to all others: `RankBridge.Queues.new_queue/3` under vLLM's name.
@@ -84,10 +96,14 @@ defmodule RankBridge.CoordinatorNames do
   Options: `:writer_rank` - rank in the group that writes (default 0), `:name` (default: one that nothing else has),
   `:max_chunk_bytes`, `:max_chunks`, and those of collectives.
   """
-  defcall create_mq_broadcaster(gang :: Gang.gang(), opts :: keyword() \\ []) :: Queue.t() do
-    {writer, opts} = Options.pop(opts, :writer_rank, 0)
-    {name, opts} = queue_name(opts)
-    Queues.make(view, name, Options.put(opts, :writer_rank_in_group, writer))
+  spec_with_bang create_mq_broadcaster(Gang.gang(), keyword()) :: Queue.t()
+
+  def create_mq_broadcaster(gang, opts \\ []) do
+    Entry.call(gang, :create_mq_broadcaster, opts, fn view ->
+      {writer, opts} = Options.pop(opts, :writer_rank, 0)
+      {name, opts} = queue_name(opts)
+      Queues.make(view, name, Options.put(opts, :writer_rank_in_group, writer))
+    end)
   end
 
   @doc """
@@ -98,21 +114,24 @@ defmodule RankBridge.CoordinatorNames do
   slash and the writer's rank in group (default: what nothing else has), `:max_chunk_bytes`, `:max_chunks`, `:group`,
   `:timeout`, of each.
   """
-  defcall create_single_reader_mq_broadcasters(gang :: Gang.gang(), opts :: keyword() \\ []) ::
-            [Queue.t() | nil] do
-    operation = "create_single_reader_mq_broadcasters"
-    {name, opts} = queue_name(opts)
+  spec_with_bang create_single_reader_mq_broadcasters(Gang.gang(), keyword()) :: [Queue.t() | nil]
 
-    defaults =
-      [group: "world", reader_rank_in_group: 0] ++ [max_chunk_bytes: nil, max_chunks: nil]
+  def create_single_reader_mq_broadcasters(gang, opts \\ []) do
+    Entry.call(gang, :create_single_reader_mq_broadcasters, opts, fn view ->
+      operation = "create_single_reader_mq_broadcasters"
+      {name, opts} = queue_name(opts)
 
-    with {:ok, opts} <- Options.read(opts, defaults, operation),
-         {reader, opts} = Map.pop!(opts, :reader_rank_in_group),
-         timeout = opts.timeout || view.timeout,
-         {:ok, members} <- Groups.members(view, opts.group, timeout, operation),
-         places = Enum.to_list(0..(length(members) - 1)),
-         :ok <- check_reader(reader, places, opts.group, operation),
-         do: make_queues(view, places, reader, name, Map.to_list(opts))
+      defaults =
+        [group: "world", reader_rank_in_group: 0] ++ [max_chunk_bytes: nil, max_chunks: nil]
+
+      with {:ok, opts} <- Options.read(opts, defaults, operation),
+           {reader, opts} = Map.pop!(opts, :reader_rank_in_group),
+           timeout = opts.timeout || view.timeout,
+           {:ok, members} <- Groups.members(view, opts.group, timeout, operation),
+           places = Enum.to_list(0..(length(members) - 1)),
+           :ok <- check_reader(reader, places, opts.group, operation),
+           do: make_queues(view, places, reader, name, Map.to_list(opts))
+    end)
   end
 
   defp queue_name(opts) do
@@ -161,10 +180,9 @@ defmodule RankBridge.CoordinatorNames do
   defp part_name(name, place), do: if(is_binary(name), do: "#{name}/#{place}", else: name)
 
   @doc "`RankBridge.destroy_group/3`, of a group or its name."
-  defcall destroy(
-            gang :: Gang.gang(),
-            group :: Group.t() | String.t(),
-            opts :: keyword() \\ []
-          ) :: Group.t(),
-          do: Groups.destroy(view, Group.name(group), opts)
+  spec_with_bang destroy(Gang.gang(), Group.t() | String.t(), keyword()) :: Group.t()
+
+  def destroy(gang, group, opts \\ []) do
+    Entry.call(gang, :destroy, opts, fn view -> Groups.destroy(view, Group.name(group), opts) end)
+  end
 end

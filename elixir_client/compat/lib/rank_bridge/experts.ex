@@ -7,9 +7,9 @@ defmodule RankBridge.Experts do
   all have equally many.
   """
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Collectives, Gang, Options, Ref}
+  alias RankBridge.{Collectives, Entry, Gang, Options, Ref}
 
   @doc """
   Gives every member the hidden states and the router logits of all members' tokens, concatenated along the first
@@ -18,33 +18,37 @@ defmodule RankBridge.Experts do
   Options: `:sizes`; `:extra_tensors`: a list of lists of refs, which go along, and come third: `{hidden_states,
   router_logits, extra_tensors}` if there are any; and those of collectives. All go as one operation.
   """
-  defcall dispatch(
-            gang :: Gang.gang(),
-            hidden_states :: [Ref.t()],
-            router_logits :: [Ref.t()],
-            opts :: keyword() \\ []
-          ) :: {[Ref.t()], [Ref.t()]} | {[Ref.t()], [Ref.t()], [[Ref.t()]]} do
-    {extra, opts} = Options.pop(opts, :extra_tensors, [])
-    {own, common} = opts |> Options.put(:dim, 0) |> Options.split([:dim, :sizes])
-    calls = for refs <- [hidden_states, router_logits | extra], do: {:all_gather, refs, own}
+  spec_with_bang dispatch(Gang.gang(), [Ref.t()], [Ref.t()], keyword()) ::
+                   {[Ref.t()], [Ref.t()]} | {[Ref.t()], [Ref.t()], [[Ref.t()]]}
 
-    case Collectives.run(view, :coalesce, calls, common) do
-      {:ok, [hidden_states, router_logits]} ->
-        {:ok, {hidden_states, router_logits}}
+  def dispatch(gang, hidden_states, router_logits, opts \\ []) do
+    Entry.call(gang, :dispatch, opts, fn view ->
+      {extra, opts} = Options.pop(opts, :extra_tensors, [])
+      {own, common} = opts |> Options.put(:dim, 0) |> Options.split([:dim, :sizes])
+      calls = for refs <- [hidden_states, router_logits | extra], do: {:all_gather, refs, own}
 
-      {:ok, [hidden_states, router_logits | extra]} ->
-        {:ok, {hidden_states, router_logits, extra}}
+      case Collectives.run(view, :coalesce, calls, common) do
+        {:ok, [hidden_states, router_logits]} ->
+          {:ok, {hidden_states, router_logits}}
 
-      error ->
-        error
-    end
+        {:ok, [hidden_states, router_logits | extra]} ->
+          {:ok, {hidden_states, router_logits, extra}}
+
+        error ->
+          error
+      end
+    end)
   end
 
   @doc """
   Gives every member the sum of all members' hidden states for its own tokens: those of its part along the first
   dimension. Options: `:sizes`, and those of collectives.
   """
-  defcall combine(gang :: Gang.gang(), hidden_states :: [Ref.t()], opts :: keyword() \\ []) ::
-            [Ref.t()],
-          do: Collectives.run(view, :reduce_scatter, hidden_states, Options.put(opts, :dim, 0))
+  spec_with_bang combine(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+
+  def combine(gang, hidden_states, opts \\ []) do
+    Entry.call(gang, :combine, opts, fn view ->
+      Collectives.run(view, :reduce_scatter, hidden_states, Options.put(opts, :dim, 0))
+    end)
+  end
 end

@@ -6,37 +6,46 @@ defmodule RankBridge.MeshCollectiveNames do
   `RankBridge.all_gather/3`.
   """
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Collectives, Gang, Objects, Options, Ref, Value}
+  alias RankBridge.{Collectives, Entry, Gang, Objects, Options, Ref, Value}
 
   @doc """
   Gives every member a list with a ref for each member's tensor: `RankBridge.all_gather/3` with `layout: :list`. Options:
   `:ragged`, and those of collectives.
   """
-  defcall all_gather_to_list(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) ::
-            [[Ref.t()]],
-          do: Collectives.run(view, :all_gather, refs, Options.put(opts, :layout, :list))
+  spec_with_bang all_gather_to_list(Gang.gang(), [Ref.t()], keyword()) :: [[Ref.t()]]
+
+  def all_gather_to_list(gang, refs, opts \\ []) do
+    Entry.call(gang, :all_gather_to_list, opts, fn view ->
+      Collectives.run(view, :all_gather, refs, Options.put(opts, :layout, :list))
+    end)
+  end
 
   @doc "Gives every member the list of all members' objects: `RankBridge.all_gather_object/3`."
-  defcall all_gather_objects(gang :: Gang.gang(), objects :: [Value.t()], opts :: keyword() \\ []) ::
-            [[Value.t()]],
-          do: Collectives.run(view, :all_gather_object, objects, opts)
+  spec_with_bang all_gather_objects(Gang.gang(), [Value.t()], keyword()) :: [[Value.t()]]
+
+  def all_gather_objects(gang, objects, opts \\ []) do
+    Entry.call(gang, :all_gather_objects, opts, fn view ->
+      Collectives.run(view, :all_gather_object, objects, opts)
+    end)
+  end
 
   @doc """
   Gives every member the list of objects of the member at `source`, its rank in the group:
   `RankBridge.Objects.broadcast_object_list/3`.
   """
-  defcall broadcast_objects(
-            gang :: Gang.gang(),
-            objects :: [Value.t()],
-            source :: non_neg_integer(),
-            opts :: keyword() \\ []
-          ) :: [[Value.t()]],
-          do:
-            Objects.broadcast_list(
-              view,
-              objects,
-              Options.put(opts, :src_rank_in_group, source)
-            )
+  spec_with_bang broadcast_objects(Gang.gang(), [Value.t()], non_neg_integer(), keyword()) :: [
+                   [Value.t()]
+                 ]
+
+  def broadcast_objects(gang, objects, source, opts \\ []) do
+    Entry.call(gang, :broadcast_objects, opts, fn view ->
+      Objects.broadcast_list(
+        view,
+        objects,
+        Options.put(opts, :src_rank_in_group, source)
+      )
+    end)
+  end
 end

@@ -1,9 +1,20 @@
 defmodule RankBridge.Rounds do
   @moduledoc "Some ranks at a time: OLMo-core's `do_n_at_a_time`, in rounds that the controller begins and ends."
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{AtOnce, Calls, Collectives, Error, Gang, Group, Groups, ManyGroups, Options}
+  alias RankBridge.{
+    AtOnce,
+    Calls,
+    Collectives,
+    Entry,
+    Error,
+    Gang,
+    Group,
+    Groups,
+    ManyGroups,
+    Options
+  }
 
   @doc """
   Calls a function for each member of a group, for at most `n` of them at once, and gives what it gave for each, in group
@@ -19,16 +30,20 @@ defmodule RankBridge.Rounds do
   raised. If a barrier fails, its error is returned at once, and no other round begins. Options: `:group` (default "world"), and
   `:timeout`, of each barrier.
   """
-  defcall do_n_at_a_time(
-            gang :: Gang.gang(),
-            n :: pos_integer() | nil,
-            fun :: (non_neg_integer() -> {:ok, term()} | {:error, Error.t()}),
-            opts :: keyword() \\ []
-          ) :: [term()] do
-    with {:ok, opts} <- Options.read(opts, [group: "world"], "do_n_at_a_time"),
-         {:ok, ranks, rounds} <- turns(view, n, opts),
-         {:ok, results} <- run(view, rounds, fun, opts, []),
-         do: ranks |> Enum.map(&{&1, finished(results[&1])}) |> Calls.gathered(true)
+  spec_with_bang do_n_at_a_time(
+                   Gang.gang(),
+                   pos_integer() | nil,
+                   (non_neg_integer() -> {:ok, term()} | {:error, Error.t()}),
+                   keyword()
+                 ) :: [term()]
+
+  def do_n_at_a_time(gang, n, fun, opts \\ []) do
+    Entry.call(gang, :do_n_at_a_time, opts, fn view ->
+      with {:ok, opts} <- Options.read(opts, [group: "world"], "do_n_at_a_time"),
+           {:ok, ranks, rounds} <- turns(view, n, opts),
+           {:ok, results} <- run(view, rounds, fun, opts, []),
+           do: ranks |> Enum.map(&{&1, finished(results[&1])}) |> Calls.gathered(true)
+    end)
   end
 
   @doc """

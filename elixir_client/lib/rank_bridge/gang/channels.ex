@@ -1,10 +1,9 @@
 defmodule RankBridge.Gang.Channels do
-  @moduledoc """
-  The channels to a gang's ranks: a row of a table for each, so that a call on one rank copies one.
-
-  A set of channels never changes. A gang that shrinks has another set, of the same table; who still has the former one reaches
-  those ranks by the numbers that they had.
-  """
+  @moduledoc false
+  # The channels to a gang's ranks: a row of a table for each, so that a call on one rank copies one.
+  #
+  # A set of channels never changes. A gang that shrinks has another set, of the same table; who still has the former one reaches
+  # those ranks by the numbers that they had.
 
   alias RankBridge.Transport
 

@@ -1,11 +1,10 @@
 defmodule RankBridge.Gang.EventBuffer do
-  @moduledoc """
-  A subscriber to a gang's events that holds them for one reader, which takes them one by one.
-
-  It is a process of its own: the reader's mailbox, and the reader's own subscription, stay as they are. It holds a limited
-  number of events. When there is one more, it drops the oldest, and the reader learns how many were dropped from an
-  event of kind `:missed` in their place. It ends with its reader.
-  """
+  @moduledoc false
+  # A subscriber to a gang's events that holds them for one reader, which takes them one by one.
+  #
+  # It is a process of its own: the reader's mailbox, and the reader's own subscription, stay as they are. It holds a limited
+  # number of events. When there is one more, it drops the oldest, and the reader learns how many were dropped from an
+  # event of kind `:missed` in their place. It ends with its reader.
 
   use GenServer
 

@@ -1,5 +1,6 @@
 defmodule RankBridge.Gang.EventStream do
-  @moduledoc "A gang's events as a lazy enumerable: behind `RankBridge.Gang.events/2`."
+  @moduledoc false
+  # A gang's events as a lazy enumerable: behind `RankBridge.Gang.events/2`.
 
   alias RankBridge.Gang
   alias RankBridge.Gang.{Event, EventBuffer}

@@ -1,5 +1,6 @@
 defmodule RankBridge.Gang.Joining do
-  @moduledoc "Joins a gang to its ranks: connects to each, checks that it is the right one, and opens the session."
+  @moduledoc false
+  # Joins a gang to its ranks: connects to each, checks that it is the right one, and opens the session.
 
   alias RankBridge.{
     AtOnce,
@@ -35,7 +36,7 @@ defmodule RankBridge.Gang.Joining do
       timeout: settings.timeout,
       calls: settings.calls,
       when_unready: settings.unready,
-      memory: tables.memory,
+      shared_memory?: settings.session and settings.shared_memory,
       groups: tables.groups
     }
   end

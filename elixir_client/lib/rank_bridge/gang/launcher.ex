@@ -1,14 +1,13 @@
 defmodule RankBridge.Gang.Launcher do
-  @moduledoc """
-  Starts the ranks of a gang: it runs their agent, `rankbridge up`, at the other end of a port.
-
-  The gang's server gets what the agent reports (`t:report/0`, as `{pid, report}`). The agent and its ranks end with this
-  process, and with the VM, however either ends: the agent's standard input is closed then. If the agent ends first, that is
-  its last report.
-
-  The command is the option `:command` of the gang, else the environment's `RANKBRIDGE_COMMAND`, else
-  `config :rank_bridge, command: "..."`, else `rankbridge` in the path.
-  """
+  @moduledoc false
+  # Starts the ranks of a gang: it runs their agent, `rankbridge up`, at the other end of a port.
+  #
+  # The gang's server gets what the agent reports (`t:report/0`, as `{pid, report}`). The agent and its ranks end with this
+  # process, and with the VM, however either ends: the agent's standard input is closed then. If the agent ends first, that is
+  # its last report.
+  #
+  # The command is the option `:command` of the gang, else the environment's `RANKBRIDGE_COMMAND`, else
+  # `config :rank_bridge, command: "..."`, else `rankbridge` in the path.
 
   use GenServer, shutdown: 15_000
 

@@ -1,10 +1,9 @@
 defmodule RankBridge.Gang.Readiness do
-  @moduledoc """
-  Waiting for a gang that is being started, or formed again after ranks were lost.
-
-  While it is, its view says so (`t:RankBridge.Gang.View.t/0`), and calls wait for as long as they have time, or fail at
-  once, as the option `:unready` says, theirs or the gang's: `:wait` or `:fail`.
-  """
+  @moduledoc false
+  # Waiting for a gang that is being started, or formed again after ranks were lost.
+  #
+  # While it is, its view says so (`t:RankBridge.Gang.View.t/0`), and calls wait for as long as they have time, or fail at
+  # once, as the option `:unready` says, theirs or the gang's: `:wait` or `:fail`.
 
   alias RankBridge.{Error, Gang}
   alias RankBridge.Gang.View

@@ -1,10 +1,9 @@
 defmodule RankBridge.Gang.Recovery do
-  @moduledoc """
-  Recovers a gang after ranks were lost: with a new rank in the place of each, or without them.
-
-  Runs in a task of the gang; tries again until its timeout, because more ranks can be lost meanwhile, and because
-  another controller may form the gang at the same time: its generation is as good.
-  """
+  @moduledoc false
+  # Recovers a gang after ranks were lost: with a new rank in the place of each, or without them.
+  #
+  # Runs in a task of the gang; tries again until its timeout, because more ranks can be lost meanwhile, and because
+  # another controller may form the gang at the same time: its generation is as good.
 
   alias RankBridge.{Error, Ranks, RankStatus, Sessions}
   alias RankBridge.Gang.{Channels, Children, View}

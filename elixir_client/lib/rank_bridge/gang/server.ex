@@ -1,11 +1,10 @@
 defmodule RankBridge.Gang.Server do
-  @moduledoc """
-  The server of a gang: owns its session, and sees to it that the gang is whole.
-
-  It never waits: starting and recovering are the work of one task at a time beside it. Losses come as news, from the
-  launcher (a process has ended) and from the ranks (a generation is over); news of what is already known, or of what
-  was there before the generation that is running, is no news. What it knows is `RankBridge.Gang.State`.
-  """
+  @moduledoc false
+  # The server of a gang: owns its session, and sees to it that the gang is whole.
+  #
+  # It never waits: starting and recovering are the work of one task at a time beside it. Losses come as news, from the
+  # launcher (a process has ended) and from the ranks (a generation is over); news of what is already known, or of what
+  # was there before the generation that is running, is no news. What it knows is `RankBridge.Gang.State`.
 
   use GenServer, shutdown: 15_000
 

@@ -1,5 +1,6 @@
 defmodule RankBridge.Gang.Settings do
-  @moduledoc "The options of `RankBridge.Gang`, checked."
+  @moduledoc false
+  # The options of `RankBridge.Gang`, checked.
 
   alias RankBridge.{Endpoints, Error, Group, Hidden}
   alias RankBridge.Gang.{Lost, Restarts}

@@ -1,20 +1,19 @@
 defmodule RankBridge.Gang.State do
-  @moduledoc """
-  What the server of a gang knows.
-
-  * `phase` - `:starting`; `:ready`; `:ending`; `:recovering`: a generation is being formed; `:reloading`: it is formed, and
-    `handle_rank_lost` runs
-  * `view` - what callers have of it, published under `names`
-  * `generation` - the gang's; `formed`: the highest that a rank has reported
-  * `pids` - process ids in that generation, by rank
-  * `lost` - ranks that were lost since the gang was last ready, by the numbers that they had then
-  * `over` - the last generation that was announced as over; nil: none
-  * `origin` - the number that a rank had then, by the one that it has
-  * `news` - reports of losses while their generation was not known
-  * `launcher`, `worker`, `watching` - what works for the server; nil: there is none
-  * `join_error` - of the last attempt to join, if it failed
-  * `recovery` - span of the recovery that is under way
-  """
+  @moduledoc false
+  # What the server of a gang knows.
+  #
+  # * `phase` - `:starting`; `:ready`; `:ending`; `:recovering`: a generation is being formed; `:reloading`: it is formed, and
+  #   `handle_rank_lost` runs
+  # * `view` - what callers have of it, published under `names`
+  # * `generation` - the gang's; `formed`: the highest that a rank has reported
+  # * `pids` - process ids in that generation, by rank
+  # * `lost` - ranks that were lost since the gang was last ready, by the numbers that they had then
+  # * `over` - the last generation that was announced as over; nil: none
+  # * `origin` - the number that a rank had then, by the one that it has
+  # * `news` - reports of losses while their generation was not known
+  # * `launcher`, `worker`, `watching` - what works for the server; nil: there is none
+  # * `join_error` - of the last attempt to join, if it failed
+  # * `recovery` - span of the recovery that is under way
 
   alias RankBridge.{Error, Gang, RankStatus, Telemetry}
   alias RankBridge.Gang.{News, Readiness, Restarts, Settings, View, Watching}

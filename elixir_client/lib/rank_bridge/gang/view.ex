@@ -1,21 +1,20 @@
 defmodule RankBridge.Gang.View do
-  @moduledoc """
-  The state of a gang that a caller needs to call its ranks from its own process.
-
-  * `channels` - the channels to its ranks, and their targets
-  * `session_id` - session of the gang's refs; empty: each rank's shared session
-  * `lease` - of that session, in milliseconds; 0: it has none
-  * `timeout` - default for calls, in milliseconds
-  * `calls` - default for collectives: one call to each rank, or one gang call to all of them
-  * `memory` - the segments that the ranks share with this host, by `RankBridge.SharedMemory`; nil: none
-  * `groups` - public table of the members of groups, by name
-  * `gang` - the gang's process
-  * `unready` - why the gang cannot be called now: it starts, or is being formed again; nil: it can
-  * `but_for` - a process that may call it all the same: the process of `handle_rank_lost`
-  * `when_unready` - whether calls wait then, or fail
-  * `known_as` - the gang's name, its pid if it has none; nil: it is not published yet
-  * `call_span_context` - of the public function that uses this view, see `RankBridge.Telemetry`; nil: none
-  """
+  @moduledoc false
+  # The state of a gang that a caller needs to call its ranks from its own process.
+  #
+  # * `channels` - the channels to its ranks, and their targets
+  # * `session_id` - session of the gang's refs; empty: each rank's shared session
+  # * `lease` - of that session, in milliseconds; 0: it has none
+  # * `timeout` - default for calls, in milliseconds
+  # * `calls` - default for collectives: one call to each rank, or one gang call to all of them
+  # * `shared_memory?` - whether ranks on this host share memory with the gang's session
+  # * `groups` - public table of the members of groups, by name
+  # * `gang` - the gang's process
+  # * `unready` - why the gang cannot be called now: it starts, or is being formed again; nil: it can
+  # * `but_for` - a process that may call it all the same: the process of `handle_rank_lost`
+  # * `when_unready` - whether calls wait then, or fail
+  # * `known_as` - the gang's name, its pid if it has none; nil: it is not published yet
+  # * `call_span_context` - of the public function that uses this view, see `RankBridge.Telemetry`; nil: none
 
   alias RankBridge.{Error, Gang, Transport}
   alias RankBridge.Gang.Channels
@@ -27,7 +26,7 @@ defmodule RankBridge.Gang.View do
           timeout: pos_integer(),
           calls: :ranks | :gang,
           groups: :ets.table(),
-          memory: :ets.table() | nil,
+          shared_memory?: boolean(),
           gang: pid(),
           unready: Error.t() | nil,
           but_for: pid() | nil,
@@ -48,7 +47,7 @@ defmodule RankBridge.Gang.View do
     when_unready: :wait,
     session_id: "",
     lease: 0,
-    memory: nil,
+    shared_memory?: false,
     known_as: nil,
     call_span_context: nil
   ]

@@ -1,10 +1,9 @@
 defmodule RankBridge.Gang.Watching do
-  @moduledoc """
-  Watches the events of a gang's ranks: one task of the gang for each rank, through the gang's channels. A watch continues where
-  it was if a connection is lost, and begins again with the rank's state if its task crashes.
-
-  The gang's server gets `{:event, ref, %RankBridge.Gang.Event{}}` for each event. A rank's first event is its state.
-  """
+  @moduledoc false
+  # Watches the events of a gang's ranks: one task of the gang for each rank, through the gang's channels. A watch continues where
+  # it was if a connection is lost, and begins again with the rank's state if its task crashes.
+  #
+  # The gang's server gets `{:event, ref, %RankBridge.Gang.Event{}}` for each event. A rank's first event is its state.
 
   alias RankBridge.Transport
   alias RankBridge.Gang.{Channels, Children, Event, View}

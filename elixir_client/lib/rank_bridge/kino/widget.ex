@@ -1,6 +1,7 @@
 if Code.ensure_loaded?(Kino) do
   defmodule RankBridge.Kino.Widget do
-    @moduledoc "The process behind `RankBridge.Kino.gang/2`: it hears a gang's events, and renders them into a frame."
+    @moduledoc false
+    # The process behind `RankBridge.Kino.gang/2`: it hears a gang's events, and renders them into a frame.
 
     use GenServer, restart: :temporary
 

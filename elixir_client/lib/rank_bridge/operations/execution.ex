@@ -7,7 +7,7 @@ defmodule RankBridge.Operations.Execution do
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf.Encode
-  alias RankBridge.Stream.Server
+  alias RankBridge.Rank.Server
   alias RankBridge.Transport.GRPC.Outcome
 
   # Wire type 2: a length, and so many bytes.

@@ -1,20 +1,6 @@
 defmodule RankBridge.Operations.GangCall do
-  @moduledoc """
-  A gang call: a collective on every member of a group by one call to one rank, which passes it on. Every collective is a
-  gang call, unless the gang or the call has the option `calls: :ranks`, which calls each rank:
-
-      RankBridge.all_reduce(gang, refs, calls: :ranks)
-
-  Results and errors are the same as with calls to each rank. The differences:
-
-    * gang calls of several controllers never mismatch: the sidecar of the group's first rank puts them into one order
-    * if one member refuses its part, all others fail at once with the same reason, definite
-    * it costs one message to the group's first rank and one back, however many members there are
-
-  A collective of which a member's part is larger than 60,000 bytes goes to each rank. An outcome that is too large to be
-  passed on is fetched from its rank. `RankBridge.submit/4`, and sends, receives and queues, are never gang calls;
-  `RankBridge.Generations.ping/2` always is.
-  """
+  @moduledoc false
+  # A collective on every member of a group by one call to one rank, which passes it on: see `RankBridge.Collectives`.
 
   alias RankBridge.{Calls, Error}
   alias RankBridge.Error.RankDetail

@@ -2,7 +2,7 @@ defmodule RankBridge.Pipeline.Running do
   @moduledoc false
   # Runs a pipeline's steps, keeps in mind what they make, and releases it.
 
-  alias RankBridge.{Error, Facade, Options, Pipeline, Ref}
+  alias RankBridge.{Error, Options, Pipeline, Ref}
   alias RankBridge.Operations.{Arguments, Declaration}
   alias RankBridge.Run.Outcome
 
@@ -97,7 +97,11 @@ defmodule RankBridge.Pipeline.Running do
         call(pipeline, name, [value], opts)
 
       :nothing ->
-        with :ok <- Facade.without_value(call(pipeline, name, [], opts)), do: {:ok, value}
+        # On one rank it is `{:ok, nil}`.
+        case call(pipeline, name, [], opts) do
+          {:error, error} -> {:error, error}
+          _no_value -> {:ok, value}
+        end
     end
   end
 

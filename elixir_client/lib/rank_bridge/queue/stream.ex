@@ -1,23 +1,22 @@
 defmodule RankBridge.Queue.Stream do
-  @moduledoc """
-  A queue of a gang as an enumerable and a collectable, as `File.Stream` is a file. See `RankBridge.Queue.stream/3`.
-
-  ## Reading
-
-  Enumerating dequeues, one value for each element that is asked for and none ahead: `Enum.take(stream, 3)` leaves the
-  fourth value in the queue. It ends when the writer has shut the queue down and everything that it wrote was read, when
-  the queue is shut down at this reader, or when no value came within `:timeout`.
-
-  It raises the `RankBridge.Error` in every other case. A queue ends with its generation and with its group: that is
-  no ordinary end, and an enumeration that meets it raises, as does one of a queue that the reader does not have.
-
-  Each reader has every value. Two enumerations at one reader share its values.
-
-  ## Writing
-
-  Collecting enqueues each value at the queue's writer, in order, and waits while a reader has `max_chunks` unread. It
-  raises the error of a value that was not written; those before it stay in the queue. It does not shut the queue down.
-  """
+  @moduledoc false
+  # A queue of a gang as an enumerable and a collectable, as `File.Stream` is a file. See `RankBridge.Queue.stream/3`.
+  #
+  # ## Reading
+  #
+  # Enumerating dequeues, one value for each element that is asked for and none ahead: `Enum.take(stream, 3)` leaves the
+  # fourth value in the queue. It ends when the writer has shut the queue down and everything that it wrote was read, when
+  # the queue is shut down at this reader, or when no value came within `:timeout`.
+  #
+  # It raises the `RankBridge.Error` in every other case. A queue ends with its generation and with its group: that is
+  # no ordinary end, and an enumeration that meets it raises, as does one of a queue that the reader does not have.
+  #
+  # Each reader has every value. Two enumerations at one reader share its values.
+  #
+  # ## Writing
+  #
+  # Collecting enqueues each value at the queue's writer, in order, and waits while a reader has `max_chunks` unread. It
+  # raises the error of a value that was not written; those before it stay in the queue. It does not shut the queue down.
 
   alias RankBridge.{Entry, Error, Gang, Queue, Queues, Ranks, RankStatus}
 

@@ -1,13 +1,6 @@
 defmodule RankBridge.Refs.Init do
-  @moduledoc """
-  The elements of a tensor that a rank makes (`RankBridge.create/4`).
-
-  * `:zeros`
-  * `{:full, element}` - a number or a boolean
-  * `{:arange, start, step}` - element i, in row-major order, is start + i * step
-  * `{:uniform, seed, low, high}` - from low to below high; torch's CPU generator, equal on every machine
-  * `{:normal, seed, mean, std}` - likewise
-  """
+  @moduledoc false
+  # The elements of a tensor that a rank makes: see `RankBridge.create/4`.
 
   alias RankBridge.{Error, Protobuf}
   alias RankBridge.Proto.V1

@@ -1,16 +1,15 @@
 defmodule RankBridge.Transport.HTTP2 do
-  @moduledoc """
-  The transport that needs nothing beyond OTP: gRPC over HTTP/2, on TCP or unix sockets, with or without TLS.
-
-      caller --------- Call: deadline, framing, status
-        |  \\___________ Channel: connects again, holds calls meanwhile
-        |               |
-        Connection: Protocol (a value: frames, HPACK, windows, streams)
-        |
-        Writer -> Socket
-
-  A call goes straight to the current connection; the response comes straight back.
-  """
+  @moduledoc false
+  # The transport that needs nothing beyond OTP: gRPC over HTTP/2, on TCP or unix sockets, with or without TLS.
+  #
+  #     caller --------- Call: deadline, framing, status
+  #       |  \\___________ Channel: connects again, holds calls meanwhile
+  #       |               |
+  #       Connection: Protocol (a value: frames, HPACK, windows, streams)
+  #       |
+  #       Writer -> Socket
+  #
+  # A call goes straight to the current connection; the response comes straight back.
 
   @behaviour RankBridge.Transport
 

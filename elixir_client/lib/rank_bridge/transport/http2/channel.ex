@@ -1,15 +1,14 @@
 defmodule RankBridge.Transport.HTTP2.Channel do
-  @moduledoc """
-  The process behind a channel: it keeps one connection ready for new calls, connects again with growing
-  pauses when it is lost, and holds calls that came while there was none.
-
-  Callers find the current connection in a table and bypass this process. Without one they send it
-  `{:open, ref, request}` as they would to a connection. A call that may not wait (see `wait_for_ready`)
-  fails as soon as the last attempt to connect has failed, and until one succeeds; before that it waits.
-
-  The process is a child of `RankBridge.Transport.Supervisor`, and not linked to its maker. With `:owner` it ends with that
-  process.
-  """
+  @moduledoc false
+  # The process behind a channel: it keeps one connection ready for new calls, connects again with growing
+  # pauses when it is lost, and holds calls that came while there was none.
+  #
+  # Callers find the current connection in a table and bypass this process. Without one they send it
+  # `{:open, ref, request}` as they would to a connection. A call that may not wait (see `wait_for_ready`)
+  # fails as soon as the last attempt to connect has failed, and until one succeeds; before that it waits.
+  #
+  # The process is a child of `RankBridge.Transport.Supervisor`, and not linked to its maker. With `:owner` it ends with that
+  # process.
 
   use GenServer
 

@@ -1,14 +1,13 @@
 defmodule RankBridge.Transport.HTTP2.Connection do
-  @moduledoc """
-  The process of one HTTP/2 connection. It owns the socket and runs a `Protocol`; it never blocks on the
-  peer and does none of the callers' work.
-
-  Callers send it `{:open, ref, request}`, `{:send, ref, data, bytes, fin?}`, `{:consume, ref, bytes}` and
-  `{:cancel, ref, code}`, and get `{ref, events}` through the alias `ref`, see `Protocol`; and
-  `{ref, [{:at, pid}]}` when the call has moved to another process. The channel is told `{:ready, pid}` and
-  `{:draining, pid}`. The exit reason is `{:shutdown, why}`, with `why` for people; every call that was
-  received has had its last event by then.
-  """
+  @moduledoc false
+  # The process of one HTTP/2 connection. It owns the socket and runs a `Protocol`; it never blocks on the
+  # peer and does none of the callers' work.
+  #
+  # Callers send it `{:open, ref, request}`, `{:send, ref, data, bytes, fin?}`, `{:consume, ref, bytes}` and
+  # `{:cancel, ref, code}`, and get `{ref, events}` through the alias `ref`, see `Protocol`; and
+  # `{ref, [{:at, pid}]}` when the call has moved to another process. The channel is told `{:ready, pid}` and
+  # `{:draining, pid}`. The exit reason is `{:shutdown, why}`, with `why` for people; every call that was
+  # received has had its last event by then.
 
   use GenServer, restart: :temporary
 

@@ -1,9 +1,8 @@
 defmodule RankBridge.Transport.HTTP2.Frame do
-  @moduledoc """
-  HTTP/2 frames (RFC 9113, section 4 and 6): bytes to tuples and back. No state, no processes.
-
-  Error codes are atoms (`code/1` lists them by number); unknown codes stay integers.
-  """
+  @moduledoc false
+  # HTTP/2 frames (RFC 9113, section 4 and 6): bytes to tuples and back. No state, no processes.
+  #
+  # Error codes are atoms (`code/1` lists them by number); unknown codes stay integers.
 
   import Bitwise
 

@@ -1,5 +1,6 @@
 defmodule RankBridge.Transport.HTTP2.Headers do
-  @moduledoc "What RFC 9113, section 8.2 and 8.3, demands of the headers and trailers of a response."
+  @moduledoc false
+  # What RFC 9113, section 8.2 and 8.3, demands of the headers and trailers of a response.
 
   alias RankBridge.Transport.HTTP2.HPACK
 

@@ -1,17 +1,16 @@
 defmodule RankBridge.Transport.HTTP2.Request do
-  @moduledoc """
-  What a call asks of a connection: its header block, its data so far, and how its stream is to be run.
-
-  * `block` - the header block, hidden: it has the caller's metadata
-  * `header_list` - size of the headers as RFC 9113 counts it: names, values, and 32 bytes for each
-  * `data` - binaries, `bytes` of them together; `fin?` says that no more will follow
-  * `replenish` - when the stream's receive window grows again: `:receipt`, for the one message of a
-    unary response, or `:consumption`, when the caller says so
-  * `limit` - bytes of DATA that the stream may bring in all
-  * `report_sent?` - whether the caller wants `{:sent, bytes}` events, to hold itself back
-  * `refusals` - how often a server has refused the request
-  * `deadline` - in milliseconds of the monotonic clock
-  """
+  @moduledoc false
+  # What a call asks of a connection: its header block, its data so far, and how its stream is to be run.
+  #
+  # * `block` - the header block, hidden: it has the caller's metadata
+  # * `header_list` - size of the headers as RFC 9113 counts it: names, values, and 32 bytes for each
+  # * `data` - binaries, `bytes` of them together; `fin?` says that no more will follow
+  # * `replenish` - when the stream's receive window grows again: `:receipt`, for the one message of a
+  #   unary response, or `:consumption`, when the caller says so
+  # * `limit` - bytes of DATA that the stream may bring in all
+  # * `report_sent?` - whether the caller wants `{:sent, bytes}` events, to hold itself back
+  # * `refusals` - how often a server has refused the request
+  # * `deadline` - in milliseconds of the monotonic clock
 
   alias RankBridge.Hidden
 

@@ -1,8 +1,7 @@
 defmodule RankBridge.Transport.HTTP2.Writer do
-  @moduledoc """
-  The process that writes to a connection's socket. Sending blocks while the peer takes nothing, and the
-  connection must never block. Only the writer waits; `{:written, bytes}` reports to the owner how much is written.
-  """
+  @moduledoc false
+  # The process that writes to a connection's socket. Sending blocks while the peer takes nothing, and the
+  # connection must never block. Only the writer waits; `{:written, bytes}` reports to the owner how much is written.
 
   use Task, restart: :temporary
 

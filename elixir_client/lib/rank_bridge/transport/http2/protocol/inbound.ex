@@ -1,8 +1,7 @@
 defmodule RankBridge.Transport.HTTP2.Protocol.Inbound do
-  @moduledoc """
-  What a client does with the peer's frames. A fault of the peer ends the stream or the connection with
-  the code that RFC 9113 asks for, and every caller concerned gets an event.
-  """
+  @moduledoc false
+  # What a client does with the peer's frames. A fault of the peer ends the stream or the connection with
+  # the code that RFC 9113 asks for, and every caller concerned gets an event.
 
   alias RankBridge.Transport.HTTP2.{
     Error,

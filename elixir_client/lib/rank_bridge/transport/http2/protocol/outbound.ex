@@ -1,11 +1,10 @@
 defmodule RankBridge.Transport.HTTP2.Protocol.Outbound do
-  @moduledoc """
-  What a client sends: queued streams as MAX_CONCURRENT_STREAMS allows, then the data of all streams in
-  turns, within the windows of stream and connection and within the cap on unwritten bytes.
-
-  Waiting streams get no bytes written at all, so that calls which come and go while the peer is stopped
-  leave nothing behind.
-  """
+  @moduledoc false
+  # What a client sends: queued streams as MAX_CONCURRENT_STREAMS allows, then the data of all streams in
+  # turns, within the windows of stream and connection and within the cap on unwritten bytes.
+  #
+  # Waiting streams get no bytes written at all, so that calls which come and go while the peer is stopped
+  # leave nothing behind.
 
   alias RankBridge.Hidden
   alias RankBridge.Transport.HTTP2.{Frame, HPACK, Stream}

@@ -1,8 +1,7 @@
 defmodule RankBridge.Transport.HTTP2.Protocol.State do
-  @moduledoc """
-  The state of one connection, and the few ways in which all of it changes: output and events are added,
-  streams stored and forgotten, the connection drained or closed.
-  """
+  @moduledoc false
+  # The state of one connection, and the few ways in which all of it changes: output and events are added,
+  # streams stored and forgotten, the connection drained or closed.
 
   alias RankBridge.Transport.HTTP2.{
     Error,

@@ -1,11 +1,11 @@
-defmodule RankBridge.Stream.ServerTest do
+defmodule RankBridge.Rank.ServerTest do
   @moduledoc "What the process of a rank's stream tells of calls that were not answered."
 
   use ExUnit.Case, async: true
 
   alias RankBridge.Gang.{Channels, View}
   alias RankBridge.Proto.V1
-  alias RankBridge.Stream.Server
+  alias RankBridge.Rank.Server
   alias RankBridge.Test.GangChildren
   alias RankBridge.Transport.Status
 

@@ -1,13 +1,13 @@
-defmodule RankBridge.Stream.Alone do
+defmodule RankBridge.Rank.Unary do
   @moduledoc false
-  # A request that goes without the stream of its rank, in a process of its own, which answers as the stream would: a gang call as
+  # A request without the stream of its rank, in a process of its own, which answers as the stream would: a gang call as
   # `GangService.Call`, a part as `OperationService.Submit` and `Await`. A part without an operation id cannot.
 
   alias RankBridge.Gang.Children
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf
   alias RankBridge.Protobuf.Encode
-  alias RankBridge.Stream.Server
+  alias RankBridge.Rank.Requests
   alias RankBridge.Transport
   alias RankBridge.Transport.Status
 
@@ -34,7 +34,7 @@ defmodule RankBridge.Stream.Alone do
 
   @doc "Ends the request: parts that were not admitted are withdrawn."
   @spec withdraw(pid(), Transport.channel(), map()) :: :ok
-  def withdraw(gang, channel, %{alone: process, kind: kind, id: id}) do
+  def withdraw(gang, channel, %{unary: process, kind: kind, id: id}) do
     Process.exit(process, :shutdown)
 
     _task =
@@ -47,7 +47,7 @@ defmodule RankBridge.Stream.Alone do
     :ok
   end
 
-  @spec answer(Transport.channel(), map()) :: Server.answer()
+  @spec answer(Transport.channel(), map()) :: Requests.answer()
   defp answer(channel, %{kind: :call} = request),
     do: ask(channel, V1.GangService.call(), request.bytes, request.until)
 

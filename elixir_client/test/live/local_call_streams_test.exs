@@ -1,11 +1,11 @@
-defmodule RankBridge.LocalStreamsTest do
+defmodule RankBridge.LocalCallStreamsTest do
   @moduledoc "Streams of gang calls by the unix socket beside a rank's own, on real ranks, on Gloo."
 
   use ExUnit.Case, async: true
 
   import RankBridge.Test.Soon
 
-  alias RankBridge.{Error, Gang, Id, Ranks, Stream, Transport}
+  alias RankBridge.{CallStream, Error, Gang, Id, Rank, Ranks, Transport}
   alias RankBridge.Proto.V1
   alias RankBridge.Test.{LiveRanks, OsProcess}
 
@@ -40,7 +40,7 @@ defmodule RankBridge.LocalStreamsTest do
   # The rank's stream ends; the next call has another opened.
   defp ended(gang) do
     {:ok, view} = Gang.View.fetch(gang)
-    GenServer.stop(Stream.Server.of(view, 0))
+    GenServer.stop(Rank.Server.of(view, 0))
   end
 
   test "all that a rank is asked for shares a connection, which ends with the gang", context do
@@ -48,8 +48,8 @@ defmodule RankBridge.LocalStreamsTest do
     assert connections(socket) == 0
     for _time <- 1..3, do: assert(RankBridge.barrier!(gang) == :ok)
     assert connections(socket) == 1
-    {:ok, stream} = Stream.open(gang)
-    assert stream |> Stream.push!(:ping) |> Stream.await() == {:ok, nil}
+    {:ok, stream} = CallStream.open(gang)
+    assert stream |> CallStream.push!(:ping) |> CallStream.await() == {:ok, nil}
     assert RankBridge.barrier!(gang, calls: :ranks) == :ok
     assert connections(socket) == 1
     stop_supervised!(Gang)
@@ -102,11 +102,11 @@ defmodule RankBridge.LocalStreamsTest do
       end
 
     assert_soon(@streams, fn -> connections(socket) end)
-    {:ok, refused} = Stream.open(gang)
-    result = refused |> Stream.push!(:ping) |> Stream.await()
+    {:ok, refused} = CallStream.open(gang)
+    result = refused |> CallStream.push!(:ping) |> CallStream.await()
     assert {:error, %Error{reason: :resource_exhausted, indefinite: false} = error} = result
     assert error.operation == "execute"
-    after_it = refused |> Stream.push!(:ping) |> Stream.await()
+    after_it = refused |> CallStream.push!(:ping) |> CallStream.await()
     assert {:error, %Error{reason: :unavailable, indefinite: false}} = after_it
 
     other = start_supervised!({Gang, endpoints_file: ranks.file}, id: :other)
@@ -126,8 +126,8 @@ defmodule RankBridge.LocalStreamsTest do
   describe "while a call is under way" do
     setup %{gang: gang, ranks: ranks, view: view, socket: socket} do
       OsProcess.stop(Enum.at(ranks.pids, 1))
-      {:ok, stream} = Stream.open(gang)
-      pushed = for _time <- 1..3, do: Stream.push!(stream, :barrier, nil, timeout: 60_000)
+      {:ok, stream} = CallStream.open(gang)
+      pushed = for _time <- 1..3, do: CallStream.push!(stream, :barrier, nil, timeout: 60_000)
       assert_soon(true, fn -> pending(view) > 0 end)
       assert connections(socket) == 1
       %{stream: stream, pushed: pushed}
@@ -140,16 +140,16 @@ defmodule RankBridge.LocalStreamsTest do
       OsProcess.kill(hd(ranks.pids))
 
       for pushed <- pushed do
-        result = Stream.await(pushed)
+        result = CallStream.await(pushed)
         assert {:error, %Error{reason: :unavailable, indefinite: true} = error} = result
         assert [%{rank: 0, state: :lost}] = error.ranks
       end
 
       assert now() - started < 20_000
-      after_it = stream |> Stream.push!(:barrier) |> Stream.await()
+      after_it = stream |> CallStream.push!(:barrier) |> CallStream.await()
       assert {:error, %Error{reason: :unavailable, indefinite: false}} = after_it
       # That the connection for gRPC is lost, too, may be known a moment later.
-      assert_soon(:unavailable, fn -> reason(Stream.open(gang)) end)
+      assert_soon(:unavailable, fn -> reason(CallStream.open(gang)) end)
     end
 
     test "a rank that is told to stop answers, and has not begun what comes later", context do
@@ -157,7 +157,7 @@ defmodule RankBridge.LocalStreamsTest do
       OsProcess.signal(hd(ranks.pids), "TERM")
 
       for pushed <- pushed do
-        assert {:error, %Error{reason: reason}} = Stream.await(pushed)
+        assert {:error, %Error{reason: reason}} = CallStream.await(pushed)
         assert reason not in [:unavailable, :deadline_exceeded]
       end
 
@@ -172,10 +172,10 @@ defmodule RankBridge.LocalStreamsTest do
     working =
       for _process <- 1..4 do
         Task.async(fn ->
-          {:ok, stream} = Stream.open(gang)
+          {:ok, stream} = CallStream.open(gang)
           ids = for _time <- 1..100, do: Id.uuid()
-          pushed = for id <- ids, do: Stream.push!(stream, :broadcast_object, id <> text)
-          results = for pushed <- pushed, do: Stream.await(pushed)
+          pushed = for id <- ids, do: CallStream.push!(stream, :broadcast_object, id <> text)
+          results = for pushed <- pushed, do: CallStream.await(pushed)
           open = connections(socket)
           {open, results == for(id <- ids, do: {:ok, [id <> text, id <> text]})}
         end)
@@ -189,8 +189,8 @@ defmodule RankBridge.LocalStreamsTest do
 
   # Of calls that are pushed, some at once, until the stream is over.
   defp errors(stream, before \\ []) do
-    pushed = for _time <- 1..4, do: Stream.push!(stream, :barrier)
-    errors = for {:error, error} <- Enum.map(pushed, &Stream.await/1), do: error
+    pushed = for _time <- 1..4, do: CallStream.push!(stream, :barrier)
+    errors = for {:error, error} <- Enum.map(pushed, &CallStream.await/1), do: error
 
     if Enum.any?(errors, &(&1.reason == :unavailable)),
       do: before ++ errors,

@@ -1,4 +1,4 @@
-defmodule RankBridge.SharedMemory.File do
+defmodule RankBridge.Rank.MemoryFile do
   @moduledoc false
   # Reading and writing memory that a rank shares, with plain calls on its file.
 

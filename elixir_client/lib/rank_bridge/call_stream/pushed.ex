@@ -1,13 +1,12 @@
-defmodule RankBridge.Stream.Pushed do
-  @moduledoc """
-  A gang call on a stream: the result of `RankBridge.Stream.push/4`. The process that pushed it awaits it, once.
-
-  Other calls, such as `RankBridge.await/3`, know it by its `operation_id`.
-  """
+defmodule RankBridge.CallStream.Pushed do
+  @moduledoc false
+  # A gang call on a stream: the result of `RankBridge.CallStream.push/4`. The process that pushed it awaits it, once.
+  #
+  # Other calls, such as `RankBridge.await/3`, know it by its `operation_id`.
 
   alias RankBridge.Gang.View
   alias RankBridge.Operations.Plan
-  alias RankBridge.Stream.Server
+  alias RankBridge.Rank.Server
   alias RankBridge.Telemetry
 
   @derive {Inspect, only: [:operation, :operation_id, :ranks]}

@@ -1,12 +1,12 @@
-defmodule RankBridge.StreamTest do
+defmodule RankBridge.CallStreamTest do
   @moduledoc "Streams of gang calls, on real ranks, on Gloo."
 
   use ExUnit.Case, async: true
 
   import RankBridge.Test.Soon
 
-  alias RankBridge.{Error, Gang, Id, Stream, Tensor}
-  alias RankBridge.Stream.Pushed
+  alias RankBridge.{CallStream, Error, Gang, Id, Tensor}
+  alias RankBridge.CallStream.Pushed
   alias RankBridge.Test.{LiveRanks, OsProcess}
 
   @members 0..2
@@ -19,7 +19,7 @@ defmodule RankBridge.StreamTest do
 
   setup %{ranks: ranks} do
     gang = start_supervised!({Gang, endpoints_file: ranks.file})
-    {:ok, stream} = Stream.open(gang)
+    {:ok, stream} = CallStream.open(gang)
     %{gang: gang, stream: stream}
   end
 
@@ -27,18 +27,18 @@ defmodule RankBridge.StreamTest do
   defp numbered(gang), do: RankBridge.put!(gang, for(rank <- @members, do: [1.0 * rank]))
   defp on_each(value), do: List.duplicate(value, 3)
 
-  defp results(pushed), do: Enum.map(pushed, &Stream.await/1)
+  defp results(pushed), do: Enum.map(pushed, &CallStream.await/1)
 
   test "calls are done in order, many under way, and give what direct calls give", context do
     %{gang: gang, stream: stream} = context
     refs = numbered(gang)
 
     pushed = [
-      Stream.push!(stream, :barrier),
-      Stream.push!(stream, :all_reduce, refs, in_place: true),
-      Stream.push!(stream, :all_gather, refs),
-      Stream.push!(stream, :broadcast_object, %{1 => nil}, src_rank_in_group: 1),
-      Stream.push!(stream, :ping)
+      CallStream.push!(stream, :barrier),
+      CallStream.push!(stream, :all_reduce, refs, in_place: true),
+      CallStream.push!(stream, :all_gather, refs),
+      CallStream.push!(stream, :broadcast_object, %{1 => nil}, src_rank_in_group: 1),
+      CallStream.push!(stream, :ping)
     ]
 
     assert [nil, ^refs, gathered, objects, nil] = for({:ok, value} <- results(pushed), do: value)
@@ -47,29 +47,30 @@ defmodule RankBridge.StreamTest do
 
     # More than go at once.
     many =
-      for _time <- 1..300, do: Stream.push!(stream, :all_reduce, refs, in_place: true, op: :max)
+      for _time <- 1..300,
+          do: CallStream.push!(stream, :all_reduce, refs, in_place: true, op: :max)
 
     # In whichever order they are asked for.
     assert many |> Enum.reverse() |> results() |> Enum.uniq() == [{:ok, refs}]
     assert values(gang, refs) == on_each([3.0])
-    assert Stream.close(stream) == :ok
-    assert Stream.close(stream) == :ok
+    assert CallStream.close(stream) == :ok
+    assert CallStream.close(stream) == :ok
   end
 
   test "one that fails keeps no other from being done", %{gang: gang, stream: stream} do
     refs = numbered(gang)
     released = numbered(gang)
     RankBridge.release!(gang, Enum.at(released, 1))
-    first = Stream.push!(stream, :all_reduce, refs, in_place: true)
-    failing = Stream.push!(stream, :all_reduce, released)
-    last = Stream.push!(stream, :barrier)
-    assert Stream.await(first) == {:ok, refs}
+    first = CallStream.push!(stream, :all_reduce, refs, in_place: true)
+    failing = CallStream.push!(stream, :all_reduce, released)
+    last = CallStream.push!(stream, :barrier)
+    assert CallStream.await(first) == {:ok, refs}
 
     assert {:error, %Error{reason: :released_ref, indefinite: false} = error} =
-             Stream.await(failing)
+             CallStream.await(failing)
 
     assert [{0, %Error{}}, {1, %Error{}}, {2, %Error{}}] = error.outcomes
-    assert Stream.await(last) == {:ok, nil}
+    assert CallStream.await(last) == {:ok, nil}
   end
 
   test "what no gang call can be is refused, and nothing is sent", context do
@@ -86,29 +87,32 @@ defmodule RankBridge.StreamTest do
           {:broadcast_object, self(), []}
         ] do
       assert {:error, %Error{reason: :invalid_argument}} =
-               Stream.push(stream, operation, input, opts)
+               CallStream.push(stream, operation, input, opts)
     end
 
     # What is too large to be passed on is fetched.
     text = String.duplicate("x", 20_000)
 
-    assert stream |> Stream.push!(:broadcast_object, text) |> Stream.await() ==
+    assert stream |> CallStream.push!(:broadcast_object, text) |> CallStream.await() ==
              {:ok, on_each(text)}
 
     assert RankBridge.barrier!(gang) == :ok
   end
 
   test "with a ! it gives what there is, or raises the error", %{gang: gang} do
-    stream = Stream.open!(gang)
+    stream = CallStream.open!(gang)
     refs = numbered(gang)
-    assert stream |> Stream.push!(:all_reduce, refs, in_place: true) |> Stream.await!() == refs
+
+    assert stream |> CallStream.push!(:all_reduce, refs, in_place: true) |> CallStream.await!() ==
+             refs
+
     RankBridge.release!(gang, refs)
-    failing = Stream.push!(stream, :all_reduce, refs)
-    after_it = Stream.push!(stream, :barrier)
-    assert_raise Error, ~r/^released_ref/, fn -> Stream.await!(failing) end
-    assert Stream.await!(after_it) == nil
-    assert_raise Error, ~r/^invalid_argument/, fn -> Stream.push!(stream, :send) end
-    assert_raise Error, ~r/^unknown_group/, fn -> Stream.open!(gang, group: "none") end
+    failing = CallStream.push!(stream, :all_reduce, refs)
+    after_it = CallStream.push!(stream, :barrier)
+    assert_raise Error, ~r/^released_ref/, fn -> CallStream.await!(failing) end
+    assert CallStream.await!(after_it) == nil
+    assert_raise Error, ~r/^invalid_argument/, fn -> CallStream.push!(stream, :send) end
+    assert_raise Error, ~r/^unknown_group/, fn -> CallStream.open!(gang, group: "none") end
   end
 
   test "a repeated id gives the first outcome; the ranks know what was pushed by its id",
@@ -116,11 +120,11 @@ defmodule RankBridge.StreamTest do
     %{gang: gang, stream: stream} = context
     refs = numbered(gang)
     id = Id.uuid()
-    first = Stream.push!(stream, :all_reduce, refs, operation_id: id)
+    first = CallStream.push!(stream, :all_reduce, refs, operation_id: id)
     assert %Pushed{operation: :all_reduce, operation_id: ^id, ranks: [0, 1, 2]} = first
-    assert {:ok, sums} = Stream.await(first)
+    assert {:ok, sums} = CallStream.await(first)
 
-    assert stream |> Stream.push!(:all_reduce, refs, operation_id: id) |> Stream.await() ==
+    assert stream |> CallStream.push!(:all_reduce, refs, operation_id: id) |> CallStream.await() ==
              {:ok, sums}
 
     assert RankBridge.await!(gang, id) == sums
@@ -129,18 +133,18 @@ defmodule RankBridge.StreamTest do
   test "a group of some ranks, by a rank that is its first", %{gang: gang} do
     name = "pair-" <> Id.uuid()
     RankBridge.new_group!(gang, name, [2, 1])
-    assert {:ok, %Stream{rank: 2} = stream} = Stream.open(gang, group: name)
+    assert {:ok, %CallStream{rank: 2} = stream} = CallStream.open(gang, group: name)
     refs = RankBridge.put!(gang, [[1], [2]], group: name)
-    {:ok, gathered} = stream |> Stream.push!(:all_gather, refs) |> Stream.await()
+    {:ok, gathered} = stream |> CallStream.push!(:all_gather, refs) |> CallStream.await()
     assert values(gang, gathered) == [[1, 2], [1, 2]]
     RankBridge.destroy_group!(gang, name)
     assert {:error, %Error{reason: :unknown_group}} = after_it(stream)
-    assert {:error, %Error{reason: :unknown_group}} = Stream.open(gang, group: "none")
+    assert {:error, %Error{reason: :unknown_group}} = CallStream.open(gang, group: "none")
   end
 
   test "processes and streams that push in opposite order never mismatch", context do
     other = start_supervised!({Gang, endpoints_file: context.ranks.file}, id: :other)
-    {:ok, second} = Stream.open(other)
+    {:ok, second} = CallStream.open(other)
     streams = [{context.gang, context.stream, 0}, {other, second, 1}]
 
     working =
@@ -151,8 +155,8 @@ defmodule RankBridge.StreamTest do
           pushed =
             for place <- 1..30 do
               if rem(place, 2) == turn,
-                do: Stream.push!(stream, :barrier),
-                else: Stream.push!(stream, :all_reduce, refs)
+                do: CallStream.push!(stream, :barrier),
+                else: CallStream.push!(stream, :all_reduce, refs)
             end
 
           results(pushed)
@@ -174,24 +178,24 @@ defmodule RankBridge.StreamTest do
 
     test "what is withdrawn is cancelled, and the others are done", context do
       %{stream: stream} = context
-      [first, second, third] = for _time <- 1..3, do: Stream.push!(stream, :barrier)
-      Enum.each([second, first], &Stream.withdraw/1)
+      [first, second, third] = for _time <- 1..3, do: CallStream.push!(stream, :barrier)
+      Enum.each([second, first], &CallStream.withdraw/1)
 
       for result <- results([first, second]),
           do: assert({:error, %Error{reason: :cancelled, indefinite: false}} = result)
 
       context.go_on.()
-      assert Stream.await(third) == {:ok, nil}
+      assert CallStream.await(third) == {:ok, nil}
       # It is answered already.
-      assert Stream.withdraw(third) == :ok
+      assert CallStream.withdraw(third) == :ok
     end
 
     test "what waits for others to be answered is not sent, and withdrawn at once", context do
       %{stream: stream} = context
-      pushed = for _time <- 1..200, do: Stream.push!(stream, :barrier)
+      pushed = for _time <- 1..200, do: CallStream.push!(stream, :barrier)
       last = List.last(pushed)
-      Stream.withdraw(last)
-      assert {:error, %Error{reason: :cancelled, indefinite: false}} = Stream.await(last)
+      CallStream.withdraw(last)
+      assert {:error, %Error{reason: :cancelled, indefinite: false}} = CallStream.await(last)
       assert under_way(stream) == 128
       context.go_on.()
       assert pushed |> Enum.drop(-1) |> results() |> Enum.uniq() == [{:ok, nil}]
@@ -203,7 +207,7 @@ defmodule RankBridge.StreamTest do
 
       {:ok, owner} =
         Task.start(fn ->
-          {:ok, stream} = Stream.open(gang)
+          {:ok, stream} = CallStream.open(gang)
           send(test, {:opened, stream})
           await_word()
         end)
@@ -212,18 +216,18 @@ defmodule RankBridge.StreamTest do
 
       {:ok, pusher} =
         Task.start(fn ->
-          for _time <- 1..2, do: Stream.push!(stream, :barrier)
+          for _time <- 1..2, do: CallStream.push!(stream, :barrier)
           await_word()
         end)
 
       assert_soon(2, fn -> under_way(stream) end)
-      mine = Stream.push!(stream, :barrier)
+      mine = CallStream.push!(stream, :barrier)
       assert_soon(3, fn -> under_way(stream) end)
       Process.exit(pusher, :kill)
       # They are answered, to nobody.
       assert_soon(1, fn -> under_way(stream) end)
       Process.exit(owner, :kill)
-      assert {:error, %Error{reason: :cancelled, indefinite: true}} = Stream.await(mine)
+      assert {:error, %Error{reason: :cancelled, indefinite: true}} = CallStream.await(mine)
       assert {:error, %Error{reason: :unavailable, indefinite: false}} = after_it(stream)
       context.go_on.()
       assert RankBridge.barrier!(gang) == :ok
@@ -231,24 +235,28 @@ defmodule RankBridge.StreamTest do
 
     test "closing waits for what was pushed; what is pushed meanwhile is refused", context do
       %{stream: stream} = context
-      pushed = Stream.push!(stream, :barrier)
-      closing = Task.async(fn -> Stream.close(stream) end)
-      assert_soon(true, fn -> :sys.get_state(stream.server).streams[stream.stream] != [] end)
+      pushed = CallStream.push!(stream, :barrier)
+      closing = Task.async(fn -> CallStream.close(stream) end)
+
+      assert_soon(true, fn ->
+        :sys.get_state(stream.server).requests.streams[stream.stream] != []
+      end)
+
       assert {:error, %Error{reason: :cancelled, indefinite: false}} = after_it(stream)
       assert Task.yield(closing, 0) == nil
       context.go_on.()
       assert Task.await(closing, 60_000) == :ok
-      assert Stream.await(pushed) == {:ok, nil}
+      assert CallStream.await(pushed) == {:ok, nil}
       assert {:error, %Error{reason: :unavailable, indefinite: false}} = after_it(stream)
     end
   end
 
   test "the end of the gang ends its streams", %{gang: gang, stream: stream} do
-    assert stream |> Stream.push!(:barrier) |> Stream.await() == {:ok, nil}
+    assert stream |> CallStream.push!(:barrier) |> CallStream.await() == {:ok, nil}
     monitor = Process.monitor(stream.server)
     stop_supervised!(Gang)
     assert_receive {:DOWN, ^monitor, :process, _pid, :shutdown}, 10_000
-    assert {:error, %Error{reason: :unavailable}} = Stream.push(stream, :barrier)
+    assert {:error, %Error{reason: :unavailable}} = CallStream.push(stream, :barrier)
     refute Process.alive?(gang)
   end
 
@@ -258,8 +266,8 @@ defmodule RankBridge.StreamTest do
       ranks = LiveRanks.start(3, "gloo", ["--on-rank-exit", "leave"])
       on_exit(fn -> LiveRanks.stop(ranks) end)
       mortal = start_supervised!({Gang, endpoints_file: ranks.file}, id: :mortal)
-      {:ok, stream} = Stream.open(mortal)
-      assert stream |> Stream.push!(:barrier) |> Stream.await() == {:ok, nil}
+      {:ok, stream} = CallStream.open(mortal)
+      assert stream |> CallStream.push!(:barrier) |> CallStream.await() == {:ok, nil}
       %{ranks: ranks, mortal: mortal, pids: ranks.pids, stream: stream}
     end
 
@@ -267,7 +275,7 @@ defmodule RankBridge.StreamTest do
          context do
       %{mortal: gang, stream: stream, pids: [first, _second, last]} = context
       OsProcess.stop(last)
-      pushed = for _time <- 1..3, do: Stream.push!(stream, :barrier, nil, timeout: 60_000)
+      pushed = for _time <- 1..3, do: CallStream.push!(stream, :barrier, nil, timeout: 60_000)
       assert_soon(true, fn -> pending(gang) > 0 end)
       OsProcess.signal(last, "KILL")
       started = now()
@@ -276,9 +284,9 @@ defmodule RankBridge.StreamTest do
           do: assert(reason in [:peer_lost, :stale_generation])
 
       # The stream goes on, to say so.
-      assert {:error, %Error{}} = stream |> Stream.push!(:barrier) |> Stream.await()
+      assert {:error, %Error{}} = stream |> CallStream.push!(:barrier) |> CallStream.await()
       OsProcess.stop(first)
-      pushed = for _time <- 1..3, do: Stream.push!(stream, :barrier, nil, timeout: 60_000)
+      pushed = for _time <- 1..3, do: CallStream.push!(stream, :barrier, nil, timeout: 60_000)
       OsProcess.signal(first, "KILL")
 
       for result <- results(pushed) do
@@ -289,22 +297,22 @@ defmodule RankBridge.StreamTest do
       assert now() - started < 20_000
       assert {:error, %Error{reason: :unavailable, indefinite: false}} = after_it(stream)
       # That the connection for gRPC is lost, too, may be known a moment later.
-      assert_soon(:unavailable, fn -> reason(Stream.open(gang)) end)
+      assert_soon(:unavailable, fn -> reason(CallStream.open(gang)) end)
     end
 
     test "nobody is given a stream to a rank that is gone, also if nothing was sent on it",
          context do
       %{ranks: ranks, pids: [first | _others]} = context
       gang = start_supervised!({Gang, endpoints_file: ranks.file}, id: :silent)
-      assert {:ok, _unused} = Stream.open(gang)
+      assert {:ok, _unused} = CallStream.open(gang)
       OsProcess.signal(first, "KILL")
-      assert_soon(:unavailable, fn -> reason(Stream.open(gang)) end)
+      assert_soon(:unavailable, fn -> reason(CallStream.open(gang)) end)
     end
 
     test "a rank that says nothing does not let its caller wait for ever", context do
       %{mortal: gang, stream: stream, pids: [first | _others]} = context
       OsProcess.stop(first)
-      pushed = for _time <- 1..2, do: Stream.push!(stream, :barrier, nil, timeout: 100)
+      pushed = for _time <- 1..2, do: CallStream.push!(stream, :barrier, nil, timeout: 100)
 
       for result <- results(pushed),
           do: assert({:error, %Error{reason: :deadline_exceeded, indefinite: true}} = result)
@@ -322,28 +330,28 @@ defmodule RankBridge.StreamTest do
     # A minute has passed, and another one.
     idle = fn -> for _time <- 1..2, do: send(server, {:timeout, make_ref(), :idle}) end
     idle.()
-    assert stream |> Stream.push!(:barrier) |> Stream.await() == {:ok, nil}
-    assert Stream.close(stream) == :ok
+    assert stream |> CallStream.push!(:barrier) |> CallStream.await() == {:ok, nil}
+    assert CallStream.close(stream) == :ok
     idle.()
     assert_receive {:DOWN, ^monitor, :process, _pid, :normal}, 10_000
     assert RankBridge.barrier!(gang) == :ok
   end
 
   test "what another process has pushed cannot be awaited", %{stream: stream} do
-    pushed = Stream.push!(stream, :barrier)
+    pushed = CallStream.push!(stream, :barrier)
 
     assert_raise ArgumentError, fn ->
-      Stream.await(%{pushed | pusher: Process.whereis(:init)})
+      CallStream.await(%{pushed | pusher: Process.whereis(:init)})
     end
 
-    assert inspect(pushed) =~ "#RankBridge.Stream.Pushed<operation: :barrier"
-    assert Stream.await(pushed) == {:ok, nil}
+    assert inspect(pushed) =~ "#RankBridge.CallStream.Pushed<operation: :barrier"
+    assert CallStream.await(pushed) == {:ok, nil}
   end
 
   defp reason({:error, error}), do: error.reason
   defp reason(result), do: result
 
-  defp after_it(stream), do: stream |> Stream.push!(:barrier) |> Stream.await()
+  defp after_it(stream), do: stream |> CallStream.push!(:barrier) |> CallStream.await()
 
   defp await_word do
     receive do
@@ -352,7 +360,7 @@ defmodule RankBridge.StreamTest do
   end
 
   # What the rank was sent and has not answered.
-  defp under_way(stream), do: map_size(:sys.get_state(stream.server).under_way)
+  defp under_way(stream), do: map_size(:sys.get_state(stream.server).requests.under_way)
 
   # What a rank has to do that goes on.
   defp pending(gang) do
