@@ -14,7 +14,15 @@ defmodule RankBridge.OptionsTest do
   end
 
   test "a wrong option is refused by the name of what was called", %{gang: gang} do
-    ref = %RankBridge.Ref{rank: 0, id: "x", session_id: "", dtype: :float32, shape: [1], device: "cpu"}
+    ref = %RankBridge.Ref{
+      rank: 0,
+      id: "x",
+      session_id: "",
+      dtype: :float32,
+      shape: [1],
+      device: "cpu"
+    }
+
     refs = [ref, %{ref | rank: 1}]
 
     for {result, message} <- [

@@ -10,7 +10,7 @@ import rankbridge
 
 @pytest.fixture
 def refs(gang: Any) -> list[rankbridge.Ref]:
-    return [gang[rank].create([2], "float32") for rank in range(4)]
+    return [gang[rank].create("float32", [2]) for rank in range(4)]
 
 
 @pytest.mark.parametrize(
