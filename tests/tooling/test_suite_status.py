@@ -41,16 +41,18 @@ def test_the_tests_fail_if_either_suite_fails(
     done = execute(tmp_path, tmp_path / "scripts" / "test")
     assert done.returncode == expected
     projects = ("elixir_client", "elixir_client/compat")
-    few = "pytest tests/unit tests/model tests/conformance tests/cross_language"
+    beside = (
+        "pytest tests/unit tests/model tests/conformance tests/cross_language tests/contract tests/tooling"
+    )
     suites = [
-        *(f"{name}: {PYTEST}" for name in ("pytest of the others", few)),
+        *(f"{name}: {PYTEST}" for name in ("pytest of the others", beside)),
         *(f"ExUnit in {project}: {EXUNIT}" for project in projects),
     ]
     assert "\n".join(suites) in done.stdout
     closing = done.stdout.split(EXUNIT, len(projects))[-1]
     assert (PYTEST_FAILURE in closing) == (pytest_status == 1)
     assert (EXUNIT_FAILURE in closing) == (mix_status == 2)
-    for name in ("pytest of the others", few):
+    for name in ("pytest of the others", beside):
         assert (f"{name} (status 1)" in done.stderr) == (pytest_status == 1)
     for project in projects:
         assert (f"ExUnit in {project} (status 2)" in done.stderr) == (mix_status == 2)

@@ -3,16 +3,29 @@ defmodule RankBridge.Grouping do
 
   use RankBridge.Bangs
 
-  alias RankBridge.{Entry, Gang, Group, Groups, ManyGroups}
+  alias RankBridge.{Entry, Error, Gang, Group, Groups, ManyGroups, Options}
 
   @doc """
   Makes a group of some ranks of the gang, in group order. All members of the group `:group` (default "world") take
   part, also those that the new group does not include.
+
+  `:group_exists`: there is a group of that name. With the option `exist_ok: true`, gives that group, if it has these ranks.
   """
   spec_with_bang new_group(Gang.gang(), String.t(), [non_neg_integer()], keyword()) :: Group.t()
 
   def new_group(gang, name, ranks, opts \\ []) do
-    Entry.call(gang, :new_group, opts, fn view -> Groups.create(view, name, ranks, opts) end)
+    Entry.call(gang, :new_group, opts, fn view ->
+      {exist_ok, opts} = Options.pop(opts, :exist_ok, false)
+
+      with {:error, %Error{reason: :group_exists}} = taken <-
+             Groups.create(view, name, ranks, opts),
+           do: if(exist_ok == true, do: there(view, name, ranks, taken), else: taken)
+    end)
+  end
+
+  defp there(view, name, ranks, taken) do
+    with {:ok, %Group{ranks: others}} when others != ranks <- ManyGroups.describe(view, name, []),
+         do: taken
   end
 
   @doc "Ends a group, after the calls that are queued on it. Gives the group as it was."

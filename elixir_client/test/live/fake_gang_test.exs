@@ -152,6 +152,14 @@ defmodule RankBridge.FakeGangTest do
     assert Enum.map(refs, & &1.rank) == [3, 1]
     assert values(gang, RankBridge.all_gather!(gang, refs, group: name)) == [[1, 2], [1, 2]]
     assert {:error, %Error{reason: :group_exists}} = RankBridge.new_group(gang, name, [0, 1])
+    there = RankBridge.new_group!(gang, name, [3, 1], exist_ok: true)
+    assert {there.name, there.ranks} == {name, [3, 1]}
+
+    for {ranks, exist_ok} <- [{[1, 3], true}, {[3], true}, {[3, 1], false}] do
+      assert {:error, %Error{reason: :group_exists}} =
+               RankBridge.new_group(gang, name, ranks, exist_ok: exist_ok)
+    end
+
     assert RankBridge.destroy_group!(gang, name).name == name
     assert {:error, %Error{reason: :unknown_group}} = RankBridge.barrier(gang, group: name)
     assert {:error, %Error{reason: :unknown_group}} = RankBridge.destroy_group(gang, name)
