@@ -20,8 +20,9 @@ example: setup ## Train on 4 ranks for STEPS=200 steps, a rank killed in every 2
 test: setup ## Run every test, in both languages
 	@scripts/test
 
-contract: setup ## Run every contract case through the Python client, on each backend and way
+contract: setup ## Run every contract case through both clients, on each backend and way
 	@.venv/bin/python -m pytest -q --whole tests/contract
+	@env -C elixir_client LC_ALL=C.UTF-8 ELIXIR_ERL_OPTIONS=+fnu MIX_ENV=test RANK_BRIDGE_WHOLE=1 mix test test/contract
 
 CASES ?=
 CLIENT ?= both
@@ -64,4 +65,4 @@ proto-check: setup ## Fail if the committed stubs are not those of proto/
 
 clean: ## Remove everything that was built or installed here
 	@rm -rf .venv .venv-gen .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
-	  elixir_client/_build elixir_client/deps elixir_client/examples/trainer/_build
+	  elixir_client/_build elixir_client/deps elixir_client/compat/_build elixir_client/examples/trainer/_build

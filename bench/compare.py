@@ -140,7 +140,7 @@ def rows_of(targets: list[list[str]]) -> dict[str, Row]:
         by_gang[0].release(ref)
 
     async def barriers(calls: int) -> float:
-        async with await rankbridge.aconnect(targets, calls="gang") as gang:
+        async with rankbridge.aconnect(targets, calls="gang") as gang:
             for _ in range(_WARM):
                 await gang.barrier()
             begun = time.perf_counter()

@@ -1,4 +1,4 @@
 [
   inputs: ["{mix,.formatter}.exs", "{config,lib,test,demo,scripts,examples}/**/*.{ex,exs}"],
-  locals_without_parens: [defcall: 2]
+  locals_without_parens: [spec_with_bang: 1]
 ]

@@ -43,7 +43,7 @@ GIVES = {pb.BRINGS_CALLS: "calls", pb.BRINGS_PROGRAM: "kept", pb.BRINGS_GRAPH: "
 """What is given, by what is brought; of all others `:each`, or `:nothing`."""
 
 TYPES = {
-    pb.GIVES_NONE: "nil",
+    pb.GIVES_NONE: ":ok",
     pb.GIVES_REF: "[Ref.t()]",
     pb.GIVES_REF_OR_NONE: "[Ref.t() | nil]",
     pb.GIVES_REFS: "[Ref.t()] | [[Ref.t()]]",
@@ -133,7 +133,7 @@ def function(it: Operation, of_gang: str) -> str:
     paragraphs = [flowing(part) for part in it.comment.split("\n\n")]
     gives = flowing(it.response.comments["value"])
     paragraphs += [f"`refs`: {of_gang[0].lower()}{of_gang[1:]}"] if brings else []
-    paragraphs.append(f"Gives each member: {gives[0].lower()}{gives[1:]}" if brings else "Gives nil.")
+    paragraphs.append(f"Gives each member: {gives[0].lower()}{gives[1:]}" if brings else "Gives `:ok`.")
     lines = [line for part in paragraphs for line in ("", *textwrap.wrap(elixir(part, names), WIDTH))][1:]
     if both:
         lines += ["", "Options:", ""]
@@ -149,9 +149,15 @@ def function(it: Operation, of_gang: str) -> str:
     if errors:
         lines += ["", *textwrap.wrap(f"Errors of its own: {errors}.", WIDTH)]
     doc = "\n".join(['@doc """', *lines, '"""'])
-    refs = "refs :: [Ref.t()], " if brings else ""
-    head = f"defcall {it.kind}(gang :: Gang.gang(), {refs}opts :: keyword() \\\\ []) :: {TYPES[it.options.gives]}"
-    return f"{doc}\n{head}, do: run(view, :{it.kind}, {'refs' if brings else 'nil'}, opts)"
+    value = TYPES[it.options.gives]
+    types, refs, given = ("[Ref.t()], ", "refs, ", "refs") if brings else ("", "", "nil")
+    entry = "call_without_value" if value == ":ok" else "call"
+    return f"""{doc}
+spec_with_bang {it.kind}(Gang.gang(), {types}keyword()) :: {value}
+
+def {it.kind}(gang, {refs}opts \\\\ []) do
+  Entry.{entry}(gang, :{it.kind}, opts, fn view -> run(view, :{it.kind}, {given}, opts) end)
+end"""
 
 
 REGION = re.compile(

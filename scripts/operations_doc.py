@@ -106,7 +106,17 @@ def parameters(method: object) -> Iterator[str]:
 def elixir(name: str) -> list[str]:
     """How the Elixir client has it: what it declares of that name on a gang."""
     paths = (ROOT / "elixir_client" / "lib" / "rank_bridge").glob("*.ex")
-    return sorted({f"`RankBridge.{it}`" for path in paths for it in declared(path, "defcall", name)})
+    return sorted(
+        {f"`{home(path, name)}.{it}`" for path in paths for it in declared(path, "spec_with_bang", name)}
+    )
+
+
+def home(path: Path, name: str) -> str:
+    """The module that people call a function of an Elixir file by: `RankBridge` where that has it, else its own."""
+    (module,) = re.findall(r"^defmodule (\S+) do$", path.read_text(), re.MULTILINE)
+    front = (ROOT / "elixir_client" / "lib" / "rank_bridge.ex").read_text()
+    only = re.search(rf"\{{{re.escape(module)},\s+only: \[([^]]*)\]", front)
+    return module if only and f":{name}" not in re.split(r"[,\s]+", only[1]) else "RankBridge"
 
 
 def declared(path: Path, keyword: str, name: str) -> list[str]:
@@ -127,8 +137,10 @@ def arity(arguments: str) -> int:
 def ways() -> str:
     """The ways to call operations, with what makes a stream in both clients."""
     python = [signature(owner, spoken, name) for owner, spoken, names in STREAM_PYTHON for name in names]
-    path = ROOT / "elixir_client" / "lib" / "rank_bridge" / "stream.ex"
-    elixir = [f"`RankBridge.Stream.{it}`" for name in STREAM_ELIXIR for it in declared(path, "@spec", name)]
+    path = ROOT / "elixir_client" / "lib" / "rank_bridge" / "call_stream.ex"
+    elixir = [
+        f"`RankBridge.CallStream.{it}`" for name in STREAM_ELIXIR for it in declared(path, "@spec", name)
+    ]
     return WAYS.format(python=", ".join(python), elixir=", ".join(elixir))
 
 

@@ -63,15 +63,12 @@ defmodule Demo do
   end
 
   defp connect(endpoints_file) do
-    case Gang.start_link(endpoints_file: endpoints_file) do
-      {:ok, gang} ->
-        [status | _] = RankBridge.status!(gang)
-
-        {gang,
-         "#{status.world_size} ranks, backend #{status.backend}, generation #{status.generation}"}
-
-      {:error, error} ->
-        fail(Exception.message(error))
+    with {:ok, gang} <- Gang.start_link(endpoints_file: endpoints_file),
+         {:ok, [status | _]} <- RankBridge.status(gang) do
+      {gang,
+       "#{status.world_size} ranks, backend #{status.backend}, generation #{status.generation}"}
+    else
+      {:error, error} -> fail(Exception.message(error))
     end
   end
 

@@ -29,56 +29,58 @@ defmodule RankBridge do
 
     * `:group` - the group, or its name; default "world"
     * `:operation_id` - default: a fresh UUID. A repeated id gets the first call's outcome and runs nothing
-    * `:calls` - `:gang`: as one call to one rank, which passes it on (`RankBridge.Operations.GangCall`); `:ranks`: to each rank
+    * `:calls` - `:gang`: as one call to one rank, which passes it on (see `RankBridge.Collectives`); `:ranks`: to each rank
       at once; default: the gang's, which defaults to `:gang`
 
   ## Modules
 
-  Each of these modules declares functions of this module, and documents them:
+  This module has what most programs need. Each of its functions is declared in one of these modules, which have more:
 
-    * `RankBridge.Tensors` - on refs; `RankBridge.Grouping` and `RankBridge.Meshes` - groups, one and many;
-      `RankBridge.Generations` - the ranks themselves
-    * `RankBridge.Collectives` - on one tensor of each member; `RankBridge.Coalesced` - several of them as one;
-      `RankBridge.Programs` - several, each of which may take another's result
-    * `RankBridge.Objects` - on values, numbers, and maps of tensors
+    * `RankBridge.Tensors` - tensors and their refs; `RankBridge.Container` - tensors in maps and structs
+    * `RankBridge.Collectives` - one tensor of each member; `RankBridge.Coalesced` - several collectives as one;
+      `RankBridge.Averaging` - averages of maps of tensors
+    * `RankBridge.Objects` - values, numbers, and maps of tensors
     * `RankBridge.PointToPoint` - from one member to another; `RankBridge.Queues` - from one to its readers, in order
-    * `RankBridge.Graphs` - collectives that are recorded, and run again
-    * `RankBridge.Operations` - one rank's part, operations without waiting, and outcomes by id
-    * `RankBridge.Rounds` - so many ranks at a time; `RankBridge.Run` - a function for each rank, all at once
-    * `RankBridge.Averaging`, `RankBridge.Synchronized`, `RankBridge.Experts`, `RankBridge.Buffers`, `RankBridge.Devices`,
-      `RankBridge.Reports` - functions of other systems, made of these
-    * `RankBridge.CoordinatorNames`, `RankBridge.MeshCollectiveNames` - the same under the names of other systems
+    * `RankBridge.Programs` - collectives, each of which may take another's result; `RankBridge.Graphs` - collectives that
+      are recorded, and run again; `RankBridge.Pipeline` - one after the other, each on the last one's result
+    * `RankBridge.Operations` - one rank's part, operations without waiting, and outcomes by id; `RankBridge.Run` - a
+      function for each rank, all at once
+    * `RankBridge.CallStream` - gang calls, each sent while the last one is under way
+    * `RankBridge.Grouping` and `RankBridge.Meshes` - groups, one and many; `RankBridge.Generations` - the ranks themselves
+    * `RankBridge.Gang` - the gang in a supervision tree, and its events; `RankBridge.Telemetry` - the events of every call
 
-  Collectives one after the other, each on the last one's result: `RankBridge.Pipeline`. Gang calls, each sent while the last
-  one is under way: `RankBridge.Stream`. The telemetry events of every call: `RankBridge.Telemetry`.
+  The package `:rank_bridge_compat` has functions by the names of other systems, as `RankBridge.Compat`.
   """
 
   use RankBridge.Facade,
     of: [
-      RankBridge.Tensors,
-      RankBridge.Grouping,
-      RankBridge.Meshes,
-      RankBridge.Generations,
+      {RankBridge.Tensors, only: [:create, :list, :release]},
+      RankBridge.Containers,
+      {RankBridge.Grouping, only: [:new_group, :destroy_group]},
+      {RankBridge.Meshes, only: []},
+      {RankBridge.Generations, only: [:status, :form]},
       RankBridge.Collectives,
-      RankBridge.Coalesced,
-      RankBridge.Programs,
-      RankBridge.Objects,
-      RankBridge.PointToPoint,
-      RankBridge.Queues,
-      RankBridge.Graphs,
-      RankBridge.Operations,
-      RankBridge.Rounds,
+      {RankBridge.Coalesced, only: []},
+      {RankBridge.Programs, only: []},
+      {RankBridge.Objects,
+       only: [
+         :broadcast_object,
+         :scatter_object,
+         :gather_object,
+         :all_gather_object,
+         :all_reduce_value
+       ]},
+      {RankBridge.PointToPoint, only: [:send, :send_object, :recv, :recv_object]},
+      {RankBridge.Queues, only: []},
+      {RankBridge.Graphs, only: []},
+      {RankBridge.Operations, only: [:submit, :await, :cancel]},
       RankBridge.Run,
-      RankBridge.Averaging,
-      RankBridge.Synchronized,
-      RankBridge.Experts,
-      RankBridge.Buffers,
-      RankBridge.Devices,
-      RankBridge.CoordinatorNames,
-      RankBridge.MeshCollectiveNames
+      {RankBridge.Averaging, only: []}
     ]
 
-  alias RankBridge.{Averaging, Entry, Error, Gang, Ref, Refs, Reports, Tensor}
+  use RankBridge.Moved
+
+  alias RankBridge.{Entry, Error, Gang, Ref, Refs, Tensor}
 
   alias RankBridge.Gang.Readiness
 
@@ -91,41 +93,49 @@ defmodule RankBridge do
   def await_ready(gang, timeout \\ 30_000),
     do: with({:ok, _view} <- Readiness.await(gang, timeout), do: :ok)
 
+  @doc "See `RankBridge.Gang.subscribe/1`."
+  @spec subscribe(Gang.gang()) :: :ok
+  defdelegate subscribe(gang), to: Gang
+
+  @doc "See `RankBridge.Gang.unsubscribe/1`."
+  @spec unsubscribe(Gang.gang()) :: :ok
+  defdelegate unsubscribe(gang), to: Gang
+
   @doc """
-  Brings tensors to the ranks: one to each member of a group, or one to one rank.
+  Brings tensors to the ranks, one to each member of a group.
 
-      put(gang, [tensor, ...], opts \\\\ [])        :group, :device
-      put(gang, rank, tensor, opts \\\\ [])         :device
-
-  A tensor is a `RankBridge.Tensor`, an Nx tensor, or lists of numbers (see `RankBridge.Tensor.coerce/1`).
+  A tensor is a `RankBridge.Tensor`, an Nx tensor, or lists of numbers (see `RankBridge.Tensor.coerce/1`). Options: `:group`,
+  `:device`.
   """
-  @spec put(Gang.gang(), [Tensor.like()]) :: result([Ref.t()])
-  def put(gang, tensors), do: put(gang, tensors, [])
-
-  @doc "As `put/2`: to the members of a group with options, or to one rank without."
   @spec put(Gang.gang(), [Tensor.like()], keyword()) :: result([Ref.t()])
-  @spec put(Gang.gang(), non_neg_integer(), Tensor.like()) :: result(Ref.t())
-  def put(gang, rank, tensor) when is_integer(rank), do: put(gang, rank, tensor, [])
+  def put(gang, tensors, opts \\ [])
+
+  # Deprecated, as `put/4`: the release after this one removes it.
+  def put(gang, rank, tensor) when is_integer(rank), do: put_rank(gang, rank, tensor)
   def put(gang, tensors, opts), do: Entry.call(gang, :put, opts, &Refs.put_all(&1, tensors, opts))
-
-  @doc "As `put/2`: to one rank, with options."
-  @spec put(Gang.gang(), non_neg_integer(), Tensor.like(), keyword()) :: result(Ref.t())
-  def put(gang, rank, tensor, opts),
-    do: Entry.call(gang, :put, opts, &Refs.put(&1, rank, tensor, opts))
-
-  @doc "As `put/2`; raises the error."
-  @spec put!(Gang.gang(), [Tensor.like()]) :: [Ref.t()]
-  def put!(gang, tensors), do: bang(put(gang, tensors))
 
   @doc "As `put/3`; raises the error."
   @spec put!(Gang.gang(), [Tensor.like()], keyword()) :: [Ref.t()]
-  @spec put!(Gang.gang(), non_neg_integer(), Tensor.like()) :: Ref.t()
-  def put!(gang, rank_or_tensors, tensor_or_opts),
-    do: bang(put(gang, rank_or_tensors, tensor_or_opts))
+  def put!(gang, tensors, opts \\ []), do: bang(put(gang, tensors, opts))
 
-  @doc "As `put/4`; raises the error."
+  @doc "Brings a tensor to one rank, as `put/3`. Option: `:device`."
+  @spec put_rank(Gang.gang(), non_neg_integer(), Tensor.like(), keyword()) :: result(Ref.t())
+  def put_rank(gang, rank, tensor, opts \\ []),
+    do: Entry.call(gang, :put_rank, opts, &Refs.put(&1, rank, tensor, opts))
+
+  @doc "As `put_rank/4`; raises the error."
+  @spec put_rank!(Gang.gang(), non_neg_integer(), Tensor.like(), keyword()) :: Ref.t()
+  def put_rank!(gang, rank, tensor, opts \\ []), do: bang(put_rank(gang, rank, tensor, opts))
+
+  @doc false
+  @deprecated "use RankBridge.put_rank/4"
+  @spec put(Gang.gang(), non_neg_integer(), Tensor.like(), keyword()) :: result(Ref.t())
+  def put(gang, rank, tensor, opts), do: put_rank(gang, rank, tensor, opts)
+
+  @doc false
+  @deprecated "use RankBridge.put_rank!/4"
   @spec put!(Gang.gang(), non_neg_integer(), Tensor.like(), keyword()) :: Ref.t()
-  def put!(gang, rank, tensor, opts), do: bang(put(gang, rank, tensor, opts))
+  def put!(gang, rank, tensor, opts), do: put_rank!(gang, rank, tensor, opts)
 
   @doc "Fetches the tensor of a ref, or the tensors of a list of refs."
   @spec get(Gang.gang(), Ref.t(), keyword()) :: result(Tensor.t())
@@ -141,18 +151,6 @@ defmodule RankBridge do
   @spec get!(Gang.gang(), Ref.t(), keyword()) :: Tensor.t()
   @spec get!(Gang.gang(), [Ref.t()], keyword()) :: [Tensor.t()]
   def get!(gang, ref_or_refs, opts \\ []), do: bang(get(gang, ref_or_refs, opts))
-
-  @doc "See `RankBridge.Averaging.get_reduce_divide_factor/1`."
-  @spec get_reduce_divide_factor(pos_integer()) :: float()
-  defdelegate get_reduce_divide_factor(world_size), to: Averaging
-
-  @doc "See `RankBridge.Reports.report_time_info/1`."
-  @spec report_time_info(Reports.Timings.like()) :: result(Reports.TimeInfo.t())
-  defdelegate report_time_info(timings), to: Reports
-
-  @doc "See `RankBridge.Reports.report_load_imbalance/1`."
-  @spec report_load_imbalance(Reports.Timings.like()) :: result(Reports.LoadImbalance.t())
-  defdelegate report_load_imbalance(timings), to: Reports
 
   defp bang({:ok, value}), do: value
   defp bang({:error, error}), do: raise(error)

@@ -60,7 +60,7 @@ defmodule RankBridge.Bench do
 
     puts =
       for {name, bytes} <- @transferred do
-        put = fn -> RankBridge.put!(gang, rank, whole(bytes)) end
+        put = fn -> RankBridge.put_rank!(gang, rank, whole(bytes)) end
 
         released = fn ref ->
           RankBridge.release!(gang, [ref])
@@ -74,7 +74,7 @@ defmodule RankBridge.Bench do
   end
 
   defp check(gang, rank, way) do
-    {:ok, done} = RankBridge.SharedMemory.transfers(gang, rank)
+    {:ok, done} = RankBridge.Tensors.transfers(gang, rank)
     other = if way == :shared, do: done.streamed, else: done.shared
     if other > 0, do: raise("#{other} tensors did not go #{way}: #{done.reason}")
   end

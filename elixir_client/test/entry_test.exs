@@ -4,28 +4,32 @@ defmodule RankBridge.EntryTest do
   use ExUnit.Case, async: true
 
   alias RankBridge.{Error, Gang}
-  alias RankBridge.Test.{RecordingRanks, Telemetry}
+  alias RankBridge.Test.{Functions, RecordingRanks, Telemetry}
 
   @library Path.expand("../lib", __DIR__)
 
-  # A number is an argument that no function takes: what is looked at here is whether it goes in at all.
+  # A reference is an argument that no function takes: what is looked at here is whether it goes in at all.
   defp functions do
-    for {name, arity} <- RankBridge.__info__(:functions),
-        arity > 0,
-        not String.ends_with?("#{name}", "!"),
-        name not in [:get_reduce_divide_factor, :report_time_info, :report_load_imbalance],
-        # It asks for no view of ranks: it waits for the gang itself.
-        name != :await_ready,
-        do: {name, arity}
+    named =
+      for {name, arity} <- [put: 2, put: 3, put_rank: 3, put_rank: 4, get: 2, get: 3],
+          do: {RankBridge, name, arity}
+
+    declared =
+      for module <- Functions.modules(),
+          %{name: name} <- module.__with_bang__(),
+          {^name, arity} <- module.__info__(:functions),
+          do: {module, name, arity}
+
+    named ++ declared
   end
 
   test "a gang that is not there is found missing by every function, within one span" do
-    id = Telemetry.watch([[:rankbridge, :call, :stop]], :no_such_gang)
+    id = Telemetry.watch([[:rank_bridge, :call, :stop]], :no_such_gang)
 
     names =
-      for {name, arity} <- functions() do
-        arguments = [:no_such_gang | List.duplicate(0, arity - 1)]
-        result = apply(RankBridge, name, arguments)
+      for {module, name, arity} <- functions() do
+        arguments = [:no_such_gang | List.duplicate(make_ref(), arity - 1)]
+        result = apply(module, name, arguments)
         assert {name, {:error, %Error{reason: :unavailable}}} = {name, result}
         name
       end
@@ -53,18 +57,15 @@ defmodule RankBridge.EntryTest do
     ranks = start_supervised!(RecordingRanks)
     gang = start_supervised!({Gang, RecordingRanks.gang(ranks)})
     RecordingRanks.give(ranks, ["x", "x", "x"])
-    id = Telemetry.watch([[:rankbridge, :call, :start]], gang)
+    id = Telemetry.watch([[:rank_bridge, :call, :start]], gang)
 
-    assert {:ok, ["x", "x", "x"]} = RankBridge.synchronize_value(gang, "x")
-    assert {:ok, _lists} = RankBridge.broadcast_objects(gang, ["x"], 0)
-    assert {:ok, %{}} = RankBridge.average(gang, %{})
-    assert {:ok, _results} = RankBridge.do_n_at_a_time(gang, 3, &{:ok, &1})
-    assert {:ok, _operation} = RankBridge.isend_object(gang, 0, "x", 1)
+    assert {:ok, ["x", "x", "x"]} = RankBridge.broadcast_object(gang, "x")
+    assert {:ok, %{}} = RankBridge.Averaging.average(gang, %{})
+    assert {:ok, _operation} = RankBridge.PointToPoint.isend_object(gang, 0, "x", 1)
 
     operations =
       for {_event, _measurements, metadata} <- Telemetry.seen(id), do: metadata.operation
 
-    assert operations ==
-             [:synchronize_value, :broadcast_objects, :average, :do_n_at_a_time, :isend_object]
+    assert operations == [:broadcast_object, :average, :isend_object]
   end
 end

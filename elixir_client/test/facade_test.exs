@@ -4,58 +4,41 @@ defmodule RankBridge.FacadeTest do
   use ExUnit.Case, async: true
 
   alias RankBridge.Error
+  alias RankBridge.Test.Functions
 
   defmodule Counted do
-    use RankBridge.Facade
+    use RankBridge.Bangs
 
     alias RankBridge.Error, as: Failure
 
     @doc "Twice a number."
-    defcall twice(number :: integer(), opts :: keyword() \\ []) :: integer() do
+    spec_with_bang twice(integer(), keyword()) :: integer()
+
+    def twice(number, opts \\ []) do
       if opts[:fail],
         do: {:error, Failure.refusal(:invalid_argument, "told to fail")},
         else: {:ok, 2 * number}
     end
 
     @doc "Gives an error as a value."
-    defcall failure(message :: String.t()) :: Failure.t(),
-      do: {:ok, Failure.refusal(:internal, message)}
+    spec_with_bang failure(String.t()) :: Failure.t()
+
+    def failure(message), do: {:ok, Failure.refusal(:internal, message)}
+
+    @doc "Succeeds, or not."
+    spec_with_bang even(integer()) :: :ok
+
+    def even(number) when rem(number, 2) == 0, do: :ok
+    def even(_odd), do: {:error, Failure.refusal(:invalid_argument, "odd")}
   end
 
   defmodule Both do
     use RankBridge.Facade, of: [RankBridge.FacadeTest.Counted]
   end
 
-  @nouns for(
-           name <- [
-             Tensors,
-             Grouping,
-             Meshes,
-             Generations,
-             Collectives,
-             Coalesced,
-             Programs,
-             Objects,
-             PointToPoint,
-             Queues,
-             Graphs,
-             Operations,
-             Rounds,
-             Run,
-             Averaging,
-             Synchronized,
-             Experts,
-             Buffers,
-             Devices,
-             CoordinatorNames,
-             MeshCollectiveNames
-           ],
-           do: Module.concat(RankBridge, name)
-         )
-
   # What needs no gang, and what is made of the view of one.
   @others %{
-    RankBridge.Rounds => [:plan, :by_host],
+    RankBridge.Averaging => [:run],
     RankBridge.Collectives => [:run],
     RankBridge.Objects => [:broadcast_list],
     RankBridge.Operations => [:run_rank, :begin_rank],
@@ -69,20 +52,33 @@ defmodule RankBridge.FacadeTest do
       assert {:error, %Error{message: "told to fail"}} = module.twice(4, fail: true)
       assert_raise Error, ~r/told to fail/, fn -> module.twice!(4, fail: true) end
       assert %Error{message: "m"} = module.failure!("m")
+      assert module.even!(2) == :ok
+      assert_raise Error, ~r/odd/, fn -> module.even!(3) end
     end
   end
 
-  test "RankBridge has every function on a gang, as its own module has it" do
+  test "RankBridge has every function on a gang, some of them deprecated" do
     own = functions(RankBridge)
 
-    for noun <- @nouns, {name, arity} <- functions(noun) do
+    for noun <- Functions.modules(), {name, arity} <- functions(noun) do
       assert {name, arity} in own or name in Map.get(@others, noun, [])
     end
+
+    current = for {{:function, name, _arity}, _, _, %{}, _} <- docs(RankBridge), do: name
+    names = Enum.reject(current, &String.ends_with?("#{&1}", "!"))
+    assert length(Enum.uniq(names)) in 30..42
+
+    # Of `put` a way to call it is deprecated.
+    deprecated =
+      for {{name, _arity}, _why} <- RankBridge.__info__(:deprecated), name != :put, do: name
+
+    assert Enum.uniq(names) -- deprecated == Enum.uniq(names)
+    assert :new_queue in deprecated and :new_queue! in deprecated
   end
 
   defp functions(module) do
     for {name, arity} <- module.module_info(:exports),
-        name not in [:module_info, :__info__, :__calls__],
+        name not in [:module_info, :__info__, :__with_bang__],
         do: {name, arity}
   end
 
@@ -96,7 +92,7 @@ defmodule RankBridge.FacadeTest do
       assert {module, name, arity, doc} != {module, name, arity, :none}
     end
 
-    for module <- [RankBridge | @nouns] do
+    for module <- [RankBridge | Functions.modules()] do
       {:ok, specs} = Code.Typespec.fetch_specs(module)
       typed = for {function, _types} <- specs, do: function
       documented = for {{:function, n, a}, _, _, %{}, _} <- docs(module), do: {n, a}
@@ -120,15 +116,37 @@ defmodule RankBridge.FacadeTest do
     docs
   end
 
+  test "an editor finds a function of RankBridge where it is declared" do
+    for name <- [:all_reduce, :all_reduce!] do
+      {file, line} = place(RankBridge, name)
+      assert Path.basename(file) == "collectives.ex"
+      declared = "../lib/rank_bridge/collectives.ex" |> Path.expand(__DIR__) |> File.stream!()
+      assert Enum.at(declared, line - 1) =~ "all_reduce("
+    end
+  end
+
+  # As the debugger's information has it, where editors look.
+  defp place(module, name) do
+    {^module, beam, _file} = :code.get_object_code(module)
+
+    {:ok, {^module, [abstract_code: {:raw_abstract_v1, forms}]}} =
+      :beam_lib.chunks(beam, [:abstract_code])
+
+    forms
+    |> Enum.chunk_every(2, 1, :discard)
+    |> Enum.find_value(fn
+      [{:attribute, _, :file, {file, line}}, {:function, _, ^name, _, _}] -> {"#{file}", line}
+      _others -> nil
+    end)
+  end
+
   test "the documentation of a function comes along" do
     for {noun, name} <- [
           {RankBridge.Collectives, :all_reduce},
           {RankBridge.Objects, :broadcast_object},
           {RankBridge.PointToPoint, :recv},
-          {RankBridge.Queues, :dequeue},
-          {RankBridge.Graphs, :graph_capture},
-          {RankBridge.Coalesced, :coalesce},
-          {RankBridge.Averaging, :average}
+          {RankBridge.Operations, :submit},
+          {RankBridge.Run, :run}
         ] do
       here = text(RankBridge, name)
       assert is_binary(here) and here == text(noun, name)

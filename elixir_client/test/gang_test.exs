@@ -2,22 +2,85 @@ defmodule RankBridge.GangTest do
   use ExUnit.Case, async: true
 
   alias RankBridge.{Endpoints, Error, Gang}
+  alias RankBridge.Test.WatchedRanks
 
   setup do
     Process.flag(:trap_exit, true)
     :ok
   end
 
-  test "a gang whose ranks cannot be reached does not start, and says which" do
+  @soon 60_000
+
+  # An address at which nobody is.
+  defp nobody do
     {:ok, socket} = :gen_tcp.listen(0, ip: {127, 0, 0, 1})
     {:ok, port} = :inet.port(socket)
     :ok = :gen_tcp.close(socket)
+    "127.0.0.1:#{port}"
+  end
 
-    assert {:error, %Error{reason: :unavailable, rank: 0, operation: "connect"} = error} =
-             Gang.start_link(endpoints: ["127.0.0.1:#{port}"], timeout: 2_000)
+  test "a gang starts while its ranks cannot be reached, and says which; it ends when it has tried for long enough" do
+    opts = [endpoints: [nobody()], start_timeout: 300, name: __MODULE__.Unreached]
+    {:ok, gang} = Gang.start_link(opts)
 
+    assert {:error, %Error{reason: :deadline_exceeded, operation: "await_ready"}} =
+             RankBridge.await_ready(gang, 1)
+
+    assert {:error, %Error{reason: :unavailable, operation: "barrier", indefinite: false}} =
+             RankBridge.barrier(__MODULE__.Unreached, unready: :fail)
+
+    assert_receive {:EXIT, ^gang, {:shutdown, %Error{} = error}}, @soon
+    assert %Error{reason: :deadline_exceeded, rank: 0, operation: "connect"} = error
+    assert error.message =~ ~r/did not start within 0.3 s: .* refused/
     refute error.indefinite
-    assert [{0, %Error{}}] = error.outcomes
+    assert [{0, %Error{reason: :unavailable}}] = error.outcomes
+  end
+
+  test "an application starts with a gang whose ranks are not there" do
+    children = [{Gang, endpoints: [nobody(), nobody()], name: __MODULE__.Boot}]
+    {:ok, supervisor} = Supervisor.start_link(children, strategy: :one_for_one)
+    waiting = Task.async(fn -> RankBridge.await_ready(__MODULE__.Boot, 200) end)
+    assert {:error, %Error{reason: :deadline_exceeded} = error} = Task.await(waiting)
+    assert error.message =~ "the gang was not ready in time: the gang is being started"
+    # It ends at once, in the middle of an attempt.
+    :ok = Supervisor.stop(supervisor, :normal, 5_000)
+  end
+
+  test "ranks that come later are joined, each when it is there" do
+    ranks = start_supervised!({WatchedRanks, 3})
+    for rank <- 1..2, do: WatchedRanks.lose(ranks, [rank])
+    {:ok, gang} = Gang.start_link(WatchedRanks.gang(ranks) ++ [form: true])
+    waiting = Task.async(fn -> RankBridge.barrier(gang, timeout: @soon) end)
+
+    for rank <- [2, 1] do
+      before = WatchedRanks.asked(ranks, "DescribeRank", 0)
+      await_asked(ranks, before)
+      assert Task.yield(waiting, 0) == nil
+      WatchedRanks.replace(ranks, rank)
+    end
+
+    assert Task.await(waiting, @soon) == :ok
+    :ok = Gang.stop(gang)
+  end
+
+  # It tries again.
+  defp await_asked(ranks, before),
+    do:
+      if(WatchedRanks.asked(ranks, "DescribeRank", 0) > before,
+        do: :ok,
+        else: await_asked(ranks, before)
+      )
+
+  test "endpoints that no waiting mends end the gang at once" do
+    ranks = start_supervised!({WatchedRanks, 2})
+    [first, second] = WatchedRanks.gang(ranks)[:endpoints]
+    opts = Keyword.put(WatchedRanks.gang(ranks), :endpoints, [second, first])
+    {:ok, gang} = Gang.start_link(opts)
+    assert_receive {:EXIT, ^gang, {:shutdown, %Error{reason: :invalid_argument} = error}}, @soon
+    assert {error.expected, error.got} == {"rank 0 of 2", "rank 1 of 2"}
+
+    {:ok, gang} = Gang.start_link(endpoints: ["unix:"])
+    assert_receive {:EXIT, ^gang, {:shutdown, %Error{reason: :protocol}}}, @soon
   end
 
   test "endpoints that are none are refused" do
@@ -26,7 +89,6 @@ defmodule RankBridge.GangTest do
           [endpoints: []],
           [endpoints: [[]]],
           [endpoints: [:a]],
-          [endpoints: ["unix:"]],
           [endpoints_file: "/nonexistent/endpoints.json"]
         ] do
       assert {:error, %Error{indefinite: false}} = Gang.start_link(opts)

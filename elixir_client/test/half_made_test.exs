@@ -21,30 +21,22 @@ defmodule RankBridge.HalfMadeTest do
     %{ranks: ranks, gang: gang} = context
     ScriptedRanks.fail(ranks, :new_queue, "q", :ERROR_CODE_PEER_MISSING, rank: 2)
     ScriptedRanks.fail(ranks, :new_queue, "q", :ERROR_CODE_ABORTED, rank: 3, indefinite: true)
-    assert {:error, %Error{reason: :aborted, indefinite: true}} = RankBridge.new_queue(gang, "q")
+
+    assert {:error, %Error{reason: :aborted, indefinite: true}} =
+             RankBridge.Queues.new_queue(gang, "q")
+
     assert has(ranks) == [[], [], [], []]
     assert asked(ranks, :shut_down_queue) == [["q"], ["q"], [], ["q"]]
   end
 
-  test "of queues for one reader all are made, or none is left", %{ranks: ranks, gang: gang} do
-    ScriptedRanks.fail(ranks, :new_queue, "q/2", :ERROR_CODE_RESOURCE_EXHAUSTED)
-
-    assert {:error, %Error{reason: :resource_exhausted}} =
-             RankBridge.create_single_reader_mq_broadcasters(gang, name: "q")
-
-    assert has(ranks) == [[], [], [], []]
-    assert asked(ranks, :new_queue) == List.duplicate(["q/1", "q/2"], 4)
-    assert asked(ranks, :shut_down_queue) == List.duplicate(["q/1"], 4)
-  end
-
   test "a queue is ended as far as it is there, but not where nobody can be asked", context do
     %{ranks: ranks, gang: gang} = context
-    assert %Queue{ranks: [0, 1, 2, 3]} = queue = RankBridge.new_queue!(gang, "q")
-    assert RankBridge.shut_down_queue!(gang, queue, rank_in_group: 1) == nil
+    assert %Queue{ranks: [0, 1, 2, 3]} = queue = RankBridge.Queues.new_queue!(gang, "q")
+    assert RankBridge.Queues.shut_down_queue!(gang, queue, rank_in_group: 1) == nil
     ScriptedRanks.lose(ranks, 3)
 
     assert {:error, %Error{reason: :unavailable, rank: 3} = error} =
-             RankBridge.shut_down_queue(gang, queue)
+             RankBridge.Queues.shut_down_queue(gang, queue)
 
     assert Enum.map(error.outcomes, &elem(&1, 0)) == [0, 2, 3]
     assert has(ranks) == [[], [], [], ["q"]]
@@ -57,7 +49,7 @@ defmodule RankBridge.HalfMadeTest do
     ScriptedRanks.fail(ranks, :begin_capture, "g", :ERROR_CODE_INTERNAL, rank: 1, indefinite: true)
 
     assert {:error, %Error{reason: :name_exists}} =
-             RankBridge.graph_capture(gang, "g", fn -> flunk("it does not record") end)
+             RankBridge.Graphs.graph_capture(gang, "g", fn -> flunk("it does not record") end)
 
     assert has(ranks) == [[], [], [], []]
     assert asked(ranks, :end_capture) == [[], ["world"], ["world"], ["world"]]
@@ -69,31 +61,38 @@ defmodule RankBridge.HalfMadeTest do
     ScriptedRanks.fail(ranks, :end_capture, "world", :ERROR_CODE_RESOURCE_EXHAUSTED, rank: 1)
 
     assert {:error, %Error{reason: :resource_exhausted}} =
-             RankBridge.graph_capture(gang, "g", fn -> {:ok, nil} end)
+             RankBridge.Graphs.graph_capture(gang, "g", fn -> {:ok, nil} end)
 
     assert asked(ranks, :release_graph) == [["g"], [], ["g"], ["g"]]
   end
 
   test "what a recorded function cannot say is said of the end, too", %{ranks: ranks, gang: gang} do
     ScriptedRanks.fail(ranks, :end_capture, "world", :ERROR_CODE_INTERNAL, rank: 2)
-    assert catch_throw(RankBridge.graph_capture(gang, "g", fn -> throw(:ball) end)) == :ball
+
+    assert catch_throw(RankBridge.Graphs.graph_capture(gang, "g", fn -> throw(:ball) end)) ==
+             :ball
+
     assert asked(ranks, :end_capture) == List.duplicate(["world"], 4)
     assert asked(ranks, :release_graph) == [["g"], ["g"], [], ["g"]]
   end
 
   test "a graph is released wherever it is, and a rank that cannot be asked is told", context do
     %{ranks: ranks, gang: gang} = context
-    RankBridge.begin_capture!(gang, "g")
-    graph = RankBridge.end_capture!(gang)
+    RankBridge.Graphs.begin_capture!(gang, "g")
+    graph = RankBridge.Graphs.end_capture!(gang)
     assert %Graph{name: "g", ranks: [0, 1, 2, 3]} = graph
-    assert RankBridge.release_graph!(gang, %{graph | ranks: [3]}).ranks == [3]
-    assert RankBridge.release_graph!(gang, graph).ranks == [0, 1, 2]
+    assert RankBridge.Graphs.release_graph!(gang, %{graph | ranks: [3]}).ranks == [3]
+    assert RankBridge.Graphs.release_graph!(gang, graph).ranks == [0, 1, 2]
 
-    assert {:error, %Error{reason: :unknown_graph} = error} = RankBridge.release_graph(gang, "g")
+    assert {:error, %Error{reason: :unknown_graph} = error} =
+             RankBridge.Graphs.release_graph(gang, "g")
+
     assert length(error.outcomes) == 4
 
     # Who cannot be asked may have it.
     ScriptedRanks.lose(ranks, 2)
-    assert {:error, %Error{reason: :unavailable, rank: 2}} = RankBridge.release_graph(gang, "g")
+
+    assert {:error, %Error{reason: :unavailable, rank: 2}} =
+             RankBridge.Graphs.release_graph(gang, "g")
   end
 end

@@ -4,9 +4,8 @@ defmodule RankBridge.InspectTest do
   use ExUnit.Case, async: true
 
   alias RankBridge.Error.RankDetail
-  alias RankBridge.Gang.View
+  alias RankBridge.Gang.{Channels, View}
   alias RankBridge.Operations.Plan
-  alias RankBridge.Reports.{LoadImbalance, TimeInfo}
 
   alias RankBridge.{
     Abilities,
@@ -69,16 +68,6 @@ defmodule RankBridge.InspectTest do
         | ranks: List.duplicate(detail, 4_096),
           outcomes: for(rank <- @ranks, do: {rank, failed})
       },
-      %LoadImbalance{
-        rows: List.duplicate(%{step: "load", useful: 1.0, waiting: 1.0}, 1_000),
-        skipped: [],
-        lines: List.duplicate({:info, "a line"}, 1_000)
-      },
-      %TimeInfo{
-        ranks: for(_rank <- @ranks, do: [%{step: "load", mean: 1.0, total: 1.0}]),
-        rows: List.duplicate(%{step: "load", maximum: 1.0, mean: 1.0}, 1_000),
-        lines: List.duplicate({:info, "a line"}, 1_000)
-      },
       %Plan{
         name: :all_reduce,
         gives: :each,
@@ -95,10 +84,10 @@ defmodule RankBridge.InspectTest do
   # More fields may have come to it.
   defp view do
     channel = %{transport: Nobody, head: :binary.copy("x", 500)}
+    rows = for rank <- @ranks, do: {channel, "unix:/run/job/rank_#{rank}.sock"}
 
     Map.merge(View.__struct__(), %{
-      ranks: Map.new(@ranks, &{&1, channel}),
-      targets: Map.new(@ranks, &{&1, "unix:/run/job/rank_#{&1}.sock"}),
+      channels: Channels.put(Channels.table(), rows),
       timeout: 1,
       known_as: MyGang,
       session_id: "s"

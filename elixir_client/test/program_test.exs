@@ -53,7 +53,7 @@ defmodule RankBridge.ProgramTest do
 
     RecordingRanks.give(ranks, [[1, nil], [2, nil], [3, nil]])
     opts = [keep: ["rows", :total], operation_id: "it"]
-    assert RankBridge.run_program!(gang, program, opts) == [[1, 2, 3], [nil, nil, nil]]
+    assert RankBridge.Programs.run_program!(gang, program, opts) == [[1, 2, 3], [nil, nil, nil]]
 
     asked = RecordingRanks.asked(ranks)
     assert map_size(asked) == 3
@@ -84,7 +84,7 @@ defmodule RankBridge.ProgramTest do
     RecordingRanks.give(ranks, [[], [], []])
     sizes = [[1, 2, 0], [3, 4, 5], [0, 1, 2]]
     exchange = Program.all_to_all(Program.new(), refs, sizes: sizes)
-    assert RankBridge.run_program!(gang, Program.loop(Program.new(), 3, exchange)) == []
+    assert RankBridge.Programs.run_program!(gang, Program.loop(Program.new(), 3, exchange)) == []
 
     for {rank, [%{steps: [step]}]} <- RecordingRanks.asked(ranks) do
       request = %V1.AllToAllRequest{
@@ -104,17 +104,24 @@ defmodule RankBridge.ProgramTest do
     submitted = RankBridge.submit!(gang, :run_program, program, keep: [:sum])
     assert RankBridge.await!(gang, submitted) == [[1, 2, 3]]
     _asked = RecordingRanks.asked(ranks)
-    assert RankBridge.run_program!(gang, program, keep: [:sum], calls: :gang) == [[1, 2, 3]]
+
+    assert RankBridge.Programs.run_program!(gang, program, keep: [:sum], calls: :gang) == [
+             [1, 2, 3]
+           ]
+
     assert %{0 => [%V1.CallRequest{operations: [_, _, _]}]} = RecordingRanks.asked(ranks)
 
     # Without refs, all parts are alike.
     RecordingRanks.give(ranks, [[], [], []])
-    assert RankBridge.run_program!(gang, Program.barrier(Program.new()), calls: :gang) == []
+
+    assert RankBridge.Programs.run_program!(gang, Program.barrier(Program.new()), calls: :gang) ==
+             []
+
     assert %{0 => [%V1.CallRequest{operations: [_]}]} = RecordingRanks.asked(ranks)
 
     RecordingRanks.give(ranks, [[1], [2], [3]])
     part = Program.new() |> Program.all_reduce(ref(1), as: :sum) |> Program.scan(:sum)
-    assert RankBridge.call_rank!(gang, 1, :run_program, part, keep: [:sum]) == [2]
+    assert RankBridge.Operations.call_rank!(gang, 1, :run_program, part, keep: [:sum]) == [2]
     assert %{1 => [%V1.RunProgramRequest{}]} = RecordingRanks.asked(ranks)
   end
 
@@ -151,7 +158,7 @@ defmodule RankBridge.ProgramTest do
           {sum, [keep: [:sum, "sum"]], "keep is wrong"},
           {sum, [keep: :sum], "keep is wrong"}
         ] do
-      assert {:error, %Error{} = error} = RankBridge.run_program(gang, program, opts)
+      assert {:error, %Error{} = error} = RankBridge.Programs.run_program(gang, program, opts)
       assert {error.reason, error.operation} == {:invalid_argument, "run_program"}
       assert error.message =~ message
       refute error.indefinite
@@ -159,7 +166,7 @@ defmodule RankBridge.ProgramTest do
 
     foreign = for ref <- refs, do: %{ref | session_id: "other"}
     mixed = Program.all_reduce(sum, foreign)
-    assert {:error, %Error{message: message}} = RankBridge.run_program(gang, mixed)
+    assert {:error, %Error{message: message}} = RankBridge.Programs.run_program(gang, mixed)
     assert message =~ "several sessions"
     assert RecordingRanks.asked(ranks) == %{}
   end

@@ -185,12 +185,12 @@ defmodule RankBridge.RunTest do
     %{ranks: ranks, gang: gang} = context
 
     program = fn rank ->
-      RankBridge.call_rank!(gang, rank, :barrier, nil)
-      RankBridge.call_rank!(gang, rank, :all_reduce, ref(rank), group: "pair")
+      RankBridge.Operations.call_rank!(gang, rank, :barrier, nil)
+      RankBridge.Operations.call_rank!(gang, rank, :all_reduce, ref(rank), group: "pair")
       # Refused: it counts as well, as the others may have been asked for theirs.
-      {:error, %Error{}} = RankBridge.call_rank(gang, rank, :all_reduce, nil)
-      %Operation{id: id} = RankBridge.submit_rank!(gang, rank, :all_gather, ref(rank))
-      RankBridge.call_rank!(gang, rank, :barrier, nil, group: "")
+      {:error, %Error{}} = RankBridge.Operations.call_rank(gang, rank, :all_reduce, nil)
+      %Operation{id: id} = RankBridge.Operations.submit_rank!(gang, rank, :all_gather, ref(rank))
+      RankBridge.Operations.call_rank!(gang, rank, :barrier, nil, group: "")
       id
     end
 
@@ -209,7 +209,7 @@ defmodule RankBridge.RunTest do
     assert [others, others, others] = ids(ranks)
     assert others -- ids == others
 
-    for rank <- 0..2, do: RankBridge.call_rank!(gang, rank, :barrier, nil)
+    for rank <- 0..2, do: RankBridge.Operations.call_rank!(gang, rank, :barrier, nil)
     assert length(Enum.uniq(ids(ranks))) == 3
   end
 
@@ -217,13 +217,23 @@ defmodule RankBridge.RunTest do
        context do
     %{ranks: ranks, gang: gang} = context
     id = Id.uuid()
-    RankBridge.run!(gang, &RankBridge.call_rank!(gang, &1, :barrier, nil, operation_id: id))
+
+    RankBridge.run!(
+      gang,
+      &RankBridge.Operations.call_rank!(gang, &1, :barrier, nil, operation_id: id)
+    )
+
     assert ids(ranks) == [[id], [id], [id]]
-    RankBridge.run!(gang, &RankBridge.call_rank!(gang, &1, :barrier, nil, operation_id: ""))
+
+    RankBridge.run!(
+      gang,
+      &RankBridge.Operations.call_rank!(gang, &1, :barrier, nil, operation_id: "")
+    )
+
     assert ids(ranks) == [[""], [""], [""]]
 
     apart = fn rank ->
-      call = fn -> RankBridge.call_rank!(gang, rank, :barrier, nil) end
+      call = fn -> RankBridge.Operations.call_rank!(gang, rank, :barrier, nil) end
       call |> Task.async() |> Task.await(60_000)
     end
 
@@ -235,7 +245,7 @@ defmodule RankBridge.RunTest do
 
   test "a run within a run has ids of its own, and leaves the outer one's alone", context do
     %{ranks: ranks, gang: gang} = context
-    barrier = fn rank -> RankBridge.call_rank!(gang, rank, :barrier, nil) end
+    barrier = fn rank -> RankBridge.Operations.call_rank!(gang, rank, :barrier, nil) end
 
     RankBridge.run!(gang, fn rank ->
       barrier.(rank)

@@ -3,11 +3,11 @@ defmodule RankBridge.TelemetryTest do
 
   use ExUnit.Case, async: true
 
-  alias RankBridge.Gang.{Event, View}
+  alias RankBridge.Gang.{Channels, Event, View}
   alias RankBridge.Proto.V1
   alias RankBridge.Test.RecordingRanks
   alias RankBridge.Test.Telemetry, as: Watch
-  alias RankBridge.{Calls, Error, Gang, Telemetry}
+  alias RankBridge.{Calls, Entry, Error, Gang, Telemetry}
 
   # What other tests' gangs emit meanwhile does not count.
   @gang __MODULE__
@@ -26,14 +26,14 @@ defmodule RankBridge.TelemetryTest do
   defp provoke(:calls) do
     ranks = start_supervised!(RecordingRanks)
     start_supervised!({Gang, [name: @gang] ++ RecordingRanks.gang(ranks)})
-    assert RankBridge.barrier(@gang) == {:ok, nil}
+    assert RankBridge.barrier(@gang) == :ok
 
-    assert_raise RuntimeError, "in a turn", fn ->
-      RankBridge.do_n_at_a_time(@gang, 1, fn _rank -> raise "in a turn" end)
+    assert_raise RuntimeError, "in its body", fn ->
+      Entry.call(@gang, :average, [], fn _view -> raise "in its body" end)
     end
 
-    channels = %{0 => %Raising{}, 1 => %Raising{}}
-    view = Map.merge(View.__struct__(), %{ranks: channels, known_as: @gang})
+    channels = Channels.put(Channels.table(), [{%Raising{}, "0"}, {%Raising{}, "1"}])
+    view = Map.merge(View.__struct__(), %{channels: channels, known_as: @gang})
     call = %Calls{rpc: V1.RankService.describe_rank(), operation: "status", deadline: 1}
     requests = for rank <- 0..1, do: {rank, %V1.DescribeRankRequest{}}
     assert_raise RuntimeError, "told to raise", fn -> Calls.each(view, requests, call) end
@@ -88,13 +88,13 @@ defmodule RankBridge.TelemetryTest do
       for span <- [&Telemetry.span/3, fn a, b, c -> apply(:telemetry, :span, [a, b, c]) end] do
         id =
           Watch.watch(
-            for(last <- [:start, :stop, :exception], do: [:rankbridge, :call, last]),
+            for(last <- [:start, :stop, :exception], do: [:rank_bridge, :call, last]),
             :me
           )
 
         metadata = %{gang: :me}
-        assert span.([:rankbridge, :call], metadata, fn -> {:given, metadata} end) == :given
-        assert catch_exit(span.([:rankbridge, :call], metadata, fn -> exit(:over) end)) == :over
+        assert span.([:rank_bridge, :call], metadata, fn -> {:given, metadata} end) == :given
+        assert catch_exit(span.([:rank_bridge, :call], metadata, fn -> exit(:over) end)) == :over
 
         for {name, measurements, metadata} <- Watch.seen(id) do
           assert is_reference(metadata.telemetry_span_context)
@@ -107,7 +107,7 @@ defmodule RankBridge.TelemetryTest do
 
   test "a handler that fails changes nothing of what is given" do
     handler = fn _event, _measurements, _metadata, _config -> raise "told to raise" end
-    prefix = [:rankbridge, :gang, :form]
+    prefix = [:rank_bridge, :gang, :form]
     id = make_ref()
     :ok = apply(:telemetry, :attach, [id, prefix ++ [:start], handler, nil])
     watch = Watch.watch([prefix ++ [:stop]], :patient)
@@ -123,36 +123,37 @@ defmodule RankBridge.TelemetryNotLoadedTest do
   # What is loaded is loaded for everybody.
   use ExUnit.Case, async: false
 
-  alias RankBridge.{Error, Gang, Telemetry}
+  alias RankBridge.{Entry, Error, Gang, Telemetry}
   alias RankBridge.Test.RecordingRanks
   alias RankBridge.Test.Telemetry, as: Watch
 
   test "nothing is emitted, and nothing is missing" do
     ranks = start_supervised!(RecordingRanks)
     gang = start_supervised!({Gang, RecordingRanks.gang(ranks)})
+    :ok = RankBridge.await_ready(gang, 60_000)
     id = Watch.watch(for(event <- Telemetry.events(), do: event.name), gang)
     Watch.unload()
     on_exit(&Watch.load/0)
     refute Telemetry.loaded?()
 
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
     assert {:error, %Error{reason: :unavailable}} = RankBridge.barrier(:no_such_gang)
 
-    assert_raise RuntimeError, "in a turn", fn ->
-      RankBridge.do_n_at_a_time(gang, 1, fn _rank -> raise "in a turn" end)
+    assert_raise RuntimeError, "in its body", fn ->
+      Entry.call(gang, :average, [], fn _view -> raise "in its body" end)
     end
 
-    assert Telemetry.start([:rankbridge, :gang, :recover], %{}) == nil
+    assert Telemetry.start([:rank_bridge, :gang, :recover], %{}) == nil
     assert Telemetry.stop(nil) == :ok
     assert Telemetry.exception(nil, :error, :gone, []) == :ok
-    assert Telemetry.span([:rankbridge, :call], %{}, fn -> {:given, %{}} end) == :given
+    assert Telemetry.span([:rank_bridge, :call], %{}, fn -> {:given, %{}} end) == :given
     assert Telemetry.lost(gang, 0, "gone") == :ok
 
     Watch.load()
     assert Telemetry.loaded?()
     assert Watch.seen(id) == []
-    again = Watch.watch([[:rankbridge, :call, :stop]], gang)
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    again = Watch.watch([[:rank_bridge, :call, :stop]], gang)
+    assert RankBridge.barrier(gang) == :ok
     assert [{_name, _measurements, %{operation: :barrier, result: :ok}}] = Watch.seen(again)
   end
 end

@@ -14,7 +14,7 @@ needs no torch; it takes and gives torch tensors where torch is installed and as
 
 from rankbridge._async.compat.vllm import AsyncGroupCoordinator as AsyncGroupCoordinator
 from rankbridge._async.events import AsyncEvents as AsyncEvents
-from rankbridge._async.gang import AsyncGang as AsyncGang, aconnect as aconnect
+from rankbridge._async.gang import AsyncGang as AsyncGang
 from rankbridge._async.queue import AsyncQueue as AsyncQueue
 from rankbridge._async.rank import AsyncRank as AsyncRank
 from rankbridge._async.stream import AsyncGangStream as AsyncGangStream, AsyncStreamed as AsyncStreamed
@@ -89,4 +89,5 @@ from rankbridge._transport.aio.pending import AsyncPending as AsyncPending
 from rankbridge._transport.shared_memory import Transfers as Transfers
 from rankbridge._transport.targets import Target as Target
 from rankbridge._transport.threads.pending import Pending as Pending
+from rankbridge.connecting import aconnect as aconnect
 from rankbridge.errors import *  # noqa: F403

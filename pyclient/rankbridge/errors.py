@@ -512,9 +512,11 @@ class GangError(RankBridgeError):
 
     Attributes:
         outcomes: Every rank's outcome, in the order of the call: values of those that succeeded included.
+        cause: The rank's error that the others follow from.
     """
 
     outcomes: tuple[Outcome[object], ...] = ()
+    cause: RankBridgeError
 
     def _outcomes_in_short(self) -> str:
         by_code: dict[ErrorCode, list[int]] = {}
@@ -548,7 +550,7 @@ def gang_error(outcomes: Sequence[Outcome[object]]) -> GangError:
         outcomes: Every rank's outcome, at least one of them an error.
 
     Returns:
-        An exception of the root cause's class, chained to it.
+        An exception of the root cause's class.
     """
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     cause = min(errors, key=lambda error: (_CAUSE_ORDER[error.code], _is_relayed(error)))
@@ -566,5 +568,5 @@ def gang_error(outcomes: Sequence[Outcome[object]]) -> GangError:
         ranks=cause.ranks,
     )
     combined.outcomes = tuple(outcomes)
-    combined.__cause__ = cause
+    combined.cause = cause
     return combined

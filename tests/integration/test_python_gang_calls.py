@@ -116,7 +116,7 @@ def test_submitted_operations_and_coalesced_ones(gang: Gang) -> None:
 
 def test_asyncio_has_gang_calls_too(gloo4: RunningGang) -> None:
     async def work() -> Any:
-        async with await rankbridge.aconnect(gloo4.description, calls="gang") as it:
+        async with rankbridge.aconnect(gloo4.description, calls="gang") as it:
             await it.ping()
             refs = await it.put([np.ones(1, np.float32) for _ in range(SIZE)])
             several = await asyncio.gather(*(it.all_reduce(refs) for _ in range(8)))

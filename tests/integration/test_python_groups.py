@@ -71,6 +71,22 @@ def test_the_name_of_a_group_that_exists_is_refused_to_every_rank(gang: Gang) ->
     gang.destroy_group(group)
 
 
+def test_a_group_that_may_exist_is_given_where_it_has_the_same_ranks(gang: Gang) -> None:
+    name = uuid.uuid4().hex
+    made = gang.new_group(name, [3, 1], exist_ok=True)
+    there = gang.new_group(name, (3, 1), exist_ok=True)
+    assert (there.name, there.ranks, there.generation) == (made.name, made.ranks, made.generation)
+    for others in [(1, 3), (3,), (0, 2)]:
+        with pytest.raises(
+            rankbridge.GroupExistsError, match="end it, take another name, or ask for it with"
+        ):
+            gang.new_group(name, others, exist_ok=True)
+    with pytest.raises(rankbridge.GroupExistsError):
+        gang.new_group(name, [3, 1])
+    assert gathered(gang, there) == [[3, 1]] * 2
+    gang.destroy_group(there)
+
+
 def test_a_mesh_that_was_ended_is_made_again(gang: Gang) -> None:
     name = uuid.uuid4().hex
     for axes in ({"dp": 2, "tp": 2}, {"dp": 2, "tp": 2}, {"dp": 1, "tp": 4}, {"dp": 4, "tp": 1}):

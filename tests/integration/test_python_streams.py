@@ -165,7 +165,7 @@ def pending(gang: Gang, rank: int) -> int:
 
 def test_asyncio_has_streams_too(gloo4: RunningGang, way: str) -> None:
     async def work() -> Any:
-        async with await rankbridge.aconnect(target(gloo4, way), calls="gang") as it:
+        async with rankbridge.aconnect(target(gloo4, way), calls="gang") as it:
             refs = await it.put([np.ones(1, np.float32) for _ in range(SIZE)])
             async with it.stream() as stream:
                 several = [await stream.submit("all_reduce", refs) for _ in range(300)]

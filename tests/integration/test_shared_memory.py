@@ -212,12 +212,12 @@ def test_for_asyncio(running: RunningGang) -> None:
     given = random(2 * MIB)
 
     async def program() -> None:
-        async with await rankbridge.aconnect(running.description, timeout=DEADLINE_S) as gang:
+        async with rankbridge.aconnect(running.description, timeout=DEADLINE_S) as gang:
             refs = await gang.put([given, given])
             arrays = await asyncio.gather(*(gang[ref.rank].get(ref) for ref in refs * 4))
             assert all(np.array_equal(np.asarray(array), given) for array in arrays)
             assert [rank.transfers for rank in gang] == [rankbridge.Transfers(shared=5)] * 2
-        async with await rankbridge.aconnect(running.description, shared_memory=False) as gang:
+        async with rankbridge.aconnect(running.description, shared_memory=False) as gang:
             (array,) = await gang.get([await gang[0].put(given)])
             assert np.array_equal(np.asarray(array), given)
             assert gang[0].transfers == rankbridge.Transfers()

@@ -32,7 +32,7 @@ def test_the_tests_fail_if_either_suite_fails(
     tmp_path: Path, pytest_status: int, mix_status: int, expected: int
 ) -> None:
     shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
-    (tmp_path / "elixir_client").mkdir()
+    (tmp_path / "elixir_client" / "compat").mkdir(parents=True)
     stand_in(
         tmp_path / ".venv" / "bin" / "python",
         f"echo '{PYTEST_FAILURE}'; echo '{PYTEST}'; exit {pytest_status}",
@@ -40,12 +40,22 @@ def test_the_tests_fail_if_either_suite_fails(
     stand_in(tmp_path / "bin" / "mix", f"echo '{EXUNIT_FAILURE}'; echo '{EXUNIT}'; exit {mix_status}")
     done = execute(tmp_path, tmp_path / "scripts" / "test")
     assert done.returncode == expected
-    assert f"pytest: {PYTEST}\nExUnit: {EXUNIT}" in done.stdout
-    closing = done.stdout[done.stdout.index(EXUNIT) :]
+    projects = ("elixir_client", "elixir_client/compat")
+    beside = (
+        "pytest tests/unit tests/model tests/conformance tests/cross_language tests/contract tests/tooling"
+    )
+    suites = [
+        *(f"{name}: {PYTEST}" for name in ("pytest of the others", beside)),
+        *(f"ExUnit in {project}: {EXUNIT}" for project in projects),
+    ]
+    assert "\n".join(suites) in done.stdout
+    closing = done.stdout.split(EXUNIT, len(projects))[-1]
     assert (PYTEST_FAILURE in closing) == (pytest_status == 1)
     assert (EXUNIT_FAILURE in closing) == (mix_status == 2)
-    assert ("pytest (status 1)" in done.stderr) == (pytest_status == 1)
-    assert ("ExUnit (status 2)" in done.stderr) == (mix_status == 2)
+    for name in ("pytest of the others", beside):
+        assert (f"{name} (status 1)" in done.stderr) == (pytest_status == 1)
+    for project in projects:
+        assert (f"ExUnit in {project} (status 2)" in done.stderr) == (mix_status == 2)
 
 
 @pytest.mark.parametrize(("failing", "expected"), [("", 0), ("lint", 1), ("test", 1)])
@@ -55,3 +65,19 @@ def test_ci_runs_both_and_fails_if_either_fails(tmp_path: Path, failing: str, ex
     done = execute(tmp_path, "bash", ".ci/run")
     assert done.returncode == expected
     assert done.stdout.splitlines() == ["make lint", "make test"]
+
+
+def test_the_suites_have_every_test_once(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    stand_in(tmp_path / ".venv" / "bin" / "python", 'echo "python $*"')
+    ran = execute(tmp_path, tmp_path / "scripts" / "test").stdout.splitlines()
+    others, few = [line.split()[3:] for line in ran if line.startswith("python ")]
+    assert others == [f"--ignore={folder}" for folder in few]
+    assert all((ROOT / folder).is_dir() for folder in few)
+
+
+def test_arguments_go_to_one_run_of_pytest(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "scripts", tmp_path / "scripts")
+    stand_in(tmp_path / ".venv" / "bin" / "python", 'echo "python $*"')
+    ran = execute(tmp_path, tmp_path / "scripts" / "test", "-k", "one").stdout.splitlines()
+    assert [line for line in ran if line.startswith("python ")] == ["python -m pytest -k one"]

@@ -1,11 +1,6 @@
 defmodule RankBridge.Abilities do
-  @moduledoc """
-  What a rank's backend can do, as far as this client knows of it too.
-
-  * `collectives` - names of the operations that it has
-  * `dtypes` - of the tensors that it can hold; every collective that does not reduce moves all of them
-  * `reductions` - for each reduce op, the dtypes that `reduce`, `all_reduce` and `reduce_scatter` do it on
-  """
+  @moduledoc false
+  # What a rank's backend can do: see `RankBridge.RankStatus`.
 
   alias RankBridge.Operations.{Declaration, ReduceOp}
   alias RankBridge.Dtype

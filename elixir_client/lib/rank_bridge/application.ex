@@ -10,7 +10,8 @@ defmodule RankBridge.Application do
       {Registry, keys: :unique, name: RankBridge.Registry},
       RankBridge.Turns,
       RankBridge.Gang.Subscribers,
-      RankBridge.Gang.Readiness
+      RankBridge.Gang.Readiness,
+      {RankBridge.Transport.Supervisor, RankBridge.Transport.Supervisor}
     ]
 
     Supervisor.start_link(children, strategy: :one_for_one, name: RankBridge.Supervisor)

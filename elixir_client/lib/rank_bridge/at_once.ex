@@ -1,10 +1,9 @@
 defmodule RankBridge.AtOnce do
-  @moduledoc """
-  Runs a function on several items at once, each in a process linked to the caller.
-
-  As many run as there are items: with fewer, calls that wait for each other would never end. There is no time
-  limit of its own: the function must have one. Large binaries are shared with the processes, not copied.
-  """
+  @moduledoc false
+  # Runs a function on several items at once, each in a process linked to the caller.
+  #
+  # As many run as there are items: with fewer, calls that wait for each other would never end. There is no time
+  # limit of its own: the function must have one. Large binaries are shared with the processes, not copied.
 
   @doc "The results, in the order of the items. Leaves no message behind in a caller that traps exits."
   @spec map([item], (item -> result)) :: [result] when item: term(), result: term()

@@ -1,13 +1,12 @@
 defmodule RankBridge.Averaging do
   @moduledoc """
-  Averages over the members of a group, in place: torchgfn's `average_models` and `average_gradients`.
-
-  The sum is divided by the group's size, where torchgfn divides by that of the world.
+  Averages over the members of a group, in place.
   """
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Collectives, Error, Gang, Ref}
+  alias RankBridge.{Collectives, Entry, Error, Gang, Ref}
+  alias RankBridge.Gang.View
 
   @typedoc """
   Refs, one for each member in group order; a map from names to such lists; or a list with a map from names to refs for
@@ -17,21 +16,23 @@ defmodule RankBridge.Averaging do
           [Ref.t()] | %{optional(term()) => [Ref.t()]} | [%{optional(term()) => Ref.t()}]
 
   @doc """
-  Averages tensors over the group's members in place, as one operation, and gives what was given. All results are there at
-  once, or none.
+  Replaces tensors by their average over the group's members, as one operation, and gives the same refs. Either all tensors
+  are averaged, or none.
 
-      RankBridge.average(gang, %{"weight" => weights, "bias" => biases}, group: "trainers")
+      RankBridge.Averaging.average(gang, %{"weight" => weights, "bias" => biases}, group: "trainers")
 
-  Of floating-point and complex dtypes only: an average of integers is not exact. Options: those of collectives.
+  The tensors have floating-point or complex dtypes: an average of integers is not exact. Options: those of collectives.
   """
-  defcall average(
-            gang :: Gang.gang(),
-            tensors :: RankBridge.Averaging.tensors(),
-            opts :: keyword() \\ []
-          ) :: RankBridge.Averaging.tensors(),
-          do: averaged(view, tensors, opts)
+  spec_with_bang average(Gang.gang(), RankBridge.Averaging.tensors(), keyword()) ::
+                   RankBridge.Averaging.tensors()
 
-  defp averaged(view, tensors, opts) do
+  def average(gang, tensors, opts \\ []) do
+    Entry.call(gang, :average, opts, fn view -> run(view, tensors, opts) end)
+  end
+
+  @doc "As `average/3`, on the view of a gang."
+  @spec run(View.t(), tensors(), keyword()) :: {:ok, tensors()} | {:error, Error.t()}
+  def run(view, tensors, opts) do
     with {:ok, named, back} <- named(tensors),
          {:ok, averages} <- averages(view, Enum.map(named, &elem(&1, 1)), opts),
          do: {:ok, back.(for({name, refs} <- named, do: {name, averages[refs]}))}
@@ -47,48 +48,6 @@ defmodule RankBridge.Averaging do
     with {:ok, averages} <- Collectives.run(view, :coalesce, calls, opts),
          do: {:ok, lists |> Enum.zip(averages) |> Map.new()}
   end
-
-  @doc "`average/3`, of gradients."
-  defcall average_gradients(
-            gang :: Gang.gang(),
-            gradients :: RankBridge.Averaging.tensors(),
-            opts :: keyword() \\ []
-          ) :: RankBridge.Averaging.tensors(),
-          do: averaged(view, gradients, opts)
-
-  @doc "`average/3`, of the parameters of models."
-  defcall average_models(
-            gang :: Gang.gang(),
-            parameters :: RankBridge.Averaging.tensors(),
-            opts :: keyword() \\ []
-          ) :: RankBridge.Averaging.tensors(),
-          do: averaged(view, parameters, opts)
-
-  @doc """
-  By how much gradients are divided before they are summed over so many members, so that neither they nor their sum
-  overflow: OLMo-core's `get_reduce_divide_factor`. The sum is divided by the rest. Raises a `RankBridge.Error` if there can be
-  no group of that size.
-
-      iex> for size <- [1, 6, 8, 16], do: RankBridge.Averaging.get_reduce_divide_factor(size)
-      [1.0, 4.0, 4.0, 4.0]
-  """
-  @spec get_reduce_divide_factor(pos_integer()) :: float()
-  def get_reduce_divide_factor(world_size) when is_integer(world_size) and world_size > 0,
-    do: divide_factor(world_size, 1)
-
-  def get_reduce_divide_factor(world_size) do
-    raise Error.refusal(:invalid_argument, "no group is of that size",
-            operation: "get_reduce_divide_factor",
-            expected: "1 or more",
-            got: inspect(world_size, limit: 3)
-          )
-  end
-
-  # The least power of two that does not divide the size, or is not below its quotient.
-  defp divide_factor(size, factor) when rem(size, factor) == 0 and size > factor * factor,
-    do: divide_factor(size, 2 * factor)
-
-  defp divide_factor(_size, factor), do: factor * 1.0
 
   # Refs by name, and how to give them back as they came.
   defp named(tensors) when is_map(tensors) and not is_struct(tensors),

@@ -1,17 +1,17 @@
 defmodule RankBridge.Calls do
-  @moduledoc """
-  Calls on one rank or on several at once, in the process of the caller: unary ones, where nothing else is said.
-
-  A response's `oneof outcome` becomes `{:ok, value}` or `{:error, error}`; a response without one is the value.
-
-  Every call is a span, see `RankBridge.Telemetry`.
-  """
+  @moduledoc false
+  # Calls on one rank or on several at once, in the process of the caller: unary ones, where nothing else is said.
+  #
+  # A response's `oneof outcome` becomes `{:ok, value}` or `{:error, error}`; a response without one is the value.
+  #
+  # Every call is a span, see `RankBridge.Telemetry`.
 
   alias RankBridge.{Error, Telemetry, Transport}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf
   alias RankBridge.Protobuf.{EncodeError, Rpc}
+  alias RankBridge.Transport.Status
 
   # Milliseconds by which an RPC's deadline exceeds the timeout in its request, so that the rank's own verdict arrives first.
   @margin 2_000
@@ -132,17 +132,19 @@ defmodule RankBridge.Calls do
   end
 
   defp start(view, rank, bytes, call) do
-    Transport.start_unary(Map.fetch!(view.ranks, rank), call.rpc.path, bytes,
-      timeout: call.deadline,
-      wait_for_ready: call.wait_for_ready?
-    )
+    with {:ok, channel} <- View.channel(view, rank) do
+      Transport.start_unary(channel, call.rpc.path, bytes,
+        timeout: call.deadline,
+        wait_for_ready: call.wait_for_ready?
+      )
+    end
   end
 
   @doc "Begins the span of a call. The caller ends it."
   @spec begin(View.t(), non_neg_integer(), t()) :: Telemetry.span()
   def begin(view, rank, call) do
     if Telemetry.loaded?(),
-      do: Telemetry.start([:rankbridge, :rank, :call], metadata(view, rank, call))
+      do: Telemetry.start([:rank_bridge, :rank, :call], metadata(view, rank, call))
   end
 
   defp metadata(view, rank, call) do
@@ -187,6 +189,8 @@ defmodule RankBridge.Calls do
     end)
   end
 
+  defp await(rank, :gone, call), do: {:error, gone(rank, call)}
+
   defp await(rank, pending, call) do
     case Transport.await(pending) do
       {:ok, bytes} -> understand(bytes, rank, call)
@@ -216,6 +220,13 @@ defmodule RankBridge.Calls do
        Error.protocol("the answer holds neither a value nor an error", context(rank, call))}
 
   def outcome(response, _rank, _call), do: {:ok, response}
+
+  @doc "The error of a call on a rank whose gang has ended."
+  @spec gone(non_neg_integer(), t()) :: Error.t()
+  def gone(rank, call) do
+    status = Status.new(:unavailable, "the gang has ended", false)
+    Error.from_status(status, context(rank, call))
+  end
 
   @doc "What is known of a call, for its errors."
   @spec context(non_neg_integer(), t()) :: Error.context()

@@ -1,30 +1,29 @@
 defmodule RankBridge.Coalesced do
   @moduledoc "Several collectives of one group as one operation: admitted at once, run one after another."
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Collectives, Gang}
+  alias RankBridge.{Collectives, Entry, Gang}
 
   @typedoc """
-  One of the calls: the name of a collective on refs, its refs (nil for `:barrier`), and its own options, without those
-  that all have in common: `:group`, `:timeout`, `:operation_id`.
+  One of the calls: the name of a collective on refs, its refs (nil for `:barrier`), and its own options. All calls share
+  `:group`, `:timeout` and `:operation_id`, which are options of `coalesce/3`.
   """
   @type call ::
           {atom(), [RankBridge.Ref.t()] | nil} | {atom(), [RankBridge.Ref.t()] | nil, keyword()}
 
   @doc """
-  Runs several collectives of one group as one operation, and gives a list: for each call what it gives alone.
+  Runs several collectives of one group as one operation. Gives a list of their results.
 
       {:ok, [sums, gathered]} =
-        RankBridge.coalesce(gang, [{:all_reduce, refs, op: :sum}, {:all_gather, others, dim: 0}])
+        RankBridge.Coalesced.coalesce(gang, [{:all_reduce, refs, op: :sum}, {:all_gather, others, dim: 0}])
 
-  None sees what another gives, not even what it did in place: all results are there at once, or none. The refs are of
-  one session.
+  No collective reads the result of another one, not even a result in place. Either all collectives succeed, or none does.
+  All refs belong to one session.
   """
-  defcall coalesce(
-            gang :: Gang.gang(),
-            calls :: [RankBridge.Coalesced.call()],
-            opts :: keyword() \\ []
-          ) :: [term()],
-          do: Collectives.run(view, :coalesce, calls, opts)
+  spec_with_bang coalesce(Gang.gang(), [RankBridge.Coalesced.call()], keyword()) :: [term()]
+
+  def coalesce(gang, calls, opts \\ []) do
+    Entry.call(gang, :coalesce, opts, fn view -> Collectives.run(view, :coalesce, calls, opts) end)
+  end
 end

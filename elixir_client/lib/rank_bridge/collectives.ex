@@ -3,11 +3,28 @@ defmodule RankBridge.Collectives do
   Collectives on the tensors of a group's members: every one is called on all members at once.
 
   `refs` has one ref for each member of the group, in group order, and so has what is given.
+
+  ## Gang calls
+
+  A collective is a gang call: one call to the group's first rank, which passes it on. With the option `calls: :ranks`, of the
+  gang or of the call, it is a call to each rank at once:
+
+      RankBridge.all_reduce(gang, refs, calls: :ranks)
+
+  Results and errors are the same. The differences:
+
+    * gang calls of several controllers never mismatch: the sidecar of the group's first rank puts them into one order
+    * if one member refuses its part, all others fail at once with the same reason, definite
+    * a gang call costs one message to the group's first rank and one back, however many members there are
+
+  A collective of which a member's part is larger than 60,000 bytes goes to each rank. An outcome that is too large to be
+  passed on is fetched from its rank. `RankBridge.submit/4`, and sends, receives and queues, are never gang calls;
+  `RankBridge.Generations.ping/2` always is.
   """
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Gang, Ref}
+  alias RankBridge.{Entry, Gang, Ref}
   alias RankBridge.Gang.View
   alias RankBridge.Operations.Plan
 
@@ -16,10 +33,13 @@ defmodule RankBridge.Collectives do
   @doc """
   Returns when every member has called.
 
-  Gives nil.
+  Gives `:ok`.
   """
-  defcall barrier(gang :: Gang.gang(), opts :: keyword() \\ []) :: nil,
-    do: run(view, :barrier, nil, opts)
+  spec_with_bang barrier(Gang.gang(), keyword()) :: :ok
+
+  def barrier(gang, opts \\ []) do
+    Entry.call_without_value(gang, :barrier, opts, fn view -> run(view, :barrier, nil, opts) end)
+  end
 
   @doc """
   Gives every member a tensor equal to the source's.
@@ -38,8 +58,11 @@ defmodule RankBridge.Collectives do
   Errors of its own: `:rank_out_of_range`: there is no such source; `:mismatch`: the members' dtypes, shapes or
   sources differ.
   """
-  defcall broadcast(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
-    do: run(view, :broadcast, refs, opts)
+  spec_with_bang broadcast(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+
+  def broadcast(gang, refs, opts \\ []) do
+    Entry.call(gang, :broadcast, opts, fn view -> run(view, :broadcast, refs, opts) end)
+  end
 
   @doc """
   Gives the destination the members' tensors, put together in group order; the others nil.
@@ -69,10 +92,11 @@ defmodule RankBridge.Collectives do
   `:rank_out_of_range`: there is no such destination; `:mismatch`: the members' dtypes, shapes, dims, sizes,
   layouts or destinations differ.
   """
-  defcall gather(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [
-            Ref.t() | [Ref.t()] | nil
-          ],
-          do: run(view, :gather, refs, opts)
+  spec_with_bang gather(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t() | [Ref.t()] | nil]
+
+  def gather(gang, refs, opts \\ []) do
+    Entry.call(gang, :gather, opts, fn view -> run(view, :gather, refs, opts) end)
+  end
 
   @doc """
   Gives every member the element-wise reduction of all members' tensors.
@@ -91,8 +115,11 @@ defmodule RankBridge.Collectives do
   Errors of its own: `:unsupported_dtype`: the backend has no such reduction; `:mismatch`: the members' dtypes,
   shapes or ops differ.
   """
-  defcall all_reduce(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
-    do: run(view, :all_reduce, refs, opts)
+  spec_with_bang all_reduce(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+
+  def all_reduce(gang, refs, opts \\ []) do
+    Entry.call(gang, :all_reduce, opts, fn view -> run(view, :all_reduce, refs, opts) end)
+  end
 
   @doc """
   Gives every member all members' tensors, put together in group order.
@@ -120,9 +147,11 @@ defmodule RankBridge.Collectives do
   Errors of its own: `:invalid_argument`: the tensors have no such dimension, or a member's is not of its size;
   `:mismatch`: the members' dtypes, shapes, dims, sizes or layouts differ.
   """
-  defcall all_gather(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) ::
-            [Ref.t()] | [[Ref.t()]],
-          do: run(view, :all_gather, refs, opts)
+  spec_with_bang all_gather(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()] | [[Ref.t()]]
+
+  def all_gather(gang, refs, opts \\ []) do
+    Entry.call(gang, :all_gather, opts, fn view -> run(view, :all_gather, refs, opts) end)
+  end
 
   @doc """
   Gives the destination the element-wise reduction of all members' tensors; the others nil.
@@ -142,10 +171,11 @@ defmodule RankBridge.Collectives do
   Errors of its own: `:unsupported_dtype`: the backend has no such reduction; `:rank_out_of_range`: there is no
   such destination; `:mismatch`: the members' dtypes, shapes, ops or destinations differ.
   """
-  defcall reduce(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [
-            Ref.t() | nil
-          ],
-          do: run(view, :reduce, refs, opts)
+  spec_with_bang reduce(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t() | nil]
+
+  def reduce(gang, refs, opts \\ []) do
+    Entry.call(gang, :reduce, opts, fn view -> run(view, :reduce, refs, opts) end)
+  end
 
   @doc """
   Gives every member its part of the source's tensor, divided equally in group order.
@@ -168,8 +198,11 @@ defmodule RankBridge.Collectives do
   `:rank_out_of_range`: there is no such source; `:mismatch`: a member expects a part of another dtype or shape,
   or the dims or sources differ.
   """
-  defcall scatter(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
-    do: run(view, :scatter, refs, opts)
+  spec_with_bang scatter(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+
+  def scatter(gang, refs, opts \\ []) do
+    Entry.call(gang, :scatter, opts, fn view -> run(view, :scatter, refs, opts) end)
+  end
 
   @doc """
   Gives every member its part of the element-wise reduction of all members' tensors, divided in group order.
@@ -193,10 +226,11 @@ defmodule RankBridge.Collectives do
   `:sizes`; `:unsupported_dtype`: the backend has no such reduction; `:mismatch`: the members' dtypes, shapes,
   ops, dims or sizes differ.
   """
-  defcall reduce_scatter(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [
-            Ref.t()
-          ],
-          do: run(view, :reduce_scatter, refs, opts)
+  spec_with_bang reduce_scatter(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+
+  def reduce_scatter(gang, refs, opts \\ []) do
+    Entry.call(gang, :reduce_scatter, opts, fn view -> run(view, :reduce_scatter, refs, opts) end)
+  end
 
   @doc """
   Gives every member its parts of all members' tensors, concatenated in group order.
@@ -221,8 +255,11 @@ defmodule RankBridge.Collectives do
   dtypes, shapes or dims differ, or one expects another size than the other sends: every member gets both sides,
   and nothing has moved.
   """
-  defcall all_to_all(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
-    do: run(view, :all_to_all, refs, opts)
+  spec_with_bang all_to_all(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+
+  def all_to_all(gang, refs, opts \\ []) do
+    Entry.call(gang, :all_to_all, opts, fn view -> run(view, :all_to_all, refs, opts) end)
+  end
 
   @doc """
   Gives member m the element-wise reduction of the tensors of members 0 to m.
@@ -243,8 +280,11 @@ defmodule RankBridge.Collectives do
   `:invalid_argument`: an average, or an exclusive scan of anything but sums; `:mismatch`: the members' dtypes,
   shapes or ops differ.
   """
-  defcall scan(gang :: Gang.gang(), refs :: [Ref.t()], opts :: keyword() \\ []) :: [Ref.t()],
-    do: run(view, :scan, refs, opts)
+  spec_with_bang scan(Gang.gang(), [Ref.t()], keyword()) :: [Ref.t()]
+
+  def scan(gang, refs, opts \\ []) do
+    Entry.call(gang, :scan, opts, fn view -> run(view, :scan, refs, opts) end)
+  end
 
   # --- end of CollectiveService
 

@@ -1,11 +1,10 @@
 defmodule RankBridge.Endpoints do
-  @moduledoc """
-  Where the ranks of a gang are: for each rank, in rank order, one gRPC target or several that lead to it.
-
-  A file of endpoints is what `rankbridge up --endpoints-file` writes:
-  `{"ranks": [{"rank": 0, "endpoints": ["unix:/run/0.sock", "127.0.0.1:50051"]}, ...]}`, and in `"tokens"` what shows the
-  ranks that the gang is the caller's.
-  """
+  @moduledoc false
+  # Where the ranks of a gang are: for each rank, in rank order, one gRPC target or several that lead to it.
+  #
+  # A file of endpoints is what `rankbridge up --endpoints-file` writes:
+  # `{"ranks": [{"rank": 0, "endpoints": ["unix:/run/0.sock", "127.0.0.1:50051"]}, ...]}`, and in `"tokens"` what shows the
+  # ranks that the gang is the caller's.
 
   alias RankBridge.{Error, JSON, Token}
 

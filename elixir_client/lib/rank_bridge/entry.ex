@@ -1,7 +1,6 @@
 defmodule RankBridge.Entry do
-  @moduledoc """
-  The one way into a gang: every public function on a gang passes here, once. `RankBridge.Facade` calls this.
-  """
+  @moduledoc false
+  # The one way into a gang: every public function on a gang passes here, once.
 
   alias RankBridge.{Error, Gang, Group, Telemetry}
   alias RankBridge.Gang.{Readiness, View}
@@ -20,9 +19,16 @@ defmodule RankBridge.Entry do
       else: enter(gang, operation, opts, nil, fun)
   end
 
+  @doc "As `call/4`, of a function that gives `:ok`; `fun` returns `{:ok, nil}` instead."
+  @spec call_without_value(Gang.gang(), atom(), term(), (View.t() -> {:ok, nil} | result)) ::
+          :ok | {:error, Error.t()}
+        when result: {:error, Error.t()}
+  def call_without_value(gang, operation, opts, fun),
+    do: with({:ok, nil} <- call(gang, operation, opts, fun), do: :ok)
+
   defp observed(gang, operation, opts, fun) do
     metadata = %{gang: gang, operation: operation, group: group(opts)}
-    span = Telemetry.start([:rankbridge, :call], metadata)
+    span = Telemetry.start([:rank_bridge, :call], metadata)
 
     Telemetry.run(span, fn ->
       result = enter(gang, operation, opts, Telemetry.context(span), fun)

@@ -11,7 +11,9 @@ defmodule RankBridge.Error do
   * `group`, `operation`, `operation_id` - empty where none was involved
   * `generation` - in which it failed; 0: none
   * `expected`, `got` - both sides, where that applies
-  * `ranks` - the ranks concerned, as `RankBridge.Error.RankDetail`
+  * `ranks` - the ranks concerned: `rank` and `rank_in_group` of each, its `state` and a `detail`. The state is `:arrived` (it
+    called, and agreed), `:missing` (it did not call in time), `:disagrees` (it called for something else than the first to
+    arrive), `:lost` (dead or out of reach), `:failed` (by itself; `detail` says how) or `:unspecified`
   * `outcomes` - for a call to several ranks, how each one's part ended: `{rank, :ok | error}` in the order of
     the call. The other fields are then those of the root cause, but `indefinite` is true as soon as any rank
     has done, or may have done, the operation.
@@ -154,6 +156,8 @@ defmodule RankBridge.Error do
           |> Enum.with_index()
           |> Map.new()
 
+  @permanent [:invalid_argument, :rank_out_of_range, :group_exists, :not_allowed, :protocol]
+
   @doc """
   Names reason, rank, operation, group, both sides, the ranks concerned, and what is known now.
 
@@ -265,6 +269,15 @@ defmodule RankBridge.Error do
   defp reason_of(code) when code in [:resource_exhausted, :internal], do: code
   defp reason_of(code) when code in [:unauthenticated, :permission_denied], do: :not_allowed
   defp reason_of(_code), do: :protocol
+
+  @doc """
+  Whether waiting cannot mend it: the same call, made later, fails again.
+
+      iex> RankBridge.Error.permanent?(%RankBridge.Error{reason: :unavailable})
+      false
+  """
+  @spec permanent?(t()) :: boolean()
+  def permanent?(%__MODULE__{reason: reason}), do: reason in @permanent
 
   @doc "The error of an answer that cannot be understood."
   @spec protocol(String.t(), context()) :: t()

@@ -1,33 +1,47 @@
 defmodule RankBridge.Generations do
   @moduledoc "The ranks of a gang: what they are doing, where they run, and forming their generations."
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Collectives, Gang, ManyGroups, Ranks, RankStatus}
+  alias RankBridge.{Collectives, Entry, Gang, ManyGroups, Ranks, RankStatus}
 
-  @doc "What each rank is doing. A rank that cannot be asked is in the list, with an `error`."
-  defcall status(gang :: Gang.gang(), opts :: keyword() \\ []) :: [RankStatus.t()],
-    do: Ranks.status(view, opts)
+  @doc "The status of each rank. A rank that cannot be reached is in the list, with an `error`."
+  spec_with_bang status(Gang.gang(), keyword()) :: [RankStatus.t()]
+
+  def status(gang, opts \\ []) do
+    Entry.call(gang, :status, opts, fn view -> Ranks.status(view, opts) end)
+  end
 
   @doc """
-  Asks all members of a group whether they are there, in the order of the group's other operations. Gives nil.
+  Asks all members of a group whether they are there, in the order of the group's other operations.
 
-  It is admitted as a collective is, and enters no backend; it is a gang call always, see `RankBridge.Operations.GangCall`.
+  The ranks admit it like a collective, but do not use the backend. It is always a gang call (`RankBridge.Collectives`).
   """
-  defcall ping(gang :: Gang.gang(), opts :: keyword() \\ []) :: nil,
-    do: Collectives.run(view, :ping, nil, opts)
+  spec_with_bang ping(Gang.gang(), keyword()) :: :ok
+
+  def ping(gang, opts \\ []) do
+    Entry.call_without_value(gang, :ping, opts, fn view ->
+      Collectives.run(view, :ping, nil, opts)
+    end)
+  end
 
   @doc "The name of each rank's host, by rank."
-  defcall hosts(gang :: Gang.gang(), opts :: keyword() \\ []) :: [String.t()],
-    do: ManyGroups.hosts(view, opts)
+  spec_with_bang hosts(Gang.gang(), keyword()) :: [String.t()]
+
+  def hosts(gang, opts \\ []) do
+    Entry.call(gang, :hosts, opts, fn view -> ManyGroups.hosts(view, opts) end)
+  end
 
   @doc """
-  Forms the next generation of all ranks: either every rank has it, or none. Opens the gang's session on ranks that
-  are new in it. Waits for ranks that cannot be reached yet, as those that are being replaced.
+  Forms the next generation of all ranks: either every rank has it, or none. Opens the gang's session on new ranks.
+  Waits for ranks that cannot be reached yet, such as those that are being replaced.
 
   Options: `:groups` (a list of `{name, ranks}`, or of groups, beside "world"), `:endpoints` (a target for each rank as the
   sidecars can reach each other; default: those that this gang uses). The default timeout is 10,000.
   """
-  defcall form(gang :: Gang.gang(), opts :: keyword() \\ []) :: Ranks.formed(),
-    do: Ranks.form(view, opts)
+  spec_with_bang form(Gang.gang(), keyword()) :: Ranks.formed()
+
+  def form(gang, opts \\ []) do
+    Entry.call(gang, :form, opts, fn view -> Ranks.form(view, opts) end)
+  end
 end

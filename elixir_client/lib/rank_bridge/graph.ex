@@ -1,7 +1,7 @@
 defmodule RankBridge.Graph do
   @moduledoc """
-  Collectives of one group that its members have run and recorded, to be run again in one call. Plain data: nothing here
-  asks a rank. See `RankBridge.Graphs`.
+  Collectives that the members of one group have recorded, and can run again in one call. A graph is plain data: these
+  functions call no rank. See `RankBridge.Graphs`.
 
   * `name` - unique in its session
   * `group` - name of the group

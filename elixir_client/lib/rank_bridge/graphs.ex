@@ -3,31 +3,31 @@ defmodule RankBridge.Graphs do
   Collectives that are recorded as they run, and run again in one call: vLLM's `graph_capture`.
 
       {:ok, {graph, sums}} =
-        RankBridge.graph_capture(gang, "step", fn -> RankBridge.all_reduce(gang, gradients) end)
+        RankBridge.Graphs.graph_capture(gang, "step", fn -> RankBridge.all_reduce(gang, gradients) end)
 
-      {:ok, [^sums]} = RankBridge.replay(gang, graph)
+      {:ok, [^sums]} = RankBridge.Graphs.replay(gang, graph)
 
-  What is recorded are the collectives on tensors (`RankBridge.Collectives`) that the gang's session does in one group,
-  from whichever process. They run as ever; those that fail are not recorded, and what is called on refs of another
-  session belongs to that. A replay reads the refs that they read, as they are then, and puts the results into the refs
-  that they gave: nothing is allocated. It may be submitted: `RankBridge.submit(gang, :replay, graph)`.
+  The ranks record the collectives on tensors (`RankBridge.Collectives`) that the gang's session runs in one
+  group, from any process. Recording does not change how they run. Collectives that fail, and those on refs of another
+  session, are not recorded. A replay reads the current contents of the same inputs, and writes to the refs that the first
+  run gave: it allocates nothing. A replay can be submitted, too: `RankBridge.submit(gang, :replay, graph)`.
 
   A graph outlives its generation, but not its session.
   """
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Calls, Collectives, Error, Gang, Graph, Groups, Id, Options}
+  alias RankBridge.{Calls, Collectives, Entry, Error, Gang, Graph, Groups, Id, Options}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
 
   @doc """
-  Records what is done in a group while a function runs, on all its members or on none. Gives the graph and what the
-  function gave.
+  Records a group's collectives while a function runs, on all its members or on none. Gives the graph and the function's
+  value.
 
-      RankBridge.graph_capture(gang, "step", fn ->
+      RankBridge.Graphs.graph_capture(gang, "step", fn ->
         with {:ok, sums} <- RankBridge.all_reduce(gang, gradients),
-             {:ok, nil} <- RankBridge.barrier(gang),
+             :ok <- RankBridge.barrier(gang),
              do: {:ok, sums}
       end)
 
@@ -38,16 +38,20 @@ defmodule RankBridge.Graphs do
 
   Option `:group` (default "world"). Errors: as of `begin_capture/3` and `end_capture/2`.
   """
-  defcall graph_capture(
-            gang :: Gang.gang(),
-            name :: String.t() | nil,
-            fun :: (() -> {:ok, term()} | {:error, Error.t()}),
-            opts :: keyword() \\ []
-          ) :: {Graph.t(), term()} do
-    with {:ok, graph} <- begin(view, name, opts),
-         {:ok, given} <- recorded(view, graph, fun, opts),
-         {:ok, graph} <- keep(view, opts),
-         do: {:ok, {graph, given}}
+  spec_with_bang graph_capture(
+                   Gang.gang(),
+                   String.t() | nil,
+                   (() -> {:ok, term()} | {:error, Error.t()}),
+                   keyword()
+                 ) :: {Graph.t(), term()}
+
+  def graph_capture(gang, name, fun, opts \\ []) do
+    Entry.call(gang, :graph_capture, opts, fn view ->
+      with {:ok, graph} <- begin(view, name, opts),
+           {:ok, given} <- recorded(view, graph, fun, opts),
+           {:ok, graph} <- keep(view, opts),
+           do: {:ok, {graph, given}}
+    end)
   end
 
   defp recorded(view, graph, fun, opts) do
@@ -69,17 +73,16 @@ defmodule RankBridge.Graphs do
   end
 
   @doc """
-  Begins to record what the session does in a group, on every member or on none; see `graph_capture/4`.
+  Begins to record the session's collectives in a group, on every member or on none; see `graph_capture/4`.
 
   Option `:group` (default "world"). `:name_exists`: the session has a graph of that name; `:invalid_argument`: it records
   in the group already.
   """
-  defcall begin_capture(
-            gang :: Gang.gang(),
-            name :: String.t() | nil,
-            opts :: keyword() \\ []
-          ) :: Graph.t(),
-          do: begin(view, name, opts)
+  spec_with_bang begin_capture(Gang.gang(), String.t() | nil, keyword()) :: Graph.t()
+
+  def begin_capture(gang, name, opts \\ []) do
+    Entry.call(gang, :begin_capture, opts, fn view -> begin(view, name, opts) end)
+  end
 
   defp begin(view, name, opts) do
     with {:ok, opts} <- Options.read(opts, [group: "world"], "begin_capture"),
@@ -127,13 +130,16 @@ defmodule RankBridge.Graphs do
   end
 
   @doc """
-  Ends what the session records in a group, and keeps it as a graph, on every member or on none.
+  Ends the session's recording in a group, and keeps it as a graph, on every member or on none.
 
   Option `:group` (default "world"). `:unknown_graph`: it records nothing there; `:resource_exhausted`: more was done than
   a graph can have.
   """
-  defcall end_capture(gang :: Gang.gang(), opts :: keyword() \\ []) :: Graph.t(),
-    do: keep(view, opts)
+  spec_with_bang end_capture(Gang.gang(), keyword()) :: Graph.t()
+
+  def end_capture(gang, opts \\ []) do
+    Entry.call(gang, :end_capture, opts, fn view -> keep(view, opts) end)
+  end
 
   defp keep(view, opts) do
     with {:ok, opts} <- Options.read(opts, [group: "world"], "end_capture"),
@@ -158,30 +164,32 @@ defmodule RankBridge.Graphs do
   a name "world". `:unknown_graph`; `:released_ref`: one of its refs is gone; `:mismatch`: the members have recorded
   different collectives; or what a collective can fail with. If one cannot be done, none is.
   """
-  defcall replay(gang :: Gang.gang(), graph :: Graph.t() | String.t(), opts :: keyword() \\ []) ::
-            [term()],
-          do: Collectives.run(view, :replay, graph, opts)
+  spec_with_bang replay(Gang.gang(), Graph.t() | String.t(), keyword()) :: [term()]
+
+  def replay(gang, graph, opts \\ []) do
+    Entry.call(gang, :replay, opts, fn view -> Collectives.run(view, :replay, graph, opts) end)
+  end
 
   @doc """
   Forgets a graph on every rank that has it, and gives it as it was. Its refs stay.
 
   `graph` is the graph, or its name in the gang's session. `:unknown_graph`: no rank has it.
   """
-  defcall release_graph(
-            gang :: Gang.gang(),
-            graph :: Graph.t() | String.t(),
-            opts :: keyword() \\ []
-          ) :: Graph.t() do
-    with {:ok, opts} <- Options.read(opts, [], "release_graph"),
-         {:ok, graph} <- find(view, graph) do
-      names = for rank <- graph.ranks, do: {rank, graph.name}
-      results = releases(view, graph.session_id, names, opts.timeout || view.timeout)
+  spec_with_bang release_graph(Gang.gang(), Graph.t() | String.t(), keyword()) :: Graph.t()
 
-      with {:ok, [proto | _others]} <- results |> but_unknown() |> Calls.gathered(true) do
-        holders = for {rank, {:ok, _proto}} <- results, do: rank
-        {:ok, Graph.from_proto(proto, graph.session_id, holders)}
+  def release_graph(gang, graph, opts \\ []) do
+    Entry.call(gang, :release_graph, opts, fn view ->
+      with {:ok, opts} <- Options.read(opts, [], "release_graph"),
+           {:ok, graph} <- find(view, graph) do
+        names = for rank <- graph.ranks, do: {rank, graph.name}
+        results = releases(view, graph.session_id, names, opts.timeout || view.timeout)
+
+        with {:ok, [proto | _others]} <- results |> but_unknown() |> Calls.gathered(true) do
+          holders = for {rank, {:ok, _proto}} <- results, do: rank
+          {:ok, Graph.from_proto(proto, graph.session_id, holders)}
+        end
       end
-    end
+    end)
   end
 
   # A name says nothing of who has recorded it. Where nobody has, all say so.

@@ -1,13 +1,13 @@
 defmodule RankBridge.Group do
   @moduledoc """
-  Some ranks of the gang, in order, under a name; and what each of them is in it. Nothing here asks a rank.
+  Some ranks of the gang, in order, under a name, with the place of each. These functions call no rank.
 
   * `name` - unique in the gang
   * `ranks` - ranks of the gang in group order: the i-th has rank_in_group i
   * `backend` - what moves its data: "gloo", "fake"
   * `generation` - in which it was formed
   * `rank_in_group` - place of the rank that was asked; nil: it is not a member, or no one rank was asked
-  * `sequence` - operations that were admitted so far, as the rank that was asked counts
+  * `sequence` - operations that were admitted so far, by the count of the rank that was asked
   * `places` - where each member runs, in group order; nil of one that could not be asked. Empty: none was asked
 
   Functions that take a `rank` - always one of the gang - raise a `RankBridge.Error` if it is not a member.
@@ -71,7 +71,7 @@ defmodule RankBridge.Group do
   @spec first_rank(t()) :: non_neg_integer()
   def first_rank(%__MODULE__{ranks: [first | _others]}), do: first
 
-  @doc "Rank in the gang of the member whose rank_in_group is the highest. It need not be the highest itself."
+  @doc "Rank in the gang of the member whose rank_in_group is the highest. It need not be the highest rank in the gang."
   @spec last_rank(t()) :: non_neg_integer()
   def last_rank(%__MODULE__{ranks: ranks}), do: List.last(ranks)
 
@@ -114,7 +114,7 @@ defmodule RankBridge.Group do
   @spec last_rank?(t(), non_neg_integer()) :: boolean()
   def last_rank?(group, rank), do: rank_in_group(group, rank) == world_size(group) - 1
 
-  @doc "Whether it is the one that does what only one shall do: the first member. As `is_master` of optimus-dl."
+  @doc "Whether the rank is the group's first member, which does what only one member should do. As `is_master` of optimus-dl."
   @spec master?(t(), non_neg_integer()) :: boolean()
   def master?(group, rank), do: first_rank?(group, rank)
 

@@ -1,5 +1,6 @@
 defmodule RankBridge.Groups do
-  @moduledoc "Making and ending groups, and who their members are."
+  @moduledoc false
+  # Making and ending groups, and who their members are.
 
   alias RankBridge.{Calls, Error, Group, Id, Options}
   alias RankBridge.Gang.View
@@ -149,7 +150,7 @@ defmodule RankBridge.Groups do
     Calls.all(view, for(rank <- members, do: {rank, request}), call)
   end
 
-  @doc "Every group that any rank is a member of; see `RankBridge.groups/2`."
+  @doc "Every group that any rank is a member of; see `RankBridge.Grouping.groups/2`."
   @spec list(View.t(), keyword()) :: {:ok, [Group.t()]} | {:error, Error.t()}
   def list(view, opts) do
     with {:ok, opts} <- Options.read(opts, [], "list_groups") do

@@ -1,5 +1,6 @@
 defmodule RankBridge.Id do
-  @moduledoc "Ids of operations and sessions."
+  @moduledoc false
+  # Ids of operations and sessions.
 
   @doc "A random UUID, version 4."
   @spec uuid() :: String.t()

@@ -1,5 +1,6 @@
 defmodule RankBridge.JSON do
-  @moduledoc "Reads JSON: Elixir gained its own only later. Objects become maps with text keys, null becomes nil."
+  @moduledoc false
+  # Reads and writes JSON: Elixir gained its own only later. Objects become maps with text keys, null becomes nil.
 
   @type t :: nil | boolean() | number() | String.t() | [t()] | %{String.t() => t()}
 
@@ -19,7 +20,43 @@ defmodule RankBridge.JSON do
     :not_json -> :error
   end
 
-  defp skip(<<char, rest::binary>>) when char in ' \t\r\n', do: skip(rest)
+  @doc """
+  The text of a term, in one line. Atoms become strings, but nil, true and false; keys are sorted.
+
+      iex> RankBridge.JSON.encode(%{rank: 0, how: "killed\\n", ranks: [1, nil], after_ms: 1.5})
+      ~S({"after_ms":1.5,"how":"killed\\u000A","rank":0,"ranks":[1,null]})
+  """
+  @spec encode(nil | boolean() | number() | String.t() | atom() | list() | map()) :: String.t()
+  def encode(term), do: term |> text() |> IO.iodata_to_binary()
+
+  defp text(nil), do: "null"
+  defp text(boolean) when is_boolean(boolean), do: Atom.to_string(boolean)
+  defp text(atom) when is_atom(atom), do: atom |> Atom.to_string() |> text()
+  defp text(number) when is_number(number), do: to_string(number)
+
+  defp text(list) when is_list(list),
+    do: [?[, list |> Enum.map(&text/1) |> Enum.intersperse(?,), ?]]
+
+  defp text(map) when is_map(map) do
+    members =
+      for {key, value} <- Enum.sort_by(map, &to_string(elem(&1, 0))), do: member(key, value)
+
+    [?{, Enum.intersperse(members, ?,), ?}]
+  end
+
+  defp text(string) when is_binary(string),
+    do: [?", for(<<char::utf8 <- string>>, do: escape(char)), ?"]
+
+  defp member(key, value), do: [key |> to_string() |> text(), ?:, text(value)]
+
+  defp escape(char) when char in [?", ?\\], do: [?\\, char]
+
+  defp escape(char) when char < 0x20,
+    do: ["\\u", char |> Integer.to_string(16) |> String.pad_leading(4, "0")]
+
+  defp escape(char), do: <<char::utf8>>
+
+  defp skip(<<char, rest::binary>>) when char in ~c" \t\r\n", do: skip(rest)
   defp skip(rest), do: rest
 
   defp value("null" <> rest), do: {nil, rest}

@@ -1,7 +1,7 @@
 defmodule RankBridge.Layout do
   @moduledoc """
   Who does what among the ranks of a gang: which train, which keep buffers, which coordinate. Nothing here asks a rank;
-  `RankBridge.new_layout/3` makes the groups.
+  `RankBridge.Meshes.new_layout/3` makes the groups.
 
       iex> layout = RankBridge.Layout.by_host!(["a", "a", "a", "b", "b", "b"], buffers: 2)
       iex> {layout.trainers, layout.buffers}
@@ -108,7 +108,7 @@ defmodule RankBridge.Layout do
   If the hosts cannot have equally many buffers, all ranks, host by host, are split evenly instead; then teams may span
   hosts, which `warnings/1` reports. Coordinators are the last ranks of the gang.
 
-  `hosts` is the host of each rank, by rank: `RankBridge.hosts/2`. Options as of `in_blocks/2`.
+  `hosts` is the host of each rank, by rank: `RankBridge.Generations.hosts/2`. Options as of `in_blocks/2`.
   """
   @spec by_host([String.t()], keyword()) :: {:ok, t()} | {:error, Error.t()}
   def by_host(hosts, opts \\ []) do
@@ -237,7 +237,7 @@ defmodule RankBridge.Layout do
       do: Enum.find_index(layout.agent_groups, &(rank in &1))
   end
 
-  @doc "What goes from host to host that could stay on one: buffers' trainers, then agent groups."
+  @doc "Warnings of traffic between hosts that another layout could avoid: of buffers and their trainers, then of agent groups."
   @spec warnings(t()) :: [String.t()]
   def warnings(%__MODULE__{hosts: []}), do: []
 

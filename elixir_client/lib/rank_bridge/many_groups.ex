@@ -1,5 +1,6 @@
 defmodule RankBridge.ManyGroups do
-  @moduledoc "Groups that are made and ended together, meshes and layouts: behind the functions of `RankBridge`."
+  @moduledoc false
+  # Groups that are made and ended together, meshes and layouts: behind the functions of `RankBridge`.
 
   alias RankBridge.{Calls, Error, Group, Groups, Layout, Mesh, Options, Place, Ranks}
   alias RankBridge.Gang.View
@@ -13,14 +14,14 @@ defmodule RankBridge.ManyGroups do
 
   @type group :: Group.t() | {String.t(), [non_neg_integer()]}
 
-  @doc "Each rank's host; see `RankBridge.hosts/2`."
+  @doc "Each rank's host; see `RankBridge.Generations.hosts/2`."
   @spec hosts(View.t(), keyword()) :: {:ok, [String.t()]} | {:error, Error.t()}
   def hosts(view, opts) do
     with {:ok, statuses} <- statuses(view, opts),
          do: {:ok, Enum.map(statuses, & &1.host)}
   end
 
-  @doc "One group, and where its members run; see `RankBridge.group/3`."
+  @doc "One group, and where its members run; see `RankBridge.Grouping.group/3`."
   @spec describe(View.t(), String.t(), keyword()) :: {:ok, Group.t()} | {:error, Error.t()}
   def describe(view, name, opts) do
     name = if name == "", do: "world", else: Group.name(name)
@@ -47,7 +48,7 @@ defmodule RankBridge.ManyGroups do
     end
   end
 
-  @doc "Makes all of several groups, or none; see `RankBridge.new_groups/3`."
+  @doc "Makes all of several groups, or none; see `RankBridge.Grouping.new_groups/3`."
   @spec create(View.t(), [group()], keyword()) :: {:ok, [Group.t()]} | {:error, Error.t()}
   def create(view, groups, opts) do
     with {:ok, opts} <- Options.read(opts, [], "new_groups"),
@@ -57,7 +58,7 @@ defmodule RankBridge.ManyGroups do
          do: make(view, wanted, opts.timeout)
   end
 
-  @doc "Ends those of several groups that exist; see `RankBridge.destroy_groups/3`."
+  @doc "Ends those of several groups that exist; see `RankBridge.Grouping.destroy_groups/3`."
   @spec destroy(View.t(), [Group.t() | String.t()], keyword()) ::
           {:ok, [Group.t()]} | {:error, Error.t()}
   def destroy(view, groups, opts) do
@@ -90,7 +91,7 @@ defmodule RankBridge.ManyGroups do
     Groups.destroy(view, group.name, opts)
   end
 
-  @doc "Makes the groups of a mesh; see `RankBridge.new_mesh/3`."
+  @doc "Makes the groups of a mesh; see `RankBridge.Meshes.new_mesh/3`."
   @spec new_mesh(View.t(), [{Mesh.axis(), integer()}], keyword()) ::
           {:ok, Mesh.t()} | {:error, Error.t()}
   def new_mesh(view, axes, opts) do
@@ -102,7 +103,7 @@ defmodule RankBridge.ManyGroups do
          do: {:ok, %{mesh | backend: made.backend, generation: made.generation}}
   end
 
-  @doc "A mesh whose groups are there; see `RankBridge.mesh/3`."
+  @doc "A mesh whose groups are there; see `RankBridge.Meshes.mesh/3`."
   @spec mesh(View.t(), [{Mesh.axis(), integer()}], keyword()) ::
           {:ok, Mesh.t()} | {:error, Error.t()}
   def mesh(view, axes, opts) do
@@ -117,7 +118,7 @@ defmodule RankBridge.ManyGroups do
     end
   end
 
-  @doc "Makes the groups of a layout; see `RankBridge.new_layout/3`."
+  @doc "Makes the groups of a layout; see `RankBridge.Meshes.new_layout/3`."
   @spec new_layout(View.t(), Layout.t(), keyword()) :: {:ok, Layout.t()} | {:error, Error.t()}
   def new_layout(view, %Layout{} = layout, opts) do
     if layout.size == View.size(view) do

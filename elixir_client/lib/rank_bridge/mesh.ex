@@ -1,7 +1,7 @@
 defmodule RankBridge.Mesh do
   @moduledoc """
   Ranks in row-major order along named axes, and one group for each line of each axis. Nothing here asks a rank;
-  `RankBridge.new_mesh/3` makes the groups.
+  `RankBridge.Meshes.new_mesh/3` makes the groups.
 
       iex> mesh = RankBridge.Mesh.plan!([dp: 2, tp: 2], 4)
       iex> RankBridge.Mesh.coordinates(mesh, 2)
@@ -74,7 +74,7 @@ defmodule RankBridge.Mesh do
     * `:name` - what the names of the groups shall begin with; "mesh"
     * `:flattened` - the axes that each flattened axis stands for, as `[dp: [:dp_replicate, :dp_shard]]`
     * `:local` - true: the mesh has the axis `:local`, which needs `:places`
-    * `:places` - a `RankBridge.Place` for each of `ranks`; default: not known
+    * `:places` - a `%RankBridge.Place{host: host, local_rank: local_rank}` for each of `ranks`; default: not known
   """
   @spec plan([{axis(), integer()}], pos_integer() | [non_neg_integer()], keyword()) ::
           {:ok, t()} | {:error, Error.t()}

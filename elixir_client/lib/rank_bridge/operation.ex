@@ -1,15 +1,7 @@
 defmodule RankBridge.Operation do
-  @moduledoc """
-  One operation on the members of its group, by its id: what `RankBridge.submit/4` and `RankBridge.isend/5` give. Plain
-  data: it can be kept and sent, and outlives the gang that it came from.
-
-  * `id` - the same on every member
-  * `name` - of the operation, as in `:all_reduce`; nil: it was asked for by its id
-  * `group` - name of its group
-  * `ranks` - the ranks on which it was begun: its members in group order, or one
-  * `timeout` - the longest that it may wait for its members, in milliseconds
-  * `gives` - how the operation's result is made of the ranks' results; nil: not known
-  """
+  @moduledoc false
+  # One operation on the members of its group, by its id: see `RankBridge.Operations`. `gives` says how its result is made of the
+  # ranks' results; nil: not known.
 
   alias RankBridge.{Error, Value}
   alias RankBridge.Operations.Given

@@ -1,14 +1,22 @@
 defmodule RankBridge.Operations do
   @moduledoc """
-  Operations by their names and ids: one rank's part of them, those that are not waited for, and their outcomes.
+  Operations by name and id: one rank's part of an operation, operations without waiting, and their outcomes.
 
-  `operation` is a name, as in `:all_reduce`, and `input` what is brought: for each function of a gang the argument after
-  the gang, nil where there is none.
+  `operation` is a name, such as `:all_reduce`. `input` is the argument that the function of this name has after the gang;
+  nil if it has none.
+
+  A begun operation is a `%RankBridge.Operation{}`, plain data that can be kept and sent, and outlives the gang that it came from:
+
+    * `id` - the same on every member
+    * `name` - of the operation, as in `:all_reduce`; nil: it was asked for by its id
+    * `group` - name of its group
+    * `ranks` - the ranks on which it was begun: its members in group order, or one
+    * `timeout` - the longest that it may wait for its members, in milliseconds
   """
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Calls, Error, Gang, Groups, Operation, Options, Value}
+  alias RankBridge.{Calls, Entry, Error, Gang, Groups, Operation, Options, Value}
   alias RankBridge.Gang.View
   alias RankBridge.Operations.{Given, Plan}
   alias RankBridge.Proto.V1
@@ -34,14 +42,11 @@ defmodule RankBridge.Operations do
   `operation` is its name, as in `:all_reduce`; `input` is the rank's own: a ref, a value, or nil for `:barrier`. Options:
   the operation's.
   """
-  defcall call_rank(
-            gang :: Gang.gang(),
-            rank :: non_neg_integer(),
-            operation :: atom(),
-            input :: term(),
-            opts :: keyword() \\ []
-          ) :: Value.t(),
-          do: run_rank(view, rank, operation, input, opts)
+  spec_with_bang call_rank(Gang.gang(), non_neg_integer(), atom(), term(), keyword()) :: Value.t()
+
+  def call_rank(gang, rank, operation, input, opts \\ []) do
+    Entry.call(gang, :call_rank, opts, fn view -> run_rank(view, rank, operation, input, opts) end)
+  end
 
   @doc "On the view of a gang: `call_rank/5`."
   @spec run_rank(View.t(), non_neg_integer(), atom(), term(), keyword()) :: result(term())
@@ -59,15 +64,14 @@ defmodule RankBridge.Operations do
   `operation` is the collective's name; `input` is nil for `:barrier`. Options: the collective's. If a rank refuses it,
   it is withdrawn on the others.
   """
-  defcall submit(
-            gang :: Gang.gang(),
-            operation :: atom(),
-            input :: term(),
-            opts :: keyword() \\ []
-          ) :: Operation.t() do
-    with :ok <- check_submitted(opts),
-         {:ok, plan} <- Plan.of_gang(view, operation, input, opts),
-         do: begin(view, plan)
+  spec_with_bang submit(Gang.gang(), atom(), term(), keyword()) :: Operation.t()
+
+  def submit(gang, operation, input, opts \\ []) do
+    Entry.call(gang, :submit, opts, fn view ->
+      with :ok <- check_submitted(opts),
+           {:ok, plan} <- Plan.of_gang(view, operation, input, opts),
+           do: begin(view, plan)
+    end)
   end
 
   # The gang's default is none of the caller's words.
@@ -83,14 +87,14 @@ defmodule RankBridge.Operations do
   end
 
   @doc "Begins one rank's part of an operation: `submit/4` as `call_rank/5`."
-  defcall submit_rank(
-            gang :: Gang.gang(),
-            rank :: non_neg_integer(),
-            operation :: atom(),
-            input :: term(),
-            opts :: keyword() \\ []
-          ) :: Operation.t(),
-          do: begin_rank(view, rank, operation, input, opts)
+  spec_with_bang submit_rank(Gang.gang(), non_neg_integer(), atom(), term(), keyword()) ::
+                   Operation.t()
+
+  def submit_rank(gang, rank, operation, input, opts \\ []) do
+    Entry.call(gang, :submit_rank, opts, fn view ->
+      begin_rank(view, rank, operation, input, opts)
+    end)
+  end
 
   @doc "On the view of a gang: `submit_rank/5`."
   @spec begin_rank(View.t(), non_neg_integer(), atom(), term(), keyword()) ::
@@ -106,12 +110,11 @@ defmodule RankBridge.Operations do
   program began. Options for an id: `:group` (default "world"), or `:rank`, to ask that one alone.
   The error `:unknown_operation` says that a rank has never had it, or has forgotten it after thousands of others.
   """
-  defcall poll(
-            gang :: Gang.gang(),
-            operation :: Operation.t() | String.t(),
-            opts :: keyword() \\ []
-          ) :: [Operation.status()],
-          do: statuses(view, operation, opts)
+  spec_with_bang poll(Gang.gang(), Operation.t() | String.t(), keyword()) :: [Operation.status()]
+
+  def poll(gang, operation, opts \\ []) do
+    Entry.call(gang, :poll, opts, fn view -> statuses(view, operation, opts) end)
+  end
 
   defp statuses(view, operation, opts) do
     with {:ok, operation, opts} <- find(view, operation, opts, "poll") do
@@ -125,13 +128,13 @@ defmodule RankBridge.Operations do
   end
 
   @doc "Whether an operation is done on all its ranks. Arguments as of `poll/3`."
-  defcall is_complete(
-            gang :: Gang.gang(),
-            operation :: Operation.t() | String.t(),
-            opts :: keyword() \\ []
-          ) :: boolean() do
-    with {:ok, statuses} <- statuses(view, operation, opts),
-         do: {:ok, Enum.all?(statuses, &(&1.state == :done))}
+  spec_with_bang is_complete(Gang.gang(), Operation.t() | String.t(), keyword()) :: boolean()
+
+  def is_complete(gang, operation, opts \\ []) do
+    Entry.call(gang, :is_complete, opts, fn view ->
+      with {:ok, statuses} <- statuses(view, operation, opts),
+           do: {:ok, Enum.all?(statuses, &(&1.state == :done))}
+    end)
   end
 
   @doc """
@@ -144,43 +147,46 @@ defmodule RankBridge.Operations do
   `operation` and options as of `poll/3`. `:timeout` is how long to wait (default: the operation's own, or for an id
   the gang's, and two seconds more); the error `:deadline_exceeded` says that it is not done yet, and goes on.
   """
-  defcall await(
-            gang :: Gang.gang(),
-            operation :: Operation.t() | String.t(),
-            opts :: keyword() \\ []
-          ) :: Value.t() do
-    with {:ok, operation, opts} <- find(view, operation, opts, "await"),
-         {:ok, values, call} <- outcomes(view, operation, opts),
-         do: combined(operation.gives, values, call)
+  spec_with_bang await(Gang.gang(), Operation.t() | String.t(), keyword()) :: Value.t()
+
+  def await(gang, operation, opts \\ []) do
+    Entry.call(gang, :await, opts, fn view ->
+      with {:ok, operation, opts} <- find(view, operation, opts, "await"),
+           {:ok, values, call} <- outcomes(view, operation, opts),
+           do: combined(operation.gives, values, call)
+    end)
   end
 
   @doc """
   Waits for what `isend/5`, `irecv/3` and the like, or `submit_rank/5`, have begun, and gives what the direct call gives;
   for what `submit/4` gave as `await/3`, whose options it has. May be called again, and gives the same.
   """
-  defcall wait(gang :: Gang.gang(), operation :: Operation.t(), opts :: keyword() \\ []) ::
-            Value.t() do
-    with {:ok, operation, opts} <- find(view, operation, opts, "wait"),
-         {:ok, values, call} <- outcomes(view, operation, opts),
-         do: Given.tell(operation.gives || :each, values, call)
+  spec_with_bang wait(Gang.gang(), Operation.t(), keyword()) :: Value.t()
+
+  def wait(gang, operation, opts \\ []) do
+    Entry.call(gang, :wait, opts, fn view ->
+      with {:ok, operation, opts} <- find(view, operation, opts, "wait"),
+           {:ok, values, call} <- outcomes(view, operation, opts),
+           do: Given.tell(operation.gives || :each, values, call)
+    end)
   end
 
   @doc """
   Withdraws an operation where it was not admitted yet. Gives for each member, in group order, whether it was
   withdrawn there; false: it was admitted or done already. `operation` and options as of `poll/3`.
   """
-  defcall cancel(
-            gang :: Gang.gang(),
-            operation :: Operation.t() | String.t(),
-            opts :: keyword() \\ []
-          ) :: [boolean()] do
-    with {:ok, operation, opts} <- find(view, operation, opts, "cancel") do
-      request = %V1.CancelRequest{operation_id: operation.id}
+  spec_with_bang cancel(Gang.gang(), Operation.t() | String.t(), keyword()) :: [boolean()]
 
-      view
-      |> ask(operation.ranks, V1.OperationService.cancel(), request, opts.timeout)
-      |> then(&Given.gathered(operation.gives, &1, false))
-    end
+  def cancel(gang, operation, opts \\ []) do
+    Entry.call(gang, :cancel, opts, fn view ->
+      with {:ok, operation, opts} <- find(view, operation, opts, "cancel") do
+        request = %V1.CancelRequest{operation_id: operation.id}
+
+        view
+        |> ask(operation.ranks, V1.OperationService.cancel(), request, opts.timeout)
+        |> then(&Given.gathered(operation.gives, &1, false))
+      end
+    end)
   end
 
   defp begin(view, plan) do

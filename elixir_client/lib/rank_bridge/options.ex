@@ -1,5 +1,6 @@
 defmodule RankBridge.Options do
-  @moduledoc "Checks the options of calls, so that a wrong one is an error before anything is sent."
+  @moduledoc false
+  # Checks the options of calls, so that a wrong one is an error before anything is sent.
 
   alias RankBridge.{Error, Group}
 
@@ -19,7 +20,7 @@ defmodule RankBridge.Options do
          true <- timeout?(opts.timeout) and unready in [nil, :wait, :fail] do
       {:ok, opts}
     else
-      {:error, unknown} -> refuse("unknown options: #{inspect(unknown)}", operation)
+      {:error, [unknown | _others]} -> refuse(no_such(unknown, defaults, operation), operation)
       false -> refuse("not options: #{inspect(opts, limit: 10)}", operation)
     end
   end
@@ -49,6 +50,17 @@ defmodule RankBridge.Options do
 
   defp timeout?(nil), do: true
   defp timeout?(timeout), do: is_integer(timeout) and timeout in 1..@longest
+
+  defp no_such(name, known, operation) do
+    meant = known |> Keyword.keys() |> Enum.max_by(&likeness("#{&1}", "#{name}"))
+
+    if likeness("#{meant}", "#{name}") > 0.75,
+      do: "`#{operation}` has no option #{inspect(name)}; did you mean #{inspect(meant)}?",
+      else: "`#{operation}` has no option #{inspect(name)}"
+  end
+
+  defp likeness(name, given),
+    do: if(String.starts_with?(name, given), do: 1.0, else: String.jaro_distance(name, given))
 
   defp refuse(message, operation),
     do: {:error, Error.refusal(:invalid_argument, message, operation: operation)}

@@ -1,6 +1,6 @@
 defmodule RankBridge.Pipeline do
   @moduledoc """
-  Collectives one after the other, each on the result of the last one.
+  Collectives one after the other, each on the result of the one before.
 
       alias RankBridge.Pipeline
 
@@ -30,7 +30,7 @@ defmodule RankBridge.Pipeline do
   ## One rank's part
 
   With `rank: 2`, a pipeline is that rank's part: it has one ref or tensor where others have a list, and its steps are
-  `RankBridge.call_rank/5`. Use it within `RankBridge.run/3`, where the other ranks do their parts:
+  `RankBridge.Operations.call_rank/5`. Use it within `RankBridge.run/3`, where the other ranks do their parts:
 
       RankBridge.run(gang, fn rank ->
         gang |> Pipeline.new(rank: rank) |> Pipeline.put([1.0 * rank]) |> Pipeline.all_reduce() |> Pipeline.get()
@@ -115,8 +115,7 @@ defmodule RankBridge.Pipeline do
     do: step(pipeline, {:create, dtype, shape, opts})
 
   # A collective that takes refs is a step; so is one that takes and gives nothing.
-  texts =
-    for {{name, _parameters, _types, _given}, text} <- Collectives.__calls__(), do: {name, text}
+  texts = for function <- Collectives.__with_bang__(), do: {function.name, function.doc}
 
   for name <- Declaration.names(),
       declaration = Declaration.of(name),
@@ -135,19 +134,19 @@ defmodule RankBridge.Pipeline do
   end
 
   @doc """
-  Calls a function with what the last step gave - refs, or one ref - and goes on with what that gives.
+  Calls a function with the result of the last step (refs, or one ref), and goes on with the function's result.
 
-      Pipeline.then(pipeline, fn refs -> RankBridge.combine(gang, refs, sizes: [1, 2, 3]) end, release: true)
+      Pipeline.then(pipeline, fn refs -> RankBridge.reduce_scatter(gang, refs, sizes: [1, 2, 3]) end, release: true)
 
-  What is taken as what is as with `RankBridge.run/3`: `{:ok, value}` or any other value, or `{:error, error}`, which ends the
-  pipeline. Option `:release`: true if the refs in it are the pipeline's from now on, to be released at its end, but for those
-  that were there before in the pipeline (default false).
+  As with `RankBridge.run/3`, the function gives `{:ok, value}`, any other value, or `{:error, error}`, which ends the pipeline.
+  Option `:release`: true if the pipeline owns the refs in that value from now on, and releases them at its end, except
+  refs that the pipeline had before (default false).
   """
   @spec then(t(), (term() -> term()), keyword()) :: t()
   def then(pipeline, fun, opts \\ []) when is_function(fun, 1),
     do: step(pipeline, {:then, fun, Keyword.validate!(opts, release: false)})
 
-  @doc "Calls a function with what the last step gave, and goes on with that, whatever the function gives."
+  @doc "Calls a function with the result of the last step, and goes on with that same result."
   @spec tap(t(), (term() -> term())) :: t()
   def tap(pipeline, fun) when is_function(fun, 1), do: step(pipeline, {:tap, fun})
 

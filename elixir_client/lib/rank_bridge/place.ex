@@ -1,5 +1,6 @@
 defmodule RankBridge.Place do
-  @moduledoc "Where a rank runs: the name of its `host`, and its `local_rank` there."
+  @moduledoc false
+  # Where a rank runs: the name of its `host`, and its `local_rank` there.
 
   @type t :: %__MODULE__{host: String.t(), local_rank: non_neg_integer()}
 

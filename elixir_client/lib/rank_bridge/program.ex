@@ -1,7 +1,7 @@
 defmodule RankBridge.Program do
   @moduledoc """
-  Collectives of one group that are described first, and then run by the ranks as one operation: one call and one admission
-  for all of them, and no word to this client in between.
+  Collectives of one group that are described first, and that the ranks then run as one operation: one call and one
+  admission for all of them, and no message to this client in between.
 
       alias RankBridge.Program
 
@@ -13,12 +13,12 @@ defmodule RankBridge.Program do
         |> Program.all_reduce(counts, as: :total)
         |> Program.all_gather(:total, as: :rows, dim: 0)
 
-      {:ok, [rows]} = RankBridge.run_program(gang, program, keep: [:rows])
+      {:ok, [rows]} = RankBridge.Programs.run_program(gang, program, keep: [:rows])
 
   Describing asks no rank. A program is plain data: it can be run as often as one likes, on any gang that has its refs. What
-  is wrong in it, `RankBridge.run_program/3` says, by the number of the step: 0 and up, and "2.1" in the loop that is step 2.
+  is wrong in it, `RankBridge.Programs.run_program/3` says, by the number of the step: 0 and up, and "2.1" in the loop that is step 2.
 
-  ## What a step takes and gives
+  ## Inputs and results of a step
 
   A step takes refs, one for each member of the group, in group order; or the name of what an earlier step has given. All
   refs are of one session. Its options are those of the collective, and `:as`, the name of what it gives: an atom or a text.
@@ -35,8 +35,8 @@ defmodule RankBridge.Program do
     * `RankBridge.Program` - the ranks go from step to step by themselves; it is collectives on tensors only
     * `RankBridge.Pipeline` - this client makes each step's call when the one before has ended; it also brings tensors and
       fetches them, and calls functions in between
-    * `RankBridge.coalesce/3` - one operation too, of collectives of which none sees what another gives
-    * `RankBridge.graph_capture/4` - collectives that have run once, to run again on the same refs
+    * `RankBridge.Coalesced.coalesce/3` - one operation too, of collectives of which none sees what another gives
+    * `RankBridge.Graphs.graph_capture/4` - collectives that have run once, to run again on the same refs
     * `RankBridge.run/3` - a function of this client for each rank
   """
 
@@ -66,8 +66,7 @@ defmodule RankBridge.Program do
   @spec new() :: t()
   def new, do: %__MODULE__{}
 
-  texts =
-    for {{name, _parameters, _types, _given}, text} <- Collectives.__calls__(), do: {name, text}
+  texts = for function <- Collectives.__with_bang__(), do: {function.name, function.doc}
 
   for name <- Declaration.names(),
       declaration = Declaration.of(name),

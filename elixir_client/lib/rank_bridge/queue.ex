@@ -1,13 +1,13 @@
 defmodule RankBridge.Queue do
   @moduledoc """
-  A message queue: what its writer puts in, every reader takes out, in order. Plain data: nothing here asks a rank. See
-  `RankBridge.Queues`.
+  A message queue: one member writes values, and every reader takes them out in order. It is plain data: these functions call
+  no rank. See `RankBridge.Queues`.
 
   * `name` - unique in its group
   * `group` - name of its group
   * `ranks` - ranks of the gang that are members of the group, in group order
-  * `writer_rank_in_group` - who writes
-  * `reader_ranks_in_group` - who reads, in ascending order
+  * `writer_rank_in_group` - the member that writes
+  * `reader_ranks_in_group` - the members that read, in ascending order
   * `shared_memory_ranks_in_group` - those of the readers that are given values in shared memory; the others are given
     them by the backend
   * `max_chunk_bytes` - size of the room for one value, in bytes; a larger one travels on its own
@@ -22,6 +22,7 @@ defmodule RankBridge.Queue do
       {0, [5, 3]}
   """
 
+  alias RankBridge.Gang
   alias RankBridge.Proto.V1
 
   @type t :: %__MODULE__{
@@ -57,6 +58,25 @@ defmodule RankBridge.Queue do
   @spec readers(t()) :: [non_neg_integer()]
   def readers(%__MODULE__{} = queue),
     do: Enum.map(queue.reader_ranks_in_group, &Enum.fetch!(queue.ranks, &1))
+
+  @doc """
+  The queue of a gang as an enumerable, which reads it, and a collectable, which writes to it, as `File.Stream` is a file.
+
+      stream = RankBridge.Queue.stream(gang, queue, rank_in_group: 1)
+      Enum.into([1, 2, 3, 4], stream)
+      Enum.take(stream, 3)
+      for value <- stream, do: handle(value)
+
+  Options:
+
+    * `:rank_in_group` - which reader reads (default: the only one)
+    * `:timeout` - milliseconds that reading waits for one value, after which the enumeration ends; and that writing waits
+      for room, after which it raises. `:infinity`
+  """
+  @spec stream(Gang.gang(), t(), rank_in_group: non_neg_integer(), timeout: timeout()) ::
+          RankBridge.Queue.Stream.t()
+  def stream(gang, %__MODULE__{} = queue, opts \\ []),
+    do: RankBridge.Queue.Stream.new(gang, queue, opts)
 
   defimpl Inspect do
     def inspect(queue, _options) do

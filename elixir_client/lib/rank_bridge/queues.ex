@@ -3,24 +3,37 @@ defmodule RankBridge.Queues do
   Message queues: one member of a group writes values, and every reader reads each of them, in order. vLLM's message queue
   broadcasters.
 
-      {:ok, queue} = RankBridge.new_queue(gang, "steps")
-      {:ok, nil} = RankBridge.enqueue(gang, queue, %{"step" => 1})
-      {:ok, %{"step" => 1}} = RankBridge.dequeue(gang, queue, rank_in_group: 1)
+      {:ok, queue} = RankBridge.Queues.new_queue(gang, "steps")
+      :ok = RankBridge.Queues.enqueue(gang, queue, %{"step" => 1})
+      {:ok, %{"step" => 1}} = RankBridge.Queues.dequeue(gang, queue, rank_in_group: 1)
 
-  A queue belongs to its group and its generation, not to a session. Who writes and who reads wait for nobody else, and not
-  for the group's collectives. Values are any `t:RankBridge.Value.t/0`, on the writer's host in shared memory.
+  A queue belongs to its group and its generation, not to a session. Writers and readers wait only for each other, not for
+  the group's collectives. Values are any `t:RankBridge.Value.t/0`. Readers on the writer's host get them through shared memory.
 
-  Writing and reading can be submitted at the ranks that do it, and are then followed by `RankBridge.wait/3` and the like:
+  Writing and reading can be submitted at the ranks that do it, and are then followed by `RankBridge.Operations.wait/3` and the like:
 
-      RankBridge.submit_rank(gang, RankBridge.Queue.writer(queue), :enqueue, value, queue: queue)
-      RankBridge.submit_rank(gang, 2, :dequeue, nil, queue: queue)
+      RankBridge.Operations.submit_rank(gang, RankBridge.Queue.writer(queue), :enqueue, value, queue: queue)
+      RankBridge.Operations.submit_rank(gang, 2, :dequeue, nil, queue: queue)
 
   With an `:operation_id`, a value is written or taken once, however often it is asked for.
   """
 
-  use RankBridge.Facade
+  use RankBridge.Bangs
 
-  alias RankBridge.{Calls, Error, Gang, Group, Groups, Id, Operations, Options, Queue, Value}
+  alias RankBridge.{
+    Calls,
+    Entry,
+    Error,
+    Gang,
+    Group,
+    Groups,
+    Id,
+    Operations,
+    Options,
+    Queue,
+    Value
+  }
+
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
 
@@ -32,16 +45,18 @@ defmodule RankBridge.Queues do
 
   `name` is 1 to 128 bytes, unique in the group. Options: those of collectives and
 
-    * `:writer_rank_in_group` - who writes (default 0)
-    * `:reader_ranks_in_group` - who reads (default: all but the writer)
+    * `:writer_rank_in_group` - the member that writes (default 0)
+    * `:reader_ranks_in_group` - the members that read (default: all but the writer)
     * `:max_chunk_bytes` - size of the room for one value; larger ones travel on their own (default 4 MiB)
     * `:max_chunks` - values that may be unread by the slowest reader, at most 1,024 (default 6)
 
   `:name_exists`; `:rank_out_of_range`; `:invalid_argument`: the writer is to read, or a size is too large.
   """
-  defcall new_queue(gang :: Gang.gang(), name :: String.t(), opts :: keyword() \\ []) ::
-            Queue.t(),
-          do: make(view, name, opts)
+  spec_with_bang new_queue(Gang.gang(), String.t(), keyword()) :: Queue.t()
+
+  def new_queue(gang, name, opts \\ []) do
+    Entry.call(gang, :new_queue, opts, fn view -> make(view, name, opts) end)
+  end
 
   @doc "On the view of a gang: `new_queue/3`."
   @spec make(View.t(), String.t(), keyword()) :: {:ok, Queue.t()} | {:error, Error.t()}
@@ -146,13 +161,11 @@ defmodule RankBridge.Queues do
   Options: `:timeout`, `:operation_id`. `:peer_missing`: readers, which it names, have not read in time, and the value is
   not in the queue; `:aborted`: a reader has shut the queue down; `:unknown_queue`: it was shut down at the writer.
   """
-  defcall enqueue(
-            gang :: Gang.gang(),
-            queue :: Queue.t(),
-            value :: Value.t(),
-            opts :: keyword() \\ []
-          ) :: nil,
-          do: write(view, queue, value, opts)
+  spec_with_bang enqueue(Gang.gang(), Queue.t(), Value.t(), keyword()) :: :ok
+
+  def enqueue(gang, queue, value, opts \\ []) do
+    Entry.call_without_value(gang, :enqueue, opts, fn view -> write(view, queue, value, opts) end)
+  end
 
   defp write(view, queue, value, opts) do
     with :ok <- check(queue, "enqueue"),
@@ -166,13 +179,17 @@ defmodule RankBridge.Queues do
   was written in time, and nothing was read; `:aborted`: the writer has shut the queue down, and all was read;
   `:unknown_queue`: it was shut down at this reader.
   """
-  defcall dequeue(gang :: Gang.gang(), queue :: Queue.t(), opts :: keyword() \\ []) :: Value.t() do
-    {place, opts} = Options.pop(opts, :rank_in_group)
+  spec_with_bang dequeue(Gang.gang(), Queue.t(), keyword()) :: Value.t()
 
-    with :ok <- check(queue, "dequeue"),
-         {:ok, place} <- reader(queue, place),
-         {:ok, rank} <- rank_at(queue, place, "dequeue"),
-         do: Operations.run_rank(view, rank, :dequeue, nil, of(queue, opts))
+  def dequeue(gang, queue, opts \\ []) do
+    Entry.call(gang, :dequeue, opts, fn view ->
+      {place, opts} = Options.pop(opts, :rank_in_group)
+
+      with :ok <- check(queue, "dequeue"),
+           {:ok, place} <- reader(queue, place),
+           {:ok, rank} <- rank_at(queue, place, "dequeue"),
+           do: Operations.run_rank(view, rank, :dequeue, nil, of(queue, opts))
+    end)
   end
 
   defp reader(%Queue{reader_ranks_in_group: [only]}, nil), do: {:ok, only}
@@ -192,31 +209,32 @@ defmodule RankBridge.Queues do
   the reading; `:operation_id`. If the value is not written, nothing is read, and the error is the writer's own; if a
   reader cannot read, the others have read.
   """
-  defcall broadcast_through(
-            gang :: Gang.gang(),
-            queue :: Queue.t(),
-            value :: Value.t(),
-            opts :: keyword() \\ []
-          ) :: [Value.t()] do
-    with {:ok, nil} <- write(view, queue, value, opts) do
-      queue
-      |> Queue.readers()
-      |> RankBridge.AtOnce.map(fn rank ->
-        {rank, Operations.run_rank(view, rank, :dequeue, nil, of(queue, opts))}
-      end)
-      |> Calls.gathered(true)
-    end
+  spec_with_bang broadcast_through(Gang.gang(), Queue.t(), Value.t(), keyword()) :: [Value.t()]
+
+  def broadcast_through(gang, queue, value, opts \\ []) do
+    Entry.call(gang, :broadcast_through, opts, fn view ->
+      with {:ok, nil} <- write(view, queue, value, opts) do
+        queue
+        |> Queue.readers()
+        |> RankBridge.AtOnce.map(fn rank ->
+          {rank, Operations.run_rank(view, rank, :dequeue, nil, of(queue, opts))}
+        end)
+        |> Calls.gathered(true)
+      end
+    end)
   end
 
   @doc """
-  Ends a queue: who waits at one of its ends is woken, and the other ends learn of it.
+  Ends a queue: wakes the members that wait for it. Its other members learn of the end.
 
   Options: `:rank_in_group` - at which member (default: at all of them, as far as it has not ended there), `:timeout`.
   `:unknown_queue`: the member has no such queue.
   """
-  defcall shut_down_queue(gang :: Gang.gang(), queue :: Queue.t(), opts :: keyword() \\ []) ::
-            nil,
-          do: shut_down(view, queue, opts)
+  spec_with_bang shut_down_queue(Gang.gang(), Queue.t(), keyword()) :: nil
+
+  def shut_down_queue(gang, queue, opts \\ []) do
+    Entry.call(gang, :shut_down_queue, opts, fn view -> shut_down(view, queue, opts) end)
+  end
 
   @doc "On the view of a gang: `shut_down_queue/3`."
   @spec shut_down(View.t(), Queue.t(), keyword()) :: {:ok, nil} | {:error, Error.t()}
@@ -256,12 +274,16 @@ defmodule RankBridge.Queues do
 
   Options: `:rank` - to ask this one alone, `:timeout`.
   """
-  defcall queues(gang :: Gang.gang(), opts :: keyword() \\ []) :: [Queue.t()] do
-    with {:ok, opts} <- Options.read(opts, [rank: nil], "queues"),
-         timeout = opts.timeout || view.timeout,
-         {:ok, ranks} <- asked(view, opts.rank),
-         {:ok, queues} <- lists(view, ranks, timeout),
-         do: described(view, queues, timeout)
+  spec_with_bang queues(Gang.gang(), keyword()) :: [Queue.t()]
+
+  def queues(gang, opts \\ []) do
+    Entry.call(gang, :queues, opts, fn view ->
+      with {:ok, opts} <- Options.read(opts, [rank: nil], "queues"),
+           timeout = opts.timeout || view.timeout,
+           {:ok, ranks} <- asked(view, opts.rank),
+           {:ok, queues} <- lists(view, ranks, timeout),
+           do: described(view, queues, timeout)
+    end)
   end
 
   defp asked(view, nil), do: {:ok, View.all_ranks(view)}
@@ -273,20 +295,24 @@ defmodule RankBridge.Queues do
   The queue of a name: also one that another program has made. Option `:group` (default "world"). `:unknown_queue`: no
   member of the group has it.
   """
-  defcall queue(gang :: Gang.gang(), name :: String.t(), opts :: keyword() \\ []) :: Queue.t() do
-    with {:ok, opts} <- Options.read(opts, [group: "world"], "queue"),
-         timeout = opts.timeout || view.timeout,
-         {:ok, members} <- Groups.members(view, opts.group, timeout, "queue"),
-         {:ok, queues} <- lists(view, members, timeout) do
-      case Enum.find(queues, &(&1.group == opts.group and &1.name == name)) do
-        nil ->
-          message = "no member of the group has such a queue"
-          refuse(:unknown_queue, message, "queue", opts.group, "the name of a queue", name)
+  spec_with_bang queue(Gang.gang(), String.t(), keyword()) :: Queue.t()
 
-        queue ->
-          {:ok, Queue.from_proto(queue, members)}
+  def queue(gang, name, opts \\ []) do
+    Entry.call(gang, :queue, opts, fn view ->
+      with {:ok, opts} <- Options.read(opts, [group: "world"], "queue"),
+           timeout = opts.timeout || view.timeout,
+           {:ok, members} <- Groups.members(view, opts.group, timeout, "queue"),
+           {:ok, queues} <- lists(view, members, timeout) do
+        case Enum.find(queues, &(&1.group == opts.group and &1.name == name)) do
+          nil ->
+            message = "no member of the group has such a queue"
+            refuse(:unknown_queue, message, "queue", opts.group, "the name of a queue", name)
+
+          queue ->
+            {:ok, Queue.from_proto(queue, members)}
+        end
       end
-    end
+    end)
   end
 
   # The ranks' descriptions of each queue, which are equal at all its ends.

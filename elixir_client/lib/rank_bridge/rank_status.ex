@@ -1,12 +1,15 @@
 defmodule RankBridge.RankStatus do
   @moduledoc """
-  What one rank is doing, as it says itself.
+  The status that one rank reports of itself.
 
-  If it could not be asked, `error` says why, and the other fields are empty. `generation_error` says why the
-  generation is over. `device` is where tensors live that name none: "cpu", "cuda:0". `fs_local_rank` is the rank among those
+  If the rank cannot be reached, `error` says why, and the other fields are empty. `generation_error` says why the
+  generation is over. `device` is the default device of tensors: "cpu", "cuda:0". `fs_local_rank` is the rank among those
   that share its file system, and `local_world_size` the number of ranks on its host (0: not said), as its launcher says.
-  `sessions` are `{session_id, refs, bytes}`, the shared one (an empty id) first. `abilities` is nil
-  where the rank's version does not report it.
+  `sessions` are `{session_id, refs, bytes}`, the shared one (an empty id) first.
+
+  `abilities` are what the rank's backend can do, as far as this client knows it; nil where the rank's version does not report
+  them: `collectives`, the names of its operations; `dtypes` of the tensors that it can hold, all of which every collective moves
+  that does not reduce; `reductions`, for each reduce op the dtypes that `reduce`, `all_reduce` and `reduce_scatter` do it on.
   """
 
   alias RankBridge.{Abilities, Error, Group}

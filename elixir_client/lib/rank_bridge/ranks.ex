@@ -1,5 +1,6 @@
 defmodule RankBridge.Ranks do
-  @moduledoc "What the ranks are doing, and forming their generations: behind the functions of `RankBridge`."
+  @moduledoc false
+  # What the ranks are doing, and forming their generations: behind the functions of `RankBridge`.
 
   alias RankBridge.{Calls, Error, Group, Groups, Options, RankStatus, Sessions, Telemetry}
   alias RankBridge.Gang.View
@@ -57,7 +58,7 @@ defmodule RankBridge.Ranks do
     with {:ok, opts} <- Options.read(opts, [groups: [], endpoints: nil], "form"),
          {:ok, groups} <- describe_groups(opts.groups) do
       timeout = opts.timeout || @forming_timeout
-      endpoints = opts.endpoints || for(rank <- View.all_ranks(view), do: view.targets[rank])
+      endpoints = opts.endpoints || for(rank <- View.all_ranks(view), do: View.target(view, rank))
       request = %V1.FormRequest{endpoints: endpoints, groups: groups, timeout_ms: timeout}
 
       call = %Calls{

@@ -1,12 +1,12 @@
 defmodule RankBridge.Ref do
   @moduledoc """
-  A handle on a tensor that stays on its rank. Plain data: it can be kept, sent and compared; nothing is freed
-  when it is forgotten, but with its session, or by `RankBridge.release/3`.
+  A handle on a tensor that stays on its rank. A ref is plain data: it can be kept, sent and compared. The rank frees the
+  tensor when its session ends, or by `RankBridge.release/3`, and not when a program forgets the ref.
 
   * `id` - made by the rank, never used twice
   * `rank` - rank in the gang that holds the tensor
   * `session_id` - session that owns it; empty: the rank's shared session
-  * `dtype`, `shape`, `device` - of the tensor, as of when the ref was given out
+  * `dtype`, `shape`, `device` - of the tensor, at the time when the rank gave the ref
   """
 
   alias RankBridge.{Dtype, Tensor}

@@ -1,5 +1,6 @@
 defmodule RankBridge.Refs do
-  @moduledoc "Tensors to the ranks and back, and what happens to refs: behind the functions of `RankBridge`."
+  @moduledoc false
+  # Tensors to the ranks and back, and what happens to refs: behind the functions of `RankBridge`.
 
   alias RankBridge.{
     AtOnce,
@@ -9,7 +10,6 @@ defmodule RankBridge.Refs do
     Groups,
     Options,
     Ref,
-    SharedMemory,
     Tensor,
     Transport
   }
@@ -17,6 +17,7 @@ defmodule RankBridge.Refs do
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf
+  alias RankBridge.Rank.Transfers
   alias RankBridge.Refs.Init
   alias RankBridge.Tensor.Chunks
 
@@ -66,7 +67,7 @@ defmodule RankBridge.Refs do
     header = %V1.PutTensorHeader{session_id: view.session_id, tensor: spec}
 
     view
-    |> SharedMemory.put(rank, tensor, header, call.deadline, fn left ->
+    |> Transfers.put(rank, tensor, header, call.deadline, fn left ->
       stream_tensor(view, rank, tensor, header, %{call | deadline: left})
     end)
     |> ref()
@@ -81,10 +82,12 @@ defmodule RankBridge.Refs do
       |> Stream.map(&V1.PutTensorRequest.encode_to_iodata(%V1.PutTensorRequest{part: &1}))
 
     Calls.streamed(view, rank, call, fn ->
-      case Transport.client_stream(channel(view, rank), call.rpc.path, messages,
-             timeout: call.deadline
-           ) do
-        {:ok, bytes} -> Calls.understand(bytes, rank, call)
+      with {:ok, channel} <- View.channel(view, rank),
+           {:ok, bytes} <-
+             Transport.client_stream(channel, call.rpc.path, messages, timeout: call.deadline) do
+        Calls.understand(bytes, rank, call)
+      else
+        :gone -> {:error, Calls.gone(rank, call)}
         {:error, status} -> {:error, Error.from_status(status, Calls.context(rank, call))}
       end
     end)
@@ -114,7 +117,7 @@ defmodule RankBridge.Refs do
     bytes = Tensor.byte_size(ref.dtype, ref.shape)
 
     fetched =
-      SharedMemory.get(view, ref, bytes, call.deadline, fn left ->
+      Transfers.get(view, ref, bytes, call.deadline, fn left ->
         call = %{call | deadline: left}
         Calls.streamed(view, ref.rank, call, fn -> receive_tensor(view, ref, call) end)
       end)
@@ -125,16 +128,26 @@ defmodule RankBridge.Refs do
   defp receive_tensor(view, ref, call) do
     request = %V1.GetTensorRequest{session_id: ref.session_id, ref_id: ref.id}
     iodata = V1.GetTensorRequest.encode_to_iodata(request)
-    channel = channel(view, ref.rank)
-    start = {:ok, nil, []}
+    opts = [timeout: call.deadline]
 
-    case Transport.server_stream(channel, call.rpc.path, iodata, start, &take_part/2,
-           timeout: call.deadline
-         ) do
-      {:ok, {:ok, %V1.TensorSpec{} = spec, parts}} -> joined(spec, parts, ref, call)
-      {:ok, {:ok, nil, _no_parts}} -> protocol("the answer is empty", ref, call)
-      {:ok, {:failed, error}} -> {:error, Error.from_proto(error)}
-      {:ok, {:malformed, message}} -> protocol(message, ref, call)
+    with {:ok, channel} <- View.channel(view, ref.rank),
+         {:ok, received} <-
+           Transport.server_stream(
+             channel,
+             call.rpc.path,
+             iodata,
+             {:ok, nil, []},
+             &take_part/2,
+             opts
+           ) do
+      case received do
+        {:ok, %V1.TensorSpec{} = spec, parts} -> joined(spec, parts, ref, call)
+        {:ok, nil, _no_parts} -> protocol("the answer is empty", ref, call)
+        {:failed, error} -> {:error, Error.from_proto(error)}
+        {:malformed, message} -> protocol(message, ref, call)
+      end
+    else
+      :gone -> {:error, Calls.gone(ref.rank, call)}
       {:error, status} -> {:error, Error.from_status(status, Calls.context(ref.rank, call))}
     end
   end
@@ -269,8 +282,6 @@ defmodule RankBridge.Refs do
       changes?: changes?
     }
   end
-
-  defp channel(view, rank), do: Map.fetch!(view.ranks, rank)
 
   defp spec(dtype, shape, device),
     do: %V1.TensorSpec{dtype: Dtype.to_proto(dtype), shape: shape, device: device}

@@ -1,5 +1,6 @@
 defmodule RankBridge.Sessions do
-  @moduledoc "The session of a gang: opened, renewed and closed on every rank under the same id."
+  @moduledoc false
+  # The session of a gang: opened, renewed and closed on every rank under the same id.
 
   alias RankBridge.{Calls, Error}
   alias RankBridge.Gang.View

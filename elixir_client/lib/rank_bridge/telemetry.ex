@@ -1,25 +1,25 @@
 defmodule RankBridge.Telemetry do
   @spans [
     %{
-      name: [:rankbridge, :call],
+      name: [:rank_bridge, :call],
       what: "a function on a gang: `RankBridge.all_reduce/3`, and any other",
       start: [:gang, :operation, :group],
       stop: [:result, :error]
     },
     %{
-      name: [:rankbridge, :rank, :call],
+      name: [:rank_bridge, :rank, :call],
       what: "one RPC to one rank, streams included",
       start: [:gang, :rank, :operation, :group, :operation_id, :rpc, :call_span_context],
       stop: [:result, :error]
     },
     %{
-      name: [:rankbridge, :gang, :form],
+      name: [:rank_bridge, :gang, :form],
       what: "a gang forms a generation",
       start: [:gang],
       stop: [:result, :error, :generation, :world_size]
     },
     %{
-      name: [:rankbridge, :gang, :recover],
+      name: [:rank_bridge, :gang, :recover],
       what: "a gang gets over the loss of ranks, from the loss until it can be called again",
       start: [:gang, :ranks, :policy],
       stop: [:result, :error, :generation, :world_size]
@@ -28,25 +28,25 @@ defmodule RankBridge.Telemetry do
 
   @singles [
     %{
-      name: [:rankbridge, :rank, :lost],
+      name: [:rank_bridge, :rank, :lost],
       measurements: [],
       metadata: [:gang, :rank, :how],
       when: "a gang has found that a rank is lost"
     },
     %{
-      name: [:rankbridge, :rank, :replaced],
+      name: [:rank_bridge, :rank, :replaced],
       measurements: [],
       metadata: [:gang, :rank, :generation],
       when: "a rank that was lost is back, in a new process"
     },
     %{
-      name: [:rankbridge, :gang, :mismatch],
+      name: [:rank_bridge, :gang, :mismatch],
       measurements: [],
       metadata: [:gang, :group, :operation, :operation_id, :error],
       when: "a gang has found that members of a group have called different things"
     },
     %{
-      name: [:rankbridge, :gang, :straggler],
+      name: [:rank_bridge, :gang, :straggler],
       measurements: [:waited],
       metadata: [:gang, :ranks, :group, :operation, :operation_id, :arrived?],
       when: "a gang has found that others wait, or waited, for ranks"
@@ -95,12 +95,15 @@ defmodule RankBridge.Telemetry do
          end)
 
   @moduledoc """
-  Every event that this client emits through `:telemetry`, where a program has loaded that; elsewhere there is none, and
-  nothing to be paid for it. The library writes no logs.
+  The events that this client emits through `:telemetry`, if the program has loaded that library. Without it, the client emits
+  nothing, and spends nothing on events.
+
+  The client writes no logs by itself: `attach_default_logger/1` attaches a handler that writes a line for each failure.
+  `metrics/0` lists metrics for the reporters of `Telemetry.Metrics`. Other handlers are attached as usual:
 
       :telemetry.attach(
         "slow calls",
-        [:rankbridge, :call, :stop],
+        [:rank_bridge, :call, :stop],
         fn _event, %{duration: duration}, metadata, _config ->
           milliseconds = System.convert_time_unit(duration, :native, :millisecond)
           if milliseconds > 1_000, do: IO.puts("\#{metadata.operation} took \#{milliseconds} ms")
@@ -115,26 +118,26 @@ defmodule RankBridge.Telemetry do
   Every measurement is a time in native units. Handlers run in the process in which the event happens: the caller's
   (for several ranks at once also processes of the call), or the gang's. An event always has all of its metadata:
 
-    * `gang` - of `[:rankbridge, :call, ...]`: name or pid, as the function was given it; else the gang's name, its pid if
-      it has none; nil: its own calls before it is ready
+    * `gang` - of `[:rank_bridge, :call, ...]`: name or pid, as the function was given it; else the gang's name, its pid if
+      it has none
     * `operation` - the function's name, an atom; of an RPC, and of what a gang finds, a text, as in `RankBridge.Error`
-    * `group` - of `[:rankbridge, :call, ...]`: the name in the option `:group`; nil: it was not given. Else the group's
+    * `group` - of `[:rank_bridge, :call, ...]`: the name in the option `:group`; nil: it was not given. Else the group's
       name, empty where none is involved
     * `operation_id` - empty where there is none
-    * `rank`, `ranks` - ranks in the gang; of `[:rankbridge, :gang, :recover, ...]` those that were lost, of
-      `[:rankbridge, :gang, :straggler]` those that are waited for; `arrived?` - whether they have come since
-    * `rpc` - path of the RPC; of every operation `"/rankbridge.v1.GangService/Execute"`, the stream to the rank, also where
-      it goes without
+    * `rank`, `ranks` - ranks in the gang; of `[:rank_bridge, :gang, :recover, ...]` those that were lost, of
+      `[:rank_bridge, :gang, :straggler]` those that are waited for; `arrived?` - whether they have come since
+    * `rpc` - path of the RPC; of every operation `"/rankbridge.v1.GangService/Execute"`, the stream to the rank, also if
+      the request does not use the stream
     * `result` - `:ok` or `:error`; `error` - the `RankBridge.Error`, nil with `:ok`
     * `generation`, `world_size` - of what was formed; nil with `:error`
     * `policy` - what the gang does about lost ranks
-    * `how` - what is known of the loss, a text
+    * `how` - a text that describes the loss
     * `telemetry_span_context` - the same in a span's start and its end, and in no other
     * `call_span_context` - of an RPC: that of the function on the gang that it is a part of; nil: the gang's own
     * `kind`, `reason`, `stacktrace` - as of `:telemetry.span/3`
 
-  A function has one span, also if it is made of others: `RankBridge.average/3` has no span of `:coalesce`. Calls in a caller's
-  own function, as in `RankBridge.graph_capture/4` and `RankBridge.do_n_at_a_time/4`, have spans of their own. A function with
+  A function has one span, also if it is made of others: `RankBridge.Averaging.average/3` has no span of `:coalesce`. Calls in a caller's
+  own function, as in `RankBridge.Graphs.graph_capture/4`, have spans of their own. A function with
   a `!` has the span of the one without, before it raises. Arguments are checked within the span; a call that is refused there
   has no RPCs. If the caller dies during an RPC, the RPC's span has no end.
 
@@ -145,6 +148,12 @@ defmodule RankBridge.Telemetry do
   """
 
   alias RankBridge.{Error, Gang}
+  alias RankBridge.Telemetry.{Log, Metrics, OldNames}
+
+  # `Logger.levels/0` is newer than the oldest Elixir that this works with.
+  @levels [:debug, :info, :notice, :warning, :error, :critical, :alert, :emergency]
+  @logger "rank_bridge-default-logger"
+  @old_names "rank_bridge-old-names"
 
   @typedoc "One row of the table: every measurement and all metadata that the event has."
   @type event :: %{
@@ -178,6 +187,100 @@ defmodule RankBridge.Telemetry do
   @doc "Every event, as the module's documentation has them."
   @spec events() :: [event()]
   def events, do: @events
+
+  @doc """
+  Writes events to `Logger` from now on, one line each:
+
+  | event | level |
+  | --- | --- |
+  | a call has failed | `:warning` |
+  | a call has raised, as a function that the caller gave it | `:error` |
+  | a call has succeeded | `:debug` |
+  | a rank is lost | `:warning` |
+  | the gang has recovered from the loss | `:info` |
+  | the gang has not recovered | `:error` |
+  | ranks keep others waiting | `:warning`; `:info` once they have come |
+
+  The argument is a level, or options:
+
+    * `:level` - lines of lower levels are not written; `:info`
+    * `:encode` - true: a line is a JSON object; false (the default): a sentence
+
+  Raises ArgumentError for another option, and where there is no `:telemetry`.
+
+      :ok = RankBridge.Telemetry.attach_default_logger(level: :warning, encode: true)
+  """
+  @spec attach_default_logger(Logger.level() | [level: Logger.level(), encode: boolean()]) ::
+          :ok | {:error, :already_exists}
+  def attach_default_logger(level_or_opts \\ [])
+
+  def attach_default_logger(level) when is_atom(level), do: attach_default_logger(level: level)
+
+  def attach_default_logger(opts) do
+    config = opts |> Keyword.validate!(level: :info, encode: false) |> Map.new()
+
+    if config.level not in @levels,
+      do: raise(ArgumentError, "no such level: #{inspect(config.level)}")
+
+    if not is_boolean(config.encode),
+      do: raise(ArgumentError, "encode: is true or false, not #{inspect(config.encode)}")
+
+    attach(@logger, Log.events(), &Log.handle/4, config)
+  end
+
+  @doc "Writes no events to `Logger` any more."
+  @spec detach_default_logger() :: :ok | {:error, :not_found}
+  def detach_default_logger, do: detach(@logger)
+
+  @doc """
+  Metrics of calls, losses, recoveries and stragglers, for a reporter of `Telemetry.Metrics`:
+
+      def metrics, do: RankBridge.Telemetry.metrics() ++ [...]
+
+  Times are in milliseconds. Raises ArgumentError where the library `:telemetry_metrics` is missing.
+  """
+  @spec metrics() :: [struct()]
+  def metrics do
+    # It is no dependency.
+    library = Telemetry.Metrics
+
+    if not Code.ensure_loaded?(library),
+      do: raise(ArgumentError, "there is no Telemetry.Metrics: add :telemetry_metrics to deps")
+
+    for {kind, name, opts} <- Metrics.all(), do: apply(library, kind, [name, opts])
+  end
+
+  @doc "Emits every event also under the name that it had before, `[:rankbridge, ...]`, from now on."
+  @deprecated "Attach handlers to [:rank_bridge, ...]; the next release has no other names"
+  @spec attach_old_names() :: :ok | {:error, :already_exists}
+  def attach_old_names do
+    names = for event <- @events, do: event.name
+    attach(@old_names, names, &OldNames.handle/4, nil)
+  end
+
+  @doc "Emits events under their own names alone."
+  @deprecated "Attach handlers to [:rank_bridge, ...]; the next release has no other names"
+  @spec detach_old_names() :: :ok | {:error, :not_found}
+  def detach_old_names, do: detach(@old_names)
+
+  defp attach(id, events, handler, config) do
+    library = available!()
+    apply(library, :attach_many, [id, events, handler, config])
+  end
+
+  defp detach(id) do
+    library = available!()
+    apply(library, :detach, [id])
+  end
+
+  defp available! do
+    library = :telemetry
+
+    if not Code.ensure_loaded?(library),
+      do: raise(ArgumentError, "there is no :telemetry: add it to deps")
+
+    library
+  end
 
   @doc "Whether `:telemetry` is loaded."
   @spec loaded?() :: boolean()
@@ -239,7 +342,7 @@ defmodule RankBridge.Telemetry do
           {:ok, formed} | {:error, Error.t()}
         when formed: formed()
   def form(gang, fun) do
-    span([:rankbridge, :gang, :form], %{gang: gang}, fn ->
+    span([:rank_bridge, :gang, :form], %{gang: gang}, fn ->
       result = fun.()
       {result, formed(result)}
     end)
@@ -248,7 +351,7 @@ defmodule RankBridge.Telemetry do
   @doc "A gang begins to recover from the loss of ranks. `policy` says how."
   @spec start_recovery(Gang.gang(), [non_neg_integer()], term()) :: span()
   def start_recovery(gang, ranks, policy),
-    do: start([:rankbridge, :gang, :recover], %{gang: gang, ranks: ranks, policy: policy})
+    do: start([:rank_bridge, :gang, :recover], %{gang: gang, ranks: ranks, policy: policy})
 
   @doc "A gang has recovered from the loss of ranks, or has given up."
   @spec stop_recovery(span(), {:ok, formed()} | {:error, Error.t()}) :: :ok
@@ -257,20 +360,20 @@ defmodule RankBridge.Telemetry do
   @doc "A gang has found that a rank is lost; `how` says by what."
   @spec lost(Gang.gang(), non_neg_integer(), String.t()) :: :ok
   def lost(gang, rank, how),
-    do: single([:rankbridge, :rank, :lost], %{gang: gang, rank: rank, how: how})
+    do: single([:rank_bridge, :rank, :lost], %{gang: gang, rank: rank, how: how})
 
   @doc "A rank that was lost is back, in a generation of this number."
   @spec replaced(Gang.gang(), non_neg_integer(), pos_integer()) :: :ok
   def replaced(gang, rank, generation) do
     metadata = %{gang: gang, rank: rank, generation: generation}
-    single([:rankbridge, :rank, :replaced], metadata)
+    single([:rank_bridge, :rank, :replaced], metadata)
   end
 
   @doc "A gang has found that members of a group have called different things: this is the error that says so."
   @spec mismatch(Gang.gang(), Error.t()) :: :ok
   def mismatch(gang, %Error{} = error) do
     metadata = error |> Map.take([:group, :operation, :operation_id]) |> Map.put(:error, error)
-    single([:rankbridge, :gang, :mismatch], Map.put(metadata, :gang, gang))
+    single([:rank_bridge, :gang, :mismatch], Map.put(metadata, :gang, gang))
   end
 
   @doc "A gang has found that others wait, or waited, for ranks."
@@ -278,7 +381,7 @@ defmodule RankBridge.Telemetry do
   def straggler(gang, straggling) do
     metadata = Map.take(straggling, [:ranks, :group, :operation, :operation_id, :arrived?])
     waited = System.convert_time_unit(straggling.waited_us, :microsecond, :native)
-    event = [:rankbridge, :gang, :straggler]
+    event = [:rank_bridge, :gang, :straggler]
     single(event, Map.put(metadata, :gang, gang), %{waited: waited})
   end
 

@@ -54,7 +54,7 @@ defmodule RankBridge.Tensor do
     end
   end
 
-  @doc "Checks that a dtype and a shape are such."
+  @doc "Checks a dtype and a shape."
   @spec check(term(), term()) :: :ok | {:error, Error.t()}
   def check(dtype, shape) do
     cond do
@@ -79,7 +79,10 @@ defmodule RankBridge.Tensor do
   def to_binary(%__MODULE__{data: data}), do: IO.iodata_to_binary(data)
 
   @doc """
-  A tensor of a number, or of lists of numbers inside each other; see `RankBridge.Tensor.Elements`.
+  A tensor of a number, or of lists of numbers inside each other.
+
+  Integers are integers, elements of dtype `:bool` are true or false, floating-point numbers are floats or `:nan`,
+  `:infinity`, `:negative_infinity`, and complex numbers are `{real, imaginary}`.
 
   The default dtype is torch's: `:int64` if all are integers, `:bool` if all are booleans, `:complex64` if any is
   complex, else `:float32`. Raises ArgumentError for ragged lists and for elements that the dtype cannot hold.
@@ -135,7 +138,7 @@ defmodule RankBridge.Tensor do
   end
 
   @doc """
-  A tensor of what can be one: a `RankBridge.Tensor`, numbers or lists of them, or the tensor of another library.
+  Makes a tensor of a `RankBridge.Tensor`, of numbers or lists of them, or of another library's tensor.
 
   A tensor of another library is any struct with Nx's fields `type` and `shape`, whose bytes come from
   `to_binary/1` of Nx or of the struct's own module.

@@ -1,24 +1,25 @@
 defmodule RankBridge.Transport do
   @moduledoc """
-  gRPC calls as bytes in and bytes out: what a client needs of the wire, and no more. It knows no protobuf.
+  gRPC calls as bytes in and bytes out. A transport knows no protobuf.
 
-  This module is the behaviour, and calls whichever implementation made the channel or call at hand.
-  `RankBridge.Transport.HTTP2` is the implementation that needs nothing beyond OTP; another is chosen with
+  This module is the behaviour of transports, and calls the one that made a channel or a call.
+  The default implementation, HTTP/2 by ourselves, needs nothing beyond OTP; another is chosen with
   `transport: module` in `connect/2`.
 
   Everything runs in the caller's process; a call belongs to the process that started it. If that process
   dies, its calls are cancelled. A call and a channel are values: functions that give a new call back
-  replace the old one. Errors are `RankBridge.Transport.Status`, which says whether the request may have
-  been processed.
+  replace the old one. Errors are `%RankBridge.Transport.Status{}`: gRPC's `code` as an atom, a `message`, the trailers that came
+  along as `metadata`, and `sent?`, false if the server certainly has not processed the request, so that repeating it is safe.
 
   ## Options of `connect/2`
 
-  * `:tls` - true, or options of `:ssl`, with which the channel is encrypted: `:cacertfile` (default: those of the
+  * `:tls` - true, or options of `:ssl`, or a function that returns them (no report of a process shows them), with which the channel is encrypted: `:cacertfile` (default: those of the
     operating system), `:certfile` and `:keyfile` for a certificate of one's own, `:server_name` if the
     server's certificate names another host than the target. Verifies the server by default.
   * `:connect_timeout` - for one attempt, in milliseconds, until the server's SETTINGS; default 5,000
   * `:lazy` - true: do not wait for the first attempt; default false
   * `:owner` - process with which the channel ends; default nil, the channel lives until `close/1`
+  * `:supervisor` - the gang, by its pid, whose supervisor starts the channel; default: the application's
   * `:backoff` - `{first, longest}` pause between attempts, in milliseconds, grown by 1.6 and jittered by
     20 %; default `{50, 5_000}`
   * `:keepalive` - milliseconds without a byte from the server after which it is pinged, and after as many
@@ -30,7 +31,7 @@ defmodule RankBridge.Transport do
   * `:max_receive_message_bytes` - largest message, also after decompression; default 256 MiB
   * `:max_frame_size`, `:max_header_list` - largest frame and header list that the server may send, in bytes
   * `:token` - a text, or a function that gives it: every request shows it, as `authorization: Bearer TOKEN`; default none
-  * `:authority` - what requests name as `:authority`; default from the target
+  * `:authority` - the requests' header `:authority`; default from the target
 
   ## Options of calls
 
@@ -48,7 +49,12 @@ defmodule RankBridge.Transport do
   @type call :: %{:transport => module(), optional(atom()) => term()}
   @type result :: {:ok, binary()} | {:error, Status.t()}
 
-  @doc "Connects to a gRPC target (`RankBridge.Transport.Target`). Raises `ArgumentError` on unknown options."
+  @doc """
+  Connects to a gRPC target: `host:port`, `[::1]:port`, `dns:///host:port`, `ipv4:127.0.0.1:port`, `ipv6:[::1]:port`,
+  `unix:path`, `unix:///absolute/path` or `unix-abstract:name`. A host without a port means port 443, as in gRPC.
+
+  Raises `ArgumentError` on unknown options.
+  """
   @callback connect(target :: String.t(), opts :: keyword()) ::
               {:ok, channel()} | {:error, Status.t()}
 
@@ -128,7 +134,7 @@ defmodule RankBridge.Transport do
   @doc """
   The path of the unix socket that the channel's target is, and the process with which the channel ends; `:none`: the target is
   no unix socket, or has no path. With a path, streams of operations use the socket beside it, if there is one, and not
-  `c:open_stream/3` (`RankBridge.Transport.Local`).
+  `c:open_stream/3`.
   """
   @callback unix_socket(channel()) :: {:ok, path :: binary(), pid()} | :none
 

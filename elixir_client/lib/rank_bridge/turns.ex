@@ -1,9 +1,8 @@
 defmodule RankBridge.Turns do
-  @moduledoc """
-  One process at a time, of those on this node that name the same key, in the order in which they asked.
-
-  A process that ends has had its turn.
-  """
+  @moduledoc false
+  # One process at a time, of those on this node that name the same key, in the order in which they asked.
+  #
+  # A process that ends has had its turn.
 
   use GenServer
 

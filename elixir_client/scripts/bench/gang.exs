@@ -2,5 +2,5 @@
 fn gang ->
   gang
   |> RankBridge.Bench.collectives(calls: :gang)
-  |> Map.put("empty_all", {fn -> RankBridge.ping!(gang) end, &Function.identity/1})
+  |> Map.put("empty_all", {fn -> RankBridge.Generations.ping!(gang) end, &Function.identity/1})
 end

@@ -11,7 +11,7 @@ fn gang ->
 
   for {name, step} <- loops, into: %{} do
     program = Program.loop(Program.new(), 1_000, step)
-    run = fn -> RankBridge.run_program!(gang, program, calls: :gang) end
+    run = fn -> RankBridge.Programs.run_program!(gang, program, calls: :gang) end
     {name, {run, &Function.identity/1}}
   end
 end

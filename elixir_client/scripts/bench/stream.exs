@@ -1,8 +1,8 @@
 # Gang calls on one stream, so many under way that the next is always on its way. In place, as the native calls are.
-alias RankBridge.Stream
+alias RankBridge.CallStream
 
 fn gang ->
-  {:ok, stream} = Stream.open(gang)
+  {:ok, stream} = CallStream.open(gang)
   mib = 1_048_576
 
   [small, reduced, sent] =
@@ -10,11 +10,11 @@ fn gang ->
 
   flow = fn operation, input, opts ->
     begin = fn ->
-      {:ok, pushed} = Stream.push(stream, operation, input, opts)
+      {:ok, pushed} = CallStream.push(stream, operation, input, opts)
       pushed
     end
 
-    {:flow, begin, fn pushed -> {:ok, _value} = Stream.await(pushed) end}
+    {:flow, begin, fn pushed -> {:ok, _value} = CallStream.await(pushed) end}
   end
 
   %{

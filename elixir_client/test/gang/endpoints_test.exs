@@ -16,10 +16,11 @@ defmodule RankBridge.Gang.EndpointsTest do
   end
 
   defp start(targets, opts) do
-    start_supervised!({Gang, [endpoints: targets] ++ opts},
-      id: make_ref(),
-      restart: :temporary
-    )
+    spec = Supervisor.child_spec({Gang, [endpoints: targets] ++ opts}, restart: :temporary)
+    gang = start_supervised!(spec, id: make_ref())
+    # Two that start at once may both form the first generation.
+    :ok = RankBridge.await_ready(gang, @soon)
+    gang
   end
 
   defp generation(gang) do
@@ -33,7 +34,9 @@ defmodule RankBridge.Gang.EndpointsTest do
   end
 
   test "the ranks outlive their gang, however it ends, and stay whole", context do
+    # One after the other: each would form a generation.
     first = start(context.targets, [])
+    :ok = RankBridge.await_ready(first, @soon)
     second = start(context.targets, [])
     refs = RankBridge.put!(second, [[1.0], [2.0]])
     {:ok, session} = Gang.session_id(first)
@@ -47,6 +50,7 @@ defmodule RankBridge.Gang.EndpointsTest do
 
     Process.flag(:trap_exit, true)
     {:ok, third} = Gang.start_link(endpoints: context.targets, form: false)
+    :ok = RankBridge.await_ready(third, @soon)
     Process.exit(third, :kill)
     assert_receive {:EXIT, ^third, :killed}, @soon
 
@@ -77,7 +81,7 @@ defmodule RankBridge.Gang.EndpointsTest do
 
     assert %{generation: generation} = RankBridge.form!(name, timeout: @soon)
     assert_receive {:rank_bridge, ^name, %Event{kind: :formed, generation: ^generation}}, @soon
-    new = RankBridge.put!(name, 1, [2.0])
+    new = RankBridge.put_rank!(name, 1, [2.0])
     assert sums(name, [hd(refs), new]) == [[3.0], [3.0]]
     assert Process.alive?(gang)
     refute_received {:rank_bridge, ^name, %Event{kind: :rank_lost}}
@@ -104,7 +108,7 @@ defmodule RankBridge.Gang.EndpointsTest do
         assert {:error, %Error{reason: :deadline_exceeded, indefinite: false}} =
                  RankBridge.barrier(name, timeout: 1)
 
-        waiting = Task.async(fn -> RankBridge.put!(name, killed, [10.0]) end)
+        waiting = Task.async(fn -> RankBridge.put_rank!(name, killed, [10.0]) end)
         ranks = RankProcesses.replace(ranks, killed)
         assert_receive {:lost, %Lost{ranks: [^killed], policy: :replace}}, @soon
         assert_receive {:rank_bridge, ^name, %Event{kind: :formed}}, @soon
@@ -134,6 +138,7 @@ defmodule RankBridge.Gang.EndpointsTest do
         ]
 
         gang = start(targets, opts)
+        :ok = RankBridge.await_ready(gang, @soon)
         Gang.subscribe(gang)
         Marks.await_heard(gang)
         {gang, RankBridge.put!(gang, [[1.0], [2.0]])}

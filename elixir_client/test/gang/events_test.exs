@@ -21,7 +21,7 @@ defmodule RankBridge.Gang.EventsTest do
     do: assert_receive({:passed_on, {:rank_bridge, ^gang, ^event}}, @soon)
 
   defp nothing_more(ids) do
-    assert RankBridge.barrier(@name) == {:ok, nil}
+    assert RankBridge.barrier(@name) == :ok
 
     for id <- ids do
       refute_received {:rank_bridge, _gang, %Event{operation_id: ^id}}
@@ -54,11 +54,14 @@ defmodule RankBridge.Gang.EventsTest do
     @name |> Marks.await_heard() |> forget_marks()
 
     seen =
-      Telemetry.watch([[:rankbridge, :gang, :mismatch], [:rankbridge, :gang, :straggler]], @name)
+      Telemetry.watch(
+        [[:rank_bridge, :gang, :mismatch], [:rank_bridge, :gang, :straggler]],
+        @name
+      )
 
     # Members that do not agree.
     refs = RankBridge.put!(@name, [[1.0], [2.0], [3.0]])
-    wide = List.replace_at(refs, 2, RankBridge.put!(@name, 2, [1.0, 2.0]))
+    wide = List.replace_at(refs, 2, RankBridge.put_rank!(@name, 2, [1.0, 2.0]))
 
     assert {:error, %Error{reason: :mismatch}} =
              RankBridge.all_reduce(@name, wide, operation_id: "mismatched")
@@ -69,7 +72,7 @@ defmodule RankBridge.Gang.EventsTest do
     passed_on(gang, mismatch)
 
     # Members that keep the others waiting, and come.
-    call = fn rank, opts -> RankBridge.call_rank(@name, rank, :barrier, nil, opts) end
+    call = fn rank, opts -> RankBridge.Operations.call_rank(@name, rank, :barrier, nil, opts) end
     early = Task.async(fn -> call.(0, operation_id: "late") end)
     late = next_event(@name, :straggler, "late")
     assert %Event{group: "world", operation: "barrier", ranks: [1, 2], arrived?: false} = late

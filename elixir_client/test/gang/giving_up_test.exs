@@ -52,7 +52,7 @@ defmodule RankBridge.Gang.GivingUpTest do
       assert {:ok, other} = Gang.session_id(name)
       assert other != session
       assert {:error, %Error{indefinite: false}} = RankBridge.get(name, refs)
-      assert RankBridge.barrier(name) == {:ok, nil}
+      assert RankBridge.barrier(name) == :ok
     end
   end
 
@@ -69,7 +69,7 @@ defmodule RankBridge.Gang.GivingUpTest do
     assert error.message =~ "the agent ended"
     OsProcess.await_gone([agent | ranks])
     assert RankBridge.await_ready(name, @soon) == :ok
-    assert RankBridge.barrier(name) == {:ok, nil}
+    assert RankBridge.barrier(name) == :ok
     # Those who have subscribed by its name are told of the next one, too.
     for _gang <- 1..2,
         do: assert_receive({:rank_bridge, ^name, %Event{kind: :formed, generation: 1}}, @soon)

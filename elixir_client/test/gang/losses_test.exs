@@ -6,7 +6,7 @@ defmodule RankBridge.Gang.LossesTest do
   alias RankBridge.{Error, Gang}
   alias RankBridge.Gang.{Event, Lost}
   alias RankBridge.Proto.V1
-  alias RankBridge.Test.WatchedRanks
+  alias RankBridge.Test.{GangChildren, WatchedRanks}
 
   # Bounds a hang, and nothing else.
   @soon 30_000
@@ -62,7 +62,7 @@ defmodule RankBridge.Gang.LossesTest do
 
   defp nothing_more(context) do
     # What has come to the gang is told before it answers this.
-    _state = :sys.get_state(context.name)
+    _state = GangChildren.state(context.name)
     refute_received {:rank_bridge, _gang, _event}
     refute_received {:called, _pid, _lost}
   end
@@ -78,7 +78,7 @@ defmodule RankBridge.Gang.LossesTest do
     assert %Lost{ranks: [1], policy: :replace, generation: 2, moved: moved} = called()
     assert moved == %{}
     assert %Event{world_size: 3} = assert_formed(2)
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
     nothing_more(context)
   end
 
@@ -110,7 +110,7 @@ defmodule RankBridge.Gang.LossesTest do
     assert %Lost{ranks: [0, 1], policy: :shrink, moved: %{2 => 0}} = called()
     assert %Event{world_size: 1} = assert_formed(2)
     assert Gang.size(gang) == {:ok, 1}
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
     nothing_more(context)
   end
 
@@ -173,7 +173,7 @@ defmodule RankBridge.Gang.LossesTest do
     for fun <- tl(failing), do: assert(%Lost{ranks: [1, 2]} = called(fun))
     assert %Lost{ranks: [1, 2], generation: 7} = called()
     assert_formed(7)
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
   end
 
   # As a shutdown it is no crash that OTP would log.
@@ -192,7 +192,7 @@ defmodule RankBridge.Gang.LossesTest do
     # It was not that ranks were lost.
     assert %Lost{ranks: [1], generation: 3} = called()
     assert_formed(3)
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
   end
 
   test "a loss is not forgotten because somebody else has formed the gang since", context do
@@ -217,13 +217,16 @@ defmodule RankBridge.Gang.LossesTest do
     assert WatchedRanks.asked(ranks, "OpenSession", 2) >= 3
     assert_formed(3)
     assert Gang.session_id(gang) == session
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
   end
 
   # Each rank tells of a generation's end before it tells of the next one.
   defp await_formed(name, generation),
     do:
-      if(:sys.get_state(name).formed < generation, do: await_formed(name, generation), else: :ok)
+      if(GangChildren.state(name).formed < generation,
+        do: await_formed(name, generation),
+        else: :ok
+      )
 
   test "a generation that somebody else forms is told, and is no loss", context do
     gang = start(context, on_rank_lost: :replace)
@@ -232,7 +235,7 @@ defmodule RankBridge.Gang.LossesTest do
     WatchedRanks.form(context.ranks)
     assert_formed(3)
     nothing_more(context)
-    assert RankBridge.barrier(gang, unready: :fail) == {:ok, nil}
+    assert RankBridge.barrier(gang, unready: :fail) == :ok
     assert WatchedRanks.asked(context.ranks, "Form", 0) == 0
   end
 
@@ -243,7 +246,7 @@ defmodule RankBridge.Gang.LossesTest do
     assert %Event{generation: 1, reason: "no way through", ranks: []} = event
     assert %Lost{ranks: [], generation: 2} = called()
     assert_formed(2)
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
     nothing_more(context)
   end
 
@@ -298,16 +301,17 @@ defmodule RankBridge.Gang.LossesTest do
     for rank <- 0..2, do: assert(assert_lost(rank).reason == "was started again")
     assert %Lost{ranks: [0, 1, 2], generation: 2} = called()
     assert_formed(2)
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
   end
 
   test "a gang that ends leaves none of its processes", context do
     gang = start(context, on_rank_lost: :replace)
-    %{watching: watching} = :sys.get_state(gang)
+    watchers = Task.Supervisor.children(GangChildren.pid(gang, :watchers))
+    assert length(watchers) == 3
     WatchedRanks.lose(context.ranks, [1])
     WatchedRanks.replace(context.ranks, 1)
     assert_receive {:called, callback, _lost}, @soon
-    monitors = for pid <- [watching, callback], do: Process.monitor(pid)
+    monitors = for pid <- [callback | watchers], do: Process.monitor(pid)
     :ok = Gang.stop(gang)
     for monitor <- monitors, do: assert_receive({:DOWN, ^monitor, :process, _pid, _reason}, @soon)
     for rank <- 0..2, do: await_unwatched(context.ranks, rank)

@@ -4,7 +4,7 @@ defmodule RankBridge.Gang.ReadinessTest do
   use ExUnit.Case, async: true
 
   alias RankBridge.{Error, Tensors}
-  alias RankBridge.Gang.{Readiness, View}
+  alias RankBridge.Gang.{Channels, Readiness, View}
 
   # A gang as far as callers know it: it says what the test tells it to say, until it is told to end.
   defp begin(name, unready, fields \\ []) do
@@ -14,7 +14,8 @@ defmodule RankBridge.Gang.ReadinessTest do
   end
 
   defp set_unready(gang, unready, fields \\ []) do
-    view = %View{gang: gang, ranks: %{}, targets: %{}, timeout: 60_000, groups: nil}
+    channels = Channels.put(Channels.table(), [])
+    view = %View{gang: gang, channels: channels, timeout: 60_000, groups: nil}
     view = struct!(view, [unready: unready && Error.refusal(:unavailable, unready)] ++ fields)
     send(gang, {:say, self(), view})
     assert_receive {:said, ^gang}
@@ -120,7 +121,10 @@ defmodule RankBridge.Gang.ReadinessTest do
 
   test "functions on a gang heed the option, and refuse what is none" do
     gang = begin(nil, "it is started")
-    assert {:error, %Error{operation: "groups"}} = RankBridge.groups(gang, unready: :fail)
+
+    assert {:error, %Error{operation: "groups"}} =
+             RankBridge.Grouping.groups(gang, unready: :fail)
+
     assert {:error, %Error{operation: "put"}} = RankBridge.put(gang, [], unready: :fail)
 
     assert {:error, %Error{operation: "release"}} = Tensors.release(gang, [], unready: :fail)
@@ -153,7 +157,8 @@ defmodule RankBridge.Gang.ReadinessTest do
   test "how the ranks are can be asked of a gang that is not ready, once it has any" do
     gang = begin(nil, "it is started", when_unready: :fail)
     assert {:error, %Error{reason: :unavailable}} = Readiness.view(gang, [], :status)
-    set_unready(gang, "it is formed again", when_unready: :fail, ranks: %{0 => nil})
+    one = Channels.put(Channels.table(), [{nil, ""}])
+    set_unready(gang, "it is formed again", when_unready: :fail, channels: one)
     assert {:ok, %View{}} = Readiness.view(gang, [], :status)
   end
 

@@ -4,14 +4,14 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
   use ExUnit.Case, async: true
 
   alias RankBridge.{Error, Gang}
-  alias RankBridge.Test.{Telemetry, WatchedRanks}
+  alias RankBridge.Test.{GangChildren, Telemetry, WatchedRanks}
 
   @soon 30_000
-  @recover [:rankbridge, :gang, :recover]
-  @form [:rankbridge, :gang, :form]
+  @recover [:rank_bridge, :gang, :recover]
+  @form [:rank_bridge, :gang, :form]
   @ends [:start, :stop, :exception]
   @watched for(last <- @ends, prefix <- [@recover, @form], do: prefix ++ [last]) ++
-             [[:rankbridge, :rank, :lost], [:rankbridge, :rank, :replaced]]
+             [[:rank_bridge, :rank, :lost], [:rank_bridge, :rank, :replaced]]
 
   setup %{test: test} do
     %{ranks: start_supervised!({WatchedRanks, 2}), name: test}
@@ -20,7 +20,9 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
   defp start(context, opts) do
     Telemetry.watch(@watched, context.name)
     opts = WatchedRanks.gang(context.ranks) ++ [name: context.name, lease: nil] ++ opts
-    start_supervised!({Gang, opts}, restart: :temporary)
+    gang = start_supervised!({Gang, opts}, restart: :temporary)
+    :ok = RankBridge.await_ready(gang, @soon)
+    gang
   end
 
   defp seen(event) do
@@ -41,16 +43,16 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
     gang = start(context, on_rank_lost: :replace)
     replaced_while(context, fn -> :ok end)
 
-    assert %{gang: ^name, rank: 1, how: "ranks [1] are gone"} = seen([:rankbridge, :rank, :lost])
+    assert %{gang: ^name, rank: 1, how: "ranks [1] are gone"} = seen([:rank_bridge, :rank, :lost])
     began = seen(@recover ++ [:start])
     assert %{gang: ^name, ranks: [1], policy: :replace} = began
     assert %{gang: ^name} = seen(@form ++ [:start])
     ended = seen(@recover ++ [:stop])
     assert ended == Map.merge(began, %{result: :ok, error: nil, generation: 2, world_size: 2})
-    assert %{gang: ^name, rank: 1, generation: 2} = seen([:rankbridge, :rank, :replaced])
+    assert %{gang: ^name, rank: 1, generation: 2} = seen([:rank_bridge, :rank, :replaced])
     assert RankBridge.await_ready(gang, @soon) == :ok
-    refute_received {:seen, [:rankbridge, :gang, :recover, _last], _, _, _}
-    refute_received {:seen, [:rankbridge, :rank, _what], _, _, _}
+    refute_received {:seen, [:rank_bridge, :gang, :recover, _last], _, _, _}
+    refute_received {:seen, [:rank_bridge, :rank, _what], _, _, _}
 
     # By hand.
     flush()
@@ -70,7 +72,7 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
       gang == name && send(test, {:looked, RankBridge.Gang.View.fetch(name)})
     end
 
-    :telemetry.attach("#{name} looks", [:rankbridge, :rank, :lost], look, nil)
+    :telemetry.attach("#{name} looks", [:rank_bridge, :rank, :lost], look, nil)
     on_exit(fn -> :telemetry.detach("#{name} looks") end)
     gang = start(context, on_rank_lost: :replace)
     replaced_while(context, fn -> :ok end)
@@ -102,9 +104,9 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
     assert seen(@recover ++ [:stop]) ==
              Map.merge(began, %{result: :ok, error: nil, generation: 3, world_size: 1})
 
-    refute_received {:seen, [:rankbridge, :gang, :recover, _last], _, _, _}
+    refute_received {:seen, [:rank_bridge, :gang, :recover, _last], _, _, _}
     # Nobody has come back.
-    refute_received {:seen, [:rankbridge, :rank, :replaced], _, _, _}
+    refute_received {:seen, [:rank_bridge, :rank, :replaced], _, _, _}
   end
 
   test "a recovery that is given up has the error, and one that the gang does not live to see the end of says so",
@@ -120,7 +122,7 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
 
     assert_receive {:DOWN, ^monitor, :process, ^gang, {:shutdown, %Error{} = error}}, @soon
     assert %{result: :error, error: ^error, generation: nil} = seen(@recover ++ [:stop])
-    refute_received {:seen, [:rankbridge, :gang, :recover, :exception], _, _, _}
+    refute_received {:seen, [:rank_bridge, :gang, :recover, :exception], _, _, _}
 
     flush()
     WatchedRanks.form(ranks)
@@ -136,17 +138,19 @@ defmodule RankBridge.Gang.RecoveryTelemetryTest do
         id: :second
       )
 
+    :ok = RankBridge.await_ready(gang, @soon)
     replaced_while(context, fn -> :ok end)
     assert_receive :called, @soon
     :ok = Gang.stop(gang)
     began = seen(@recover ++ [:start])
 
     assert seen(@recover ++ [:exception]) ==
-             Map.merge(began, %{kind: :exit, reason: :normal, stacktrace: []})
+             Map.merge(began, %{kind: :exit, reason: :shutdown, stacktrace: []})
   end
 
   # The gang has heard it, and lets the callback go on.
-  defp await_news(name), do: if(:sys.get_state(name).news == [], do: await_news(name), else: :ok)
+  defp await_news(name),
+    do: if(GangChildren.state(name).news == [], do: await_news(name), else: :ok)
 
   defp flush do
     receive do

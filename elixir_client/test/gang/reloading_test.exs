@@ -5,7 +5,7 @@ defmodule RankBridge.Gang.ReloadingTest do
 
   alias RankBridge.{Error, Gang, Tensor}
   alias RankBridge.Gang.Lost
-  alias RankBridge.Test.RankProcesses
+  alias RankBridge.Test.{GangChildren, RankProcesses}
 
   @soon 60_000
 
@@ -68,7 +68,7 @@ defmodule RankBridge.Gang.ReloadingTest do
     send(callback, {:do,
      fn gang, lost ->
        # Its own go through, and those of the tasks that it starts.
-       [new] = for rank <- lost.ranks, do: RankBridge.put!(gang, rank, [20.0])
+       [new] = for rank <- lost.ranks, do: RankBridge.put_rank!(gang, rank, [20.0])
        task = Task.async(fn -> RankBridge.all_reduce!(gang, [first, new, third]) end)
        [[24.0], [24.0], [24.0]] = values(gang, Task.await(task, :infinity))
        send(other.pid, {:sum, [first, new, third]})
@@ -130,7 +130,8 @@ defmodule RankBridge.Gang.ReloadingTest do
   end
 
   # The gang has heard of a loss, and lets the callback go on.
-  defp await_news(name), do: if(:sys.get_state(name).news == [], do: await_news(name), else: :ok)
+  defp await_news(name),
+    do: if(GangChildren.state(name).news == [], do: await_news(name), else: :ok)
 
   # In a process that nobody lets through.
   defp alone(fun) do
@@ -157,6 +158,7 @@ defmodule RankBridge.Gang.ReloadingTest do
         {:ok, gang} =
           Gang.start_link(options(%{context | ranks: ranks}, handle_rank_lost: handle))
 
+        :ok = RankBridge.await_ready(gang, @soon)
         ranks = replace(ranks, 1)
         {callback, _lost} = called(name)
         send(callback, {:do, fun})
@@ -181,6 +183,7 @@ defmodule RankBridge.Gang.ReloadingTest do
 
     handle = fn _gang, _lost -> raise "no weights" end
     {:ok, gang} = Gang.start_link(options(context, handle_rank_lost: handle))
+    :ok = RankBridge.await_ready(gang, @soon)
     replace(context.ranks, 1)
     assert_receive {:EXIT, ^gang, {%RuntimeError{message: "no weights"}, [_at | _from]}}, @soon
   end

@@ -53,7 +53,7 @@ defmodule RankBridge.Gang.SeveralTest do
 
   # Waits until the gang has noticed and is whole.
   defp next_generation(gang, before) do
-    with {:ok, _done} <- RankBridge.barrier(gang),
+    with :ok <- RankBridge.barrier(gang),
          [generation] when generation > before <-
            Enum.uniq(for status <- RankBridge.status!(gang), do: status.generation) do
       {:ok, generation}

@@ -17,7 +17,7 @@ defmodule RankBridge.Gang.ShrinkingTest do
     @name |> RankBridge.get!(sums) |> Enum.map(&Tensor.to_list/1)
   end
 
-  defp groups, do: for(group <- RankBridge.groups!(@name), do: {group.name, group.ranks})
+  defp groups, do: for(group <- RankBridge.Grouping.groups!(@name), do: {group.name, group.ranks})
 
   # Gives what the callback was told, once the gang is ready without it.
   defp lose(rank) do

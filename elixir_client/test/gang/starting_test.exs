@@ -26,7 +26,7 @@ defmodule RankBridge.Gang.StartingTest do
              [[11.0, 22.0], [11.0, 22.0]]
 
     assert ["second", "world"] =
-             for(group <- RankBridge.groups!(__MODULE__.Owned), do: group.name)
+             for(group <- RankBridge.Grouping.groups!(__MODULE__.Owned), do: group.name)
 
     ranks = pids(__MODULE__.Owned)
     agent = OsProcess.parent(hd(ranks))
@@ -47,7 +47,7 @@ defmodule RankBridge.Gang.StartingTest do
     assert {:error, %Error{reason: :deadline_exceeded, indefinite: false}} =
              RankBridge.barrier(gang, timeout: 1)
 
-    assert RankBridge.barrier(gang) == {:ok, nil}
+    assert RankBridge.barrier(gang) == :ok
     assert RankBridge.await_ready(gang) == :ok
   end
 

@@ -3,12 +3,13 @@ defmodule RankBridge.Gang.StateTest do
 
   use ExUnit.Case, async: true
 
-  alias RankBridge.Gang.{Lost, Restarts, Settings, State}
+  alias RankBridge.Gang.{Lost, Restarts, Settings, State, View}
   alias RankBridge.Ref
 
   setup do
     {:ok, settings} = Settings.read(endpoints: ["a:1"])
-    %{state: State.new(settings)}
+    view = %View{gang: self(), channels: nil, timeout: 1, groups: nil}
+    %{state: State.new(settings, view)}
   end
 
   defp reported_losses(state) do

@@ -8,9 +8,9 @@ defmodule RankBridge.Gang.StoppedRanksTest do
   alias RankBridge.Test.{OsProcess, Telemetry}
 
   @soon 60_000
-  @events [[:rankbridge, :rank, :lost], [:rankbridge, :rank, :replaced]] ++
-            for(last <- [:start, :stop, :exception], do: [:rankbridge, :gang, :recover, last]) ++
-            for(last <- [:start, :stop, :exception], do: [:rankbridge, :gang, :form, last])
+  @events [[:rank_bridge, :rank, :lost], [:rank_bridge, :rank, :replaced]] ++
+            for(last <- [:start, :stop, :exception], do: [:rank_bridge, :gang, :recover, last]) ++
+            for(last <- [:start, :stop, :exception], do: [:rank_bridge, :gang, :form, last])
 
   defp pids(gang), do: for(status <- RankBridge.status!(gang), do: status.pid)
 
@@ -34,21 +34,21 @@ defmodule RankBridge.Gang.StoppedRanksTest do
     assert [^first, new] = pids(name)
     assert new != stopped
     OsProcess.await_gone([stopped])
-    new_ref = RankBridge.put!(name, 1, [3.0])
+    new_ref = RankBridge.put_rank!(name, 1, [3.0])
     sums = RankBridge.all_reduce!(name, [hd(refs), new_ref])
     assert [4.0] = name |> RankBridge.get!(hd(sums)) |> RankBridge.Tensor.to_list()
 
     seen = Telemetry.seen(seen)
     generation = formed.generation
-    assert [%{rank: 1, how: how}] = of(seen, [:rankbridge, :rank, :lost])
+    assert [%{rank: 1, how: how}] = of(seen, [:rank_bridge, :rank, :lost])
     assert how == lost.reason
-    assert [%{rank: 1, generation: ^generation}] = of(seen, [:rankbridge, :rank, :replaced])
-    assert [%{ranks: [1], policy: :replace}] = of(seen, [:rankbridge, :gang, :recover, :start])
-    assert [recovered] = of(seen, [:rankbridge, :gang, :recover, :stop])
+    assert [%{rank: 1, generation: ^generation}] = of(seen, [:rank_bridge, :rank, :replaced])
+    assert [%{ranks: [1], policy: :replace}] = of(seen, [:rank_bridge, :gang, :recover, :start])
+    assert [recovered] = of(seen, [:rank_bridge, :gang, :recover, :stop])
     assert %{result: :ok, generation: ^generation, world_size: 2, ranks: [1]} = recovered
     # It may have tried more than once.
     assert %{result: :ok, generation: ^generation} =
-             seen |> of([:rankbridge, :gang, :form, :stop]) |> List.last()
+             seen |> of([:rank_bridge, :gang, :form, :stop]) |> List.last()
   end
 
   defp of(seen, event), do: for({^event, _measurements, metadata} <- seen, do: metadata)

@@ -3,9 +3,10 @@ defmodule RankBridge.GuidesTest do
 
   use ExUnit.Case, async: true
 
-  alias RankBridge.Test.OsProcess
+  alias RankBridge.Test.{OsProcess, StandIns}
 
   @guides Path.expand("../../guides", __DIR__)
+  @lib Path.expand("../../lib/rank_bridge", __DIR__)
 
   # A loaded machine is not to lose ranks by itself.
   @arguments ["--heartbeat-misses", "100"]
@@ -29,11 +30,78 @@ defmodule RankBridge.GuidesTest do
     :ok = Supervisor.stop(variables[:_supervisor])
   end
 
+  describe "the client's first page" do
+    # A program that stands between two marks.
+    defp marked(name) do
+      page = @guides |> Path.join("../README.md") |> File.read!()
+      mark = &"<!-- #{name}: #{&1} -->\n"
+      [_before, rest] = String.split(page, mark.("begin"))
+      [code, _after] = String.split(rest, mark.("end"))
+      [_all, program] = Regex.run(~r/\A```elixir\n(.*)```\n\z/s, code)
+      program
+    end
+
+    @marked ["dependency by path", "dependency by git", "first program", "supervision"] ++
+              ["errors", "logger"]
+
+    test "has no other programs than those of these tests" do
+      page = @guides |> Path.join("../README.md") |> File.read!()
+      assert length(Regex.scan(~r/^```elixir$/m, page)) == length(@marked)
+      for name <- @marked, do: assert(marked(name) != "")
+    end
+
+    test "names folders that have the package" do
+      {{:rank_bridge, by_path}, _} = Code.eval_string(marked("dependency by path"))
+      {{:rank_bridge, by_git}, _} = Code.eval_string(marked("dependency by git"))
+      assert Path.basename(by_path[:path]) == "elixir_client"
+      project = Path.join([@guides, "../..", by_git[:subdir], "mix.exs"])
+      assert File.read!(project) =~ "app: :rank_bridge,"
+    end
+
+    @tag timeout: 300_000
+    test "has a first program" do
+      program = marked("first program")
+      assert program =~ "#=> [6.0, 8.0]" and program != adapted(program)
+      {given, variables} = program |> adapted() |> Code.eval_string()
+      assert given == [6.0, 8.0]
+      :ok = Supervisor.stop(variables[:_supervisor])
+    end
+
+    @tag timeout: 300_000
+    test "has a tree whose refs are there, and code that knows the errors" do
+      program = marked("supervision")
+      # Other guides have modules of this name.
+      named = &String.replace(&1, "MyApp", "FirstPage")
+      assert program != adapted(program)
+      program |> adapted() |> named.() |> Code.compile_string("README.md")
+      "errors" |> marked() |> named.() |> Code.compile_string("README.md")
+      [ranks, weights, sum, gang] = for name <- ~w(Ranks Weights Sum Gang), do: page_module(name)
+
+      start_supervised!(ranks)
+      refs = weights.refs()
+      assert {:ok, sums} = sum.sum(gang, refs)
+      assert gang |> RankBridge.get!(hd(sums)) |> RankBridge.Tensor.to_list() == [4.0, 8.0]
+
+      other = RankBridge.put!(gang, [[1.0], [2.0], [3.0], [4.0, 5.0]])
+      assert {:refused, message} = sum.sum(gang, other)
+      assert message =~ "float32[2]"
+      assert {:error, :unavailable} = sum.sum(:no_such_gang, refs)
+    end
+
+    defp page_module(name), do: Module.concat(FirstPage, name)
+  end
+
   describe "the notebook" do
     @cell ~r/^```elixir\n(.*?)^```\n(?:\n<!-- livebook:\{"output":true\} -->\n\n```\n(.*?)\n```\n)?/sm
 
     @tag timeout: 300_000
     test "gives what it shows" do
+      # The widget, by a stand-in for Kino.
+      StandIns.load(
+        ["kino"],
+        for(file <- ["kino/widget", "kino"], do: Path.join(@lib, "#{file}.ex"))
+      )
+
       notebook = @guides |> Path.join("rank_bridge.livemd") |> File.read!()
       cells = for [_all, code | shown] <- Regex.scan(@cell, notebook), do: {code, shown}
       assert [{install, []} | cells] = cells

@@ -20,7 +20,7 @@ defmodule RankBridge.FakeGangTest do
   defp values(gang, refs), do: gang |> RankBridge.get!(refs) |> Enum.map(&Tensor.to_list/1)
 
   defp named(gang, prefix) do
-    for group <- RankBridge.groups!(gang),
+    for group <- RankBridge.Grouping.groups!(gang),
         String.starts_with?(group.name, prefix),
         do: {group.name, group.ranks}
   end
@@ -32,7 +32,7 @@ defmodule RankBridge.FakeGangTest do
       tensor =
         Tensor.new!(dtype, [3, 2], :binary.copy(<<0, 1>>, 3 * RankBridge.Dtype.size(dtype)))
 
-      ref = RankBridge.put!(gang, 1, tensor)
+      ref = RankBridge.put_rank!(gang, 1, tensor)
       assert %Ref{rank: 1, dtype: ^dtype, shape: [3, 2]} = ref
       assert RankBridge.get!(gang, ref) == %{tensor | data: IO.iodata_to_binary(tensor.data)}
     end
@@ -56,7 +56,7 @@ defmodule RankBridge.FakeGangTest do
     # The length of the pattern divides no chunk, so that chunks that change places are seen.
     pattern = for number <- 1..100_003, into: "", do: <<number * 7 + div(number, 251)>>
     data = pattern |> :binary.copy(2_685) |> binary_part(0, 268_435_456)
-    ref = RankBridge.put!(gang, 3, Tensor.new!(:uint8, [byte_size(data)], data))
+    ref = RankBridge.put_rank!(gang, 3, Tensor.new!(:uint8, [byte_size(data)], data))
     fetched = RankBridge.get!(gang, ref)
     assert fetched.shape == [268_435_456]
     assert :crypto.hash(:sha256, fetched.data) == :crypto.hash(:sha256, data)
@@ -65,7 +65,7 @@ defmodule RankBridge.FakeGangTest do
 
   test "empty tensors and tensors without dimensions come back", %{gang: gang} do
     for list <- [[], [[], []], 7.5] do
-      ref = RankBridge.put!(gang, 0, list)
+      ref = RankBridge.put_rank!(gang, 0, list)
       assert gang |> RankBridge.get!(ref) |> Tensor.to_list() == list
     end
   end
@@ -97,7 +97,7 @@ defmodule RankBridge.FakeGangTest do
 
   test "every collective gives what torch gives", %{gang: gang} do
     refs = RankBridge.put!(gang, for(rank <- 0..3, do: [[1.0 * rank, 2.0]]))
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
 
     assert values(gang, RankBridge.broadcast!(gang, refs, src_rank_in_group: 2)) ==
              List.duplicate([[2.0, 2.0]], 4)
@@ -147,11 +147,19 @@ defmodule RankBridge.FakeGangTest do
     name = "pair-" <> uuid()
     group = RankBridge.new_group!(gang, name, [3, 1])
     assert {group.name, group.ranks, group.backend} == {name, [3, 1], "fake"}
-    assert name in Enum.map(RankBridge.groups!(gang), & &1.name)
+    assert name in Enum.map(RankBridge.Grouping.groups!(gang), & &1.name)
     refs = RankBridge.put!(gang, [[1], [2]], group: name)
     assert Enum.map(refs, & &1.rank) == [3, 1]
     assert values(gang, RankBridge.all_gather!(gang, refs, group: name)) == [[1, 2], [1, 2]]
     assert {:error, %Error{reason: :group_exists}} = RankBridge.new_group(gang, name, [0, 1])
+    there = RankBridge.new_group!(gang, name, [3, 1], exist_ok: true)
+    assert {there.name, there.ranks} == {name, [3, 1]}
+
+    for {ranks, exist_ok} <- [{[1, 3], true}, {[3], true}, {[3, 1], false}] do
+      assert {:error, %Error{reason: :group_exists}} =
+               RankBridge.new_group(gang, name, ranks, exist_ok: exist_ok)
+    end
+
     assert RankBridge.destroy_group!(gang, name).name == name
     assert {:error, %Error{reason: :unknown_group}} = RankBridge.barrier(gang, group: name)
     assert {:error, %Error{reason: :unknown_group}} = RankBridge.destroy_group(gang, name)
@@ -178,11 +186,11 @@ defmodule RankBridge.FakeGangTest do
     name = "mesh-" <> uuid()
 
     for axes <- [[dp: 2, tp: 2], [dp: 2, tp: 2], [dp: 1, tp: 4]] do
-      groups = gang |> RankBridge.new_mesh!(axes, name: name) |> Mesh.groups()
+      groups = gang |> RankBridge.Meshes.new_mesh!(axes, name: name) |> Mesh.groups()
       assert named(gang, name) == groups |> Enum.map(&{&1.name, &1.ranks}) |> Enum.sort()
       RankBridge.form!(gang)
       for group <- groups, do: RankBridge.barrier!(gang, group: group)
-      RankBridge.destroy_groups!(gang, groups)
+      RankBridge.Grouping.destroy_groups!(gang, groups)
       RankBridge.form!(gang)
       assert named(gang, name) == []
     end
@@ -213,7 +221,7 @@ defmodule RankBridge.FakeGangTest do
 
   test "refs are described, listed and released", %{gang: gang} do
     refs = RankBridge.create!(gang, :int8, [2])
-    assert RankBridge.describe!(gang, hd(refs)) == hd(refs)
+    assert RankBridge.Tensors.describe!(gang, hd(refs)) == hd(refs)
     assert RankBridge.list!(gang) == refs
     assert RankBridge.list!(gang, rank: 3) == [List.last(refs)]
     assert RankBridge.release!(gang, refs) == 4
@@ -238,7 +246,7 @@ defmodule RankBridge.FakeGangTest do
 
   test "without a session refs outlive the gang", %{ranks: ranks} do
     shared = start_supervised!({Gang, endpoints_file: ranks.file, session: false}, id: :shared)
-    ref = RankBridge.put!(shared, 0, [1, 2])
+    ref = RankBridge.put_rank!(shared, 0, [1, 2])
     :ok = stop_supervised(:shared)
     shared = start_supervised!({Gang, endpoints_file: ranks.file, session: false}, id: :shared)
     assert shared |> RankBridge.get!(ref) |> Tensor.to_list() == [1, 2]
@@ -248,7 +256,7 @@ defmodule RankBridge.FakeGangTest do
   test "a gang with a name is called by it, from any process", %{ranks: ranks} do
     name = :"gang_#{uuid()}"
     start_supervised!({Gang, name: name, endpoints_file: ranks.file}, id: name)
-    assert Task.await(Task.async(fn -> RankBridge.barrier!(name) end)) == nil
+    assert Task.await(Task.async(fn -> RankBridge.barrier!(name) end)) == :ok
     assert Gang.size(name) == {:ok, 4}
     :ok = stop_supervised(name)
     assert {:error, %Error{reason: :unavailable, indefinite: false}} = RankBridge.barrier(name)
@@ -287,7 +295,7 @@ defmodule RankBridge.FakeGangTest do
     formed = RankBridge.form!(gang, groups: [{name, [2, 0]}])
     assert {formed.generation > before, formed.world_size} == {true, 4}
     assert values(gang, refs) == [[1], [2], [3], [4]]
-    assert RankBridge.barrier!(gang, group: name) == nil
+    assert RankBridge.barrier!(gang, group: name) == :ok
     assert values(gang, RankBridge.all_reduce!(gang, refs)) == List.duplicate([10], 4)
   end
 
@@ -303,9 +311,9 @@ defmodule RankBridge.FakeGangTest do
     {:ok, [a, b, c, d]} = RankBridge.Endpoints.read(ranks.file)
 
     for wrong <- [[b, a, c, d], [a, b, c]] do
-      assert {:error, %Error{reason: :invalid_argument, indefinite: false} = error} =
-               Gang.start_link(endpoints: wrong)
-
+      {:ok, gang} = Gang.start_link(endpoints: wrong)
+      assert_receive {:EXIT, ^gang, {:shutdown, %Error{} = error}}, 60_000
+      assert %Error{reason: :invalid_argument, indefinite: false} = error
       assert error.expected =~ "rank"
     end
   end
@@ -336,10 +344,12 @@ defmodule RankBridge.FakeGangTest do
           invalid_argument: fn -> RankBridge.all_to_all(gang, refs, sizes: [1, 1, 1, 1]) end,
           invalid_argument: fn -> RankBridge.all_to_all(gang, refs, sizes: [[1, 1, 1, 1]]) end,
           invalid_argument: fn -> RankBridge.all_to_all(gang, refs, input_sizes: [1, 1, 1, 1]) end,
-          invalid_argument: fn -> RankBridge.call_rank(gang, 0, :all_to_all, r0, sizes: [[1]]) end,
+          invalid_argument: fn ->
+            RankBridge.Operations.call_rank(gang, 0, :all_to_all, r0, sizes: [[1]])
+          end,
           rank_out_of_range: fn -> RankBridge.broadcast(gang, refs, src_rank_in_group: -1) end,
           rank_out_of_range: fn -> RankBridge.broadcast(gang, refs, src_rank_in_group: 4) end,
-          rank_out_of_range: fn -> RankBridge.put(gang, 4, [1]) end,
+          rank_out_of_range: fn -> RankBridge.put_rank(gang, 4, [1]) end,
           rank_out_of_range: fn -> RankBridge.get(gang, %{r0 | rank: 9}) end,
           rank_out_of_range: fn -> RankBridge.create(gang, :int8, [1], rank: 4) end,
           invalid_argument: fn -> RankBridge.put(gang, [[1], [2]]) end,
@@ -356,7 +366,7 @@ defmodule RankBridge.FakeGangTest do
     end
 
     assert RankBridge.list!(gang) == refs
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
   end
 
   test "what ranks refuse names its cause and every rank's outcome", %{gang: gang} do
@@ -375,13 +385,13 @@ defmodule RankBridge.FakeGangTest do
       refute error.indefinite
     end
 
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
   end
 
   test "members that ask for different things are told so, both sides", %{gang: gang} do
     refs =
       for rank <- 0..3,
-          do: RankBridge.put!(gang, rank, if(rank == 3, do: [1.0, 2.0], else: [1.0]))
+          do: RankBridge.put_rank!(gang, rank, if(rank == 3, do: [1.0, 2.0], else: [1.0]))
 
     assert {:error, %Error{reason: :mismatch} = error} = RankBridge.all_reduce(gang, refs)
     refute error.indefinite
@@ -402,7 +412,7 @@ defmodule RankBridge.FakeGangTest do
     tasks =
       for number <- 1..50 do
         Task.async(fn ->
-          ref = RankBridge.put!(gang, rem(number, 4), [number])
+          ref = RankBridge.put_rank!(gang, rem(number, 4), [number])
           gang |> RankBridge.get!(ref) |> Tensor.to_list()
         end)
       end

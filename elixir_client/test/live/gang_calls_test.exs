@@ -18,6 +18,7 @@ defmodule RankBridge.GangCallsTest do
 
   setup %{ranks: ranks} do
     gang = start_supervised!({Gang, endpoints_file: ranks.file})
+    :ok = RankBridge.await_ready(gang, 60_000)
     %{gang: gang}
   end
 
@@ -30,8 +31,8 @@ defmodule RankBridge.GangCallsTest do
 
     for _time <- 1..5, calls <- [:gang, :ranks] do
       assert values(gang, RankBridge.all_reduce!(gang, refs, calls: calls)) == on_each([3.0])
-      assert RankBridge.barrier!(gang, calls: calls) == nil
-      assert RankBridge.ping!(gang) == nil
+      assert RankBridge.barrier!(gang, calls: calls) == :ok
+      assert RankBridge.Generations.ping!(gang) == :ok
     end
   end
 
@@ -50,12 +51,15 @@ defmodule RankBridge.GangCallsTest do
     assert RankBridge.broadcast_object!(gang, %{1 => nil}) == on_each(%{1 => nil})
     assert RankBridge.scatter_object!(gang, [1, nil, "x"]) == [1, nil, "x"]
     assert RankBridge.all_reduce_value!(gang, [1, 2, 3]) == on_each(6)
-    assert [sums, nil] = RankBridge.coalesce!(gang, [{:all_reduce, refs}, {:barrier, nil}])
+
+    assert [sums, nil] =
+             RankBridge.Coalesced.coalesce!(gang, [{:all_reduce, refs}, {:barrier, nil}])
+
     assert values(gang, sums) == on_each([3.0])
     name = "step-" <> Id.uuid()
     graph = fn -> RankBridge.all_reduce(gang, refs) end
-    assert {graph, recorded} = RankBridge.graph_capture!(gang, name, graph)
-    assert RankBridge.replay!(gang, graph) == [recorded]
+    assert {graph, recorded} = RankBridge.Graphs.graph_capture!(gang, name, graph)
+    assert RankBridge.Graphs.replay!(gang, graph) == [recorded]
     again = RankBridge.all_reduce!(gang, refs, operation_id: name)
     assert RankBridge.all_reduce!(gang, refs, operation_id: name) == again
     assert RankBridge.all_reduce!(gang, refs, operation_id: name, calls: :ranks) == again
@@ -78,7 +82,7 @@ defmodule RankBridge.GangCallsTest do
     gathered = RankBridge.all_gather!(gang, refs, group: name)
     assert Enum.map(gathered, & &1.rank) == [2, 1]
     assert values(gang, gathered) == [[1, 2], [1, 2]]
-    assert RankBridge.ping!(gang, group: name) == nil
+    assert RankBridge.Generations.ping!(gang, group: name) == :ok
     RankBridge.destroy_group!(gang, name)
     assert {:error, %Error{reason: :unknown_group}} = RankBridge.barrier(gang, group: name)
   end
@@ -113,18 +117,18 @@ defmodule RankBridge.GangCallsTest do
     assert now() - started < 10_000
     assert outcomes(error) == Enum.map(@members, &{&1, :released_ref})
     refute error.indefinite
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
   end
 
   test "each is one call to the first rank, as telemetry sees it", %{gang: gang} do
-    assert RankBridge.barrier!(gang) == nil
-    seen = Telemetry.watch([[:rankbridge, :rank, :call, :stop]], gang)
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
+    seen = Telemetry.watch([[:rank_bridge, :rank, :call, :stop]], gang)
+    assert RankBridge.barrier!(gang) == :ok
     text = String.duplicate("x", 20_000)
     assert RankBridge.broadcast_object!(gang, text) == on_each(text)
-    {:ok, stream} = RankBridge.Stream.open(gang)
-    {:ok, pushed} = RankBridge.Stream.push(stream, :barrier)
-    {:ok, nil} = RankBridge.Stream.await(pushed)
+    {:ok, stream} = RankBridge.CallStream.open(gang)
+    {:ok, pushed} = RankBridge.CallStream.push(stream, :barrier)
+    {:ok, nil} = RankBridge.CallStream.await(pushed)
 
     calls =
       for {_event, _measurements, metadata} <- Telemetry.seen(seen),
@@ -148,29 +152,29 @@ defmodule RankBridge.GangCallsTest do
   # The process of the first rank's stream, on which gang calls go.
   defp server(gang) do
     {:ok, view} = RankBridge.Gang.View.fetch(gang)
-    RankBridge.Stream.Server.of(view, 0)
+    RankBridge.Rank.Server.of(view, 0)
   end
 
-  defp under_way(gang), do: map_size(:sys.get_state(server(gang)).under_way)
+  defp under_way(gang), do: map_size(:sys.get_state(server(gang)).requests.under_way)
 
   # The first rank waits for the others, until the function that this gives is called.
   defp busy(gang, group \\ "world") do
     part = [operation_id: Id.uuid(), timeout: 60_000, group: group]
-    begin = &RankBridge.submit_rank!(gang, &1, :barrier, nil, part)
+    begin = &RankBridge.Operations.submit_rank!(gang, &1, :barrier, nil, part)
     begin.(0)
     fn -> Enum.each([1, 2], begin) end
   end
 
   test "calls share a stream; one that has ended is opened again", %{gang: gang} do
     server = server(gang)
-    for _time <- 1..5, do: assert(RankBridge.barrier!(gang) == nil)
+    for _time <- 1..5, do: assert(RankBridge.barrier!(gang) == :ok)
     assert server(gang) == server
     monitor = Process.monitor(server)
     Process.exit(server, :kill)
     assert_receive {:DOWN, ^monitor, :process, _pid, :killed}, 10_000
 
     several = for _time <- 1..8, do: Task.async(fn -> RankBridge.barrier!(gang) end)
-    assert several |> Task.await_many(60_000) |> Enum.uniq() == [nil]
+    assert several |> Task.await_many(60_000) |> Enum.uniq() == [:ok]
     assert server(gang) != server
   end
 
@@ -180,10 +184,10 @@ defmodule RankBridge.GangCallsTest do
     go_on = busy(gang, name)
     waiting = Task.async(fn -> RankBridge.barrier(gang, group: name, timeout: 60_000) end)
     assert_soon(1, fn -> under_way(gang) end)
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
     assert Task.yield(waiting, 0) == nil
     go_on.()
-    assert Task.await(waiting, 60_000) == {:ok, nil}
+    assert Task.await(waiting, 60_000) == :ok
     RankBridge.destroy_group!(gang, name)
   end
 
@@ -194,7 +198,7 @@ defmodule RankBridge.GangCallsTest do
     assert {:error, %Error{} = error} = RankBridge.barrier(gang, timeout: 200)
     assert {error.reason, error.indefinite} == {:deadline_exceeded, false}
     go_on.()
-    assert Task.await(waiting, 60_000) == {:ok, nil}
+    assert Task.await(waiting, 60_000) == :ok
   end
 
   test "the death of the caller withdraws its parts", %{gang: gang, ranks: ranks} do
@@ -210,7 +214,7 @@ defmodule RankBridge.GangCallsTest do
     Process.exit(calling, :kill)
     assert_soon([0, 0], fn -> pending(gang) end)
     OsProcess.signal(Enum.at(ranks.pids, 2), "CONT")
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
   end
 
   describe "ranks that a test may kill" do
@@ -220,7 +224,7 @@ defmodule RankBridge.GangCallsTest do
       on_exit(fn -> LiveRanks.stop(ranks) end)
       opts = [endpoints_file: ranks.file]
       mortal = start_supervised!({Gang, opts}, id: :mortal)
-      assert RankBridge.barrier!(mortal) == nil
+      assert RankBridge.barrier!(mortal) == :ok
       %{mortal: mortal, pids: ranks.pids}
     end
 
@@ -258,15 +262,15 @@ defmodule RankBridge.GangCallsTest do
     opts = [name: name, size: 2, command: OsProcess.rankbridge()]
     start_supervised!({Gang, opts}, id: :whole)
     assert RankBridge.await_ready(name, 60_000) == :ok
-    assert RankBridge.barrier!(name) == nil
+    assert RankBridge.barrier!(name) == :ok
     Gang.subscribe(name)
 
     for lost <- [0, 1] do
       name |> RankBridge.status!() |> Enum.at(lost) |> Map.fetch!(:pid) |> OsProcess.kill()
       assert_receive {:rank_bridge, ^name, %Gang.Event{kind: :rank_lost, rank: ^lost}}, 60_000
       assert RankBridge.await_ready(name, 60_000) == :ok
-      assert RankBridge.ping!(name) == nil
-      assert RankBridge.barrier!(name) == nil
+      assert RankBridge.Generations.ping!(name) == :ok
+      assert RankBridge.barrier!(name) == :ok
     end
   end
 

@@ -26,14 +26,17 @@ defmodule RankBridge.GivingUpTest do
   defp check_withdrawn(gang, rank) do
     began = System.monotonic_time(:millisecond)
     until(fn -> pending(gang, rank) == 0 end)
-    assert RankBridge.barrier!(gang, timeout: 20_000) == nil
+    assert RankBridge.barrier!(gang, timeout: 20_000) == :ok
     assert System.monotonic_time(:millisecond) - began < @at_once
   end
 
   for {call, opts} <- [{"call", []}, {"call that has no id", [operation_id: ""]}] do
     test "the death of a caller withdraws its #{call}", %{gang: gang} do
       opts = [timeout: @timeout] ++ unquote(opts)
-      {:ok, caller} = Task.start(fn -> RankBridge.call_rank(gang, 1, :barrier, nil, opts) end)
+
+      {:ok, caller} =
+        Task.start(fn -> RankBridge.Operations.call_rank(gang, 1, :barrier, nil, opts) end)
+
       until(fn -> pending(gang, 1) == 1 end)
       true = Process.exit(caller, :kill)
       check_withdrawn(gang, 1)
@@ -43,7 +46,10 @@ defmodule RankBridge.GivingUpTest do
   test "the end of a gang withdraws the calls of its callers", %{gang: gang, ranks: ranks} do
     other = start_supervised!({Gang, endpoints_file: ranks.file}, id: :other)
 
-    call = Task.async(fn -> RankBridge.call_rank(other, 2, :barrier, nil, timeout: @timeout) end)
+    call =
+      Task.async(fn ->
+        RankBridge.Operations.call_rank(other, 2, :barrier, nil, timeout: @timeout)
+      end)
 
     until(fn -> pending(gang, 2) == 1 end)
     :ok = stop_supervised(:other)
@@ -56,7 +62,10 @@ defmodule RankBridge.GivingUpTest do
 
     {:ok, caller} =
       Task.start(fn ->
-        RankBridge.call_rank(gang, 0, :barrier, nil, timeout: @timeout, operation_id: id)
+        RankBridge.Operations.call_rank(gang, 0, :barrier, nil,
+          timeout: @timeout,
+          operation_id: id
+        )
       end)
 
     until(fn -> pending(gang, 0) == 1 end)

@@ -18,14 +18,14 @@ defmodule RankBridge.GlooGangTest do
     gang: gang
   } do
     opts = [operation_id: Id.uuid(), timeout: 500]
-    results = AtOnce.map([0, 2], &RankBridge.call_rank(gang, &1, :barrier, nil, opts))
+    results = AtOnce.map([0, 2], &RankBridge.Operations.call_rank(gang, &1, :barrier, nil, opts))
 
     for result <- results do
       assert {:error, %Error{reason: :peer_missing, indefinite: false} = error} = result
       assert [1] = for(%{state: :missing, rank: rank} <- error.ranks, do: rank)
     end
 
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
   end
 
   test "a rank that is killed is told to whoever waits for it, at once and not at the timeout",
@@ -35,7 +35,9 @@ defmodule RankBridge.GlooGangTest do
 
     waiting =
       for rank <- [0, 1] do
-        Task.async(fn -> RankBridge.call_rank(gang, rank, :barrier, nil, timeout: 20_000) end)
+        Task.async(fn ->
+          RankBridge.Operations.call_rank(gang, rank, :barrier, nil, timeout: 20_000)
+        end)
       end
 
     pending = fn ->

@@ -32,7 +32,7 @@ for backend <- ["fake", "gloo"] do
       name = name()
 
       {graph, [maxima, gathered]} =
-        RankBridge.graph_capture!(gang, name, fn ->
+        RankBridge.Graphs.graph_capture!(gang, name, fn ->
           maxima = RankBridge.all_reduce!(gang, refs, op: :max)
           RankBridge.barrier!(gang)
           {:ok, [maxima, RankBridge.gather!(gang, refs, dst_rank_in_group: 1)]}
@@ -45,39 +45,42 @@ for backend <- ["fake", "gloo"] do
 
       before = RankBridge.list!(gang)
       change(gang, refs)
-      assert RankBridge.replay!(gang, graph) == [maxima, nil, gathered]
+      assert RankBridge.Graphs.replay!(gang, graph) == [maxima, nil, gathered]
       assert RankBridge.list!(gang) == before
       assert values(gang, maxima) == List.duplicate([3.0, 6.0], 3)
       assert [nil, %{rank: 1} = whole, nil] = gathered
       assert values(gang, [whole]) == [[3.0, 6.0, 3.0, 6.0, 3.0, 6.0]]
 
       # By its name, submitted, and by its members' own calls.
-      assert RankBridge.replay!(gang, name) == [maxima, nil, gathered]
+      assert RankBridge.Graphs.replay!(gang, name) == [maxima, nil, gathered]
       operation = RankBridge.submit!(gang, :replay, graph)
       assert %Operation{name: :replay, ranks: [0, 1, 2]} = operation
       for _time <- 1..2, do: assert(RankBridge.await!(gang, operation) == [maxima, nil, gathered])
       id = Id.uuid()
 
       parts =
-        AtOnce.map([0, 1, 2], &RankBridge.call_rank!(gang, &1, :replay, name, operation_id: id))
+        AtOnce.map(
+          [0, 1, 2],
+          &RankBridge.Operations.call_rank!(gang, &1, :replay, name, operation_id: id)
+        )
 
       assert Enum.zip_with(parts, & &1) == [maxima, [nil, nil, nil], gathered]
     end
 
     test "what is done in place is done again", %{gang: gang, refs: refs} do
       {graph, _given} =
-        RankBridge.graph_capture!(gang, nil, fn ->
+        RankBridge.Graphs.graph_capture!(gang, nil, fn ->
           RankBridge.all_reduce(gang, refs, in_place: true)
         end)
 
       assert values(gang, refs) == List.duplicate([3.0, 6.0], 3)
-      assert [replayed] = RankBridge.replay!(gang, graph)
+      assert [replayed] = RankBridge.Graphs.replay!(gang, graph)
       assert values(gang, refs) == List.duplicate([9.0, 18.0], 3)
       assert Enum.map(replayed, & &1.id) == Enum.map(refs, & &1.id)
 
       # With an id it runs once, however often it is called.
       id = Id.uuid()
-      for _time <- 1..2, do: RankBridge.replay!(gang, graph, operation_id: id)
+      for _time <- 1..2, do: RankBridge.Graphs.replay!(gang, graph, operation_id: id)
       assert values(gang, refs) == List.duplicate([27.0, 54.0], 3)
     end
 
@@ -86,10 +89,10 @@ for backend <- ["fake", "gloo"] do
       group = RankBridge.new_group!(gang, "pair-" <> Id.uuid(), [2, 0])
       other = start_supervised!({Gang, endpoints_file: ranks.file, timeout: 60_000}, id: :other)
       others = RankBridge.put!(other, [[1], [2], [3]])
-      wrong = List.replace_at(refs, 2, RankBridge.put!(gang, 2, [1.0]))
+      wrong = List.replace_at(refs, 2, RankBridge.put_rank!(gang, 2, [1.0]))
 
       {graph, sums} =
-        RankBridge.graph_capture!(gang, nil, fn ->
+        RankBridge.Graphs.graph_capture!(gang, nil, fn ->
           {:error, %Error{reason: :mismatch}} = RankBridge.all_reduce(gang, wrong)
           RankBridge.all_reduce!(other, others)
           RankBridge.barrier!(gang, group: group)
@@ -98,7 +101,7 @@ for backend <- ["fake", "gloo"] do
         end)
 
       assert graph.operations == [:all_reduce]
-      assert RankBridge.replay!(gang, graph) == [sums]
+      assert RankBridge.Graphs.replay!(gang, graph) == [sums]
       RankBridge.destroy_group!(gang, group.name)
     end
 
@@ -107,11 +110,11 @@ for backend <- ["fake", "gloo"] do
       group = RankBridge.new_group!(gang, "pair-" <> Id.uuid(), [2, 0])
 
       {of_world, {of_pair, pair}} =
-        RankBridge.graph_capture!(gang, nil, fn ->
+        RankBridge.Graphs.graph_capture!(gang, nil, fn ->
           RankBridge.barrier!(gang)
           opts = [group: group]
 
-          RankBridge.graph_capture(
+          RankBridge.Graphs.graph_capture(
             gang,
             nil,
             fn -> RankBridge.all_gather(gang, [r2, r0], opts) end,
@@ -123,16 +126,16 @@ for backend <- ["fake", "gloo"] do
       assert {of_pair.operations, of_pair.group} == {[:all_gather], group.name}
       assert of_pair.ranks == [2, 0]
       change(gang, refs)
-      assert RankBridge.replay!(gang, of_pair) == [pair]
+      assert RankBridge.Graphs.replay!(gang, of_pair) == [pair]
       assert values(gang, pair) == List.duplicate([3.0, 6.0, 3.0, 6.0], 2)
-      assert RankBridge.replay!(gang, of_pair.name, group: group) == [pair]
+      assert RankBridge.Graphs.replay!(gang, of_pair.name, group: group) == [pair]
       assert RankBridge.await!(gang, RankBridge.submit!(gang, :replay, of_pair)) == [pair]
 
       assert {:error, %Error{indefinite: false}} =
-               RankBridge.replay(gang, of_pair, group: "world", timeout: 2_000)
+               RankBridge.Graphs.replay(gang, of_pair, group: "world", timeout: 2_000)
 
-      assert RankBridge.replay!(gang, of_world) == [nil]
-      assert RankBridge.release_graph!(gang, of_pair).ranks == [2, 0]
+      assert RankBridge.Graphs.replay!(gang, of_world) == [nil]
+      assert RankBridge.Graphs.release_graph!(gang, of_pair).ranks == [2, 0]
       RankBridge.destroy_group!(gang, group.name)
     end
 
@@ -141,49 +144,60 @@ for backend <- ["fake", "gloo"] do
       name = name()
       error = Error.refusal(:cancelled, "no longer")
 
-      assert RankBridge.graph_capture(gang, name, fn -> {:error, error} end) == {:error, error}
+      assert RankBridge.Graphs.graph_capture(gang, name, fn -> {:error, error} end) ==
+               {:error, error}
 
       assert_raise RuntimeError, "lost", fn ->
-        RankBridge.graph_capture(gang, name, fn ->
+        RankBridge.Graphs.graph_capture(gang, name, fn ->
           RankBridge.all_reduce!(gang, refs)
           raise "lost"
         end)
       end
 
-      assert catch_throw(RankBridge.graph_capture(gang, name, fn -> throw(:ball) end)) == :ball
-      assert catch_exit(RankBridge.graph_capture(gang, name, fn -> exit(:left) end)) == :left
-      assert_raise ArgumentError, fn -> RankBridge.graph_capture(gang, name, fn -> :what end) end
+      assert catch_throw(RankBridge.Graphs.graph_capture(gang, name, fn -> throw(:ball) end)) ==
+               :ball
+
+      assert catch_exit(RankBridge.Graphs.graph_capture(gang, name, fn -> exit(:left) end)) ==
+               :left
+
+      assert_raise ArgumentError, fn ->
+        RankBridge.Graphs.graph_capture(gang, name, fn -> :what end)
+      end
 
       assert {:error, %Error{reason: :unknown_graph}} =
-               RankBridge.replay(gang, name, timeout: 2_000)
+               RankBridge.Graphs.replay(gang, name, timeout: 2_000)
 
-      assert {:error, %Error{reason: :unknown_graph}} = RankBridge.end_capture(gang)
-      assert {%Graph{name: ^name}, 5} = RankBridge.graph_capture!(gang, name, fn -> {:ok, 5} end)
+      assert {:error, %Error{reason: :unknown_graph}} = RankBridge.Graphs.end_capture(gang)
+
+      assert {%Graph{name: ^name}, 5} =
+               RankBridge.Graphs.graph_capture!(gang, name, fn -> {:ok, 5} end)
     end
 
     test "recording begins on all members or on none", %{gang: gang} do
       [name, other] = [name(), name()]
       group = RankBridge.new_group!(gang, "pair-" <> Id.uuid(), [2, 0])
-      graph = RankBridge.begin_capture!(gang, name, group: group)
+      graph = RankBridge.Graphs.begin_capture!(gang, name, group: group)
       assert {graph.name, graph.ranks, graph.operations} == {name, [2, 0], []}
 
       assert {:error, %Error{reason: :invalid_argument, indefinite: false}} =
-               RankBridge.begin_capture(gang, other, group: group)
+               RankBridge.Graphs.begin_capture(gang, other, group: group)
 
       # Rank 1 knows nothing of it, and would record.
-      assert {:error, %Error{reason: :name_exists} = error} = RankBridge.begin_capture(gang, name)
+      assert {:error, %Error{reason: :name_exists} = error} =
+               RankBridge.Graphs.begin_capture(gang, name)
+
       assert for({rank, :ok} <- error.outcomes, do: rank) == [1]
       RankBridge.barrier!(gang, group: group)
-      assert RankBridge.end_capture!(gang, group: group).operations == [:barrier]
-      assert %Graph{ranks: [0, 1, 2]} = RankBridge.begin_capture!(gang, other)
-      assert %Graph{name: ^other, operations: []} = RankBridge.end_capture!(gang)
-      assert RankBridge.release_graph!(gang, name).ranks == [0, 2]
+      assert RankBridge.Graphs.end_capture!(gang, group: group).operations == [:barrier]
+      assert %Graph{ranks: [0, 1, 2]} = RankBridge.Graphs.begin_capture!(gang, other)
+      assert %Graph{name: ^other, operations: []} = RankBridge.Graphs.end_capture!(gang)
+      assert RankBridge.Graphs.release_graph!(gang, name).ranks == [0, 2]
       RankBridge.destroy_group!(gang, group.name)
     end
 
     test "a recording that has ended somewhere is kept nowhere", %{gang: gang} do
       name = name()
-      graph = RankBridge.begin_capture!(gang, name)
+      graph = RankBridge.Graphs.begin_capture!(gang, name)
       {:ok, view} = View.fetch(gang)
 
       call = %Calls{
@@ -194,20 +208,20 @@ for backend <- ["fake", "gloo"] do
 
       header = %V1.Call{group: "world", session_id: graph.session_id}
       assert {:ok, _graph} = Calls.one(view, 1, %V1.EndCaptureRequest{call: header}, call)
-      assert {:error, %Error{reason: :unknown_graph}} = RankBridge.end_capture(gang)
-      assert RankBridge.release_graph!(gang, name).ranks == [1]
+      assert {:error, %Error{reason: :unknown_graph}} = RankBridge.Graphs.end_capture(gang)
+      assert RankBridge.Graphs.release_graph!(gang, name).ranks == [1]
     end
 
     test "a graph that is released is forgotten, and its refs stay", %{gang: gang, refs: refs} do
       {graph, sums} =
-        RankBridge.graph_capture!(gang, nil, fn -> RankBridge.all_reduce(gang, refs) end)
+        RankBridge.Graphs.graph_capture!(gang, nil, fn -> RankBridge.all_reduce(gang, refs) end)
 
-      assert RankBridge.release_graph!(gang, graph) == graph
+      assert RankBridge.Graphs.release_graph!(gang, graph) == graph
 
       for call <- [
-            fn -> RankBridge.release_graph(gang, graph) end,
-            fn -> RankBridge.release_graph(gang, graph.name) end,
-            fn -> RankBridge.replay(gang, graph, timeout: 2_000) end
+            fn -> RankBridge.Graphs.release_graph(gang, graph) end,
+            fn -> RankBridge.Graphs.release_graph(gang, graph.name) end,
+            fn -> RankBridge.Graphs.replay(gang, graph, timeout: 2_000) end
           ] do
         assert {:error, %Error{reason: :unknown_graph, indefinite: false}} = call.()
       end
@@ -217,20 +231,20 @@ for backend <- ["fake", "gloo"] do
 
     test "without a ref that it needs nothing of a graph is done", %{gang: gang, refs: refs} do
       {graph, [sums, _others]} =
-        RankBridge.graph_capture!(gang, nil, fn ->
+        RankBridge.Graphs.graph_capture!(gang, nil, fn ->
           {:ok, [RankBridge.all_reduce!(gang, refs), RankBridge.all_gather!(gang, refs)]}
         end)
 
-      [_sums, others] = RankBridge.replay!(gang, graph)
+      [_sums, others] = RankBridge.Graphs.replay!(gang, graph)
       RankBridge.release!(gang, Enum.at(others, 2))
       change(gang, refs)
 
       assert {:error, %Error{reason: :released_ref, indefinite: false} = error} =
-               RankBridge.replay(gang, graph, timeout: 2_000)
+               RankBridge.Graphs.replay(gang, graph, timeout: 2_000)
 
       assert 2 in for(it <- error.ranks, do: it.rank)
       assert values(gang, sums) == List.duplicate([3.0, 6.0], 3)
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
     end
 
     test "gangs without a session have their graphs in common", %{ranks: ranks} do
@@ -240,21 +254,21 @@ for backend <- ["fake", "gloo"] do
       refs = RankBridge.put!(one, [[1], [2], [3]])
 
       {graph, sums} =
-        RankBridge.graph_capture!(one, name, fn -> RankBridge.all_reduce(two, refs) end)
+        RankBridge.Graphs.graph_capture!(one, name, fn -> RankBridge.all_reduce(two, refs) end)
 
       assert graph.session_id == ""
-      assert RankBridge.replay!(two, name) == [sums]
-      assert RankBridge.release_graph!(two, name) == graph
+      assert RankBridge.Graphs.replay!(two, name) == [sums]
+      assert RankBridge.Graphs.release_graph!(two, name) == graph
       RankBridge.release!(one, refs ++ sums)
     end
 
     test "a graph outlives its generation", %{gang: gang, refs: refs} do
       {graph, sums} =
-        RankBridge.graph_capture!(gang, nil, fn -> RankBridge.all_reduce(gang, refs) end)
+        RankBridge.Graphs.graph_capture!(gang, nil, fn -> RankBridge.all_reduce(gang, refs) end)
 
       RankBridge.form!(gang, timeout: 60_000)
       change(gang, refs)
-      assert RankBridge.replay!(gang, graph) == [sums]
+      assert RankBridge.Graphs.replay!(gang, graph) == [sums]
       assert values(gang, sums) == List.duplicate([9.0, 18.0], 3)
     end
   end

@@ -5,7 +5,7 @@ defmodule RankBridge.LeasesTest do
 
   alias RankBridge.{Error, Gang, Sessions, Tensor}
   alias RankBridge.Gang.View
-  alias RankBridge.Test.LiveRanks
+  alias RankBridge.Test.{GangChildren, LiveRanks}
 
   # Long enough for renewals to come in time on a machine that is busy, in milliseconds.
   @lease 1_500
@@ -20,7 +20,9 @@ defmodule RankBridge.LeasesTest do
     spec =
       Supervisor.child_spec({Gang, [endpoints_file: ranks.file] ++ opts}, restart: :temporary)
 
-    start_supervised!(spec, id: make_ref())
+    gang = start_supervised!(spec, id: make_ref())
+    :ok = RankBridge.await_ready(gang, 60_000)
+    gang
   end
 
   defp session(gang) do
@@ -36,7 +38,7 @@ defmodule RankBridge.LeasesTest do
 
   test "ranks keep what is renewed, and free what a lost gang leaves", %{ranks: ranks} do
     gang = gang(ranks, lease: @lease)
-    ref = RankBridge.put!(gang, 1, [1, 2])
+    ref = RankBridge.put_rank!(gang, 1, [1, 2])
     Process.flag(:trap_exit, true)
     {:ok, lost} = Gang.start_link(endpoints_file: ranks.file, lease: @lease)
     left = session(lost)
@@ -75,16 +77,19 @@ defmodule RankBridge.LeasesTest do
     gang = gang(ranks, lease: 60)
     {:ok, view} = View.fetch(gang)
     :ok = Sessions.close(view, 5_000)
-    :erlang.trace(gang, true, [:receive])
+    server = GangChildren.pid(gang, :server)
+    tasks = GangChildren.pid(gang, :tasks)
+    :erlang.trace(server, true, [:receive])
+    :erlang.trace(tasks, true, [:receive])
 
     for _round <- 1..3 do
-      assert_receive {:trace, ^gang, :receive, {:renew, 20}}, 5_000
-      assert_receive {:trace, ^gang, :receive, {:EXIT, _task, :normal}}, 5_000
+      assert_receive {:trace, ^server, :receive, {:renew, 20}}, 5_000
+      assert_receive {:trace, ^tasks, :receive, {:EXIT, _task, :normal}}, 5_000
     end
 
-    :erlang.trace(gang, false, [:receive])
+    for pid <- [server, tasks], do: :erlang.trace(pid, false, [:receive])
 
-    assert {:error, %Error{reason: :unknown_session}} = RankBridge.put(gang, 0, [1])
+    assert {:error, %Error{reason: :unknown_session}} = RankBridge.put_rank(gang, 0, [1])
     assert Process.alive?(gang)
   end
 

@@ -26,7 +26,7 @@ for backend <- ["fake", "gloo"] do
       plain =
         [nil, true, false, 0, -1, 2 ** 63 - 1, -(2 ** 63), 2 ** 63, -(2 ** 200), 1.5, -0.0] ++
           [:nan, :infinity, :negative_infinity, "", "世界", <<0xFF, 0>>, {:bytes, "ascii"}] ++
-          [[], {}, %{}, 'abc', Tensor.from_list([[1, 2], [3, 4]]), Tensor.from_list([])]
+          [[], {}, %{}, ~c"abc", Tensor.from_list([[1, 2], [3, 4]]), Tensor.from_list([])]
 
       nested = [
         {nil, [%{"a" => {1, [2.0]}}]},
@@ -52,12 +52,14 @@ for backend <- ["fake", "gloo"] do
     end
 
     test "lists are broadcast as lists", %{gang: gang} do
-      assert RankBridge.broadcast_object_list!(gang, [1, nil]) == List.duplicate([1, nil], 3)
-      assert RankBridge.broadcast_object_list!(gang, []) == [[], [], []]
+      assert RankBridge.Objects.broadcast_object_list!(gang, [1, nil]) ==
+               List.duplicate([1, nil], 3)
+
+      assert RankBridge.Objects.broadcast_object_list!(gang, []) == [[], [], []]
     end
 
     test "a ref in a value is the handle that it was", %{gang: gang} do
-      ref = RankBridge.put!(gang, 1, [1.0, 2.0])
+      ref = RankBridge.put_rank!(gang, 1, [1.0, 2.0])
 
       assert RankBridge.broadcast_object!(gang, %{"ref" => ref}) ==
                List.duplicate(%{"ref" => ref}, 3)
@@ -85,19 +87,19 @@ for backend <- ["fake", "gloo"] do
       assert RankBridge.all_gather_object!(gang, ["two", "zero"], group: name) ==
                List.duplicate(["two", "zero"], 2)
 
-      ref = RankBridge.put!(gang, 2, [7])
+      ref = RankBridge.put_rank!(gang, 2, [7])
       dict = %{"t" => ref}
-      opts = [group: name, metadata_group: RankBridge.group!(gang, name)]
+      opts = [group: name, metadata_group: RankBridge.Grouping.group!(gang, name)]
 
       assert [%{"t" => %{rank: 2}}, %{"t" => copy}] =
-               RankBridge.broadcast_tensor_dict!(gang, dict, opts)
+               RankBridge.Objects.broadcast_tensor_dict!(gang, dict, opts)
 
       assert {copy.rank, list(gang, copy)} == {0, [7]}
 
       opts = [group: name, metadata_group: "world"]
 
       assert {:error, %Error{reason: :invalid_argument, indefinite: false} = error} =
-               RankBridge.broadcast_tensor_dict(gang, dict, opts)
+               RankBridge.Objects.broadcast_tensor_dict(gang, dict, opts)
 
       assert {error.expected, error.got} == {"ranks [2, 0]", "ranks [0, 1, 2]"}
       RankBridge.destroy_group!(gang, name)
@@ -132,15 +134,15 @@ for backend <- ["fake", "gloo"] do
                  RankBridge.all_reduce_value(gang, numbers, op: op)
       end
 
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
     end
 
     test "a map of tensors comes to all, with tensors of their own", %{gang: gang} do
-      weight = RankBridge.put!(gang, 1, [[1.5, 2.5]])
+      weight = RankBridge.put_rank!(gang, 1, [[1.5, 2.5]])
       empty = RankBridge.create!(gang, :bool, [0, 3], rank: 1)
       dict = %{"weight" => weight, "step" => 7, "more" => %{3 => empty, nil => {:bytes, "x"}}}
 
-      results = RankBridge.broadcast_tensor_dict!(gang, dict, src_rank_in_group: 1)
+      results = RankBridge.Objects.broadcast_tensor_dict!(gang, dict, src_rank_in_group: 1)
 
       for {results, rank} <- Enum.with_index(results) do
         assert %{"weight" => own, "step" => 7, "more" => %{3 => own_empty, nil => {:bytes, "x"}}} =
@@ -151,7 +153,7 @@ for backend <- ["fake", "gloo"] do
         assert map_size(results) == 3
       end
 
-      assert RankBridge.broadcast_tensor_dict!(gang, %{}) == [%{}, %{}, %{}]
+      assert RankBridge.Objects.broadcast_tensor_dict!(gang, %{}) == [%{}, %{}, %{}]
     end
 
     test "one rank's parts of a call make it whole", %{gang: gang} do
@@ -159,14 +161,14 @@ for backend <- ["fake", "gloo"] do
 
       results =
         AtOnce.map([{0, nil}, {1, "not looked at"}, {2, {nil, 5}}], fn {rank, value} ->
-          RankBridge.call_rank!(gang, rank, :broadcast_object, value, opts)
+          RankBridge.Operations.call_rank!(gang, rank, :broadcast_object, value, opts)
         end)
 
       assert results == [{nil, 5}, {nil, 5}, {nil, 5}]
     end
 
     test "who is not the source brings nothing", %{gang: gang} do
-      ref = RankBridge.put!(gang, 1, [7])
+      ref = RankBridge.put_rank!(gang, 1, [7])
 
       for {operation, input, check} <- [
             {:scatter_object, ["a", nil, {3}], &(&1 == ["a", nil, {3}])},
@@ -177,7 +179,13 @@ for backend <- ["fake", "gloo"] do
 
         results =
           AtOnce.map([0, 1, 2], fn rank ->
-            RankBridge.call_rank!(gang, rank, operation, if(rank == 1, do: input), opts)
+            RankBridge.Operations.call_rank!(
+              gang,
+              rank,
+              operation,
+              if(rank == 1, do: input),
+              opts
+            )
           end)
 
         assert {operation, check.(results)} == {operation, true}
@@ -191,7 +199,7 @@ for backend <- ["fake", "gloo"] do
               timeout: 1_000
             ]
 
-            RankBridge.call_rank(gang, rank, operation, nil, opts)
+            RankBridge.Operations.call_rank(gang, rank, operation, nil, opts)
           end)
 
         assert [{:error, _}, {:error, %Error{reason: :invalid_argument, rank: 1}}, {:error, _}] =
@@ -202,9 +210,9 @@ for backend <- ["fake", "gloo"] do
     test "values are submitted, and asked for as often as one likes", %{gang: gang} do
       operation = RankBridge.submit!(gang, :all_gather_object, [nil, 1, "b"])
       expected = List.duplicate([nil, 1, "b"], 3)
-      assert RankBridge.wait!(gang, operation) == expected
+      assert RankBridge.Operations.wait!(gang, operation) == expected
       assert RankBridge.await!(gang, operation) == expected
-      assert RankBridge.is_complete!(gang, operation)
+      assert RankBridge.Operations.is_complete!(gang, operation)
       empty = RankBridge.submit!(gang, :broadcast_object, nil)
       assert RankBridge.await!(gang, empty) == [nil, nil, nil]
     end
@@ -214,15 +222,18 @@ for backend <- ["fake", "gloo"] do
       assert RankBridge.broadcast_object!(gang, deep) == [deep, deep, deep]
       operation = RankBridge.submit!(gang, :all_gather_object, [deep, deep, deep])
       lists = List.duplicate([deep, deep, deep], 3)
-      assert RankBridge.wait!(gang, operation) == lists
+      assert RankBridge.Operations.wait!(gang, operation) == lists
 
-      assert for(%{result: {:ok, results}} <- RankBridge.poll!(gang, operation), do: results) ==
+      assert for(
+               %{result: {:ok, results}} <- RankBridge.Operations.poll!(gang, operation),
+               do: results
+             ) ==
                lists
 
       assert {:error, %Error{reason: :invalid_argument}} =
                RankBridge.broadcast_object(gang, [deep])
 
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
     end
 
     test "members that want another source are told so", %{gang: gang} do
@@ -231,13 +242,13 @@ for backend <- ["fake", "gloo"] do
       results =
         AtOnce.map([0, 1, 2], fn rank ->
           opts = [operation_id: id, src_rank_in_group: div(rank, 2)]
-          RankBridge.call_rank(gang, rank, :broadcast_object, rank, opts)
+          RankBridge.Operations.call_rank(gang, rank, :broadcast_object, rank, opts)
         end)
 
       for result <- results,
           do: assert({:error, %Error{reason: :mismatch, indefinite: false}} = result)
 
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
     end
   end
 end

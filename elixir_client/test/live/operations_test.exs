@@ -4,7 +4,7 @@ defmodule RankBridge.OperationsTest do
   use ExUnit.Case, async: true
 
   alias RankBridge.{AtOnce, Error, Gang, Id, Operation, Tensor}
-  alias RankBridge.Test.LiveRanks
+  alias RankBridge.Test.{Functions, LiveRanks}
 
   setup_all do
     ranks = LiveRanks.start(3, "fake")
@@ -27,7 +27,7 @@ defmodule RankBridge.OperationsTest do
         ] do
       operation = RankBridge.submit!(gang, name, refs, opts)
       assert %Operation{name: ^name, ranks: [0, 1, 2]} = operation
-      direct = apply(RankBridge, :"#{name}!", [gang, refs, opts])
+      direct = Functions.call(:"#{name}!", [gang, refs, opts])
       assert values(gang, RankBridge.await!(gang, operation)) == values(gang, direct)
     end
 
@@ -35,8 +35,8 @@ defmodule RankBridge.OperationsTest do
     assert [nil, %{rank: 1}, nil] = RankBridge.await!(gang, gather)
 
     parts =
-      [RankBridge.put!(gang, 0, [1, 2, 3])] ++
-        for(rank <- 1..2, do: RankBridge.put!(gang, rank, [0]))
+      [RankBridge.put_rank!(gang, 0, [1, 2, 3])] ++
+        for(rank <- 1..2, do: RankBridge.put_rank!(gang, rank, [0]))
 
     scatter = RankBridge.submit!(gang, :scatter, parts)
     assert values(gang, RankBridge.await!(gang, scatter)) == [[1], [2], [3]]
@@ -58,7 +58,7 @@ defmodule RankBridge.OperationsTest do
   end
 
   test "a submitted operation fails as the direct call fails", %{gang: gang, refs: refs} do
-    wrong = List.replace_at(refs, 2, RankBridge.put!(gang, 2, [1.0, 2.0, 3.0]))
+    wrong = List.replace_at(refs, 2, RankBridge.put_rank!(gang, 2, [1.0, 2.0, 3.0]))
     assert {:error, %Error{} = direct} = RankBridge.all_reduce(gang, wrong)
     operation = RankBridge.submit!(gang, :all_reduce, wrong)
     assert {:error, %Error{} = submitted} = RankBridge.await(gang, operation)
@@ -75,26 +75,26 @@ defmodule RankBridge.OperationsTest do
 
   test "an operation is followed from the queue to its end", %{gang: gang} do
     [first, second] = [Id.uuid(), Id.uuid()]
-    RankBridge.submit_rank!(gang, 1, :barrier, nil, operation_id: first)
+    RankBridge.Operations.submit_rank!(gang, 1, :barrier, nil, operation_id: first)
     until(fn -> state(gang, first, 1) == :admission end)
-    RankBridge.submit_rank!(gang, 1, :barrier, nil, operation_id: second)
+    RankBridge.Operations.submit_rank!(gang, 1, :barrier, nil, operation_id: second)
     assert state(gang, second, 1) == :queued
 
     for id <- [first, second], rank <- [0, 2] do
       assert %Operation{id: ^id, ranks: [^rank]} =
-               RankBridge.submit_rank!(gang, rank, :barrier, nil, operation_id: id)
+               RankBridge.Operations.submit_rank!(gang, rank, :barrier, nil, operation_id: id)
     end
 
     for id <- [first, second] do
       assert RankBridge.await!(gang, id) == nil
 
-      assert RankBridge.poll!(gang, id) ==
+      assert RankBridge.Operations.poll!(gang, id) ==
                for(rank <- 0..2, do: %{rank: rank, state: :done, result: {:ok, nil}})
     end
   end
 
   defp state(gang, id, rank) do
-    [%{rank: ^rank, state: state}] = RankBridge.poll!(gang, id, rank: rank)
+    [%{rank: ^rank, state: state}] = RankBridge.Operations.poll!(gang, id, rank: rank)
     state
   end
 
@@ -108,7 +108,9 @@ defmodule RankBridge.OperationsTest do
     other = start_supervised!({Gang, endpoints_file: ranks.file, session: false}, id: :other)
     assert RankBridge.await!(other, id) == direct
     assert RankBridge.await!(other, id, rank: 1) == [Enum.at(direct, 1)]
-    assert Enum.map(RankBridge.poll!(other, id), & &1.result) == Enum.map(direct, &{:ok, &1})
+
+    assert Enum.map(RankBridge.Operations.poll!(other, id), & &1.result) ==
+             Enum.map(direct, &{:ok, &1})
   end
 
   test "an outcome of a group is asked for at its members", %{gang: gang} do
@@ -117,33 +119,37 @@ defmodule RankBridge.OperationsTest do
     operation = RankBridge.submit!(gang, :barrier, nil, group: name)
     assert operation.ranks == [2, 0]
     assert RankBridge.await!(gang, operation.id, group: name) == nil
-    assert {:error, %Error{reason: :unknown_operation}} = RankBridge.poll(gang, operation.id)
+
+    assert {:error, %Error{reason: :unknown_operation}} =
+             RankBridge.Operations.poll(gang, operation.id)
+
     RankBridge.destroy_group!(gang, name)
   end
 
   test "waiting ends before the operation and leaves it as it is", %{gang: gang} do
-    operation = RankBridge.submit_rank!(gang, 0, :barrier, nil)
+    operation = RankBridge.Operations.submit_rank!(gang, 0, :barrier, nil)
 
     assert {:error, %Error{reason: :deadline_exceeded, indefinite: true}} =
              RankBridge.await(gang, operation, timeout: 50)
 
     for rank <- [1, 2],
-        do: RankBridge.submit_rank!(gang, rank, :barrier, nil, operation_id: operation.id)
+        do:
+          RankBridge.Operations.submit_rank!(gang, rank, :barrier, nil, operation_id: operation.id)
 
     assert RankBridge.await!(gang, operation.id, timeout: 10_000) == nil
   end
 
   test "a cancelled operation is withdrawn, and its outcome says so", %{gang: gang} do
-    operation = RankBridge.submit_rank!(gang, 2, :barrier, nil)
+    operation = RankBridge.Operations.submit_rank!(gang, 2, :barrier, nil)
     assert RankBridge.cancel!(gang, operation) == [true]
 
     assert {:error, %Error{reason: :cancelled, indefinite: false, rank: 2}} =
              RankBridge.await(gang, operation)
 
     assert [%{state: :done, result: {:error, %Error{reason: :cancelled}}}] =
-             RankBridge.poll!(gang, operation)
+             RankBridge.Operations.poll!(gang, operation)
 
-    assert RankBridge.barrier!(gang, timeout: 5_000) == nil
+    assert RankBridge.barrier!(gang, timeout: 5_000) == :ok
   end
 
   test "what is done is not cancelled", %{gang: gang, refs: refs} do
@@ -156,7 +162,7 @@ defmodule RankBridge.OperationsTest do
   test "a rank that never got the operation explains why the others missed it", %{gang: gang} do
     id = Id.uuid()
     opts = [operation_id: id, timeout: 300]
-    AtOnce.map([0, 1], &RankBridge.submit_rank!(gang, &1, :barrier, nil, opts))
+    AtOnce.map([0, 1], &RankBridge.Operations.submit_rank!(gang, &1, :barrier, nil, opts))
 
     assert {:error, %Error{reason: :unknown_operation, rank: 2} = error} =
              RankBridge.await(gang, id)
@@ -175,12 +181,12 @@ defmodule RankBridge.OperationsTest do
     for rank <- [0, 1] do
       # Whichever was quicker: the leader, who learns of the refusal, or this client.
       assert [%{result: {:error, %Error{reason: reason}}}] =
-               RankBridge.poll!(gang, id, rank: rank)
+               RankBridge.Operations.poll!(gang, id, rank: rank)
 
       assert reason in [:cancelled, :released_ref]
     end
 
-    assert RankBridge.barrier!(gang, timeout: 5_000) == nil
+    assert RankBridge.barrier!(gang, timeout: 5_000) == :ok
   end
 
   test "what cannot be asked for is refused before anything is sent", %{gang: gang, refs: refs} do
@@ -190,11 +196,13 @@ defmodule RankBridge.OperationsTest do
           invalid_argument: fn -> RankBridge.submit(gang, :all_reduce, nil) end,
           invalid_argument: fn -> RankBridge.submit(gang, :all_reduce, tl(refs)) end,
           invalid_argument: fn -> RankBridge.submit(gang, :all_reduce, refs, op: :mean) end,
-          invalid_argument: fn -> RankBridge.call_rank(gang, 0, :all_redcue, hd(refs)) end,
-          invalid_argument: fn -> RankBridge.poll(gang, :id) end,
-          invalid_argument: fn -> RankBridge.poll(gang, "id", ranks: [1]) end,
+          invalid_argument: fn ->
+            RankBridge.Operations.call_rank(gang, 0, :all_redcue, hd(refs))
+          end,
+          invalid_argument: fn -> RankBridge.Operations.poll(gang, :id) end,
+          invalid_argument: fn -> RankBridge.Operations.poll(gang, "id", ranks: [1]) end,
           rank_out_of_range: fn -> RankBridge.await(gang, "id", rank: 3) end,
-          unknown_operation: fn -> RankBridge.poll(gang, Id.uuid()) end,
+          unknown_operation: fn -> RankBridge.Operations.poll(gang, Id.uuid()) end,
           unknown_operation: fn -> RankBridge.await(gang, Id.uuid()) end,
           unknown_operation: fn -> RankBridge.cancel(gang, Id.uuid()) end
         ] do
@@ -205,10 +213,13 @@ defmodule RankBridge.OperationsTest do
   test "what was begun stays open when its outcome cannot be asked for", %{gang: gang} do
     operation = RankBridge.submit!(gang, :barrier, nil)
     {:ok, view} = RankBridge.Gang.View.fetch(gang)
-    RankBridge.Transport.close(view.ranks[1])
+    {:ok, channel} = RankBridge.Gang.View.channel(view, 1)
+    RankBridge.Transport.close(channel)
 
     assert {:error, %Error{indefinite: true, rank: 1}} = RankBridge.await(gang, operation)
-    assert {:error, %Error{indefinite: false, rank: 1}} = RankBridge.poll(gang, operation)
+
+    assert {:error, %Error{indefinite: false, rank: 1}} =
+             RankBridge.Operations.poll(gang, operation)
   end
 
   # Asks again until it is so; each question waits for an answer of the ranks.

@@ -6,7 +6,8 @@ defmodule RankBridge.LivePartsTest do
   import RankBridge.Test.Soon
 
   alias RankBridge.{Collectives, Error, Gang, Id, Ranks, Tensor, Transport}
-  alias RankBridge.Stream.Server
+  alias RankBridge.Gang.Channels
+  alias RankBridge.Rank.Server
   alias RankBridge.Test.{LiveRanks, OsProcess, Telemetry}
 
   @members 0..2
@@ -35,11 +36,19 @@ defmodule RankBridge.LivePartsTest do
   defp gang(way, ranks, opts \\ []) do
     opts = opts(way, ranks) ++ [calls: :ranks] ++ opts
     gang = start_supervised!({Gang, opts}, id: {:gang, way, make_ref()})
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
     {:ok, view} = Gang.View.fetch(gang)
-    channels = for {rank, channel} <- view.ranks, into: %{}, do: {rank, %Alone{channel: channel}}
-    targets = for {rank, target} <- view.targets, into: %{}, do: {rank, "alone " <> target}
-    %{gang: gang, view: view, unary: %{view | ranks: channels, targets: targets}}
+
+    rows =
+      for {channel, target} <- Channels.rows(view.channels),
+          do: {%Alone{channel: channel}, "alone " <> target}
+
+    %{gang: gang, view: view, unary: %{view | channels: Channels.put(Channels.table(), rows)}}
+  end
+
+  defp channel(view) do
+    {:ok, channel} = Gang.View.channel(view, 0)
+    channel
   end
 
   defp servers(gang) do
@@ -49,7 +58,9 @@ defmodule RankBridge.LivePartsTest do
 
   # Parts that the streams of ranks have.
   defp under_way(gang) do
-    for {rank, it} <- servers(gang), into: %{}, do: {rank, map_size(:sys.get_state(it).under_way)}
+    for {rank, it} <- servers(gang),
+        into: %{},
+        do: {rank, map_size(:sys.get_state(it).requests.under_way)}
   end
 
   defp values(gang, refs), do: gang |> RankBridge.get!(refs) |> Enum.map(&Tensor.to_list/1)
@@ -135,7 +146,7 @@ defmodule RankBridge.LivePartsTest do
         end
 
         assert servers(gang) == servers
-        assert RankBridge.barrier!(gang) == nil
+        assert RankBridge.barrier!(gang) == :ok
       end
 
       test "#{way}: telemetry is that of unary calls", %{ranks: ranks} do
@@ -146,7 +157,7 @@ defmodule RankBridge.LivePartsTest do
           for view <- [view, unary] do
             seen =
               Telemetry.watch(
-                for(last <- [:start, :stop], do: [:rankbridge, :rank, :call, last]),
+                for(last <- [:start, :stop], do: [:rank_bridge, :rank, :call, last]),
                 gang
               )
 
@@ -212,7 +223,7 @@ defmodule RankBridge.LivePartsTest do
         assert_soon([0, 0], fn -> pending(view, [0, 1]) end)
         OsProcess.signal(stopped, "CONT")
         assert_soon(%{0 => 0, 1 => 0, 2 => 0}, fn -> under_way(gang) end)
-        assert RankBridge.barrier!(gang) == nil
+        assert RankBridge.barrier!(gang) == :ok
         assert servers(gang) == servers
       end
 
@@ -235,24 +246,29 @@ defmodule RankBridge.LivePartsTest do
         OsProcess.signal(stopped, "CONT")
         # What is withdrawn there may not be over yet.
         assert_soon([0, 0, 0], fn -> pending(view, @members) end)
-        assert RankBridge.barrier!(gang) == nil
+        assert RankBridge.barrier!(gang) == :ok
       end
     end
 
     test "where the socket goes away, streams go by gRPC from then on", %{ranks: ranks} do
       %{gang: gang, view: view} = gang(:local, ranks)
-      sockets = for rank <- @members, "unix:" <> path = view.targets[rank], do: path <> ".stream"
+
+      sockets =
+        for rank <- @members,
+            "unix:" <> path = Gang.View.target(view, rank),
+            do: path <> ".stream"
+
       on_exit(fn -> for it <- sockets, do: File.rename(it <> ".away", it) end)
       for it <- sockets, do: File.rename!(it, it <> ".away")
       # A connection outlives its name.
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
       other = start_supervised!({Gang, endpoints_file: ranks.file, calls: :ranks}, id: :other)
-      assert RankBridge.barrier!(other) == nil
+      assert RankBridge.barrier!(other) == :ok
 
       transports = fn gang ->
         for {_rank, server} <- servers(gang),
             uniq: true,
-            do: :sys.get_state(server).call.transport
+            do: :sys.get_state(server).stream.call.transport
       end
 
       assert transports.(gang) == [RankBridge.Transport.Local]
@@ -264,7 +280,7 @@ defmodule RankBridge.LivePartsTest do
       # Of other controllers.
       opened =
         for _time <- 1..@streams do
-          {:ok, call} = Transport.Local.open(view.ranks[0])
+          {:ok, call} = Transport.Local.open(channel(view))
           {:ok, call} = Transport.send_message(call, "")
           call
         end
@@ -273,18 +289,18 @@ defmodule RankBridge.LivePartsTest do
       refs = numbered(other)
 
       for _time <- 1..10 do
-        assert RankBridge.barrier!(other) == nil
+        assert RankBridge.barrier!(other) == :ok
         assert values(other, RankBridge.all_reduce!(other, refs)) == on_each([3.0])
       end
 
       assert_soon([false, true, true], fn -> for {_, it} <- servers(other), do: streams?(it) end)
       # Streams that are there go on.
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
       Enum.each(opened, &Transport.cancel/1)
 
       # The rank may see later that they have ended, and is asked for another a second later.
       assert_soon([true, true, true], fn ->
-        assert RankBridge.barrier!(other) == nil
+        assert RankBridge.barrier!(other) == :ok
         for {_, it} <- servers(other), do: streams?(it)
       end)
     end
@@ -358,8 +374,8 @@ defmodule RankBridge.LivePartsTest do
 
         # By and by. Who is told so has lost nothing.
         errors =
-          Elixir.Stream.repeatedly(fn -> RankBridge.barrier(gang, timeout: 20_000) end)
-          |> Elixir.Stream.reject(&(&1 == {:ok, nil}))
+          Stream.repeatedly(fn -> RankBridge.barrier(gang, timeout: 20_000) end)
+          |> Stream.reject(&(&1 == {:ok, nil}))
           |> Enum.take(1)
 
         assert [{:error, %Error{} = error}] = errors
@@ -375,14 +391,14 @@ defmodule RankBridge.LivePartsTest do
     command = OsProcess.rankbridge()
     start_supervised!({Gang, name: name, size: 2, command: command, calls: :ranks})
     assert RankBridge.await_ready(name, 60_000) == :ok
-    assert RankBridge.barrier!(name) == nil
+    assert RankBridge.barrier!(name) == :ok
     Gang.subscribe(name)
     name |> RankBridge.status!() |> Enum.at(1) |> Map.fetch!(:pid) |> OsProcess.kill()
     assert_receive {:rank_bridge, ^name, %Gang.Event{kind: :rank_lost, rank: 1}}, 60_000
     assert RankBridge.await_ready(name, 60_000) == :ok
 
     assert_soon([true, true], fn ->
-      assert RankBridge.barrier!(name) == nil
+      assert RankBridge.barrier!(name) == :ok
       for {_rank, it} <- servers(name), do: streams?(it)
     end)
   end
@@ -391,13 +407,13 @@ defmodule RankBridge.LivePartsTest do
     ranks = LiveRanks.start(2, "fake")
     on_exit(fn -> LiveRanks.stop(ranks) end)
     gang = start_supervised!({Gang, endpoints_file: ranks.file})
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
     monitors = for {_rank, server} <- servers(gang), do: Process.monitor(server)
     stop_supervised!(Gang)
     for it <- monitors, do: assert_receive({:DOWN, ^it, :process, _pid, _why}, 10_000)
   end
 
-  defp streams?(server), do: :sys.get_state(server).call != nil
+  defp streams?(server), do: :sys.get_state(server).stream.call != nil
   defp reasons(error), do: for({_rank, it} <- error.outcomes, do: it.reason)
   defp reason({:error, error}), do: error.reason
   defp reason(result), do: result

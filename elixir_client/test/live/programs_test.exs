@@ -26,8 +26,8 @@ for backend <- ["fake", "gloo"] do
 
     # Every rank's sum of all, by what a program on it would call.
     defp sum(gang, rank, opts \\ []) do
-      with {:ok, mine} <- RankBridge.put(gang, rank, [1.0 * rank]),
-           {:ok, sum} <- RankBridge.call_rank(gang, rank, :all_reduce, mine, opts),
+      with {:ok, mine} <- RankBridge.put_rank(gang, rank, [1.0 * rank]),
+           {:ok, sum} <- RankBridge.Operations.call_rank(gang, rank, :all_reduce, mine, opts),
            {:ok, tensor} <- RankBridge.get(gang, sum),
            {:ok, 2} <- RankBridge.release(gang, [mine, sum]),
            do: {:ok, Tensor.to_list(tensor)}
@@ -40,13 +40,15 @@ for backend <- ["fake", "gloo"] do
       results =
         RankBridge.run!(gang, fn rank ->
           for _time <- 1..5, do: {:ok, [3.0]} = sum(gang, rank)
-          nil = RankBridge.call_rank!(gang, rank, :barrier, nil)
+          nil = RankBridge.Operations.call_rank!(gang, rank, :barrier, nil)
           value = if rank == 1, do: 2
 
           operation =
-            RankBridge.submit_rank!(gang, rank, :broadcast_object, value, src_rank_in_group: 1)
+            RankBridge.Operations.submit_rank!(gang, rank, :broadcast_object, value,
+              src_rank_in_group: 1
+            )
 
-          RankBridge.wait!(gang, operation)
+          RankBridge.Operations.wait!(gang, operation)
         end)
 
       assert results == [2, 2, 2]
@@ -81,7 +83,7 @@ for backend <- ["fake", "gloo"] do
 
       program = fn rank ->
         if rank == 1, do: raise("on purpose")
-        result = RankBridge.call_rank(gang, rank, :barrier, nil, timeout: @missing)
+        result = RankBridge.Operations.call_rank(gang, rank, :barrier, nil, timeout: @missing)
         send(test, {:ended, rank, result})
         result
       end
@@ -105,7 +107,7 @@ for backend <- ["fake", "gloo"] do
                RankBridge.run(gang, fn rank ->
                  ref = RankBridge.create!(gang, :int8, [1], rank: rank)
                  ref = if rank == 1, do: %{ref | id: "no-such-ref"}, else: ref
-                 RankBridge.call_rank(gang, rank, :all_reduce, ref, timeout: @missing)
+                 RankBridge.Operations.call_rank(gang, rank, :all_reduce, ref, timeout: @missing)
                end)
 
       assert [unknown_ref: 0, unknown_ref: 1, unknown_ref: 2] =
@@ -115,7 +117,7 @@ for backend <- ["fake", "gloo"] do
         assert [%{rank: 1, state: :failed}] = outcome.ranks
       end
 
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
     end
 
     test "who is late for what has failed is told so, and takes no other call for it", %{
@@ -132,9 +134,9 @@ for backend <- ["fake", "gloo"] do
           end
         end
 
-        first = RankBridge.call_rank(gang, rank, :barrier, nil, timeout: @missing)
+        first = RankBridge.Operations.call_rank(gang, rank, :barrier, nil, timeout: @missing)
         if rank != 1, do: send(test, :missed)
-        {first, RankBridge.call_rank(gang, rank, :barrier, nil)}
+        {first, RankBridge.Operations.call_rank(gang, rank, :barrier, nil)}
       end
 
       run = Task.async(fn -> RankBridge.run!(gang, program) end)

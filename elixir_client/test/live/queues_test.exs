@@ -29,11 +29,13 @@ for {backend, arguments} <- [
     end
 
     defp name, do: "q-" <> Id.uuid()
-    defp read(gang, queue, place), do: RankBridge.dequeue!(gang, queue, rank_in_group: place)
+
+    defp read(gang, queue, place),
+      do: RankBridge.Queues.dequeue!(gang, queue, rank_in_group: place)
 
     test "every reader reads each value, in order", %{gang: gang} do
       name = name()
-      queue = RankBridge.new_queue!(gang, name)
+      queue = RankBridge.Queues.new_queue!(gang, name)
 
       assert queue == %Queue{
                name: name,
@@ -48,128 +50,135 @@ for {backend, arguments} <- [
 
       values = [nil, 2 ** 90, "a", <<255>>, {:bytes, "a"}] ++ [Tensor.from_list([[1, 2]])]
 
-      for value <- values, do: assert(RankBridge.enqueue!(gang, queue, value) == nil)
+      for value <- values, do: assert(RankBridge.Queues.enqueue!(gang, queue, value) == :ok)
       for place <- [2, 1], value <- values, do: assert(read(gang, queue, place) == value)
-      assert RankBridge.shut_down_queue!(gang, queue) == nil
+      assert RankBridge.Queues.shut_down_queue!(gang, queue) == nil
     end
 
     test "a value that is larger than a chunk comes whole", %{gang: gang} do
-      queue = RankBridge.new_queue!(gang, name(), max_chunk_bytes: 64, max_chunks: 2)
+      queue = RankBridge.Queues.new_queue!(gang, name(), max_chunk_bytes: 64, max_chunks: 2)
       assert {queue.max_chunk_bytes, queue.max_chunks} == {64, 2}
       large = :binary.copy("0123456789", 300_000)
-      for value <- [large, "small"], do: RankBridge.enqueue!(gang, queue, value)
+      for value <- [large, "small"], do: RankBridge.Queues.enqueue!(gang, queue, value)
       for place <- [1, 2], do: assert(read(gang, queue, place) == large)
       for place <- [1, 2], do: assert(read(gang, queue, place) == "small")
-      RankBridge.shut_down_queue!(gang, queue)
+      RankBridge.Queues.shut_down_queue!(gang, queue)
     end
 
     test "what is broadcast through a queue comes to each reader", %{gang: gang} do
       ends = [writer_rank_in_group: 1, reader_ranks_in_group: [2, 0]]
-      queue = RankBridge.new_queue!(gang, name(), ends)
+      queue = RankBridge.Queues.new_queue!(gang, name(), ends)
       assert {Queue.writer(queue), Queue.readers(queue)} == {1, [0, 2]}
-      assert RankBridge.broadcast_through!(gang, queue, %{"a" => 1}) == [%{"a" => 1}, %{"a" => 1}]
+
+      assert RankBridge.Queues.broadcast_through!(gang, queue, %{"a" => 1}) == [
+               %{"a" => 1},
+               %{"a" => 1}
+             ]
 
       # What was unread comes first.
-      RankBridge.enqueue!(gang, queue, "first")
+      RankBridge.Queues.enqueue!(gang, queue, "first")
       assert read(gang, queue, 2) == "first"
-      assert RankBridge.broadcast_through!(gang, queue, "second") == ["first", "second"]
+      assert RankBridge.Queues.broadcast_through!(gang, queue, "second") == ["first", "second"]
       assert read(gang, queue, 0) == "second"
 
       # With an id it is written and read once.
       opts = [operation_id: Id.uuid()]
 
       for _time <- 1..2,
-          do: assert(["x", "x"] = RankBridge.broadcast_through!(gang, queue, "x", opts))
+          do: assert(["x", "x"] = RankBridge.Queues.broadcast_through!(gang, queue, "x", opts))
 
-      assert RankBridge.broadcast_through!(gang, queue, "y") == ["y", "y"]
-      RankBridge.shut_down_queue!(gang, queue)
+      assert RankBridge.Queues.broadcast_through!(gang, queue, "y") == ["y", "y"]
+      RankBridge.Queues.shut_down_queue!(gang, queue)
     end
 
     test "the only reader need not be named, one of several must be", %{gang: gang} do
-      queue = RankBridge.new_queue!(gang, name(), reader_ranks_in_group: [2])
-      RankBridge.enqueue!(gang, queue, 1)
-      assert RankBridge.dequeue!(gang, queue) == 1
-      assert {:error, %Error{} = error} = RankBridge.dequeue(gang, queue, rank_in_group: 1)
+      queue = RankBridge.Queues.new_queue!(gang, name(), reader_ranks_in_group: [2])
+      RankBridge.Queues.enqueue!(gang, queue, 1)
+      assert RankBridge.Queues.dequeue!(gang, queue) == 1
+      assert {:error, %Error{} = error} = RankBridge.Queues.dequeue(gang, queue, rank_in_group: 1)
       assert {error.reason, error.rank, error.indefinite} == {:invalid_argument, 1, false}
-      RankBridge.shut_down_queue!(gang, queue)
+      RankBridge.Queues.shut_down_queue!(gang, queue)
     end
 
     test "who waits too long is told for whom, and nothing has happened", %{gang: gang} do
-      queue = RankBridge.new_queue!(gang, name(), max_chunks: 1)
+      queue = RankBridge.Queues.new_queue!(gang, name(), max_chunks: 1)
 
       assert {:error, %Error{reason: :peer_missing, indefinite: false, rank: 2}} =
-               RankBridge.dequeue(gang, queue, rank_in_group: 2, timeout: 200)
+               RankBridge.Queues.dequeue(gang, queue, rank_in_group: 2, timeout: 200)
 
-      RankBridge.enqueue!(gang, queue, 1)
+      RankBridge.Queues.enqueue!(gang, queue, 1)
       assert read(gang, queue, 2) == 1
 
       assert {:error, %Error{reason: :peer_missing, indefinite: false, rank: 0} = error} =
-               RankBridge.broadcast_through(gang, queue, 2, timeout: 200)
+               RankBridge.Queues.broadcast_through(gang, queue, 2, timeout: 200)
 
       assert Enum.map(error.ranks, & &1.rank) == [1]
       assert read(gang, queue, 1) == 1
-      RankBridge.enqueue!(gang, queue, 3)
+      RankBridge.Queues.enqueue!(gang, queue, 3)
       assert {read(gang, queue, 1), read(gang, queue, 2)} == {3, 3}
-      RankBridge.shut_down_queue!(gang, queue)
+      RankBridge.Queues.shut_down_queue!(gang, queue)
     end
 
     test "writing and reading are submitted at the ranks that do it", %{gang: gang} do
-      queue = RankBridge.new_queue!(gang, name(), reader_ranks_in_group: [1])
-      reading = RankBridge.submit_rank!(gang, 1, :dequeue, nil, queue: queue)
+      queue = RankBridge.Queues.new_queue!(gang, name(), reader_ranks_in_group: [1])
+      reading = RankBridge.Operations.submit_rank!(gang, 1, :dequeue, nil, queue: queue)
       assert %Operation{name: :dequeue, group: "world", ranks: [1]} = reading
-      refute RankBridge.is_complete!(gang, reading)
+      refute RankBridge.Operations.is_complete!(gang, reading)
       # It holds up no collective.
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
 
       id = Id.uuid()
 
       for _time <- 1..2 do
         opts = [queue: queue, operation_id: id]
-        writing = RankBridge.submit_rank!(gang, Queue.writer(queue), :enqueue, {nil, 1}, opts)
-        assert RankBridge.wait!(gang, writing) == nil
+
+        writing =
+          RankBridge.Operations.submit_rank!(gang, Queue.writer(queue), :enqueue, {nil, 1}, opts)
+
+        assert RankBridge.Operations.wait!(gang, writing) == nil
       end
 
-      for _time <- 1..2, do: assert(RankBridge.wait!(gang, reading) == {nil, 1})
-      assert RankBridge.is_complete!(gang, reading)
+      for _time <- 1..2, do: assert(RankBridge.Operations.wait!(gang, reading) == {nil, 1})
+      assert RankBridge.Operations.is_complete!(gang, reading)
 
       # By its name, too; what is cancelled takes nothing.
-      cancelled = RankBridge.submit_rank!(gang, 1, :dequeue, nil, queue: queue.name)
+      cancelled = RankBridge.Operations.submit_rank!(gang, 1, :dequeue, nil, queue: queue.name)
       assert RankBridge.cancel!(gang, cancelled) == [true]
-      assert {:error, %Error{reason: :cancelled}} = RankBridge.wait(gang, cancelled)
-      RankBridge.call_rank!(gang, 0, :enqueue, 2, queue: queue.name)
-      assert RankBridge.call_rank!(gang, 1, :dequeue, nil, queue: queue.name) == 2
+      assert {:error, %Error{reason: :cancelled}} = RankBridge.Operations.wait(gang, cancelled)
+      RankBridge.Operations.call_rank!(gang, 0, :enqueue, 2, queue: queue.name)
+      assert RankBridge.Operations.call_rank!(gang, 1, :dequeue, nil, queue: queue.name) == 2
 
       assert {:error, %Error{reason: :invalid_argument}} =
                RankBridge.submit(gang, :enqueue, 3, queue: queue)
 
-      RankBridge.shut_down_queue!(gang, queue)
+      RankBridge.Queues.shut_down_queue!(gang, queue)
     end
 
     test "what was written is read before the queue has ended", %{gang: gang} do
-      queue = RankBridge.new_queue!(gang, name(), reader_ranks_in_group: [1])
-      RankBridge.enqueue!(gang, queue, 1)
-      assert RankBridge.shut_down_queue!(gang, queue, rank_in_group: 0) == nil
-      assert {:error, %Error{reason: :unknown_queue}} = RankBridge.enqueue(gang, queue, 2)
-      assert RankBridge.dequeue!(gang, queue) == 1
-      assert {:error, %Error{reason: :aborted}} = RankBridge.dequeue(gang, queue)
+      queue = RankBridge.Queues.new_queue!(gang, name(), reader_ranks_in_group: [1])
+      RankBridge.Queues.enqueue!(gang, queue, 1)
+      assert RankBridge.Queues.shut_down_queue!(gang, queue, rank_in_group: 0) == nil
+      assert {:error, %Error{reason: :unknown_queue}} = RankBridge.Queues.enqueue(gang, queue, 2)
+      assert RankBridge.Queues.dequeue!(gang, queue) == 1
+      assert {:error, %Error{reason: :aborted}} = RankBridge.Queues.dequeue(gang, queue)
 
       assert {:error, %Error{reason: :unknown_queue, rank: 0, outcomes: []}} =
-               RankBridge.shut_down_queue(gang, queue, rank_in_group: 0)
+               RankBridge.Queues.shut_down_queue(gang, queue, rank_in_group: 0)
 
       # Everywhere else, and then nowhere.
-      for _time <- 1..2, do: assert(RankBridge.shut_down_queue!(gang, queue) == nil)
-      assert {:error, %Error{reason: :unknown_queue}} = RankBridge.dequeue(gang, queue)
-      assert RankBridge.new_queue!(gang, queue.name).name == queue.name
-      RankBridge.shut_down_queue!(gang, queue)
+      for _time <- 1..2, do: assert(RankBridge.Queues.shut_down_queue!(gang, queue) == nil)
+      assert {:error, %Error{reason: :unknown_queue}} = RankBridge.Queues.dequeue(gang, queue)
+      assert RankBridge.Queues.new_queue!(gang, queue.name).name == queue.name
+      RankBridge.Queues.shut_down_queue!(gang, queue)
     end
 
     test "who waits is woken by the end", %{gang: gang} do
-      queue = RankBridge.new_queue!(gang, name(), reader_ranks_in_group: [1])
-      reading = RankBridge.submit_rank!(gang, 1, :dequeue, nil, queue: queue)
-      RankBridge.shut_down_queue!(gang, queue)
+      queue = RankBridge.Queues.new_queue!(gang, name(), reader_ranks_in_group: [1])
+      reading = RankBridge.Operations.submit_rank!(gang, 1, :dequeue, nil, queue: queue)
+      RankBridge.Queues.shut_down_queue!(gang, queue)
 
       assert {:error, %Error{reason: :aborted, indefinite: false}} =
-               RankBridge.wait(gang, reading)
+               RankBridge.Operations.wait(gang, reading)
     end
 
     test "a queue is found by another program, and a name is taken once", context do
@@ -177,52 +186,25 @@ for {backend, arguments} <- [
       other = start_supervised!({Gang, endpoints_file: ranks.file, timeout: 60_000}, id: :other)
       group = RankBridge.new_group!(gang, "pair-" <> Id.uuid(), [2, 0])
       name = name()
-      queue = RankBridge.new_queue!(gang, name, group: group)
+      queue = RankBridge.Queues.new_queue!(gang, name, group: group)
       assert {queue.group, queue.ranks} == {group.name, [2, 0]}
       assert {Queue.writer(queue), Queue.readers(queue)} == {2, [0]}
-      assert queue in RankBridge.queues!(other)
-      assert queue in RankBridge.queues!(other, rank: 0)
-      assert queue not in RankBridge.queues!(other, rank: 1)
-      assert RankBridge.queue!(other, name, group: group) == queue
+      assert queue in RankBridge.Queues.queues!(other)
+      assert queue in RankBridge.Queues.queues!(other, rank: 0)
+      assert queue not in RankBridge.Queues.queues!(other, rank: 1)
+      assert RankBridge.Queues.queue!(other, name, group: group) == queue
 
       assert {:error, %Error{reason: :unknown_queue, group: "world"}} =
-               RankBridge.queue(other, name)
+               RankBridge.Queues.queue(other, name)
 
       assert {:error, %Error{reason: :name_exists, indefinite: false}} =
-               RankBridge.new_queue(other, name, group: group)
+               RankBridge.Queues.new_queue(other, name, group: group)
 
-      assert RankBridge.enqueue!(other, queue, {1}) == nil
-      assert RankBridge.dequeue!(gang, queue) == {1}
+      assert RankBridge.Queues.enqueue!(other, queue, {1}) == :ok
+      assert RankBridge.Queues.dequeue!(gang, queue) == {1}
       RankBridge.destroy_group!(gang, group.name)
-      assert queue not in RankBridge.queues!(other)
-      assert {:error, %Error{indefinite: false}} = RankBridge.dequeue(gang, queue)
-    end
-
-    test "vLLM's names", %{gang: gang} do
-      one = RankBridge.create_mq_broadcaster!(gang, writer_rank: 2, max_chunks: 3)
-      assert {one.writer_rank_in_group, one.reader_ranks_in_group} == {2, [0, 1]}
-      assert {one.max_chunk_bytes, one.max_chunks} == {4_194_304, 3}
-      assert RankBridge.broadcast_through!(gang, one, 1) == [1, 1]
-
-      name = name()
-      opts = [reader_rank_in_group: 1, name: name]
-      assert [first, nil, last] = RankBridge.create_single_reader_mq_broadcasters!(gang, opts)
-
-      for {queue, place} <- [{first, 0}, {last, 2}] do
-        assert queue.name == "#{name}/#{place}"
-        assert {queue.writer_rank_in_group, queue.reader_ranks_in_group} == {place, [1]}
-        RankBridge.enqueue!(gang, queue, place)
-        assert RankBridge.dequeue!(gang, queue) == place
-      end
-
-      # All of them, or none.
-      for queue <- [one, first], do: RankBridge.shut_down_queue!(gang, queue)
-
-      assert {:error, %Error{reason: :name_exists}} =
-               RankBridge.create_single_reader_mq_broadcasters(gang, opts)
-
-      assert for(queue <- RankBridge.queues!(gang), queue.name == first.name, do: queue) == []
-      RankBridge.shut_down_queue!(gang, last)
+      assert queue not in RankBridge.Queues.queues!(other)
+      assert {:error, %Error{indefinite: false}} = RankBridge.Queues.dequeue(gang, queue)
     end
   end
 end

@@ -31,7 +31,9 @@ defmodule RankBridge.ReplacingTest do
       refs = RankBridge.put!(gang, [[1.0], [2.0]])
 
       # One call is pending when the rank dies, and others come later.
-      waiting = Task.async(fn -> RankBridge.call_rank(gang, survivor, :barrier, nil) end)
+      waiting =
+        Task.async(fn -> RankBridge.Operations.call_rank(gang, survivor, :barrier, nil) end)
+
       until(fn -> pending?(gang, survivor) end)
       RankProcesses.kill(ranks, @killed)
       assert {:error, %Error{reason: :peer_lost} = error} = Task.await(waiting)
@@ -51,7 +53,7 @@ defmodule RankBridge.ReplacingTest do
       assert %{world_size: 2} = RankBridge.form!(gang, timeout: 10_000)
 
       # The session is open on the new rank as well, and what the survivor holds is there.
-      new = RankBridge.put!(gang, @killed, [10.0])
+      new = RankBridge.put_rank!(gang, @killed, [10.0])
       assert new.session_id == kept.session_id
       sums = RankBridge.all_reduce!(gang, Enum.sort_by([kept, new], & &1.rank))
       sum = 11.0 + survivor
@@ -73,7 +75,7 @@ defmodule RankBridge.ReplacingTest do
         forming = Task.async(fn -> RankBridge.form(gang, timeout: 15_000) end)
         ranks = RankProcesses.replace(ranks, killed)
         assert {:ok, %{world_size: 2}} = Task.await(forming, 20_000)
-        assert RankBridge.barrier!(gang) == nil
+        assert RankBridge.barrier!(gang) == :ok
         assert %{rank: ^killed} = RankBridge.create!(gang, :int8, [1], rank: killed)
         :ok = stop_supervised(killed)
         ranks

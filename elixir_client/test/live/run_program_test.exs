@@ -39,7 +39,7 @@ defmodule RankBridge.RunProgramTest do
       opts = [keep: [:rows, :largest, :parts], calls: calls]
 
       assert {:ok, [rows, [nil, nil, largest], parts]} =
-               RankBridge.run_program(gang, program, opts)
+               RankBridge.Programs.run_program(gang, program, opts)
 
       assert values(gang, rows) == on_each([81.0, 81.0, 81.0])
       assert gang |> RankBridge.get!(largest) |> Tensor.to_list() == [2.0]
@@ -54,7 +54,7 @@ defmodule RankBridge.RunProgramTest do
     program = Program.loop(Program.new(), 4, &Program.all_reduce(&1, refs, in_place: true))
 
     for {calls, factor} <- [ranks: 27.0, gang: 27.0 * 81] do
-      assert RankBridge.run_program!(gang, program, calls: calls) == []
+      assert RankBridge.Programs.run_program!(gang, program, calls: calls) == []
       assert values(gang, refs) == on_each([3.0 * factor])
     end
   end
@@ -70,7 +70,7 @@ defmodule RankBridge.RunProgramTest do
     sums =
       RankBridge.run!(gang, fn rank ->
         part = Program.all_reduce(Program.new(), Enum.at(refs, rank), as: :sum)
-        [sum] = RankBridge.call_rank!(gang, rank, :run_program, part, keep: [:sum])
+        [sum] = RankBridge.Operations.call_rank!(gang, rank, :run_program, part, keep: [:sum])
         sum
       end)
 
@@ -89,11 +89,11 @@ defmodule RankBridge.RunProgramTest do
 
     for calls <- @ways do
       opts = [calls: calls, timeout: 1_000]
-      assert {:error, %Error{} = error} = RankBridge.run_program(gang, program, opts)
+      assert {:error, %Error{} = error} = RankBridge.Programs.run_program(gang, program, opts)
       assert {error.reason, error.indefinite} == {:released_ref, false}
       assert error.message =~ "step 1.0"
       assert values(gang, refs) == [[0.0], [1.0], [2.0]]
-      assert RankBridge.barrier!(gang) == nil
+      assert RankBridge.barrier!(gang) == :ok
     end
   end
 
@@ -106,7 +106,7 @@ defmodule RankBridge.RunProgramTest do
           none |> Program.all_reduce(refs, as: :it) |> Program.all_gather(:it, as: :it)
         ] do
       assert {:error, %Error{reason: :invalid_argument} = error} =
-               RankBridge.run_program(gang, program)
+               RankBridge.Programs.run_program(gang, program)
 
       assert error.message =~ "step 1"
     end

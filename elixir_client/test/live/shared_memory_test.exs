@@ -3,13 +3,13 @@ defmodule RankBridge.SharedMemoryTest do
 
   use ExUnit.Case, async: true
 
-  alias RankBridge.{Dtype, Gang, Sessions, SharedMemory, Tensor}
+  alias RankBridge.{Dtype, Gang, Sessions, Tensor}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
-  alias RankBridge.SharedMemory.Segments
+  alias RankBridge.Rank.{Memory, Server}
   alias RankBridge.Test.{LiveRanks, OsProcess}
 
-  doctest RankBridge.SharedMemory.Segments
+  doctest RankBridge.Rank.Memory
 
   @moduletag timeout: 180_000
   @mib 1_048_576
@@ -24,11 +24,13 @@ defmodule RankBridge.SharedMemoryTest do
     spec =
       Supervisor.child_spec({Gang, [endpoints_file: ranks.file] ++ opts}, restart: :temporary)
 
-    start_supervised!(spec, id: make_ref())
+    gang = start_supervised!(spec, id: make_ref())
+    :ok = RankBridge.await_ready(gang, 60_000)
+    gang
   end
 
   defp transfers(gang, rank \\ 0) do
-    {:ok, counts} = SharedMemory.transfers(gang, rank)
+    {:ok, counts} = RankBridge.Tensors.transfers(gang, rank)
     counts
   end
 
@@ -51,7 +53,7 @@ defmodule RankBridge.SharedMemoryTest do
               {[3, 0], ""}
             ] do
           tensor = %Tensor{dtype: dtype, shape: shape, data: data}
-          ref = RankBridge.put!(gang, 1, tensor)
+          ref = RankBridge.put_rank!(gang, 1, tensor)
           assert RankBridge.get!(gang, ref) == tensor
           {:ok, 1} = RankBridge.release(gang, ref)
         end
@@ -67,7 +69,7 @@ defmodule RankBridge.SharedMemoryTest do
     data = large(64 * @mib)
     <<head::binary-size(1000), tail::binary>> = data
     tensor = %{uint8(data) | data: [head, [tail]]}
-    ref = RankBridge.put!(gang, 0, tensor)
+    ref = RankBridge.put_rank!(gang, 0, tensor)
     assert RankBridge.get!(gang, ref).data == data
     assert %{shared: 2, streamed: 0} = transfers(gang)
   end
@@ -77,7 +79,7 @@ defmodule RankBridge.SharedMemoryTest do
   } do
     gang = gang(ranks["fake"])
     tensors = for _ <- 1..8, do: uint8(large())
-    refs = Enum.map(tensors, &RankBridge.put!(gang, 0, &1))
+    refs = Enum.map(tensors, &RankBridge.put_rank!(gang, 0, &1))
 
     fetched =
       refs
@@ -91,9 +93,9 @@ defmodule RankBridge.SharedMemoryTest do
   test "a bool that is none is refused, and the memory is used again", %{ranks: ranks} do
     gang = gang(ranks["fake"])
     bad = %{uint8(:binary.copy(<<2>>, @mib)) | dtype: :bool}
-    assert {:error, %{reason: :invalid_argument}} = RankBridge.put(gang, 0, bad)
+    assert {:error, %{reason: :invalid_argument}} = RankBridge.put_rank(gang, 0, bad)
     good = uint8(large())
-    assert RankBridge.get!(gang, RankBridge.put!(gang, 0, good)) == good
+    assert RankBridge.get!(gang, RankBridge.put_rank!(gang, 0, good)) == good
   end
 
   test "without it, and over TCP, tensors are streamed", %{ranks: ranks} do
@@ -103,7 +105,7 @@ defmodule RankBridge.SharedMemoryTest do
     tensor = uint8(large())
 
     for gang <- [off, far, unowned] do
-      ref = RankBridge.put!(gang, 0, tensor)
+      ref = RankBridge.put_rank!(gang, 0, tensor)
       assert RankBridge.get!(gang, ref) == tensor
       {:ok, 1} = RankBridge.release(gang, ref)
       assert transfers(gang) == %{shared: 0, streamed: 0, reason: ""}
@@ -118,7 +120,7 @@ defmodule RankBridge.SharedMemoryTest do
       ranks = LiveRanks.start(1, "fake", arguments)
       gang = gang(ranks)
       tensor = uint8(large())
-      assert RankBridge.get!(gang, RankBridge.put!(gang, 0, tensor)) == tensor
+      assert RankBridge.get!(gang, RankBridge.put_rank!(gang, 0, tensor)) == tensor
       assert %{shared: 0, streamed: 2, reason: reason} = transfers(gang)
       assert reason =~ message
       LiveRanks.stop(ranks)
@@ -131,7 +133,7 @@ defmodule RankBridge.SharedMemoryTest do
 
     for mib <- [1, 9, 3, 10, 1] do
       tensor = uint8(large(mib * @mib))
-      ref = RankBridge.put!(gang, 0, tensor)
+      ref = RankBridge.put_rank!(gang, 0, tensor)
       assert RankBridge.get!(gang, ref) == tensor
       {:ok, 1} = RankBridge.release(gang, ref)
     end
@@ -143,28 +145,28 @@ defmodule RankBridge.SharedMemoryTest do
   end
 
   test "the few free segments are those that were used last" do
-    table = Segments.new()
+    table = Memory.new()
 
     segments =
       for mib <- 1..6 do
         memory = %V1.SharedMemory{id: "#{mib}", path: "/#{mib}", bytes: mib * 10 * @mib}
-        segment = Segments.keep(table, "unix:a", memory)
-        Segments.give_back(table, "unix:a", segment)
-        assert {:ok, ^segment} = Segments.take(table, "unix:a", memory.bytes)
-        Segments.give_back(table, "unix:a", segment)
+        segment = Memory.keep(table, memory)
+        Memory.give_back(table, segment)
+        assert {:ok, ^segment} = Memory.take(table, memory.bytes)
+        Memory.give_back(table, segment)
         segment
       end
 
     assert length(:ets.match_object(table, {:_, :_, :_, :free})) == 4
     {id, _path, _size} = List.last(segments)
-    refute id in Segments.unwanted(table, "unix:a", false)
+    refute id in Memory.unwanted(table, false)
   end
 
   test "wrong and closed sessions cost no memory on the rank" do
     ranks = LiveRanks.start(1, "fake", ["--max-shared-bytes", "#{16 * @mib}"])
     gang = gang(ranks)
     tensor = uint8(large())
-    ref = RankBridge.put!(gang, 0, tensor)
+    ref = RankBridge.put_rank!(gang, 0, tensor)
 
     for session <- 1..12 do
       assert RankBridge.get!(gang, ref) == tensor
@@ -186,7 +188,7 @@ defmodule RankBridge.SharedMemoryTest do
     tensor = uint8(large())
 
     for turn <- 1..6 do
-      ref = RankBridge.put!(gang, 0, tensor)
+      ref = RankBridge.put_rank!(gang, 0, tensor)
       assert RankBridge.get!(gang, ref) == tensor
       assert RankBridge.get!(gang, ref) == tensor
       # One finds that its memory is gone, and is streamed.
@@ -202,26 +204,23 @@ defmodule RankBridge.SharedMemoryTest do
   test "what a caller died with is given up", %{ranks: ranks} do
     gang = gang(ranks["fake"])
     tensor = uint8(large())
-    ref = RankBridge.put!(gang, 0, tensor)
+    ref = RankBridge.put_rank!(gang, 0, tensor)
     ^tensor = RankBridge.get!(gang, ref)
     {:ok, view} = View.fetch(gang)
-    target = view.targets[0]
-
-    {pid, monitor} =
-      spawn_monitor(fn -> {:ok, _held} = Segments.take(view.memory, target, 2 * @mib) end)
-
+    {:ok, memory} = Server.memory(view, 0)
+    {pid, monitor} = spawn_monitor(fn -> {:ok, _held} = Memory.take(memory, 2 * @mib) end)
     assert_receive {:DOWN, ^monitor, :process, ^pid, :normal}, 60_000
-    assert Segments.take(view.memory, target, 2 * @mib) == :none
+    assert Memory.take(memory, 2 * @mib) == :none
     assert RankBridge.get!(gang, ref) == tensor
-    assert {:ok, _free} = Segments.take(view.memory, target, 2 * @mib)
-    assert [{{_, _id}, _, _, _}] = :ets.match_object(view.memory, {{target, :_}, :_, :_, :_})
+    assert {:ok, _free} = Memory.take(memory, 2 * @mib)
+    assert [{{:segment, _id}, _, _, _}] = :ets.match_object(memory, {{:segment, :_}, :_, :_, :_})
   end
 
   test "a rank that was killed and replaced shares memory anew, and leaves nothing" do
     ranks = LiveRanks.start(2, "gloo")
     gang = gang(ranks)
     tensor = uint8(large())
-    ref = RankBridge.put!(gang, 1, tensor)
+    ref = RankBridge.put_rank!(gang, 1, tensor)
     ^tensor = RankBridge.get!(gang, ref)
     %{pid: pid} = gang |> RankBridge.status!() |> Enum.at(1)
     before = directory(gang, 1)
@@ -229,7 +228,7 @@ defmodule RankBridge.SharedMemoryTest do
     OsProcess.kill(pid)
     {:ok, _generation} = await_formed(gang)
     refute Elixir.File.exists?(before)
-    ref = RankBridge.put!(gang, 1, tensor)
+    ref = RankBridge.put_rank!(gang, 1, tensor)
     assert RankBridge.get!(gang, ref) == tensor
     assert directory(gang, 1) != before
     LiveRanks.stop(ranks)
@@ -240,10 +239,9 @@ defmodule RankBridge.SharedMemoryTest do
 
   defp directory(gang, rank) do
     {:ok, view} = View.fetch(gang)
-    target = view.targets[rank]
+    {:ok, memory} = Server.memory(view, rank)
 
-    [{_key, path, _size, _holder} | _] =
-      :ets.match_object(view.memory, {{target, :_}, :_, :_, :_})
+    [{_key, path, _size, _holder} | _] = :ets.match_object(memory, {{:segment, :_}, :_, :_, :_})
 
     Path.dirname(path)
   end

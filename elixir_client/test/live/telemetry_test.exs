@@ -6,8 +6,8 @@ defmodule RankBridge.LiveTelemetryTest do
   alias RankBridge.{Error, Gang}
   alias RankBridge.Test.{LiveRanks, Telemetry}
 
-  @call for last <- [:start, :stop, :exception], do: [:rankbridge, :call, last]
-  @rank for last <- [:start, :stop, :exception], do: [:rankbridge, :rank, :call, last]
+  @call for last <- [:start, :stop, :exception], do: [:rank_bridge, :call, last]
+  @rank for last <- [:start, :stop, :exception], do: [:rank_bridge, :rank, :call, last]
 
   setup_all do
     ranks = LiveRanks.start(4, "fake")
@@ -33,14 +33,14 @@ defmodule RankBridge.LiveTelemetryTest do
     {{:ok, _sums}, seen} =
       spans(gang, fn -> RankBridge.all_reduce(gang, refs, group: "world") end)
 
-    assert [{began, start}] = seen[[:rankbridge, :call, :start]]
+    assert [{began, start}] = seen[[:rank_bridge, :call, :start]]
     assert %{gang: ^gang, operation: :all_reduce, group: "world"} = start
-    assert [{ended, stop}] = seen[[:rankbridge, :call, :stop]]
+    assert [{ended, stop}] = seen[[:rank_bridge, :call, :stop]]
     assert stop == Map.merge(start, %{result: :ok, error: nil})
     assert ended.monotonic_time - began.monotonic_time == ended.duration
 
     starts =
-      for {_measurements, metadata} <- seen[[:rankbridge, :rank, :call, :start]], do: metadata
+      for {_measurements, metadata} <- seen[[:rank_bridge, :rank, :call, :start]], do: metadata
 
     assert Enum.map(starts, & &1.rank) == [0, 1, 2, 3]
     assert [_one] = Enum.uniq_by(starts, & &1.operation_id)
@@ -51,7 +51,7 @@ defmodule RankBridge.LiveTelemetryTest do
       assert metadata.call_span_context == start.telemetry_span_context
     end
 
-    stops = seen[[:rankbridge, :rank, :call, :stop]]
+    stops = seen[[:rank_bridge, :rank, :call, :stop]]
 
     assert Enum.map(stops, &elem(&1, 1)) ==
              Enum.map(starts, &Map.merge(&1, %{result: :ok, error: nil}))
@@ -62,17 +62,17 @@ defmodule RankBridge.LiveTelemetryTest do
 
   test "a collective that fails is seen as it is told", %{gang: gang, refs: refs} do
     [first | others] = refs
-    wide = RankBridge.put!(gang, 0, [1.0, 2.0])
+    wide = RankBridge.put_rank!(gang, 0, [1.0, 2.0])
     assert first.rank == 0
 
     {{:error, error}, seen} = spans(gang, fn -> RankBridge.all_reduce(gang, [wide | others]) end)
 
     assert error.reason == :mismatch
-    assert [{_measurements, stop}] = seen[[:rankbridge, :call, :stop]]
+    assert [{_measurements, stop}] = seen[[:rank_bridge, :call, :stop]]
     assert %{result: :error, error: ^error, group: nil} = stop
 
     stops =
-      for {_measurements, metadata} <- seen[[:rankbridge, :rank, :call, :stop]], do: metadata
+      for {_measurements, metadata} <- seen[[:rank_bridge, :rank, :call, :stop]], do: metadata
 
     assert for(it <- stops, do: {it.rank, it.error}) == error.outcomes
     assert Enum.uniq(for it <- stops, do: it.result) == [:error]
@@ -82,18 +82,20 @@ defmodule RankBridge.LiveTelemetryTest do
     {%{}, seen} = spans(gang, fn -> RankBridge.get!(gang, ref) end)
 
     assert [{_measurements, %{rank: 0, result: :ok} = got}] =
-             seen[[:rankbridge, :rank, :call, :stop]]
+             seen[[:rank_bridge, :rank, :call, :stop]]
 
     assert got.rpc == "/rankbridge.v1.RefService/GetTensor"
-    assert [{_measurements, %{operation: :get}}] = seen[[:rankbridge, :call, :stop]]
+    assert [{_measurements, %{operation: :get}}] = seen[[:rank_bridge, :call, :stop]]
 
     {_put, seen} = spans(gang, fn -> RankBridge.put!(gang, List.duplicate([1.0], 4)) end)
-    puts = for {_measurements, metadata} <- seen[[:rankbridge, :rank, :call, :stop]], do: metadata
+
+    puts =
+      for {_measurements, metadata} <- seen[[:rank_bridge, :rank, :call, :stop]], do: metadata
 
     assert Enum.sort(for it <- puts, do: {it.rank, it.operation}) ==
              for(r <- 0..3, do: {r, "put"})
 
-    assert [{_measurements, %{operation: :put}}] = seen[[:rankbridge, :call, :stop]]
+    assert [{_measurements, %{operation: :put}}] = seen[[:rank_bridge, :call, :stop]]
 
     RankBridge.release!(gang, ref)
 
@@ -105,33 +107,33 @@ defmodule RankBridge.LiveTelemetryTest do
 
     # A function with a ! is the one without.
     assert [{_measurements, %{error: %Error{reason: :released_ref}}}] =
-             seen[[:rankbridge, :rank, :call, :stop]]
+             seen[[:rank_bridge, :rank, :call, :stop]]
 
-    assert [{_measurements, %{result: :error}}] = seen[[:rankbridge, :call, :stop]]
+    assert [{_measurements, %{result: :error}}] = seen[[:rank_bridge, :call, :stop]]
   end
 
   test "what is refused has no RPCs", %{gang: gang, refs: refs} do
     {{:error, error}, seen} = spans(gang, fn -> RankBridge.all_reduce(gang, refs, oop: 1) end)
     assert error.reason == :invalid_argument
-    assert Map.keys(seen) == [[:rankbridge, :call, :start], [:rankbridge, :call, :stop]]
+    assert Map.keys(seen) == [[:rank_bridge, :call, :start], [:rank_bridge, :call, :stop]]
   end
 
   test "what a program's own function does are spans of their own", %{gang: gang, refs: refs} do
     {{:ok, _graph}, seen} =
       spans(gang, fn ->
-        RankBridge.graph_capture(gang, nil, fn -> RankBridge.all_reduce(gang, refs) end)
+        RankBridge.Graphs.graph_capture(gang, nil, fn -> RankBridge.all_reduce(gang, refs) end)
       end)
 
     stops =
-      for {_measurements, metadata} <- seen[[:rankbridge, :call, :stop]], do: metadata.operation
+      for {_measurements, metadata} <- seen[[:rank_bridge, :call, :stop]], do: metadata.operation
 
     assert stops == [:all_reduce, :graph_capture]
 
     contexts =
-      for {_measurements, metadata} <- seen[[:rankbridge, :rank, :call, :start]],
+      for {_measurements, metadata} <- seen[[:rank_bridge, :rank, :call, :start]],
           do: {metadata.operation, metadata.call_span_context}
 
-    [{_, capture}, {_, reduce}] = seen[[:rankbridge, :call, :start]]
+    [{_, capture}, {_, reduce}] = seen[[:rank_bridge, :call, :start]]
 
     assert Enum.uniq(contexts) == [
              {"begin_capture", capture.telemetry_span_context},
@@ -143,22 +145,22 @@ defmodule RankBridge.LiveTelemetryTest do
   test "what is raised is seen, and goes on unchanged", %{gang: gang} do
     {:over, seen} =
       spans(gang, fn ->
-        catch_throw(RankBridge.graph_capture(gang, nil, fn -> throw(:over) end))
+        catch_throw(RankBridge.Graphs.graph_capture(gang, nil, fn -> throw(:over) end))
       end)
 
     assert [{%{duration: _}, %{kind: :throw, reason: :over, stacktrace: [_ | _]} = metadata}] =
-             seen[[:rankbridge, :call, :exception]]
+             seen[[:rank_bridge, :call, :exception]]
 
     assert metadata.operation == :graph_capture
-    refute is_map_key(seen, [:rankbridge, :call, :stop])
+    refute is_map_key(seen, [:rank_bridge, :call, :stop])
   end
 
   test "handlers run in the process of the caller", %{gang: gang} do
     id = Telemetry.watch(@call ++ @rank, gang)
     RankBridge.barrier!(gang)
     me = self()
-    assert_received {:seen, [:rankbridge, :call, :start], _measurements, _metadata, ^me}
-    assert_received {:seen, [:rankbridge, :rank, :call, :stop], _measurements, _metadata, ^me}
+    assert_received {:seen, [:rank_bridge, :call, :start], _measurements, _metadata, ^me}
+    assert_received {:seen, [:rank_bridge, :rank, :call, :stop], _measurements, _metadata, ^me}
     _others = Telemetry.seen(id)
   end
 end

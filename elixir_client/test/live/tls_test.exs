@@ -37,11 +37,19 @@ defmodule RankBridge.TLSGangTest do
     Process.flag(:trap_exit, true)
 
     for refused <- [nil, [cacertfile: files.ca_cert], [cacertfile: files.stranger_cert]] do
-      assert {:error, %Error{reason: :unavailable, indefinite: false} = error} =
-               Gang.start_link(endpoints: targets, tls: refused, timeout: 20_000)
+      {:ok, gang} =
+        Gang.start_link(endpoints: targets, tls: refused, timeout: 20_000, unready: :fail)
 
+      assert %Error{reason: :unavailable, indefinite: false} = error = first_failure(gang)
       assert error.message =~ ~r/TLS|certificate/i
+      :ok = Gang.stop(gang)
     end
+  end
+
+  # The error of calls once the gang has tried to join.
+  defp first_failure(gang) do
+    {:error, error} = RankBridge.barrier(gang)
+    if error.rank == nil, do: first_failure(gang), else: error
   end
 
   defp sums(gang, refs) do

@@ -8,12 +8,12 @@ defmodule RankBridge.Operations.ExecutionTest do
   alias RankBridge.{Calls, Error}
   alias RankBridge.Operations.{Declaration, Execution}
   alias RankBridge.Proto.V1
-  alias RankBridge.Stream.Server
+  alias RankBridge.Rank.Server
   alias RankBridge.Test.PuppetRanks
   alias RankBridge.Transport.Status
 
   @soon 10_000
-  # Requests that a stream has under way, but for those of a `RankBridge.Stream`.
+  # Requests that a stream has under way, but for those of a `RankBridge.CallStream`.
   @share 128
 
   defp call(fields \\ []) do
@@ -239,8 +239,7 @@ defmodule RankBridge.Operations.ExecutionTest do
   end
 
   test "a stream that is long in coming keeps nobody beyond the deadline, nor other ranks" do
-    view = %{ranks: ranks} = PuppetRanks.view()
-    view = %{view | ranks: %{ranks | 2 => %{ranks[2] | open: :ask}}}
+    view = PuppetRanks.view(%{}, %{2 => %{open: :ask}})
     calling = begin(view, call(deadline: 300))
     for rank <- 0..1, do: say(rank, result(integer(rank)))
     assert [{0, {:ok, _}}, {1, {:ok, _}}, {2, {:error, error}}] = Task.await(calling)
@@ -257,7 +256,7 @@ defmodule RankBridge.Operations.ExecutionTest do
     {server, %{number: 1}} = sent(0)
     second = begin(view, call(), [{0, request(0)}])
     # It has come there, and waits.
-    assert_soon(1, fn -> :queue.len(:sys.get_state(server).waiting) end)
+    assert_soon(1, fn -> :queue.len(:sys.get_state(server).requests.waiting) end)
     refute_received {:sent, _, _, _}
     send(server, {:say, :room})
     {^server, %{number: 2}} = sent(0)

@@ -15,7 +15,7 @@ defmodule RankBridge.Operations.GangCallTest do
 
   test "the gang's way is every collective's, unless that says otherwise", context do
     %{ranks: ranks, gang: gang, refs: refs} = context
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
     assert %{0 => [%V1.CallRequest{call: call, operations: [part]}]} = RecordingRanks.asked(ranks)
     assert part == %V1.Operation{kind: {:barrier, %V1.BarrierRequest{}}}
     assert %V1.Call{group: "world", timeout_ms: 30_000} = call
@@ -28,7 +28,7 @@ defmodule RankBridge.Operations.GangCallTest do
     assert %V1.Call{operation_id: "it", timeout_ms: 7} = call
     assert for(%{kind: {:all_reduce, it}} <- parts, do: it.ref_id) == ["r0", "r1", "r2"]
 
-    assert RankBridge.barrier!(gang, calls: :ranks) == nil
+    assert RankBridge.barrier!(gang, calls: :ranks) == :ok
 
     assert %{0 => [%V1.BarrierRequest{}], 1 => [_one], 2 => [_two]} = RecordingRanks.asked(ranks)
   end
@@ -40,13 +40,13 @@ defmodule RankBridge.Operations.GangCallTest do
     ping = %V1.Operation{kind: {:ping, %V1.PingRequest{}}}
 
     for gang <- [gang, other] do
-      assert RankBridge.ping!(gang) == nil
+      assert RankBridge.Generations.ping!(gang) == :ok
       assert %{0 => [%V1.CallRequest{operations: [^ping]}]} = RecordingRanks.asked(ranks)
       assert RankBridge.await!(gang, RankBridge.submit!(gang, :ping, nil)) == nil
       assert %{0 => [%V1.SubmitRequest{}], 1 => [_one]} = RecordingRanks.asked(ranks)
 
       assert {:error, %Error{reason: :invalid_argument}} =
-               RankBridge.call_rank(gang, 1, :ping, nil)
+               RankBridge.Operations.call_rank(gang, 1, :ping, nil)
 
       assert RecordingRanks.asked(ranks) == %{}
     end
@@ -56,14 +56,14 @@ defmodule RankBridge.Operations.GangCallTest do
     assert %{id: id} = RankBridge.submit!(gang, :barrier, nil)
     assert %{0 => [%V1.SubmitRequest{}], 1 => [_one], 2 => [_two]} = RecordingRanks.asked(ranks)
     assert id != ""
-    assert RankBridge.call_rank!(gang, 1, :barrier, nil) == nil
+    assert RankBridge.Operations.call_rank!(gang, 1, :barrier, nil) == nil
     assert %{1 => [%V1.BarrierRequest{}]} = RecordingRanks.asked(ranks)
 
     for refused <- [
           RankBridge.submit(gang, :barrier, nil, calls: :gang),
-          RankBridge.call_rank(gang, 1, :barrier, nil, calls: :gang),
+          RankBridge.Operations.call_rank(gang, 1, :barrier, nil, calls: :gang),
           RankBridge.barrier(gang, calls: :both),
-          RankBridge.coalesce(gang, [{:barrier, nil, calls: :gang}])
+          RankBridge.Coalesced.coalesce(gang, [{:barrier, nil, calls: :gang}])
         ] do
       assert {:error, %Error{reason: :invalid_argument, indefinite: false}} = refused
     end

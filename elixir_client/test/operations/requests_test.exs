@@ -128,8 +128,8 @@ defmodule RankBridge.Operations.RequestsTest do
              fn -> RankBridge.submit(gang, name, input, opts) end}
 
           :rank ->
-            {fn -> RankBridge.call_rank(gang, 1, name, input, opts) end,
-             fn -> RankBridge.submit_rank(gang, 1, name, input, opts) end}
+            {fn -> RankBridge.Operations.call_rank(gang, 1, name, input, opts) end,
+             fn -> RankBridge.Operations.submit_rank(gang, 1, name, input, opts) end}
         end
 
       assert {name, {:ok, given}} = {name, call.()}
@@ -162,8 +162,8 @@ defmodule RankBridge.Operations.RequestsTest do
       end
 
       # However often it is asked for, the outcome is that of the direct call.
-      for _time <- 1..2, do: assert(RankBridge.wait(gang, operation) == {:ok, given})
-      assert RankBridge.is_complete(gang, operation) == {:ok, true}
+      for _time <- 1..2, do: assert(RankBridge.Operations.wait(gang, operation) == {:ok, given})
+      assert RankBridge.Operations.is_complete(gang, operation) == {:ok, true}
     end
   end
 
@@ -186,7 +186,7 @@ defmodule RankBridge.Operations.RequestsTest do
 
   test "what each member gets comes in group order, and what nobody gets is nil", context do
     %{ranks: ranks, gang: gang, refs: refs} = context
-    assert RankBridge.barrier!(gang) == nil
+    assert RankBridge.barrier!(gang) == :ok
     assert RankBridge.broadcast_object!(gang, nil) == [nil, nil, nil]
     assert RankBridge.await!(gang, RankBridge.submit!(gang, :barrier, nil)) == nil
 
@@ -196,20 +196,23 @@ defmodule RankBridge.Operations.RequestsTest do
     RecordingRanks.give(ranks, [[nil, 1, [nil]], [nil, 2, [5]], [nil, 3, []]])
     calls = [{:barrier, nil}, {:all_reduce, refs}, {:all_gather, refs, layout: :list}]
     results = [nil, [1, 2, 3], [[nil], [5], []]]
-    assert RankBridge.coalesce!(gang, calls) == results
+    assert RankBridge.Coalesced.coalesce!(gang, calls) == results
     assert RankBridge.await!(gang, RankBridge.submit!(gang, :coalesce, calls)) == results
     calls = [{:barrier, nil}, {:all_reduce, ref(1)}, {:all_gather, ref(1)}]
-    assert RankBridge.call_rank!(gang, 1, :coalesce, calls) == [nil, 2, [5]]
+    assert RankBridge.Operations.call_rank!(gang, 1, :coalesce, calls) == [nil, 2, [5]]
 
     results = [nil, [1, 2, 3], [[nil], [5], []]]
-    assert RankBridge.replay!(gang, "g") == results
+    assert RankBridge.Graphs.replay!(gang, "g") == results
     assert RankBridge.await!(gang, RankBridge.submit!(gang, :replay, "g")) == results
-    assert RankBridge.call_rank!(gang, 1, :replay, "g") == [nil, 2, [5]]
+    assert RankBridge.Operations.call_rank!(gang, 1, :replay, "g") == [nil, 2, [5]]
 
     for values <- [[[1], [1, 2], [3]], [[1], [1], 3]] do
       RecordingRanks.give(ranks, values)
-      assert {:error, %Error{reason: :protocol}} = RankBridge.coalesce(gang, [{:barrier, nil}])
-      assert {:error, %Error{reason: :protocol}} = RankBridge.replay(gang, "g")
+
+      assert {:error, %Error{reason: :protocol}} =
+               RankBridge.Coalesced.coalesce(gang, [{:barrier, nil}])
+
+      assert {:error, %Error{reason: :protocol}} = RankBridge.Graphs.replay(gang, "g")
     end
   end
 
@@ -223,15 +226,19 @@ defmodule RankBridge.Operations.RequestsTest do
           {fn -> RankBridge.send!(gang, 0, other, 1) end, "other"},
           {fn -> RankBridge.recv!(gang, 0, expected: other) end, "other"},
           {fn -> RankBridge.recv!(gang, 0) end, own},
-          {fn -> RankBridge.send_tensor_dict!(gang, 0, %{1 => [{%{2 => shared}}]}, 1) end, ""},
-          {fn -> RankBridge.send_tensor_dict!(gang, 0, %{}, 1) end, own},
+          {fn ->
+             RankBridge.PointToPoint.send_tensor_dict!(gang, 0, %{1 => [{%{2 => shared}}]}, 1)
+           end, ""},
+          {fn -> RankBridge.PointToPoint.send_tensor_dict!(gang, 0, %{}, 1) end, own},
           {fn -> RankBridge.send_object!(gang, 0, [other, shared], 1) end, own},
-          {fn -> RankBridge.broadcast_tensor_dict!(gang, %{1 => other}) end, "other"},
-          {fn -> RankBridge.replay(gang, %Graph{name: "g", ranks: [0], session_id: "other"}) end,
-           "other"},
-          {fn -> RankBridge.replay(gang, %Graph{name: "g", ranks: [0]}) end, ""},
-          {fn -> RankBridge.replay(gang, "g") end, own},
-          {fn -> RankBridge.enqueue(gang, %{queue() | writer_rank_in_group: 0}, other) end, own}
+          {fn -> RankBridge.Objects.broadcast_tensor_dict!(gang, %{1 => other}) end, "other"},
+          {fn ->
+             RankBridge.Graphs.replay(gang, %Graph{name: "g", ranks: [0], session_id: "other"})
+           end, "other"},
+          {fn -> RankBridge.Graphs.replay(gang, %Graph{name: "g", ranks: [0]}) end, ""},
+          {fn -> RankBridge.Graphs.replay(gang, "g") end, own},
+          {fn -> RankBridge.Queues.enqueue(gang, %{queue() | writer_rank_in_group: 0}, other) end,
+           own}
         ] do
       _given = call.()
       assert [%{call: call} | _others] = RecordingRanks.asked(ranks)[0]
@@ -252,7 +259,7 @@ defmodule RankBridge.Operations.RequestsTest do
           invalid_argument: fn -> RankBridge.scatter_object(gang, [1, 2, 3, 4]) end,
           invalid_argument: fn -> RankBridge.scatter_object(gang, nil) end,
           invalid_argument: fn -> RankBridge.broadcast_object(gang, :atom) end,
-          invalid_argument: fn -> RankBridge.broadcast_object_list(gang, %{}) end,
+          invalid_argument: fn -> RankBridge.Objects.broadcast_object_list(gang, %{}) end,
           rank_out_of_range: fn -> RankBridge.broadcast_object(gang, 1, src_rank_in_group: 3) end,
           rank_out_of_range: fn ->
             RankBridge.scatter_object(gang, [1, 2, 3], src_rank_in_group: 4)
@@ -263,16 +270,18 @@ defmodule RankBridge.Operations.RequestsTest do
           invalid_argument: fn -> RankBridge.all_reduce_value(gang, [1, 2, nil]) end,
           invalid_argument: fn -> RankBridge.all_reduce_value(gang, [1, 2, 3], op: :mean) end,
           # Maps of tensors.
-          invalid_argument: fn -> RankBridge.broadcast_tensor_dict(gang, refs) end,
-          invalid_argument: fn -> RankBridge.broadcast_tensor_dict(gang, %{1 => r1}) end,
+          invalid_argument: fn -> RankBridge.Objects.broadcast_tensor_dict(gang, refs) end,
+          invalid_argument: fn -> RankBridge.Objects.broadcast_tensor_dict(gang, %{1 => r1}) end,
           invalid_argument: fn ->
-            RankBridge.broadcast_tensor_dict(gang, %{1 => [%{2 => {r1}}]})
+            RankBridge.Objects.broadcast_tensor_dict(gang, %{1 => [%{2 => {r1}}]})
           end,
           invalid_argument: fn ->
-            RankBridge.broadcast_tensor_dict(gang, %{1 => r0, 2 => other})
+            RankBridge.Objects.broadcast_tensor_dict(gang, %{1 => r0, 2 => other})
           end,
-          invalid_argument: fn -> RankBridge.send_tensor_dict(gang, 0, %{1 => r2}, 1) end,
-          invalid_argument: fn -> RankBridge.send_tensor_dict(gang, 0, [r0], 1) end,
+          invalid_argument: fn ->
+            RankBridge.PointToPoint.send_tensor_dict(gang, 0, %{1 => r2}, 1)
+          end,
+          invalid_argument: fn -> RankBridge.PointToPoint.send_tensor_dict(gang, 0, [r0], 1) end,
           # Point to point.
           invalid_argument: fn -> RankBridge.send(gang, 0, r1, 1) end,
           invalid_argument: fn -> RankBridge.send(gang, 0, [r0], 1) end,
@@ -287,57 +296,60 @@ defmodule RankBridge.Operations.RequestsTest do
           invalid_argument: fn -> RankBridge.recv(gang, 0, expected: {:int8, [-1]}) end,
           unsupported_dtype: fn -> RankBridge.recv(gang, 0, expected: {:int9, [1]}) end,
           invalid_argument: fn -> RankBridge.recv_object(gang, 0, expected: r0) end,
-          invalid_argument: fn -> RankBridge.irecv(gang, 0, [:tag]) end,
+          invalid_argument: fn -> RankBridge.PointToPoint.irecv(gang, 0, [:tag]) end,
           invalid_argument: fn -> RankBridge.submit(gang, :send, refs, dst_rank_in_group: 1) end,
-          invalid_argument: fn -> RankBridge.call_rank(gang, 0, :recv_object, r0) end,
+          invalid_argument: fn -> RankBridge.Operations.call_rank(gang, 0, :recv_object, r0) end,
           # Queues.
-          invalid_argument: fn -> RankBridge.new_queue(gang, :q) end,
-          rank_out_of_range: fn -> RankBridge.new_queue(gang, "q", writer_rank_in_group: -1) end,
+          invalid_argument: fn -> RankBridge.Queues.new_queue(gang, :q) end,
           rank_out_of_range: fn ->
-            RankBridge.new_queue(gang, "q", reader_ranks_in_group: [:a])
+            RankBridge.Queues.new_queue(gang, "q", writer_rank_in_group: -1)
           end,
-          invalid_argument: fn -> RankBridge.new_queue(gang, "q", reader_ranks_in_group: []) end,
-          invalid_argument: fn -> RankBridge.new_queue(gang, "q", max_chunk_bytes: 0) end,
-          invalid_argument: fn -> RankBridge.new_queue(gang, "q", max_chunks: 1.0) end,
-          invalid_argument: fn -> RankBridge.new_queue(gang, <<255>>) end,
-          invalid_argument: fn -> RankBridge.new_queue(gang, "q", readers: [1]) end,
-          invalid_argument: fn -> RankBridge.enqueue(gang, "q", 1) end,
-          invalid_argument: fn -> RankBridge.enqueue(gang, queue(), self()) end,
-          invalid_argument: fn -> RankBridge.enqueue(gang, queue(), 1, rank_in_group: 1) end,
-          invalid_argument: fn -> RankBridge.broadcast_through(gang, queue(), :atom) end,
-          invalid_argument: fn -> RankBridge.dequeue(gang, nil) end,
-          invalid_argument: fn -> RankBridge.dequeue(gang, queue()) end,
-          rank_out_of_range: fn -> RankBridge.dequeue(gang, queue(), rank_in_group: 3) end,
-          invalid_argument: fn -> RankBridge.call_rank(gang, 1, :dequeue, nil) end,
-          invalid_argument: fn -> RankBridge.call_rank(gang, 1, :dequeue, nil, queue: 5) end,
+          rank_out_of_range: fn ->
+            RankBridge.Queues.new_queue(gang, "q", reader_ranks_in_group: [:a])
+          end,
+          invalid_argument: fn ->
+            RankBridge.Queues.new_queue(gang, "q", reader_ranks_in_group: [])
+          end,
+          invalid_argument: fn -> RankBridge.Queues.new_queue(gang, "q", max_chunk_bytes: 0) end,
+          invalid_argument: fn -> RankBridge.Queues.new_queue(gang, "q", max_chunks: 1.0) end,
+          invalid_argument: fn -> RankBridge.Queues.new_queue(gang, <<255>>) end,
+          invalid_argument: fn -> RankBridge.Queues.new_queue(gang, "q", readers: [1]) end,
+          invalid_argument: fn -> RankBridge.Queues.enqueue(gang, "q", 1) end,
+          invalid_argument: fn -> RankBridge.Queues.enqueue(gang, queue(), self()) end,
+          invalid_argument: fn ->
+            RankBridge.Queues.enqueue(gang, queue(), 1, rank_in_group: 1)
+          end,
+          invalid_argument: fn -> RankBridge.Queues.broadcast_through(gang, queue(), :atom) end,
+          invalid_argument: fn -> RankBridge.Queues.dequeue(gang, nil) end,
+          invalid_argument: fn -> RankBridge.Queues.dequeue(gang, queue()) end,
+          rank_out_of_range: fn -> RankBridge.Queues.dequeue(gang, queue(), rank_in_group: 3) end,
+          invalid_argument: fn -> RankBridge.Operations.call_rank(gang, 1, :dequeue, nil) end,
+          invalid_argument: fn ->
+            RankBridge.Operations.call_rank(gang, 1, :dequeue, nil, queue: 5)
+          end,
           invalid_argument: fn -> RankBridge.submit(gang, :dequeue, nil, queue: queue()) end,
-          rank_out_of_range: fn -> RankBridge.shut_down_queue(gang, queue(), rank_in_group: 3) end,
-          rank_out_of_range: fn -> RankBridge.shut_down_queue(gang, %{queue() | ranks: [3]}) end,
-          rank_out_of_range: fn -> RankBridge.queues(gang, rank: 3) end,
-          invalid_argument: fn -> RankBridge.create_mq_broadcaster(gang, [:name]) end,
-          rank_out_of_range: fn -> RankBridge.create_mq_broadcaster(gang, writer_rank: nil) end,
           rank_out_of_range: fn ->
-            RankBridge.create_single_reader_mq_broadcasters(gang, reader_rank_in_group: 3)
+            RankBridge.Queues.shut_down_queue(gang, queue(), rank_in_group: 3)
           end,
-          invalid_argument: fn ->
-            RankBridge.create_single_reader_mq_broadcasters(gang, operation_id: "one for all")
+          rank_out_of_range: fn ->
+            RankBridge.Queues.shut_down_queue(gang, %{queue() | ranks: [3]})
           end,
-          invalid_argument: fn ->
-            RankBridge.create_single_reader_mq_broadcasters(gang, name: 1)
-          end,
+          rank_out_of_range: fn -> RankBridge.Queues.queues(gang, rank: 3) end,
           # Graphs.
-          invalid_argument: fn -> RankBridge.begin_capture(gang, :g) end,
-          invalid_argument: fn -> RankBridge.begin_capture(gang, "g", operation_id: "o") end,
-          invalid_argument: fn -> RankBridge.end_capture(gang, "g") end,
+          invalid_argument: fn -> RankBridge.Graphs.begin_capture(gang, :g) end,
           invalid_argument: fn ->
-            RankBridge.graph_capture(gang, "g", fn -> flunk("run") end, [:group])
+            RankBridge.Graphs.begin_capture(gang, "g", operation_id: "o")
           end,
-          invalid_argument: fn -> RankBridge.replay(gang, :g) end,
-          invalid_argument: fn -> RankBridge.replay(gang, "g", in_place: true) end,
-          invalid_argument: fn -> RankBridge.coalesce(gang, [{:replay, "g"}]) end,
-          invalid_argument: fn -> RankBridge.release_graph(gang, nil) end,
+          invalid_argument: fn -> RankBridge.Graphs.end_capture(gang, "g") end,
+          invalid_argument: fn ->
+            RankBridge.Graphs.graph_capture(gang, "g", fn -> flunk("run") end, [:group])
+          end,
+          invalid_argument: fn -> RankBridge.Graphs.replay(gang, :g) end,
+          invalid_argument: fn -> RankBridge.Graphs.replay(gang, "g", in_place: true) end,
+          invalid_argument: fn -> RankBridge.Coalesced.coalesce(gang, [{:replay, "g"}]) end,
+          invalid_argument: fn -> RankBridge.Graphs.release_graph(gang, nil) end,
           rank_out_of_range: fn ->
-            RankBridge.release_graph(gang, %Graph{name: "g", ranks: [3]})
+            RankBridge.Graphs.release_graph(gang, %Graph{name: "g", ranks: [3]})
           end,
           # Gathers and scans.
           invalid_argument: fn -> RankBridge.all_gather(gang, refs, layout: :stack) end,
@@ -345,26 +357,36 @@ defmodule RankBridge.Operations.RequestsTest do
           invalid_argument: fn -> RankBridge.scan(gang, refs, exclusive: nil) end,
           invalid_argument: fn -> RankBridge.reduce_scatter(gang, refs, dim: nil) end,
           # Calls that go as one.
-          invalid_argument: fn -> RankBridge.coalesce(gang, []) end,
-          invalid_argument: fn -> RankBridge.coalesce(gang, %{}) end,
-          invalid_argument: fn -> RankBridge.coalesce(gang, [:barrier]) end,
-          invalid_argument: fn -> RankBridge.coalesce(gang, [{:all_reduce, tl(refs)}]) end,
-          invalid_argument: fn -> RankBridge.coalesce(gang, [{:all_reduec, refs}]) end,
+          invalid_argument: fn -> RankBridge.Coalesced.coalesce(gang, []) end,
+          invalid_argument: fn -> RankBridge.Coalesced.coalesce(gang, %{}) end,
+          invalid_argument: fn -> RankBridge.Coalesced.coalesce(gang, [:barrier]) end,
           invalid_argument: fn ->
-            RankBridge.coalesce(gang, [{:all_reduce, refs, group: "world"}])
+            RankBridge.Coalesced.coalesce(gang, [{:all_reduce, tl(refs)}])
           end,
-          invalid_argument: fn -> RankBridge.coalesce(gang, [{:all_reduce, refs, timeout: 5}]) end,
-          invalid_argument: fn -> RankBridge.coalesce(gang, [{:all_reduce, refs, op: :mean}]) end,
-          invalid_argument: fn -> RankBridge.coalesce(gang, [{:all_gather_object, [1, 2, 3]}]) end,
-          invalid_argument: fn -> RankBridge.coalesce(gang, [{:coalesce, [{:barrier, nil}]}]) end,
+          invalid_argument: fn -> RankBridge.Coalesced.coalesce(gang, [{:all_reduec, refs}]) end,
           invalid_argument: fn ->
-            RankBridge.coalesce(gang, [{:send, r0, dst_rank_in_group: 1}])
+            RankBridge.Coalesced.coalesce(gang, [{:all_reduce, refs, group: "world"}])
           end,
           invalid_argument: fn ->
-            RankBridge.coalesce(gang, [{:scatter, refs}, {:scatter, [other, r1, r2]}])
+            RankBridge.Coalesced.coalesce(gang, [{:all_reduce, refs, timeout: 5}])
           end,
           invalid_argument: fn ->
-            RankBridge.coalesce(gang, [{:all_to_all, refs, sizes: [[1, 1], [1, 1]]}])
+            RankBridge.Coalesced.coalesce(gang, [{:all_reduce, refs, op: :mean}])
+          end,
+          invalid_argument: fn ->
+            RankBridge.Coalesced.coalesce(gang, [{:all_gather_object, [1, 2, 3]}])
+          end,
+          invalid_argument: fn ->
+            RankBridge.Coalesced.coalesce(gang, [{:coalesce, [{:barrier, nil}]}])
+          end,
+          invalid_argument: fn ->
+            RankBridge.Coalesced.coalesce(gang, [{:send, r0, dst_rank_in_group: 1}])
+          end,
+          invalid_argument: fn ->
+            RankBridge.Coalesced.coalesce(gang, [{:scatter, refs}, {:scatter, [other, r1, r2]}])
+          end,
+          invalid_argument: fn ->
+            RankBridge.Coalesced.coalesce(gang, [{:all_to_all, refs, sizes: [[1, 1], [1, 1]]}])
           end
         ] do
       assert {:error, %Error{reason: ^reason, indefinite: false} = error} = call.()
@@ -375,7 +397,7 @@ defmodule RankBridge.Operations.RequestsTest do
 
   test "the error of one of several calls names it", %{gang: gang, refs: refs} do
     assert {:error, %Error{operation: "coalesce", group: "world"} = error} =
-             RankBridge.coalesce(gang, [{:barrier, nil}, {:all_reduce, tl(refs)}])
+             RankBridge.Coalesced.coalesce(gang, [{:barrier, nil}, {:all_reduce, tl(refs)}])
 
     assert {error.message, error.expected, error.got} ==
              {"all_reduce: one ref for each member of the group is needed", "3", "2"}

@@ -17,6 +17,42 @@ defmodule RankBridge.Test.ContractCases do
         do: case
   end
 
+  @doc """
+  One case of each kind, and `count` of the others, in their order: others with each commit. All cases, if the environment has
+  `RANK_BRIDGE_WHOLE`.
+  """
+  @spec drawn(non_neg_integer()) :: [json()]
+  def drawn(count) do
+    cases = all()
+
+    if System.get_env("RANK_BRIDGE_WHOLE") do
+      cases
+    else
+      one_of_each = Enum.uniq_by(cases, &{&1["operation"], &1["error"], &1["group"] != nil})
+      some = cases |> shuffled(seed()) |> Enum.take(count)
+      drawn = MapSet.new(one_of_each ++ some, & &1["case"])
+      Enum.filter(cases, &(&1["case"] in drawn))
+    end
+  end
+
+  defp shuffled(cases, seed) do
+    {keyed, _seed} =
+      Enum.map_reduce(cases, seed, fn case, seed ->
+        {key, seed} = :rand.uniform_s(seed)
+        {{key, case}, seed}
+      end)
+
+    keyed |> Enum.sort_by(&elem(&1, 0)) |> Enum.map(&elem(&1, 1))
+  end
+
+  # The commit that is checked out. Where there is none, always the same.
+  defp seed do
+    {commit, _status} =
+      System.cmd("git", ["rev-parse", "HEAD"], cd: @folder, stderr_to_stdout: true)
+
+    :rand.seed_s(:exsss, :erlang.phash2(commit))
+  end
+
   @doc "The case of a name."
   @spec named(String.t()) :: json()
   def named(name) do

@@ -20,7 +20,7 @@ defmodule RankBridge.Test.ContractValues do
       [{"tuple", items}] -> items |> Enum.map(&given(&1, gang, rank)) |> List.to_tuple()
       [{"map", entries}] -> entries(entries, gang, rank)
       [{"tensor", tensor}] -> ContractCases.tensor(tensor)
-      [{"ref", tensor}] -> RankBridge.put!(gang, rank, ContractCases.tensor(tensor))
+      [{"ref", tensor}] -> RankBridge.put_rank!(gang, rank, ContractCases.tensor(tensor))
       [{_bool_or_text, it}] -> it
     end
   end

@@ -1,28 +1,29 @@
 defmodule RankBridge.Test.PuppetRanks do
   @moduledoc "Ranks that report each request to the test, and answer as the test says. Without a stream they answer themselves."
 
-  alias RankBridge.Gang.View
+  alias RankBridge.Gang.{Channels, View}
   alias RankBridge.Proto.V1
+  alias RankBridge.Test.GangChildren
   alias RankBridge.Transport.Status
 
   defstruct [:rank, :test, :answer, open: :ok, room?: true, said: [], transport: __MODULE__]
 
   @doc """
-  A gang's view of ranks 0 to 2 that report to the calling process; `changed` of each: `open` is what comes of opening a stream,
+  A gang's view of ranks 0 to 2 that report to the calling process; `changed` of each, and `of_one` of one: `open` is what comes of opening a stream,
   or `:ask`, for the test to say so. After a message of more than 10,000 bytes there is no room until the test says `:room`.
   """
-  @spec view(map()) :: View.t()
-  def view(changed \\ %{}) do
-    ranks =
-      for rank <- 0..2,
-          into: %{},
-          do: {rank, struct!(%__MODULE__{rank: rank, test: self()}, changed)}
+  @spec view(map(), %{non_neg_integer() => map()}) :: View.t()
+  def view(changed \\ %{}, of_one \\ %{}) do
+    :ok = GangChildren.start(self())
 
-    Map.merge(View.__struct__(), %{
-      ranks: ranks,
-      targets: Map.new(0..2, &{&1, "rank #{&1}"}),
-      gang: self()
-    })
+    rows =
+      for rank <- 0..2 do
+        changed = Map.merge(changed, Map.get(of_one, rank, %{}))
+        {struct!(%__MODULE__{rank: rank, test: self()}, changed), "rank #{rank}"}
+      end
+
+    channels = Channels.put(Channels.table(), rows)
+    Map.merge(View.__struct__(), %{channels: channels, gang: self()})
   end
 
   # --- the transport ---

@@ -21,7 +21,7 @@ defmodule RankBridge.Test.PythonEcho do
       line: 1_000_000,
       args: ["-m", "tests.vectors.echo"],
       cd: @repository,
-      env: [{'PYTHONPATH', 'pyclient'}]
+      env: [{~c"PYTHONPATH", ~c"pyclient"}]
     ])
   end
 

@@ -97,8 +97,8 @@ defmodule RankBridge.Transport.ConnectionTest do
       {:ok, port} = :inet.port(hole)
       waiting = fill(port, [])
       {:ok, listener} = :gen_tcp.listen(port, [:binary, active: false, ip: {127, 0, 0, 1}])
-      :ok = :inet_db.add_host({127, 0, 0, 2}, ['two-addresses.test'])
-      :ok = :inet_db.add_host({127, 0, 0, 1}, ['two-addresses.test'])
+      :ok = :inet_db.add_host({127, 0, 0, 2}, [~c"two-addresses.test"])
+      :ok = :inet_db.add_host({127, 0, 0, 1}, [~c"two-addresses.test"])
       lookup = :inet_db.res_option(:lookup)
       :ok = :inet_db.set_lookup([:file | lookup])
 
@@ -107,7 +107,7 @@ defmodule RankBridge.Transport.ConnectionTest do
         for address <- [{127, 0, 0, 1}, {127, 0, 0, 2}], do: :inet_db.del_host(address)
       end)
 
-      assert {:ok, addresses} = :inet.getaddrs('two-addresses.test', :inet)
+      assert {:ok, addresses} = :inet.getaddrs(~c"two-addresses.test", :inet)
       assert Enum.sort(addresses) == [{127, 0, 0, 1}, {127, 0, 0, 2}]
       opts = [lazy: true, owner: self(), connect_timeout: 2_000]
       {:ok, _channel} = Transport.connect("two-addresses.test:#{port}", opts)
@@ -232,7 +232,8 @@ defmodule RankBridge.Transport.ConnectionTest do
     test "that waits to be sent again goes to another connection when its own ends", context do
       {channel, socket} = connect(context, backoff: {10, 10})
       call = unary(channel, "again")
-      for _ <- 1..2, do: write(socket, Frame.rst_stream(request(socket), :refused_stream))
+      # The last pause is 640 ms.
+      for _ <- 1..8, do: write(socket, Frame.rst_stream(request(socket), :refused_stream))
       :ok = :gen_tcp.close(socket)
       socket = serve(context.listener)
       respond(socket, request(socket), "ok")

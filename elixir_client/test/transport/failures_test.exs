@@ -81,7 +81,11 @@ defmodule RankBridge.Transport.FailuresTest do
   test "a patient call keeps its deadline, and an abandoned one is forgotten" do
     server = GRPCServer.start()
     channel = connect(server)
+    call = Transport.start_unary(channel, "/test.Test/HangUntilTold", "x", timeout: 30_000)
+    assert GRPCServer.line(server, "waiting") == "waiting x"
     GRPCServer.kill(server)
+    # What is begun before the connection is known to be lost is sent on it.
+    assert {:error, %{code: :unavailable}} = Transport.await(call)
 
     {took, result} =
       elapsed(fn ->

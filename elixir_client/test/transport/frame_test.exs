@@ -81,7 +81,7 @@ defmodule RankBridge.Transport.FrameTest do
              Frame.decode(1, 0x2C, 1, <<1, 0::40, "abc", 0>>)
 
     assert {:error, {:connection, 0, :protocol_error, _}} = Frame.decode(0, 0x8, 1, <<4, "abc">>)
-    assert {:error, {:connection, 0, :protocol_error, _}} = Frame.decode(0, 0x8, 1, "")
+    assert {:error, {:connection, 0, :frame_size_error, _}} = Frame.decode(0, 0x8, 1, "")
   end
 
   test "a header block above the frame size goes on in CONTINUATION" do

@@ -200,7 +200,7 @@ defmodule RankBridge.Transport.GRPCTest do
             {"503", :unavailable},
             {"504", :unavailable},
             {"500", :unknown},
-            {"200", :internal}
+            {"200", :unknown}
           ] do
         assert {:error, %{code: ^code}} = Outcome.from_trailers([{":status", status}])
       end

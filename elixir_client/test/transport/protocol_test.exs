@@ -9,7 +9,10 @@ defmodule RankBridge.Transport.ProtocolTest do
   @tail HPACK.encode([{"grpc-status", "0"}])
 
   defp request(data, fields \\ []) do
-    struct!(%Request{block: "", caller: self(), data: [data], bytes: byte_size(data)}, fields)
+    struct!(
+      %Request{block: fn -> "" end, caller: self(), data: [data], bytes: byte_size(data)},
+      fields
+    )
   end
 
   defp open(opts, settings) do

@@ -61,6 +61,7 @@ from rankbridge._transport.shared_memory import SharedMemory
 from rankbridge._transport.targets import Target, resolve
 from rankbridge._transport.tokens import find_token
 from rankbridge.errors import (
+    GroupExistsError,
     InvalidArgumentError,
     RankBridgeError,
     UnavailableError,
@@ -766,19 +767,31 @@ class AsyncGang(GangCore[AsyncRank]):
 
     # --- groups and the gang -------------------------------------------------------------------------------
 
-    async def new_group(self, name: str, ranks: Iterable[int], **options: Unpack[CallOptions]) -> Group:
+    async def new_group(
+        self, name: str, ranks: Iterable[int], *, exist_ok: bool = False, **options: Unpack[CallOptions]
+    ) -> Group:
         """Makes a group.
 
         Args:
             name: Its name, 1 to 128 bytes, which no other group has.
             ranks: Ranks of the gang, in group order.
+            exist_ok: True: gives the group of that name, if there is one of these ranks.
             **options: See the class; `group` is the group whose members make the new one.
+
+        Raises:
+            GroupExistsError: There is a group of that name.
         """
-        members = await self._members(options.get("group", "world"))
-        made = await self._channels.run_all(
-            self._on_members(members, ops.new_group, name, tuple(ranks), **options)
+        ranks = tuple(ranks)
+        calls = self._on_members(
+            await self._members(options.get("group", "world")), ops.new_group, name, ranks, **options
         )
-        return of_gang(made[0])
+        try:
+            return of_gang((await self._channels.run_all(calls))[0])
+        except GroupExistsError:
+            there = await self.group(name) if exist_ok else None
+            if there is None or there.ranks != ranks:
+                raise
+            return there
 
     async def destroy_group(self, group: str | Group, **options: Unpack[MemberOptions]) -> Group:
         """Ends a group, after the calls queued on it, and gives it as it was."""

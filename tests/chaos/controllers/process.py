@@ -41,8 +41,8 @@ class NoAnswerError(TimeoutError):
     """The Elixir controller said nothing in time, or has ended."""
 
 
-def compile_client() -> None:
-    """Compiles the Elixir client and its test support.
+def compile_client(project: Path = CLIENT) -> None:
+    """Compiles the Elixir client and its test support; or a project that depends on it.
 
     Raises:
         ElixirMissingError: It cannot be done; the message says why, and what helps.
@@ -51,7 +51,7 @@ def compile_client() -> None:
         raise ElixirMissingError("Elixir is needed, and there is no `mix`: `make setup` installs it")
     done = subprocess.run(
         ["mix", "compile"],
-        cwd=CLIENT,
+        cwd=project,
         env={**os.environ, **_ENVIRONMENT},
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -101,17 +101,25 @@ class ElixirProcess:
         lost: Whether it has left a request without an answer, or has ended before it was told to.
     """
 
-    def __init__(self, log: Path, command: Sequence[str] = COMMAND, patience: float = PATIENCE_S) -> None:
+    def __init__(
+        self,
+        log: Path,
+        command: Sequence[str] = COMMAND,
+        patience: float = PATIENCE_S,
+        project: Path = CLIENT,
+    ) -> None:
         """Starts nothing yet.
 
         Args:
             log: File for what it writes to standard error.
             command: What to start.
             patience: Longest time until an answer, in seconds.
+            project: Folder of the project of which it is.
         """
         self.lost = False
         self.patience = patience
         self._log = log
+        self._project = project
         self._command = command
         self._numbers = itertools.count()
         self._asked: dict[int, Asked] = {}
@@ -124,7 +132,7 @@ class ElixirProcess:
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 self._command,
-                cwd=CLIENT,
+                cwd=self._project,
                 env={**os.environ, **_ENVIRONMENT},
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

@@ -1,4 +1,4 @@
-"""Replays with the Elixir client, which a program of its own drives (elixir_client/test/conformance/player.exs)."""
+"""Replays with the Elixir client, which a program drives: elixir_client/compat/test/conformance/player.exs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 from tests.chaos.controllers.forms import one_ref, ref_form
-from tests.chaos.controllers.process import ElixirProcess, compile_client
+from tests.chaos.controllers.process import CLIENT, ElixirProcess, compile_client
 from tests.conformance.clients.client import CallArguments
 from tests.conformance.gangs import PATIENCE_S
 from tests.conformance.moments import Answer
@@ -19,6 +19,7 @@ from tests.conformance.values import Json, Tensor
 
 from rankbridge import Gang, Ref, Tensor as BridgeTensor
 
+PROJECT = CLIENT / "compat"
 COMMAND = ("mix", "run", "--no-compile", "--no-deps-check", "test/conformance/player.exs")
 ATOMS = ("op", "layout")
 """Options whose values are atoms."""
@@ -213,6 +214,6 @@ def elixir_clients(directory: Path) -> Iterator[ElixirClients]:
     Raises:
         ElixirMissingError: Elixir is not there, or the client does not compile.
     """
-    compile_client()
-    with ElixirProcess(directory / "elixir.log", COMMAND) as process:
+    compile_client(PROJECT)
+    with ElixirProcess(directory / "elixir.log", COMMAND, project=PROJECT) as process:
         yield ElixirClients(process)

@@ -103,7 +103,7 @@ def test_a_stream_that_ended_while_it_was_sent_to_is_not_there_any_more(
 
 
 def _cause(*classes: type[RankBridgeError]) -> type[RankBridgeError]:
-    cause = gang_error([Outcome(rank=rank, error=cls("m")) for rank, cls in enumerate(classes)]).__cause__
+    cause = gang_error([Outcome(rank=rank, error=cls("m")) for rank, cls in enumerate(classes)]).cause
     assert isinstance(cause, RankBridgeError)
     return type(cause)
 
@@ -188,7 +188,7 @@ def test_the_cause_among_many_errors_is_the_one_that_the_others_follow_from() ->
     assert isinstance(error, rankbridge.UnknownRefError)
     assert isinstance(error, rankbridge.GangError)
     assert not isinstance(error, rankbridge.PeerMissingError)
-    assert (error.rank, error.__cause__) == (1, refused)
+    assert (error.rank, error.cause) == (1, refused)
     assert not error.indefinite
     assert "4 of 4 ranks failed: PEER_MISSING at ranks 0, 2-3, UNKNOWN_REF at rank 1" in str(error)
 
@@ -197,7 +197,7 @@ def test_who_refused_is_the_cause_before_those_who_report_it() -> None:
     refusing = RankDetail(rank=1, rank_in_group=1, state="failed", detail="no such ref")
     reported = rankbridge.UnknownRefError("rank 1 refused its part", rank=0, ranks=[refusing])
     refused = rankbridge.UnknownRefError("no such ref", rank=1)
-    assert gang_error(_outcomes(reported, refused)).__cause__ is refused
+    assert gang_error(_outcomes(reported, refused)).cause is refused
 
 
 def test_a_lost_rank_is_the_cause_before_the_connection_to_it() -> None:

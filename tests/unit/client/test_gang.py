@@ -316,7 +316,7 @@ def test_an_error_of_one_rank_is_raised_with_every_ranks_outcome(gang: Any, side
     assert (error.code, error.rank, error.operation) == (ErrorCode.UNKNOWN_REF, 2, "describe")
     assert [outcome.rank for outcome in error.outcomes] == [0, 1, 2, 3]
     assert [outcome.value for outcome in error.outcomes] == [refs[0], refs[1], None, refs[3]]
-    assert error.outcomes[2].error is error.__cause__
+    assert error.outcomes[2].error is error.cause
     assert error.indefinite, "three ranks have done it"
     assert "1 of 4 ranks failed: UNKNOWN_REF at rank 2" in str(error)
 

@@ -127,7 +127,7 @@ def test_cancelling_a_started_call_withdraws_it(watcher: Gang) -> None:
 
 def test_cancelling_a_task_withdraws_its_call(watcher: Gang) -> None:
     async def run() -> None:
-        async with await rankbridge.aconnect(watcher.targets) as gang:
+        async with rankbridge.aconnect(watcher.targets) as gang:
             task = asyncio.create_task(gang[2].barrier(timeout=TIMEOUT))
             await asyncio.to_thread(until_pending, watcher, 2, 1)
             task.cancel()

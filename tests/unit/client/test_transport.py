@@ -155,7 +155,7 @@ def test_cancelling_a_task_cancels_its_calls_on_every_rank(sidecars: SidecarGang
         sidecars[rank].answers["Barrier"] = other
 
     async def main() -> None:
-        async with await rankbridge.aconnect(sidecars.unix) as gang:
+        async with rankbridge.aconnect(sidecars.unix) as gang:
             task = asyncio.create_task(gang.barrier())
             for entered in (held, *others):
                 await asyncio.to_thread(entered.entered.wait, WAIT)
@@ -173,7 +173,7 @@ def test_an_error_that_nobody_asks_for_is_not_logged(
     sidecars: SidecarGang, caplog: pytest.LogCaptureFixture
 ) -> None:
     async def main() -> None:
-        async with await rankbridge.aconnect(sidecars.unix) as gang:
+        async with rankbridge.aconnect(sidecars.unix) as gang:
             pending = gang[0].start("describe_group", "none")
             assert await pending.exception() is not None
             ended = gang[0].start("describe_group", "none")

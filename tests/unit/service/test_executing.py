@@ -20,6 +20,7 @@ from tests.unit.service.stages import (
 )
 
 from rankbridge.v1 import collective_service_pb2 as collectives, operation_service_pb2 as operations
+from rankbridge_server.core.rank import State
 from rankbridge_server.service.streams import executing, stream as service_stream
 
 VALUES = ["value"] * SIZE
@@ -255,6 +256,8 @@ def test_the_end_of_the_generation_answers_all_and_the_stream_goes_on(stage: Sta
         until(lambda: len(led(stage)) == 2 and pending(stage, 1) == 1)
         stage.gang.ranks[2].abort(1, "a test")
         assert [stream.result()[1][:2] for _ in "ab"] == [["ABORTED"] * 2] * 2
+    # The leader answers as soon as it hears of the end, which may be before the others do.
+    until(lambda: all(rank.describe().state is State.OVER for rank in stage.gang.ranks))
     stream.call()
     assert name_of(stream.answer().error) == "STALE_GENERATION"
     stage.gang.form()

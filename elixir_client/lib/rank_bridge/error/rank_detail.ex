@@ -1,11 +1,10 @@
 defmodule RankBridge.Error.RankDetail do
-  @moduledoc """
-  One rank's part in a failure.
-
-  `state` is `:arrived` (it called, and agreed), `:missing` (it did not call in time), `:disagrees` (it called
-  for something else than the first to arrive), `:lost` (dead or out of reach), `:failed` (by itself; `detail`
-  says how) or `:unspecified`.
-  """
+  @moduledoc false
+  # One rank's part in a failure.
+  #
+  # `state` is `:arrived` (it called, and agreed), `:missing` (it did not call in time), `:disagrees` (it called
+  # for something else than the first to arrive), `:lost` (dead or out of reach), `:failed` (by itself; `detail`
+  # says how) or `:unspecified`.
 
   alias RankBridge.Proto.V1
 

@@ -1,5 +1,6 @@
 defmodule RankBridge.Gang.Announcing do
-  @moduledoc "Announces a gang's events, to its subscribers and to `RankBridge.Telemetry`."
+  @moduledoc false
+  # Announces a gang's events, to its subscribers and to `RankBridge.Telemetry`.
 
   alias RankBridge.{Gang, Telemetry}
   alias RankBridge.Gang.{Event, Subscribers}

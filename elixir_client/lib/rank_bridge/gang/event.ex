@@ -11,6 +11,9 @@ defmodule RankBridge.Gang.Event do
   | `:peer_missing` | not all members came to an operation in time | `group`, `operation`, `ranks`: who did not, `error` |
   | `:straggler` | members are late for an operation, or were | `group`, `operation`, `operation_id`, `ranks`: who, `waited_us` |
 
+  An event of `RankBridge.Gang.events/2` can also be of the kind `:missed`: its reader was too slow, and so many events,
+  the number in `missed`, were dropped in its place. Subscribers never get one.
+
   A straggler is reported as soon as others have waited for it for as long as the ranks' setting `--straggler-after` says,
   and again once it has come: then `arrived?` is true. The group's leader reports a mismatch, once.
   """
@@ -18,7 +21,7 @@ defmodule RankBridge.Gang.Event do
   alias RankBridge.Error
   alias RankBridge.Proto.V1
 
-  @type kind :: :formed | :rank_lost | :over | :mismatch | :peer_missing | :straggler
+  @type kind :: :formed | :rank_lost | :over | :mismatch | :peer_missing | :straggler | :missed
 
   @type t :: %__MODULE__{
           kind: kind(),
@@ -32,12 +35,20 @@ defmodule RankBridge.Gang.Event do
           ranks: [non_neg_integer()],
           arrived?: boolean(),
           waited_us: non_neg_integer(),
+          missed: non_neg_integer(),
           error: Error.t() | nil
         }
 
   @enforce_keys [:kind]
   defstruct [:kind, :rank, :error, generation: 0, world_size: 0, reason: "", group: ""] ++
-              [operation: "", operation_id: "", ranks: [], arrived?: false, waited_us: 0]
+              [
+                operation: "",
+                operation_id: "",
+                ranks: [],
+                arrived?: false,
+                waited_us: 0,
+                missed: 0
+              ]
 
   @doc "The event that a rank reported; nil: of an unknown kind. `:over` names the lost ranks in `ranks`."
   @spec from_proto(V1.Event.t()) :: t() | nil

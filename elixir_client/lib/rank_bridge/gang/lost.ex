@@ -11,7 +11,7 @@ defmodule RankBridge.Gang.Lost do
   ## The callback
 
       def reload(gang, %RankBridge.Gang.Lost{ranks: ranks}) do
-        for rank <- ranks, do: RankBridge.put!(gang, rank, MyApp.weights())
+        for rank <- ranks, do: RankBridge.put_rank!(gang, rank, MyApp.weights())
         :ok
       end
 

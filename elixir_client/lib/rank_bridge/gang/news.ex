@@ -1,9 +1,8 @@
 defmodule RankBridge.Gang.News do
-  @moduledoc """
-  Reports of losses to a gang: its agent reports that a process has ended, its ranks that a generation is over.
-
-  The same loss is reported several times, sometimes late: `concerns?/3` separates new losses from known ones.
-  """
+  @moduledoc false
+  # Reports of losses to a gang: its agent reports that a process has ended, its ranks that a generation is over.
+  #
+  # The same loss is reported several times, sometimes late: `concerns?/3` separates new losses from known ones.
 
   alias RankBridge.{Error, RankStatus}
   alias RankBridge.Gang.{Event, Recovery}

@@ -1,10 +1,9 @@
 defmodule RankBridge.Gang.Readiness do
-  @moduledoc """
-  Waiting for a gang that is being started, or formed again after ranks were lost.
-
-  While it is, its view says so (`t:RankBridge.Gang.View.t/0`), and calls wait for as long as they have time, or fail at
-  once, as the option `:unready` says, theirs or the gang's: `:wait` or `:fail`.
-  """
+  @moduledoc false
+  # Waiting for a gang that is being started, or formed again after ranks were lost.
+  #
+  # While it is, its view says so (`t:RankBridge.Gang.View.t/0`), and calls wait for as long as they have time, or fail at
+  # once, as the option `:unready` says, theirs or the gang's: `:wait` or `:fail`.
 
   alias RankBridge.{Error, Gang}
   alias RankBridge.Gang.View
@@ -22,7 +21,7 @@ defmodule RankBridge.Gang.Readiness do
   def view(gang, opts, operation) do
     with {:ok, %View{unready: %Error{} = why} = view} <- View.fetch(gang) do
       cond do
-        may_pass?(view) or (operation in @always and view.ranks != %{}) ->
+        may_pass?(view) or (operation in @always and View.size(view) > 0) ->
           {:ok, view}
 
         option(opts, :unready, view.when_unready) == :fail ->

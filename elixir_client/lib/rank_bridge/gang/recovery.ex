@@ -1,13 +1,12 @@
 defmodule RankBridge.Gang.Recovery do
-  @moduledoc """
-  Recovers a gang after ranks were lost: with a new rank in the place of each, or without them.
-
-  Runs in a process of its own; tries again until its timeout, because more ranks can be lost meanwhile, and because
-  another controller may form the gang at the same time: its generation is as good.
-  """
+  @moduledoc false
+  # Recovers a gang after ranks were lost: with a new rank in the place of each, or without them.
+  #
+  # Runs in a task of the gang; tries again until its timeout, because more ranks can be lost meanwhile, and because
+  # another controller may form the gang at the same time: its generation is as good.
 
   alias RankBridge.{Error, Ranks, RankStatus, Sessions}
-  alias RankBridge.Gang.View
+  alias RankBridge.Gang.{Channels, Children, View}
 
   @typedoc "`moved`: as of `RankBridge.Gang.Lost`."
   @type whole :: %{
@@ -42,7 +41,7 @@ defmodule RankBridge.Gang.Recovery do
     left = task.deadline - now()
 
     with {:error, error} <- once(task, left) do
-      if left <= @pause or hopeless?(error) do
+      if left <= @pause or Error.permanent?(error) do
         {:error, error}
       else
         # A random pause separates two controllers that try at the same time.
@@ -55,7 +54,8 @@ defmodule RankBridge.Gang.Recovery do
   defp once(%{policy: :replace} = task, left) do
     # Another controller may have formed it.
     with {:error, _not_yet} <- whole(task.view, task, %{}) do
-      forming = Task.async(fn -> Ranks.form(task.view, timeout: limit(left)) end)
+      form = fn -> Ranks.form(task.view, timeout: limit(left)) end
+      forming = Task.Supervisor.async(Children.name(task.view.gang, :tasks), form)
       formed(Task.yield(forming, @looking), forming, task)
     end
   end
@@ -63,16 +63,25 @@ defmodule RankBridge.Gang.Recovery do
   defp once(%{policy: :shrink} = task, left) do
     with {:ok, statuses} <- Ranks.status(task.view, timeout: min(@answering, limit(left))),
          {:ok, kept} <- kept(statuses, task),
-         view = View.only(task.view, kept),
-         {:ok, _formed} <- Ranks.form(view, timeout: limit(left)),
-         do: whole(view, task, kept |> Enum.with_index() |> Map.new())
+         do: shrunk(View.only(task.view, kept), kept, task, left)
+  end
+
+  defp shrunk(view, kept, task, left) do
+    with {:ok, _formed} <- Ranks.form(view, timeout: limit(left)),
+         {:ok, whole} <- whole(view, task, kept |> Enum.with_index() |> Map.new()) do
+      {:ok, whole}
+    else
+      {:error, error} ->
+        :ok = Channels.drop(view.channels)
+        {:error, error}
+    end
   end
 
   # While this forming waits for what another one has left behind, that may have come to an end.
   defp formed(nil, forming, task) do
     case whole(task.view, task, %{}) do
       {:ok, whole} ->
-        _ = Task.shutdown(forming, :brutal_kill)
+        _ = Task.shutdown(forming)
         {:ok, whole}
 
       {:error, _not_yet} ->
@@ -115,8 +124,6 @@ defmodule RankBridge.Gang.Recovery do
         {:ok, kept}
     end
   end
-
-  defp hopeless?(error), do: error.reason in [:invalid_argument, :not_allowed, :protocol]
 
   defp limit(left), do: left |> min(@forming) |> max(1)
 

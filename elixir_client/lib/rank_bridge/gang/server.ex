@@ -1,16 +1,27 @@
 defmodule RankBridge.Gang.Server do
-  @moduledoc """
-  The process of a gang: owns its agent, its connections and its session, and sees to it that the gang is whole.
+  @moduledoc false
+  # The server of a gang: owns its session, and sees to it that the gang is whole.
+  #
+  # It never waits: starting and recovering are the work of one task at a time beside it. Losses come as news, from the
+  # launcher (a process has ended) and from the ranks (a generation is over); news of what is already known, or of what
+  # was there before the generation that is running, is no news. What it knows is `RankBridge.Gang.State`.
 
-  It never waits: starting and recovering are the work of one process at a time beside it. Losses come as news, from the
-  agent (a process has ended) and from the ranks (a generation is over); news of what is already known, or of what
-  was there before the generation that is running, is no news. What it knows is `RankBridge.Gang.State`.
-  """
-
-  use GenServer, restart: :permanent, shutdown: 30_000
+  use GenServer, shutdown: 15_000
 
   alias RankBridge.{Error, Sessions, Telemetry, Transport}
-  alias RankBridge.Gang.{Agent, Announcing, Event, Joining, Lost, News, Readiness, Recovery}
+
+  alias RankBridge.Gang.{
+    Announcing,
+    Channels,
+    Children,
+    Event,
+    Joining,
+    Launcher,
+    Lost,
+    News,
+    Recovery
+  }
+
   alias RankBridge.Gang.{Restarts, Settings, State, Subscribers, View, Watching}
 
   # Milliseconds for closing the session when the gang ends.
@@ -18,48 +29,34 @@ defmodule RankBridge.Gang.Server do
   # And those that another controller has for forming the gang.
   @forming 15_000
 
-  @doc false
-  @spec start_link(Settings.t()) :: GenServer.on_start()
-  def start_link(settings) do
-    process_opts = if settings.name, do: [name: settings.name], else: []
-
-    with {:error, {:shutdown, %Error{} = error}} <-
-           GenServer.start_link(__MODULE__, settings, process_opts),
-         do: {:error, error}
-  end
+  @doc "Starts the server of a gang."
+  @spec start_link({pid(), Settings.t()}) :: GenServer.on_start()
+  def start_link({gang, settings}),
+    do: GenServer.start_link(__MODULE__, {gang, settings}, name: Children.name(gang, :server))
 
   @doc "Starts the watch of the ranks' events, if it does not run yet."
   @spec watch(pid()) :: :ok
-  def watch(gang), do: GenServer.cast(gang, :watch)
+  def watch(gang), do: GenServer.cast(Children.name(gang, :server), :watch)
 
   @impl true
-  def init(settings) do
+  def init({gang, settings}) do
+    # The session is closed before this process ends.
     Process.flag(:trap_exit, true)
-    state = State.new(settings)
+    state = State.new(settings, Joining.nobody(gang, settings))
+    Process.send_after(self(), :start_timeout, settings.start_timeout)
+    state = State.unready(state, Error.refusal(:unavailable, "the gang is being started"), nil)
 
-    case if(Settings.starts_ranks?(settings), do: launch(state), else: join(state)) do
-      {:ok, state} -> {:ok, state}
-      # The channels end with this process. As a shutdown it is no crash that OTP would log.
-      {:error, error} -> {:stop, {:shutdown, error}}
-    end
+    if Settings.starts_ranks?(settings),
+      do: {:ok, %{state | launcher: Launcher.follow(gang)}},
+      else: {:ok, join(settings.endpoints, state)}
   end
 
   # --- starting ---
 
-  defp launch(state) do
-    with {:ok, agent} <- Agent.start_link(state.settings) do
-      Process.send_after(self(), :start_timeout, state.settings.start_timeout)
-      why = Error.refusal(:unavailable, "the gang is being started")
-      {:ok, State.unready(%{state | agent: agent}, why, nil)}
-    end
-  end
-
-  defp join(state) do
-    with {:ok, view, statuses} <-
-           Joining.join(state.view, state.settings.endpoints, state.settings) do
-      renew_later(view)
-      {:ok, state |> State.formed(view, statuses) |> ready()}
-    end
+  defp join(endpoints, %{view: view, settings: settings} = state) do
+    server = self()
+    failed = &send(server, {:join_failed, &1})
+    work(state, fn -> Joining.join(view, endpoints, settings, failed) end)
   end
 
   # --- reports and events ---
@@ -70,49 +67,70 @@ defmodule RankBridge.Gang.Server do
   def handle_cast(:watch, state), do: {:noreply, state}
 
   @impl true
-  def handle_info({agent, report}, %{agent: agent} = state), do: reported(report, state)
-  def handle_info({worker, result}, %{worker: worker} = state), do: worked(result, state)
+  # Its supervisor ends it.
+  def handle_info(_message, %{phase: :ending} = state), do: {:noreply, state}
 
-  def handle_info({:event, watching, event}, %{watching: watching} = state),
+  def handle_info({launcher, report}, %{launcher: launcher} = state), do: reported(report, state)
+
+  def handle_info({ref, result}, %{worker: %Task{ref: ref}} = state) do
+    Process.demonitor(ref, [:flush])
+    done(result, %{state | worker: nil})
+  end
+
+  def handle_info({:event, ref, event}, %{watching: %Watching{ref: ref}} = state),
     do: happened(event, state)
 
+  # It is tried again.
+  def handle_info({:join_failed, error}, %{phase: :starting} = state) do
+    why = starting_error(:unavailable, "the gang is being started", error)
+    {:noreply, State.unready(%{state | join_error: error}, why, nil)}
+  end
+
   def handle_info(:start_timeout, %{phase: :starting} = state) do
-    seconds = state.settings.start_timeout / 1_000
-    stop(Error.refusal(:deadline_exceeded, "the gang did not start within #{seconds} s"), state)
+    message = "the gang did not start within #{state.settings.start_timeout / 1_000} s"
+    stop(starting_error(:deadline_exceeded, message, state.join_error), state)
   end
 
   def handle_info({:abandoned, event}, state), do: add_news(News.over(event), state)
 
   # The exit of a process that `handle_rank_lost` started can end the worker, too: that is a failure of the callback.
-  def handle_info({:EXIT, worker, reason}, %{worker: worker, phase: :reloading} = state) do
-    %{view: view} = state
-    {:noreply, work(%{state | worker: nil}, fn -> Lost.failed(reason, view) end)}
+  def handle_info({:DOWN, ref, :process, _pid, reason}, %{worker: %Task{ref: ref}} = state) do
+    %{view: view} = state = %{state | worker: nil}
+
+    if state.phase == :reloading,
+      do: {:noreply, work(state, fn -> Lost.failed(reason, view) end)},
+      else: finish(reason, state)
   end
 
-  # The gang is linked to the process that started it, to its own processes, and for a while to tasks.
-  def handle_info({:EXIT, _pid, :normal}, state), do: {:noreply, state}
-
-  def handle_info({:EXIT, watching, _reason}, %{watching: watching} = state),
-    do: {:noreply, watched(%{state | watching: nil})}
-
-  def handle_info({:EXIT, _pid, reason}, state), do: {:stop, reason, state}
+  # This process is linked to its supervisor and to the registry alone.
+  def handle_info({:EXIT, _pid, reason}, state) when reason != :normal,
+    do: {:stop, reason, state}
 
   # A rank that does not answer holds up neither this process nor the next renewing.
   def handle_info({:renew, period}, state) do
     renew_later(state.view)
-    {:ok, _pid} = Task.start_link(Sessions, :renew, [state.view, period])
+    renew = [state.view, period]
+    {:ok, _pid} = Task.Supervisor.start_child(tasks(state), Sessions, :renew, renew)
     {:noreply, state}
   end
 
   def handle_info(_other, state), do: {:noreply, state}
 
-  defp reported({:ready, endpoints, token}, %{phase: :starting} = state) do
-    %{view: view, settings: settings} = state
-    settings = %{settings | token: settings.token || token}
-    state = %{state | settings: settings}
-    {:noreply, work(state, fn -> Joining.join(view, endpoints, settings) end)}
+  defp starting_error(reason, message, nil), do: Error.refusal(reason, message)
+
+  defp starting_error(reason, message, error) do
+    fields =
+      error |> Map.take([:rank, :operation, :expected, :got, :ranks, :outcomes]) |> Map.to_list()
+
+    Error.refusal(reason, "#{message}: #{error.message}", fields)
   end
 
+  defp reported({:ready, endpoints, token}, %{phase: :starting} = state) do
+    settings = %{state.settings | token: state.settings.token || token}
+    {:noreply, join(endpoints, %{state | settings: settings})}
+  end
+
+  defp reported({:ended, error}, state), do: stop(error, state)
   defp reported({:exited, _rank, _pid, _how} = news, state), do: add_news(news, state)
   defp reported(_report, state), do: {:noreply, state}
 
@@ -220,14 +238,11 @@ defmodule RankBridge.Gang.Server do
 
   # --- work ---
 
-  # Runs beside this process, one at a time, and ends with it.
-  defp work(%{worker: nil} = state, fun) do
-    gang = self()
-    {:ok, worker} = Task.start_link(fn -> send(gang, {self(), fun.()}) end)
-    %{state | worker: worker}
-  end
+  # Runs beside this process, one at a time.
+  defp work(%{worker: nil} = state, fun),
+    do: %{state | worker: Task.Supervisor.async_nolink(tasks(state), fun)}
 
-  defp worked(result, state), do: done(result, %{state | worker: nil})
+  defp tasks(state), do: Children.name(state.view.gang, :tasks)
 
   defp done({:ok, view, statuses}, %{phase: :starting} = state) do
     renew_later(view)
@@ -255,7 +270,7 @@ defmodule RankBridge.Gang.Server do
   # What failed may have failed because more ranks were lost.
   defp done({:failed, reason, statuses}, %{phase: :reloading} = state) do
     case News.look(statuses, state.generation, state.pids) do
-      nil -> {:stop, reason, state}
+      nil -> finish(reason, state)
       news -> settle(%{state | news: [news | state.news]})
     end
   end
@@ -279,8 +294,8 @@ defmodule RankBridge.Gang.Server do
         receive do: (:begin -> Lost.tell(settings.handle_rank_lost, gang, lost, view))
       end)
 
-    state = State.unready(state, view.unready, state.worker)
-    send(state.worker, :begin)
+    state = State.unready(state, view.unready, state.worker.pid)
+    send(state.worker.pid, :begin)
     state
   end
 
@@ -321,8 +336,12 @@ defmodule RankBridge.Gang.Server do
 
   # The channels of ranks that are not in the gang any more.
   defp part(before, since) do
-    kept = Map.values(since.ranks)
-    for {_rank, channel} <- before.ranks, channel not in kept, do: Transport.close(channel)
+    kept = MapSet.new(Channels.rows(since.channels))
+
+    for {channel, _target} = row <- Channels.rows(before.channels),
+        row not in kept,
+        do: Transport.close(channel)
+
     :ok
   end
 
@@ -336,22 +355,26 @@ defmodule RankBridge.Gang.Server do
 
   defp stop(error, state) do
     Telemetry.stop_recovery(state.recovery, {:error, error})
-    {:stop, {:shutdown, error}, %{state | recovery: nil}}
+    finish({:shutdown, error}, %{state | recovery: nil})
+  end
+
+  # The whole gang ends with this reason, which its supervisor sees: so a task ends the gang, which then ends this process.
+  # A reason of this process alone would not be the gang's.
+  defp finish(reason, state) do
+    gang = state.view.gang
+    end_gang = [gang, reason, :infinity]
+    {:ok, _pid} = Task.Supervisor.start_child(tasks(state), Supervisor, :stop, end_gang)
+    {:noreply, %{state | phase: :ending}}
   end
 
   @impl true
   def terminate(reason, state) do
     # Ending the ranks takes a while, in which nobody is to find channels that are closed.
     state = State.unready(state, Error.refusal(:unavailable, "the gang is ending"), nil)
-    # A normal end would leave them running.
-    for pid <- [state.worker, state.watching], pid != nil, do: Process.exit(pid, :shutdown)
+    _ = state.worker && Process.exit(state.worker.pid, :shutdown)
     Telemetry.exception(state.recovery, :exit, reason, [])
     # Whatever comes of it: the sidecars free what a lost controller leaves.
-    _ = state.agent || Sessions.close(state.view, @closing)
-    for {_rank, channel} <- state.view.ranks, do: Transport.close(channel)
-    # Its ranks end, and so do those who wait for them.
-    if state.agent, do: Agent.stop(state.agent)
-    Readiness.changed(state.names)
+    _ = Settings.starts_ranks?(state.settings) || Sessions.close(state.view, @closing)
     :ok
   end
 end

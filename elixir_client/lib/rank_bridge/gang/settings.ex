@@ -1,7 +1,8 @@
 defmodule RankBridge.Gang.Settings do
-  @moduledoc "The options of `RankBridge.Gang`, checked."
+  @moduledoc false
+  # The options of `RankBridge.Gang`, checked.
 
-  alias RankBridge.{Endpoints, Error, Group, Token}
+  alias RankBridge.{Endpoints, Error, Group, Hidden, Token}
   alias RankBridge.Gang.{Lost, Restarts}
 
   @defaults [
@@ -22,6 +23,7 @@ defmodule RankBridge.Gang.Settings do
     calls: :gang,
     tls: nil,
     token: nil,
+    keepalive: 300_000,
     transport: RankBridge.Transport.HTTP2,
     on_rank_lost: nil,
     max_restarts: 3,
@@ -33,13 +35,13 @@ defmodule RankBridge.Gang.Settings do
 
   @longest 0xFFFF_FFFF
   @policies [:replace, :shrink, :stop, :leave]
-  @started_only [:backend, :command, :arguments, :start_timeout]
+  @started_only [:backend, :command, :arguments]
 
   @typedoc "What is done when ranks are lost; see `RankBridge.Gang`."
   @type policy :: :replace | :shrink | :stop | :leave
 
   @type t :: %__MODULE__{
-          name: atom(),
+          name: GenServer.name() | nil,
           size: pos_integer() | nil,
           backend: atom(),
           command: String.t() | nil,
@@ -53,8 +55,9 @@ defmodule RankBridge.Gang.Settings do
           groups: [{String.t(), [non_neg_integer()]}],
           timeout: pos_integer(),
           calls: :ranks | :gang,
-          tls: keyword() | nil,
           token: Token.t() | nil,
+          tls: Hidden.t(keyword()) | nil,
+          keepalive: pos_integer() | :infinity,
           transport: module(),
           on_rank_lost: policy(),
           restarts: Restarts.t(),
@@ -74,7 +77,7 @@ defmodule RankBridge.Gang.Settings do
 
     with :ok <- one_source(opts, given),
          {:ok, opts} <- endpoints(opts),
-         opts = with_defaults(opts),
+         opts = opts |> with_defaults() |> hide(),
          :ok <- check_all(opts) do
       {limits, opts} = Map.split(opts, [:max_restarts, :max_seconds])
       restarts = Restarts.new(limits.max_restarts, limits.max_seconds)
@@ -143,6 +146,8 @@ defmodule RankBridge.Gang.Settings do
     }
   end
 
+  defp hide(opts), do: %{opts | tls: opts.tls && Hidden.hide(opts.tls)}
+
   # What the agent can do on that backend: the fake's ranks share a process, MPI takes in no new ones.
   defp default_policy(nil, _backend), do: :leave
   defp default_policy(_size, :fake), do: :stop
@@ -151,7 +156,7 @@ defmodule RankBridge.Gang.Settings do
 
   defp check_all(opts) do
     checks = [
-      {:name, is_atom(opts.name), "an atom"},
+      {:name, name?(opts.name), "an atom, {:via, module, term} or {:global, term}"},
       {:size, opts.size == nil or positive?(opts.size), "1 or more"},
       {:backend, opts.backend in [:gloo, :nccl, :mpi, :fake], ":gloo, :nccl, :mpi or :fake"},
       {:command, opts.command == nil or is_binary(opts.command), "a text"},
@@ -160,10 +165,12 @@ defmodule RankBridge.Gang.Settings do
       {:form, opts.form in [nil, true, false], "true, false or nil"},
       {:groups, is_list(opts.groups) and Enum.all?(opts.groups, &group?/1),
        "a list of {name, ranks}"},
-      {:tls, opts.tls == nil or Keyword.keyword?(opts.tls), "options of :ssl"},
+      {:tls, tls?(opts.tls), "options of :ssl"},
       {:token, opts.token == nil or is_function(opts.token, 0),
        "a text, or a function that gives it"},
       {:transport, is_atom(opts.transport) and opts.transport != nil, "a module"},
+      {:keepalive, opts.keepalive == :infinity or positive?(opts.keepalive),
+       "milliseconds, or :infinity"},
       {:lease, is_integer(opts.lease) and opts.lease in 0..@longest, "milliseconds, or nil"},
       {:timeout, positive?(opts.timeout), "milliseconds"},
       {:calls, opts.calls in [:ranks, :gang], ":ranks or :gang"},
@@ -181,9 +188,17 @@ defmodule RankBridge.Gang.Settings do
 
     case Enum.find(checks, fn {_name, right?, _expected} -> not right? end) do
       nil -> :ok
+      {:tls, _wrong, expected} -> refuse(":tls is wrong", expected, "something else")
       {name, _wrong, expected} -> refuse("#{inspect(name)} is wrong", expected, opts[name])
     end
   end
+
+  defp name?({:via, module, _term}), do: is_atom(module)
+  defp name?({:global, _term}), do: true
+  defp name?(name), do: is_atom(name)
+
+  defp tls?(hidden) when is_function(hidden, 0), do: tls?(hidden.())
+  defp tls?(tls), do: tls == nil or Keyword.keyword?(tls)
 
   defp positive?(number), do: is_integer(number) and number in 1..@longest
 

@@ -1,29 +1,29 @@
 defmodule RankBridge.Gang.State do
-  @moduledoc """
-  What the process of a gang knows.
-
-  * `phase` - `:starting`; `:ready`; `:recovering`: a generation is being formed; `:reloading`: it is formed, and
-    `handle_rank_lost` runs
-  * `view` - what callers have of it, published under `names`
-  * `generation` - the gang's; `formed`: the highest that a rank has reported
-  * `pids` - process ids in that generation, by rank
-  * `lost` - ranks that were lost since the gang was last ready, by the numbers that they had then
-  * `over` - the last generation that was announced as over; nil: none
-  * `origin` - the number that a rank had then, by the one that it has
-  * `news` - reports of losses while their generation was not known
-  * `agent`, `worker`, `watching` - its processes; nil: there is none
-  * `recovery` - span of the recovery that is under way
-  """
+  @moduledoc false
+  # What the server of a gang knows.
+  #
+  # * `phase` - `:starting`; `:ready`; `:ending`; `:recovering`: a generation is being formed; `:reloading`: it is formed, and
+  #   `handle_rank_lost` runs
+  # * `view` - what callers have of it, published under `names`
+  # * `generation` - the gang's; `formed`: the highest that a rank has reported
+  # * `pids` - process ids in that generation, by rank
+  # * `lost` - ranks that were lost since the gang was last ready, by the numbers that they had then
+  # * `over` - the last generation that was announced as over; nil: none
+  # * `origin` - the number that a rank had then, by the one that it has
+  # * `news` - reports of losses while their generation was not known
+  # * `launcher`, `worker`, `watching` - what works for the server; nil: there is none
+  # * `join_error` - of the last attempt to join, if it failed
+  # * `recovery` - span of the recovery that is under way
 
   alias RankBridge.{Error, Gang, RankStatus, Telemetry}
-  alias RankBridge.Gang.{Joining, News, Readiness, Restarts, Settings, View}
+  alias RankBridge.Gang.{News, Readiness, Restarts, Settings, View, Watching}
 
   @type t :: %__MODULE__{
           settings: Settings.t(),
           names: [Gang.gang()],
           view: View.t(),
           restarts: Restarts.t(),
-          phase: :starting | :ready | :recovering | :reloading,
+          phase: :starting | :ready | :recovering | :reloading | :ending,
           generation: non_neg_integer(),
           formed: non_neg_integer(),
           pids: %{non_neg_integer() => pos_integer()},
@@ -31,18 +31,20 @@ defmodule RankBridge.Gang.State do
           over: non_neg_integer() | nil,
           origin: %{non_neg_integer() => non_neg_integer()},
           news: [News.t()],
-          agent: pid() | nil,
-          worker: pid() | nil,
-          watching: pid() | nil,
+          launcher: pid() | nil,
+          worker: Task.t() | nil,
+          watching: Watching.t() | nil,
+          join_error: Error.t() | nil,
           recovery: Telemetry.span()
         }
 
   @enforce_keys [:settings, :names, :view, :restarts]
   defstruct @enforce_keys ++
               [
-                :agent,
+                :launcher,
                 :worker,
                 :watching,
+                :join_error,
                 :recovery,
                 :over,
                 phase: :starting,
@@ -51,13 +53,13 @@ defmodule RankBridge.Gang.State do
               ] ++
               [pids: %{}, lost: %{}, origin: %{}, news: []]
 
-  @doc "Of a gang that has no rank yet. By its process."
-  @spec new(Settings.t()) :: t()
-  def new(settings) do
+  @doc "Of a gang that has no rank yet, with the view of it."
+  @spec new(Settings.t(), View.t()) :: t()
+  def new(settings, view) do
     %__MODULE__{
       settings: settings,
-      names: [self() | List.wrap(settings.name)],
-      view: Joining.nobody(settings),
+      names: [view.gang | List.wrap(settings.name)],
+      view: view,
       restarts: settings.restarts
     }
   end

@@ -1,5 +1,6 @@
 defmodule RankBridge.Gang.Subscribers do
-  @moduledoc "The processes that get a gang's events, by the gang's name or pid, until they end."
+  @moduledoc false
+  # The processes that get a gang's events, by the gang's name or pid, until they end.
 
   alias RankBridge.Gang
   alias RankBridge.Gang.Event

@@ -1,34 +1,32 @@
 defmodule RankBridge.Gang.View do
-  @moduledoc """
-  The state of a gang that a caller needs to call its ranks from its own process.
-
-  * `ranks` - a channel for each rank, by rank
-  * `targets` - the targets that the channels were opened with, by rank
-  * `session_id` - session of the gang's refs; empty: each rank's shared session
-  * `lease` - of that session, in milliseconds; 0: it has none
-  * `timeout` - default for calls, in milliseconds
-  * `calls` - default for collectives: one call to each rank, or one gang call to all of them
-  * `memory` - the segments that the ranks share with this host, by `RankBridge.SharedMemory`; nil: none
-  * `groups` - public table of the members of groups, by name
-  * `gang` - the gang's process
-  * `unready` - why the gang cannot be called now: it starts, or is being formed again; nil: it can
-  * `but_for` - a process that may call it all the same: the process of `handle_rank_lost`
-  * `when_unready` - whether calls wait then, or fail
-  * `known_as` - the gang's name, its pid if it has none; nil: it is not published yet
-  * `call_span_context` - of the public function that uses this view, see `RankBridge.Telemetry`; nil: none
-  """
+  @moduledoc false
+  # The state of a gang that a caller needs to call its ranks from its own process.
+  #
+  # * `channels` - the channels to its ranks, and their targets
+  # * `session_id` - session of the gang's refs; empty: each rank's shared session
+  # * `lease` - of that session, in milliseconds; 0: it has none
+  # * `timeout` - default for calls, in milliseconds
+  # * `calls` - default for collectives: one call to each rank, or one gang call to all of them
+  # * `shared_memory?` - whether ranks on this host share memory with the gang's session
+  # * `groups` - public table of the members of groups, by name
+  # * `gang` - the gang's process
+  # * `unready` - why the gang cannot be called now: it starts, or is being formed again; nil: it can
+  # * `but_for` - a process that may call it all the same: the process of `handle_rank_lost`
+  # * `when_unready` - whether calls wait then, or fail
+  # * `known_as` - the gang's name, its pid if it has none; nil: it is not published yet
+  # * `call_span_context` - of the public function that uses this view, see `RankBridge.Telemetry`; nil: none
 
   alias RankBridge.{Error, Gang, Transport}
+  alias RankBridge.Gang.Channels
 
   @type t :: %__MODULE__{
-          ranks: %{non_neg_integer() => Transport.channel()},
-          targets: %{non_neg_integer() => String.t()},
+          channels: Channels.t(),
           session_id: String.t(),
           lease: non_neg_integer(),
           timeout: pos_integer(),
           calls: :ranks | :gang,
           groups: :ets.table(),
-          memory: :ets.table() | nil,
+          shared_memory?: boolean(),
           gang: pid(),
           unready: Error.t() | nil,
           but_for: pid() | nil,
@@ -37,10 +35,9 @@ defmodule RankBridge.Gang.View do
           call_span_context: term()
         }
 
-  @enforce_keys [:ranks, :targets, :timeout, :groups, :gang]
+  @enforce_keys [:channels, :timeout, :groups, :gang]
   defstruct [
-    :ranks,
-    :targets,
+    :channels,
     :timeout,
     :groups,
     :gang,
@@ -50,7 +47,7 @@ defmodule RankBridge.Gang.View do
     when_unready: :wait,
     session_id: "",
     lease: 0,
-    memory: nil,
+    shared_memory?: false,
     known_as: nil,
     call_span_context: nil
   ]
@@ -87,26 +84,28 @@ defmodule RankBridge.Gang.View do
 
   @doc "The view of some of its ranks, ascending, which become 0, 1, ..."
   @spec only(t(), [non_neg_integer()]) :: t()
-  def only(view, ranks) do
-    renumbered = fn by_rank ->
-      for {rank, place} <- Enum.with_index(ranks), into: %{}, do: {place, by_rank[rank]}
-    end
-
-    %{view | ranks: renumbered.(view.ranks), targets: renumbered.(view.targets)}
-  end
+  def only(view, ranks), do: %{view | channels: Channels.only(view.channels, ranks)}
 
   @doc "Number of ranks."
-  @spec size(t()) :: pos_integer()
-  def size(view), do: map_size(view.ranks)
+  @spec size(t()) :: non_neg_integer()
+  def size(view), do: view.channels.size
+
+  @doc "The channel to a rank. `:gone`: the gang has ended."
+  @spec channel(t(), non_neg_integer()) :: {:ok, Transport.channel()} | :gone
+  def channel(view, rank), do: Channels.fetch(view.channels, rank)
+
+  @doc "The target that leads to a rank; empty: the gang has ended."
+  @spec target(t(), non_neg_integer()) :: String.t()
+  def target(view, rank), do: Channels.target(view.channels, rank)
 
   @doc "Every rank, ascending."
   @spec all_ranks(t()) :: [non_neg_integer()]
-  def all_ranks(view), do: Enum.to_list(0..(size(view) - 1))
+  def all_ranks(view), do: Enum.to_list(0..(size(view) - 1)//1)
 
   @doc "Checks that a rank is one of the gang's."
   @spec check_rank(t(), term(), String.t()) :: :ok | {:error, Error.t()}
   def check_rank(view, rank, operation) do
-    if is_map_key(view.ranks, rank) do
+    if is_integer(rank) and rank in 0..(size(view) - 1)//1 do
       :ok
     else
       {:error,
@@ -123,7 +122,7 @@ defmodule RankBridge.Gang.View do
       session =
         if view.session_id == "", do: "shared sessions", else: "session #{view.session_id}"
 
-      "#RankBridge.Gang.View<#{Kernel.inspect(view.known_as)}, #{map_size(view.ranks)} ranks, #{session}>"
+      "#RankBridge.Gang.View<#{Kernel.inspect(view.known_as)}, #{view.channels.size} ranks, #{session}>"
     end
   end
 end

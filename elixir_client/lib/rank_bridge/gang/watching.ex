@@ -1,13 +1,12 @@
 defmodule RankBridge.Gang.Watching do
-  @moduledoc """
-  Watches the events of a gang's ranks: one process for each rank, through the gang's channels. A watch continues where it was
-  if a connection is lost.
-
-  The gang's process gets `{:event, watching, %RankBridge.Gang.Event{}}` for each event. A rank's first event is its state.
-  """
+  @moduledoc false
+  # Watches the events of a gang's ranks: one task of the gang for each rank, through the gang's channels. A watch continues where
+  # it was if a connection is lost, and begins again with the rank's state if its task crashes.
+  #
+  # The gang's server gets `{:event, ref, %RankBridge.Gang.Event{}}` for each event. A rank's first event is its state.
 
   alias RankBridge.Transport
-  alias RankBridge.Gang.{Event, View}
+  alias RankBridge.Gang.{Channels, Children, Event, View}
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf
 
@@ -16,40 +15,57 @@ defmodule RankBridge.Gang.Watching do
   @pause 50
   @turn 60_000
 
+  @enforce_keys [:ref, :channels]
+  defstruct @enforce_keys
+
+  @typedoc "`ref` - in every event of these watches; `channels` - those that they go through."
+  @type t :: %__MODULE__{ref: reference(), channels: Channels.t()}
+
   @doc """
-  Watches the ranks of a view. `before` is the process that watched them so far, maybe at other channels; it stays if it watches
-  the right ones.
+  Watches the ranks of a view for the calling process. `before` are the watches so far, maybe through other channels; they stay
+  if they are of the right ones.
   """
-  @spec of(pid() | nil, View.t()) :: pid()
-  def of(before, view) do
-    if before && watched(before) == view.ranks do
-      before
-    else
-      _ = before && stop(before)
-      gang = self()
-      {:ok, watching} = Agent.start_link(fn -> begin(view.ranks, gang) end)
-      watching
-    end
+  @spec of(t() | nil, View.t()) :: t()
+  def of(%__MODULE__{channels: channels} = before, %View{channels: channels}), do: before
+
+  def of(_before, view) do
+    :ok = stop(view.gang)
+    begin(view)
   end
 
-  defp watched(watching), do: Agent.get(watching, & &1)
+  defp stop(gang) do
+    watchers = Children.name(gang, :watchers)
 
-  defp stop(watching) do
-    Process.unlink(watching)
-    Agent.stop(watching, :shutdown)
+    # One may have crashed meanwhile.
+    for pid <- Task.Supervisor.children(watchers),
+        do: _ = Task.Supervisor.terminate_child(watchers, pid)
+
+    :ok
   end
 
-  # One process for each rank, linked to this agent.
-  defp begin(ranks, gang) do
-    watching = self()
+  defp begin(%View{gang: gang, channels: channels}) do
+    watching = %__MODULE__{ref: make_ref(), channels: channels}
 
-    for {rank, channel} <- ranks do
+    for {{channel, _target}, rank} <- channels |> Channels.rows() |> Enum.with_index() do
+      arguments = [channel, self(), watching.ref, rank]
+
       {:ok, _pid} =
-        Task.start_link(fn -> watch(channel, &send(gang, {:event, watching, &1}), rank) end)
+        Task.Supervisor.start_child(
+          Children.name(gang, :watchers),
+          __MODULE__,
+          :run,
+          arguments,
+          restart: :transient
+        )
     end
 
-    ranks
+    watching
   end
+
+  @doc false
+  @spec run(Transport.channel(), pid(), reference(), non_neg_integer()) :: no_return()
+  def run(channel, server, ref, rank),
+    do: watch(channel, &send(server, {:event, ref, &1}), rank)
 
   # The log that is read, and the number and the generation of the last event that was sent.
   @unread {0, nil, 0}

@@ -1,5 +1,6 @@
 defmodule RankBridge.Operations.Arguments do
-  @moduledoc "Makes of the options of an operation what its requests say, so that a wrong one is an error before."
+  @moduledoc false
+  # Makes of the options of an operation what its requests say, so that a wrong one is an error before.
 
   alias RankBridge.{Calls, Error, Graph, Group, Options, Program, Queue}
   alias RankBridge.Operations.{Declaration, ReduceOp}

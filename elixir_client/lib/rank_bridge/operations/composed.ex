@@ -1,5 +1,6 @@
 defmodule RankBridge.Operations.Composed do
-  @moduledoc "What members bring to an operation, also to one that is made of others: calls that go as one, and programs."
+  @moduledoc false
+  # What members bring to an operation, also to one that is made of others: calls that go as one, and programs.
 
   alias RankBridge.{Calls, Error, Program}
   alias RankBridge.Operations.{Arguments, Declaration, Inputs}

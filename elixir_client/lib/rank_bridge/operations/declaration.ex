@@ -1,9 +1,8 @@
 defmodule RankBridge.Operations.Declaration do
-  @moduledoc """
-  The operations, each declared once: what is called, which options it has, what it takes and gives.
-
-  What the proto says of them in options is written here; one operation more needs no line.
-  """
+  @moduledoc false
+  # The operations, each declared once: what is called, which options it has, what it takes and gives.
+  #
+  # What the proto says of them in options is written here; one operation more needs no line.
 
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf.Rpc
@@ -309,7 +308,7 @@ defmodule RankBridge.Operations.Declaration do
   @spec known?(term()) :: boolean()
   def known?(name), do: name == :ping or name in @names
 
-  @doc "Whether an operation can go with others, see `RankBridge.coalesce/3` and `RankBridge.Program`."
+  @doc "Whether an operation can go with others, see `RankBridge.Coalesced.coalesce/3` and `RankBridge.Program`."
   @spec coalesced?(t()) :: boolean()
   def coalesced?(%__MODULE__{rpc: rpc}),
     do: service(rpc) == service(V1.CollectiveService.barrier())

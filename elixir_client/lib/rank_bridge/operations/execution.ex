@@ -1,14 +1,13 @@
 defmodule RankBridge.Operations.Execution do
-  @moduledoc """
-  Requests to ranks on their streams: to each its own part of an operation, or to one a gang call. All are sent at once, and
-  awaited within one deadline.
-  """
+  @moduledoc false
+  # Requests to ranks on their streams: to each its own part of an operation, or to one a gang call. All are sent at once, and
+  # awaited within one deadline.
 
   alias RankBridge.{Calls, Error}
   alias RankBridge.Gang.View
   alias RankBridge.Proto.V1
   alias RankBridge.Protobuf.Encode
-  alias RankBridge.Stream.Server
+  alias RankBridge.Rank.Server
   alias RankBridge.Transport.GRPC.Outcome
 
   # Wire type 2: a length, and so many bytes.

@@ -1,20 +1,6 @@
 defmodule RankBridge.Operations.GangCall do
-  @moduledoc """
-  A collective on every member of a group by one call to one rank, which passes it on: a gang call. So goes every collective,
-  unless the gang or the call says `calls: :ranks`, to call each rank:
-
-      RankBridge.all_reduce(gang, refs, calls: :ranks)
-
-  Results and errors are those of calls of each rank. What differs:
-
-    * gang calls of several controllers never mismatch: the sidecar of the group's first rank puts them into one order
-    * if one member refuses its part, all others fail at once with the same reason, definite
-    * it costs one message to the group's first rank and one back, however many members there are
-
-  A collective of which a member's part is larger than 60,000 bytes goes to each rank. An outcome that is too large to be
-  passed on is fetched from its rank. `RankBridge.submit/4`, and sends, receives and queues, are never gang calls;
-  `RankBridge.ping/2` always is.
-  """
+  @moduledoc false
+  # A collective on every member of a group by one call to one rank, which passes it on: see `RankBridge.Collectives`.
 
   alias RankBridge.{Calls, Error}
   alias RankBridge.Error.RankDetail
@@ -26,7 +12,7 @@ defmodule RankBridge.Operations.GangCall do
   @max_part 60_000
 
   @doc """
-  Calls all members as one, and gives each one's result, as `RankBridge.Calls.each/3` does. `name` is the operation's, and
+  Calls all members as one, and gives each one's result, as a call to each rank does. `name` is the operation's, and
   `requests` are the members', in group order, of one session.
   """
   @spec each(View.t(), atom(), [{non_neg_integer(), struct()}], Calls.t()) :: Execution.results()

@@ -1,5 +1,6 @@
 defmodule RankBridge.Operations.Given do
-  @moduledoc "The result of an operation, made of the results of its ranks."
+  @moduledoc false
+  # The result of an operation, made of the results of its ranks.
 
   alias RankBridge.{Calls, Error}
   alias RankBridge.Operations.Declaration

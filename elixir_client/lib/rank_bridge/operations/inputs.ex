@@ -1,5 +1,6 @@
 defmodule RankBridge.Operations.Inputs do
-  @moduledoc "What members bring to an operation, as their requests say it: refs, values, maps of tensors, a graph."
+  @moduledoc false
+  # What members bring to an operation, as their requests say it: refs, values, maps of tensors, a graph.
 
   alias RankBridge.{Calls, Dtype, Error, Graph, Group, Ref, Tensor, Value}
   alias RankBridge.Operations.{Arguments, Declaration}

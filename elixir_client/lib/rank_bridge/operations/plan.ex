@@ -1,10 +1,9 @@
 defmodule RankBridge.Operations.Plan do
-  @moduledoc """
-  One operation before it is sent: a request for each rank that is called. Every way to call an operation begins with a plan.
-
-  `timeout` is the operation's, in milliseconds. `gives` says how the result is made of the ranks' results, and `calls` how the
-  requests go: one to each rank, or all of them as one gang call.
-  """
+  @moduledoc false
+  # One operation before it is sent: a request for each rank that is called. Every way to call an operation begins with a plan.
+  #
+  # `timeout` is the operation's, in milliseconds. `gives` says how the result is made of the ranks' results, and `calls` how the
+  # requests go: one to each rank, or all of them as one gang call.
 
   alias RankBridge.{Calls, Error, Groups, Id, Value}
   alias RankBridge.Gang.View

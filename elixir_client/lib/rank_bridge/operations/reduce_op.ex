@@ -1,5 +1,6 @@
 defmodule RankBridge.Operations.ReduceOp do
-  @moduledoc "How a reduction combines elements: `:sum`, `:max`, `:bxor`, ..."
+  @moduledoc false
+  # How a reduction combines elements: `:sum`, `:max`, `:bxor`, ...
 
   alias RankBridge.Proto.V1
 

@@ -1,5 +1,6 @@
 defmodule RankBridge.Pipeline.Running do
-  @moduledoc "Runs a pipeline's steps, keeps in mind what they make, and releases it."
+  @moduledoc false
+  # Runs a pipeline's steps, keeps in mind what they make, and releases it.
 
   alias RankBridge.{Error, Options, Pipeline, Ref}
   alias RankBridge.Operations.{Arguments, Declaration}
@@ -73,7 +74,7 @@ defmodule RankBridge.Pipeline.Running do
     do: RankBridge.put(pipeline.gang, tensors, opts(pipeline, opts))
 
   defp take(pipeline, {:put, tensor, opts}, _value),
-    do: RankBridge.put(pipeline.gang, pipeline.rank, tensor, opts(pipeline, opts, [:group]))
+    do: RankBridge.put_rank(pipeline.gang, pipeline.rank, tensor, opts(pipeline, opts, [:group]))
 
   defp take(pipeline, {:create, dtype, shape, opts}, _value) do
     opts = opts(pipeline, opts)
@@ -92,8 +93,15 @@ defmodule RankBridge.Pipeline.Running do
     opts = opts(pipeline, opts)
 
     case Declaration.of(name).takes do
-      :refs -> call(pipeline, name, [value], opts)
-      :nothing -> with {:ok, nil} <- call(pipeline, name, [], opts), do: {:ok, value}
+      :refs ->
+        call(pipeline, name, [value], opts)
+
+      :nothing ->
+        # On one rank it is `{:ok, nil}`.
+        case call(pipeline, name, [], opts) do
+          {:error, error} -> {:error, error}
+          _no_value -> {:ok, value}
+        end
     end
   end
 
@@ -101,7 +109,8 @@ defmodule RankBridge.Pipeline.Running do
     do: apply(RankBridge, name, [pipeline.gang | input] ++ [opts])
 
   defp call(pipeline, name, input, opts),
-    do: RankBridge.call_rank(pipeline.gang, pipeline.rank, name, List.first(input), opts)
+    do:
+      RankBridge.Operations.call_rank(pipeline.gang, pipeline.rank, name, List.first(input), opts)
 
   defp opts(pipeline, opts, but \\ []) do
     if Keyword.keyword?(opts),

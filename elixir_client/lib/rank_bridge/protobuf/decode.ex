@@ -1,5 +1,6 @@
 defmodule RankBridge.Protobuf.Decode do
-  @moduledoc "Bytes to fields. Called by generated modules."
+  @moduledoc false
+  # Bytes to fields. Called by generated modules.
 
   import Bitwise
 

@@ -1,7 +1,6 @@
 defmodule RankBridge.Protobuf.Encode do
-  @moduledoc """
-  Fields to bytes. Called by generated modules, with a tag (field number and wire type), a type and a value.
-  """
+  @moduledoc false
+  # Fields to bytes. Called by generated modules, with a tag (field number and wire type), a type and a value.
 
   import Bitwise
 

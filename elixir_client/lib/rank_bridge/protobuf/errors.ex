@@ -1,5 +1,6 @@
 defmodule RankBridge.Protobuf.DecodeError do
-  @moduledoc "Bytes that are not the message they should be."
+  @moduledoc false
+  # Bytes that are not the message they should be.
 
   @type t :: %__MODULE__{message: String.t()}
 
@@ -10,7 +11,8 @@ defmodule RankBridge.Protobuf.DecodeError do
 end
 
 defmodule RankBridge.Protobuf.EncodeError do
-  @moduledoc "A struct whose field holds what its type does not allow."
+  @moduledoc false
+  # A struct whose field holds what its type does not allow.
 
   @type t :: %__MODULE__{message: String.t()}
 

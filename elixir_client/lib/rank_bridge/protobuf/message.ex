@@ -1,5 +1,6 @@
 defmodule RankBridge.Protobuf.Message do
-  @moduledoc "What every generated message module does."
+  @moduledoc false
+  # What every generated message module does.
 
   alias RankBridge.Protobuf.Encode
 

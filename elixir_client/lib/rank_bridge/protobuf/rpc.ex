@@ -1,5 +1,6 @@
 defmodule RankBridge.Protobuf.Rpc do
-  @moduledoc "One method of a service: where it is called, with what, and which side streams."
+  @moduledoc false
+  # One method of a service: where it is called, with what, and which side streams.
 
   @type t :: %__MODULE__{
           path: String.t(),

@@ -1,5 +1,6 @@
 defmodule RankBridge.Protobuf.Wire do
-  @moduledoc "Varints and the splitting of bytes into fields."
+  @moduledoc false
+  # Varints and the splitting of bytes into fields.
 
   import Bitwise
 

@@ -1,13 +1,6 @@
 defmodule RankBridge.Refs.Init do
-  @moduledoc """
-  What the elements of a tensor that is made on its rank are.
-
-  * `:zeros`
-  * `{:full, element}` - a number or a boolean
-  * `{:arange, start, step}` - element i, in row-major order, is start + i * step
-  * `{:uniform, seed, low, high}` - from low to below high; torch's CPU generator, equal on every machine
-  * `{:normal, seed, mean, std}` - likewise
-  """
+  @moduledoc false
+  # The elements of a tensor that a rank makes: see `RankBridge.create/4`.
 
   alias RankBridge.{Error, Protobuf}
   alias RankBridge.Proto.V1

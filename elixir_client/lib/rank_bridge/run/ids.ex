@@ -1,8 +1,7 @@
 defmodule RankBridge.Run.Ids do
-  @moduledoc """
-  Ids of operations that the members of a run agree on without asking each other: of the run, the group, and how many
-  collectives the rank has called there.
-  """
+  @moduledoc false
+  # Ids of operations that the members of a run agree on without asking each other: of the run, the group, and how many
+  # collectives the rank has called there.
 
   alias RankBridge.{Group, Id}
   alias RankBridge.Gang.View

@@ -1,5 +1,6 @@
 defmodule RankBridge.Run.Outcome do
-  @moduledoc "How a caller's function ended: with a value, an error, or a raise, a throw or an exit."
+  @moduledoc false
+  # How a caller's function ended: with a value, an error, or a raise, a throw or an exit.
 
   alias RankBridge.{Calls, Error}
 

@@ -1,5 +1,6 @@
 defmodule RankBridge.Tensor.Chunks do
-  @moduledoc "Cuts a tensor's data into pieces for a stream, without copying large binaries."
+  @moduledoc false
+  # Cuts a tensor's data into pieces for a stream, without copying large binaries.
 
   @size 1_048_576
 

@@ -1,10 +1,9 @@
 defmodule RankBridge.Tensor.Elements do
-  @moduledoc """
-  Elements as Elixir terms, and as the bytes that travel: little-endian, one after the other.
-
-  Integers are integers, bool is true or false, floating-point numbers are floats or `:nan`, `:infinity`,
-  `:negative_infinity`, complex numbers are `{real, imaginary}`.
-  """
+  @moduledoc false
+  # Elements as Elixir terms, and as the bytes that travel: little-endian, one after the other.
+  #
+  # Integers are integers, bool is true or false, floating-point numbers are floats or `:nan`, `:infinity`,
+  # `:negative_infinity`, complex numbers are `{real, imaginary}`.
 
   alias RankBridge.{Dtype, Protobuf}
   alias RankBridge.Tensor.SmallFloat

@@ -1,11 +1,10 @@
 defmodule RankBridge.Tensor.SmallFloat do
-  @moduledoc """
-  Floating-point numbers of 8 and 16 bits, which binaries cannot hold: their bits to floats and back.
-
-  Rounding is that of torch 2.13: to binary32 first, then to the nearest of the format, ties to even. What is too
-  large, infinities included, becomes infinity; in formats that have none NaN, but in `:float8_e4m3fn` the largest
-  number.
-  """
+  @moduledoc false
+  # Floating-point numbers of 8 and 16 bits, which binaries cannot hold: their bits to floats and back.
+  #
+  # Rounding is that of torch 2.13: to binary32 first, then to the nearest of the format, ties to even. What is too
+  # large, infinities included, becomes infinity; in formats that have none NaN, but in `:float8_e4m3fn` the largest
+  # number.
 
   import Bitwise
 

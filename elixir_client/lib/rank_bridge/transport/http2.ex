@@ -1,20 +1,19 @@
 defmodule RankBridge.Transport.HTTP2 do
-  @moduledoc """
-  The transport that needs nothing beyond OTP: gRPC over HTTP/2, on TCP or unix sockets, with or without TLS.
-
-      caller --------- Call: deadline, framing, status
-        |  \\___________ Channel: connects again, holds calls meanwhile
-        |               |
-        Connection: Protocol (a value: frames, HPACK, windows, streams)
-        |
-        Writer -> Socket
-
-  A call goes straight to the current connection; the response comes straight back.
-  """
+  @moduledoc false
+  # The transport that needs nothing beyond OTP: gRPC over HTTP/2, on TCP or unix sockets, with or without TLS.
+  #
+  #     caller --------- Call: deadline, framing, status
+  #       |  \\___________ Channel: connects again, holds calls meanwhile
+  #       |               |
+  #       Connection: Protocol (a value: frames, HPACK, windows, streams)
+  #       |
+  #       Writer -> Socket
+  #
+  # A call goes straight to the current connection; the response comes straight back.
 
   @behaviour RankBridge.Transport
 
-  alias RankBridge.Token
+  alias RankBridge.{Hidden, Token}
   alias RankBridge.Transport.GRPC.{Message, Metadata}
   alias RankBridge.Transport.HTTP2.{Call, Channel, HPACK, Request}
   alias RankBridge.Transport.{Status, Target}
@@ -57,6 +56,7 @@ defmodule RankBridge.Transport.HTTP2 do
     connect_timeout: 5_000,
     lazy: false,
     owner: nil,
+    supervisor: RankBridge.Transport.Supervisor,
     backoff: {50, 5_000},
     keepalive: :infinity,
     keepalive_without_calls: false,
@@ -81,6 +81,7 @@ defmodule RankBridge.Transport.HTTP2 do
 
     # As `:ssl` and others take it: TLS with the defaults, or none.
     opts = Keyword.update!(opts, :tls, &Map.get(%{true => [], false => nil}, &1, &1))
+    opts = Keyword.update!(opts, :tls, &(&1 && Hidden.hide(&1)))
 
     with {:ok, target} <- parse(target),
          {:ok, pid, table} <- Channel.start(target, opts),
@@ -266,12 +267,13 @@ defmodule RankBridge.Transport.HTTP2 do
     opts = Keyword.validate!(opts, @call_options)
     custom = timeout(opts[:timeout]) ++ Metadata.encode(opts[:metadata])
     path = [{":path", path}]
+    block = channel.head <> HPACK.encode(path) <> channel.tail.() <> HPACK.encode(custom)
 
     request =
       struct!(
         Request,
         [
-          block: channel.head <> HPACK.encode(path) <> channel.tail.() <> HPACK.encode(custom),
+          block: Hidden.hide(block),
           header_list: channel.header_list + header_list(path) + header_list(custom),
           caller: self(),
           deadline: deadline(opts[:timeout]),

@@ -1,15 +1,14 @@
 defmodule RankBridge.Transport.Local do
-  @moduledoc """
-  A stream of operations to a rank on this host, without gRPC: the functions of `RankBridge.Transport` for a process that must
-  not block on a call that streams both ways.
-
-  A rank whose target is the unix socket PATH listens at PATH.stream, too. Each connection there is one stream, of the same
-  messages as `GangService.Execute`, as `RankBridge.Transport.Local.Framing` writes them. A connection that ends without the
-  end of the stream is lost; the stream ends also with the channel to the rank.
-
-  No function here waits for the rank. Reading starts after the first message was sent, so that a rank's refusal of the stream,
-  which comes unasked, is the answer to that message.
-  """
+  @moduledoc false
+  # A stream of operations to a rank on this host, without gRPC: the functions of `RankBridge.Transport` for a process that must
+  # not block on a call that streams both ways.
+  #
+  # A rank whose target is the unix socket PATH listens at PATH.stream, too. Each connection there is one stream, of the same
+  # messages as `GangService.Execute`, as `RankBridge.Transport.Local.Framing` writes them. A connection that ends without the
+  # end of the stream is lost; the stream ends also with the channel to the rank.
+  #
+  # No function here waits for the rank. Reading starts after the first message was sent, so that a rank's refusal of the stream,
+  # which comes unasked, is the answer to that message.
 
   alias RankBridge.Transport
   alias RankBridge.Transport.GRPC.Outcome
@@ -186,6 +185,18 @@ defmodule RankBridge.Transport.Local do
   # As of a connection for gRPC: what the rank has left unread is no other end.
   defp explanation(why) when why in [:closed, :econnreset], do: "the server closed the connection"
   defp explanation(why), do: inspect(why)
+
+  @doc "Whether the rank is known to have ended a stream that nothing was sent on; such a stream is not read yet."
+  @spec ended_unused?(t()) :: boolean()
+  def ended_unused?(%{asked?: true}), do: false
+
+  def ended_unused?(call) do
+    case :socket.recv(call.socket, 1, [:peek], 0) do
+      {:ok, _refusal} -> false
+      {:error, :timeout} -> false
+      {:error, _closed} -> true
+    end
+  end
 
   @doc "Ends the stream: what the rank has not admitted is withdrawn."
   @spec cancel(t()) :: :ok

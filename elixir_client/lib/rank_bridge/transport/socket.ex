@@ -1,8 +1,7 @@
 defmodule RankBridge.Transport.Socket do
-  @moduledoc """
-  A connected byte stream: TCP or a unix socket, with or without TLS. The process that connects owns it;
-  any process may send. Data arrives at the owner as messages, which `message/2` reads.
-  """
+  @moduledoc false
+  # A connected byte stream: TCP or a unix socket, with or without TLS. The process that connects owns it;
+  # any process may send. Data arrives at the owner as messages, which `message/2` reads.
 
   alias RankBridge.Transport.Target
 
@@ -208,7 +207,7 @@ defmodule RankBridge.Transport.Socket do
 
   defp describe(reason) when is_atom(reason) do
     case :inet.format_error(reason) do
-      'unknown POSIX error' ++ _ -> inspect(reason)
+      ~c"unknown POSIX error" ++ _ -> inspect(reason)
       text -> List.to_string(text)
     end
   end

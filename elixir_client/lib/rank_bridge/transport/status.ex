@@ -1,13 +1,12 @@
 defmodule RankBridge.Transport.Status do
-  @moduledoc """
-  How a call ended, other than well: a gRPC status.
-
-  * `code` - one of `codes/0`, as an atom
-  * `message` - for people; what the server said, or what happened on the way to it
-  * `metadata` - trailers that the server sent along; values of `-bin` keys are decoded
-  * `sent?` - false if the server certainly has not processed the request (it never left, or the server
-    refused it), so that repeating it is safe; true if it may have been processed in part or in whole
-  """
+  @moduledoc false
+  # How a call ended, other than well: a gRPC status.
+  #
+  # * `code` - one of `codes/0`, as an atom
+  # * `message` - for people; what the server said, or what happened on the way to it
+  # * `metadata` - trailers that the server sent along; values of `-bin` keys are decoded
+  # * `sent?` - false if the server certainly has not processed the request (it never left, or the server
+  #   refused it), so that repeating it is safe; true if it may have been processed in part or in whole
 
   @codes [
     :ok,

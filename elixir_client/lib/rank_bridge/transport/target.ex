@@ -1,10 +1,9 @@
 defmodule RankBridge.Transport.Target do
-  @moduledoc """
-  Targets as gRPC writes them: `host:port`, `[::1]:port`, `dns:///host:port`, `ipv4:127.0.0.1:port`,
-  `ipv6:[::1]:port`, `unix:path`, `unix:///absolute/path`, `unix-abstract:name`.
-
-  A host without a port means port 443, as in gRPC.
-  """
+  @moduledoc false
+  # Targets as gRPC writes them: `host:port`, `[::1]:port`, `dns:///host:port`, `ipv4:127.0.0.1:port`,
+  # `ipv6:[::1]:port`, `unix:path`, `unix:///absolute/path`, `unix-abstract:name`.
+  #
+  # A host without a port means port 443, as in gRPC.
 
   @default_port 443
   # Bytes of a unix socket's path or name that operating systems take.

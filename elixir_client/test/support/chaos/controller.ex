@@ -20,7 +20,7 @@ defmodule RankBridge.Test.Chaos.Controller do
   """
 
   alias RankBridge.Test.Chaos.Requests
-  alias RankBridge.Test.JSON
+  alias RankBridge.Test.{JSON, Logs}
 
   @typep state :: %{
            requests: %{reference() => {pid(), id :: integer()}},
@@ -30,7 +30,8 @@ defmodule RankBridge.Test.Chaos.Controller do
   @doc "Runs until standard input is closed, then ends the whole program."
   @spec main() :: no_return()
   def main do
-    log_to_stderr()
+    # Standard output is for answers.
+    :ok = Logs.to_stderr()
     # Nothing is to be loaded later, when somebody may be compiling the client again.
     :ok = :rank_bridge |> Application.spec(:modules) |> :code.ensure_modules_loaded()
     {:ok, _supervisor} = Requests.start_gangs()
@@ -38,13 +39,6 @@ defmodule RankBridge.Test.Chaos.Controller do
     _reader = spawn_link(fn -> read(controller) end)
     IO.write(:stdio, "ready\n")
     loop(%{requests: %{}, killed: MapSet.new()})
-  end
-
-  # Standard output is for answers.
-  defp log_to_stderr do
-    _ = :logger.remove_handler(:default)
-    config = %{config: %{type: :standard_error}}
-    :ok = :logger.add_handler(:default, :logger_std_h, config)
   end
 
   defp read(controller) do

@@ -47,7 +47,11 @@ defmodule RankBridge.Test.Chaos.Requests do
     spec = Supervisor.child_spec({Gang, opts}, restart: :temporary)
 
     with {:ok, _pid} <- DynamicSupervisor.start_child(__MODULE__, spec),
-         do: Gang.session_id(gang)
+         {:error, error} <- Gang.session_id(gang) do
+      # It would go on trying.
+      :ok = Gang.stop(gang)
+      {:error, error}
+    end
   end
 
   defp perform("close", request) do
@@ -58,7 +62,7 @@ defmodule RankBridge.Test.Chaos.Requests do
   defp perform("put", request) do
     dtype = String.to_atom(request["dtype"])
     tensor = Tensor.new!(dtype, request["shape"], File.read!(request["file"]))
-    request |> gang() |> RankBridge.put(request["rank"], tensor) |> given()
+    request |> gang() |> RankBridge.put_rank(request["rank"], tensor) |> given()
   end
 
   defp perform("get", request) do
@@ -89,7 +93,7 @@ defmodule RankBridge.Test.Chaos.Requests do
 
     request
     |> gang()
-    |> RankBridge.call_rank(rank, operation, ref, ContractCases.options(options))
+    |> RankBridge.Operations.call_rank(rank, operation, ref, ContractCases.options(options))
     |> given()
   end
 
@@ -131,5 +135,6 @@ defmodule RankBridge.Test.Chaos.Requests do
   defp given({:ok, refs}) when is_list(refs), do: {:ok, Enum.map(refs, &(&1 && Forms.ref(&1)))}
   defp given({:ok, %Ref{} = ref}), do: {:ok, Forms.ref(ref)}
   defp given({:ok, nil}), do: {:ok, nil}
+  defp given(:ok), do: {:ok, nil}
   defp given({:error, error}), do: {:error, error}
 end

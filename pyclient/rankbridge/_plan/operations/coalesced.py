@@ -49,7 +49,7 @@ def coalesce(
             operation="coalesce",
             got=str(sorted(sessions)),
         )
-    request = operation_pb.CoalesceRequest(call=options_of(scope, sessions.pop(), **options))
+    request = operation_pb.CoalesceRequest(call=options_of(scope, sessions.pop(), "coalesce", **options))
     for (name, _, _), call in zip(parts, built, strict=True):
         write_part(request.operations.add(), name, call)
 

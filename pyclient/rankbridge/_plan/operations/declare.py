@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -180,18 +181,23 @@ def member_call(scope: Scope, kind: str, request: Any, read: Callable[[Any], T])
 def options_of(
     scope: Scope,
     session_id: str,
+    kind: str,
     *,
     group: str | Group = "world",
     timeout: float | None = None,
     operation_id: str | None = None,
     generation: int = 0,
     calls: Calls | None = None,
+    **unknown: object,
 ) -> call_pb2.Call:
     """Writes what every operation of a group carries. `session_id` owns the refs that it uses and makes.
 
     Raises:
         InvalidArgumentError: `calls` is given, which is for a gang; or the timeout is none.
+        TypeError: The operation has no such option.
     """
+    for name in unknown:
+        raise TypeError(f"`{kind}` has no option `{name}`{_meant(kind, name)}")
     if calls is not None:
         raise InvalidArgumentError(
             "one rank is called in one way", expected="`calls` of a gang's methods", got=repr(calls)
@@ -205,6 +211,15 @@ def options_of(
     )
 
 
+def _meant(kind: str, name: str) -> str:
+    field = Operation.DESCRIPTOR.fields_by_name.get(kind)
+    fields = field.message_type.fields if field is not None and field.message_type is not None else ()
+    own = [it.name for it in fields if it.name not in ("call", "ref_id")]
+    known = [*own, *MemberOptions.__annotations__, *CallOptions.__annotations__]
+    near = [it for it in known if it.startswith(name)] or difflib.get_close_matches(name, known, 1)
+    return f"; did you mean `{near[0]}`?" if near else ""
+
+
 def timeout_of(scope: Scope, timeout: float | None) -> float:
     """Gives a timeout in seconds: the one given, else the scope's.
 
@@ -212,9 +227,9 @@ def timeout_of(scope: Scope, timeout: float | None) -> float:
         InvalidArgumentError: It is not more than 0, or more than fits on the wire.
     """
     seconds = scope.timeout if timeout is None else timeout
-    if not (0 < seconds < 2**32 / 1000):
+    if not isinstance(seconds, (int, float)) or not (0 < seconds < 2**32 / 1000):
         raise InvalidArgumentError(
-            "a timeout is more than 0 and finite", expected="seconds, below 4,294,967", got=str(seconds)
+            "a timeout is more than 0 and finite", expected="seconds, below 4,294,967", got=repr(seconds)
         )
     return seconds
 

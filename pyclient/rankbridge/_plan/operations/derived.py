@@ -84,7 +84,7 @@ def derive(kind: str, request: Descriptor) -> Callable[..., Any]:
     options = request.GetOptions().Extensions[pb.operation]
     given, session, brought = _BROUGHT[options.brings]
     positional, named = ["scope", *([given] if given else [])], list[str]()
-    written = [f"call=options_of(scope, {session}, **options)"]
+    written = [f"call=options_of(scope, {session}, kind, **options)"]
     names: dict[str, Any] = {**_NAMES, "kind": kind}
     for field in request.fields:
         if field.name == "call" or _in_choice(field):

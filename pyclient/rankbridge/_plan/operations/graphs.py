@@ -26,7 +26,7 @@ from rankbridge.v1 import graph_service_pb2 as pb, value_pb2
 def begin_capture(scope: Scope, name: str | None = None, *, group: str | Group = "world") -> Call[Graph]:
     """Begins to record what the session does in a group."""
     request = pb.BeginCaptureRequest(
-        call=options_of(scope, scope.session_id, group=group), graph=graph_name(name)
+        call=options_of(scope, scope.session_id, "begin_capture", group=group), graph=graph_name(name)
     )
     return group_call(scope, "begin_capture", request, _reader(scope, scope.session_id))
 
@@ -34,7 +34,7 @@ def begin_capture(scope: Scope, name: str | None = None, *, group: str | Group =
 @operation
 def end_capture(scope: Scope, *, group: str | Group = "world") -> Call[Graph]:
     """Ends a recording, and keeps it."""
-    request = pb.EndCaptureRequest(call=options_of(scope, scope.session_id, group=group))
+    request = pb.EndCaptureRequest(call=options_of(scope, scope.session_id, "end_capture", group=group))
     return group_call(scope, "end_capture", request, _reader(scope, scope.session_id))
 
 
@@ -45,7 +45,7 @@ def replay(scope: Scope, graph: str | Graph, **options: Unpack[CallOptions]) -> 
     if isinstance(graph, Graph):
         session_id = graph.session_id
         options.setdefault("group", graph.group)
-    request = pb.ReplayRequest(call=options_of(scope, session_id, **options), graph=_name_of(graph))
+    request = pb.ReplayRequest(call=options_of(scope, session_id, "replay", **options), graph=_name_of(graph))
     return group_call(scope, "replay", request, _results)
 
 

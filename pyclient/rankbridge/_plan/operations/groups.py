@@ -25,7 +25,7 @@ from rankbridge.v1 import group_service_pb2
 def new_group(scope: Scope, name: str, ranks: Iterable[int], **options: Unpack[CallOptions]) -> Call[Group]:
     """Makes a group."""
     request = group_service_pb2.NewGroupRequest(
-        call=options_of(scope, scope.session_id, **options),
+        call=options_of(scope, scope.session_id, "new_group", **options),
         name=name,
         ranks=[checked_rank("a member", rank) for rank in ranks],
     )
@@ -35,7 +35,7 @@ def new_group(scope: Scope, name: str, ranks: Iterable[int], **options: Unpack[C
 @operation
 def destroy_group(scope: Scope, group: str | Group, **options: Unpack[MemberOptions]) -> Call[Group]:
     """Ends a group."""
-    call = options_of(scope, scope.session_id, group=group, **options)
+    call = options_of(scope, scope.session_id, "destroy_group", group=group, **options)
     request = group_service_pb2.DestroyGroupRequest(call=call)
     return group_call(scope, "destroy_group", request, group_from_wire)
 

@@ -74,7 +74,7 @@ def submit(scope: Scope, operation: str, *args: Any, **options: Any) -> Call[str
 
 def ping(scope: Scope, **options: Unpack[CallOptions]) -> Call[None]:
     """Asks all members whether they are there. Only a gang is asked this: it has no RPC of its own."""
-    request = operation_pb.PingRequest(call=options_of(scope, scope.session_id, **options))
+    request = operation_pb.PingRequest(call=options_of(scope, scope.session_id, "ping", **options))
     return group_call(scope, "ping", request, nothing)
 
 

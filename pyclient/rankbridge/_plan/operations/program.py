@@ -43,7 +43,7 @@ def run_program(
         )
     session_id = scope.session_id if first is None else first.session_id
     request = operation_pb.RunProgramRequest(
-        call=options_of(scope, session_id, **options), results=[named.name for named in kept]
+        call=options_of(scope, session_id, "run_program", **options), results=[named.name for named in kept]
     )
     used = {step.given.name for step in program._each() if isinstance(step.given, Named)}
     _write(scope, program._steps, request.steps, used | set(request.results))

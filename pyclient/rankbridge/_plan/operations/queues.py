@@ -36,7 +36,7 @@ def new_queue(
 ) -> Call[QueueDescription]:
     """Makes a queue."""
     request = pb.NewQueueRequest(
-        call=options_of(scope, scope.session_id, **options),
+        call=options_of(scope, scope.session_id, "new_queue", **options),
         name=name,
         writer_rank_in_group=checked_rank("writer_rank_in_group", writer_rank_in_group),
         reader_ranks_in_group=_readers(reader_ranks_in_group),
@@ -52,7 +52,7 @@ def enqueue(
 ) -> Call[None]:
     """Writes a value."""
     name, options = _of(queue, options)
-    call = options_of(scope, scope.session_id, **options)
+    call = options_of(scope, scope.session_id, "enqueue", **options)
     request = pb.EnqueueRequest(call=call, queue=name, value=to_value(value))
     return group_call(scope, "enqueue", request, nothing)
 
@@ -61,7 +61,7 @@ def enqueue(
 def dequeue(scope: Scope, queue: str | NamedQueue, **options: Unpack[CallOptions]) -> Call[Any]:
     """Reads the next value."""
     name, options = _of(queue, options)
-    request = pb.DequeueRequest(call=options_of(scope, scope.session_id, **options), queue=name)
+    request = pb.DequeueRequest(call=options_of(scope, scope.session_id, "dequeue", **options), queue=name)
     return group_call(scope, "dequeue", request, from_value)
 
 
@@ -71,7 +71,9 @@ def shut_down_queue(
 ) -> Call[QueueDescription]:
     """Ends a queue on one rank."""
     name, options = _of(queue, options)
-    request = pb.ShutDownQueueRequest(call=options_of(scope, scope.session_id, **options), queue=name)
+    request = pb.ShutDownQueueRequest(
+        call=options_of(scope, scope.session_id, "shut_down_queue", **options), queue=name
+    )
     return group_call(scope, "shut_down_queue", request, _described)
 
 

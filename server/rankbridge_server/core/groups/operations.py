@@ -76,9 +76,8 @@ def destroy_group(site: Site, args: DestroyGroup) -> Plan:
 
 
 def _taken(name: str, phase: Phase = Phase.UNSPECIFIED, ranks: tuple[RankDetail, ...] = ()) -> BridgeError:
-    return BridgeError.of(
-        ErrorCode.GROUP_EXISTS, f"there is a group {name!r} already", phase=phase, ranks=ranks
-    )
+    message = f"there is a group {name!r} already: end it, take another name, or ask for it with exist_ok"
+    return BridgeError.of(ErrorCode.GROUP_EXISTS, message, phase=phase, ranks=ranks)
 
 
 class _NewGroupPlan:

@@ -43,7 +43,7 @@ defmodule Trainer.Reload do
   defp put_each(_gang, [], _weights), do: {:ok, []}
 
   defp put_each(gang, [rank | others], weights) do
-    with {:ok, ref} <- RankBridge.put(gang, rank, weights),
+    with {:ok, ref} <- RankBridge.put_rank(gang, rank, weights),
          {:ok, refs} <- put_each(gang, others, weights),
          do: {:ok, [ref | refs]}
   end

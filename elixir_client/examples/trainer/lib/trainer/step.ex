@@ -40,7 +40,7 @@ defmodule Trainer.Step do
           result({[Ref.t()], [Ref.t()]})
   def run(gang, weights, step, seed) do
     with {:ok, gradients} <- on_ranks(0..3, &gradient(gang, &1, step, seed)),
-         {:ok, [_, average | _]} <- RankBridge.average_gradients(gang, gradients),
+         {:ok, [_, average | _]} <- RankBridge.Averaging.average(gang, gradients),
          {:ok, zeros} <- on_ranks(2..3, &RankBridge.create(gang, :float32, @shape, rank: &1)),
          addends = [hd(weights), average | zeros],
          {:ok, updated} <- RankBridge.all_reduce(gang, addends, op: :sum),

@@ -1,11 +1,10 @@
 defmodule RankBridge.Transport.GRPC.Message do
-  @moduledoc """
-  The framing of gRPC messages: a byte that says whether it is compressed, 4 bytes of length, the message.
-
-  The decoder takes chunks cut anywhere. Chunks of a message are kept as they are and joined once, when it
-  is whole. Messages that were sent uncompressed in one chunk are not copied, unless they would hold on
-  to a much larger buffer.
-  """
+  @moduledoc false
+  # The framing of gRPC messages: a byte that says whether it is compressed, 4 bytes of length, the message.
+  #
+  # The decoder takes chunks cut anywhere. Chunks of a message are kept as they are and joined once, when it
+  # is whole. Messages that were sent uncompressed in one chunk are not copied, unless they would hold on
+  # to a much larger buffer.
 
   @max_length 4_294_967_295
 

@@ -1,10 +1,9 @@
 defmodule RankBridge.Transport.GRPC.Metadata do
-  @moduledoc """
-  Headers of gRPC over HTTP/2: custom metadata in both directions, timeouts, and messages of statuses.
-
-  Metadata is a list of pairs with lower-case names. Values of names that end in `-bin` are any bytes,
-  other values are printable ASCII.
-  """
+  @moduledoc false
+  # Headers of gRPC over HTTP/2: custom metadata in both directions, timeouts, and messages of statuses.
+  #
+  # Metadata is a list of pairs with lower-case names. Values of names that end in `-bin` are any bytes,
+  # other values are printable ASCII.
 
   @type t :: [{String.t(), binary()}]
 
@@ -80,16 +79,31 @@ defmodule RankBridge.Transport.GRPC.Metadata do
 
   def timeout(milliseconds), do: "#{min(div(milliseconds + 3_599_999, 3_600_000), 99_999_999)}H"
 
-  @doc "The text of a percent-encoded `grpc-message`. What is not valid encoding is taken as it stands."
-  @spec percent_decode(String.t()) :: String.t()
+  @doc """
+  The text of a percent-encoded `grpc-message`. What is not valid encoding is taken as it stands, and bytes that are no text as
+  U+FFFD.
+  """
+  @spec percent_decode(binary()) :: String.t()
   def percent_decode(text) do
     decoded = percent_decode(text, [])
-    if String.valid?(decoded), do: decoded, else: text
+
+    cond do
+      String.valid?(decoded) ->
+        decoded
+
+      String.valid?(text) ->
+        text
+
+      true ->
+        text
+        |> String.codepoints()
+        |> Enum.map_join(&if(String.valid?(&1), do: &1, else: "\uFFFD"))
+    end
   end
 
   defp percent_decode(<<"%", high, low, rest::binary>>, done) do
     case Integer.parse(<<high, low>>, 16) do
-      {byte, ""} when high not in '+-' -> percent_decode(rest, [byte | done])
+      {byte, ""} when high not in ~c"+-" -> percent_decode(rest, [byte | done])
       _ -> percent_decode(<<high, low, rest::binary>>, [?% | done])
     end
   end

@@ -1,5 +1,6 @@
 defmodule RankBridge.Transport.GRPC.Outcome do
-  @moduledoc "From the end of an HTTP/2 stream to a gRPC status (gRPC over HTTP/2, \"Errors\" and \"HTTP status\")."
+  @moduledoc false
+  # From the end of an HTTP/2 stream to a gRPC status (gRPC over HTTP/2, "Errors" and "HTTP status").
 
   alias RankBridge.Transport.GRPC.{Message, Metadata}
   alias RankBridge.Transport.HTTP2.Error
@@ -15,7 +16,7 @@ defmodule RankBridge.Transport.GRPC.Outcome do
         {:ok, metadata}
 
       {nil, status} when status in [nil, "200"] ->
-        {:error, status(:internal, "the server ended the call without grpc-status", metadata)}
+        {:error, status(:unknown, "the server ended the call without grpc-status", metadata)}
 
       {nil, status} ->
         {:error,
@@ -34,7 +35,7 @@ defmodule RankBridge.Transport.GRPC.Outcome do
 
     case find(headers, ":status") do
       "200" ->
-        if String.starts_with?(type, "application/grpc"),
+        if grpc?(type),
           do: {:ok, find(headers, "grpc-encoding") || "identity"},
           else:
             {:error,
@@ -44,6 +45,11 @@ defmodule RankBridge.Transport.GRPC.Outcome do
         {:error, status(http_code(status), "the server answered with HTTP status #{status}", [])}
     end
   end
+
+  # With a suffix such as "+proto", or parameters; "application/grpc-web" is another protocol.
+  defp grpc?("application/grpc"), do: true
+  defp grpc?(<<"application/grpc", next, _::binary>>), do: next in ~c"+;"
+  defp grpc?(_type), do: false
 
   @doc "The status of a stream that ended otherwise. `sent?` as in `Status`."
   @spec from_reason(tuple() | :deadline, boolean()) :: Status.t()

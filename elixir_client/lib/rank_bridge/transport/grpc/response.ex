@@ -1,8 +1,7 @@
 defmodule RankBridge.Transport.GRPC.Response do
-  @moduledoc """
-  What has arrived of a response, as a value: events of the stream go in, messages and in the end a status
-  come out.
-  """
+  @moduledoc false
+  # What has arrived of a response, as a value: events of the stream go in, messages and in the end a status
+  # come out.
 
   alias RankBridge.Transport.GRPC.{Message, Metadata, Outcome}
   alias RankBridge.Transport.Status

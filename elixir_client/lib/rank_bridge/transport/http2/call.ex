@@ -1,8 +1,7 @@
 defmodule RankBridge.Transport.HTTP2.Call do
-  @moduledoc """
-  A running call, in the process of its caller: the conversation with the connection, the deadline, the
-  response. `ref` is an alias of the caller, so that nothing arrives once the call is over.
-  """
+  @moduledoc false
+  # A running call, in the process of its caller: the conversation with the connection, the deadline, the
+  # response. `ref` is an alias of the caller, so that nothing arrives once the call is over.
 
   alias RankBridge.Transport.GRPC.{Message, Response}
   alias RankBridge.Transport.HTTP2.Request

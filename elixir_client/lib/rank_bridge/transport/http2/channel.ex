@@ -1,24 +1,27 @@
 defmodule RankBridge.Transport.HTTP2.Channel do
-  @moduledoc """
-  The process behind a channel: it keeps one connection ready for new calls, connects again with growing
-  pauses when it is lost, and holds calls that came while there was none.
+  @moduledoc false
+  # The process behind a channel: it keeps one connection ready for new calls, connects again with growing
+  # pauses when it is lost, and holds calls that came while there was none.
+  #
+  # Callers find the current connection in a table and bypass this process. Without one they send it
+  # `{:open, ref, request}` as they would to a connection. A call that may not wait (see `wait_for_ready`)
+  # fails as soon as the last attempt to connect has failed, and until one succeeds; before that it waits.
+  #
+  # The process is a child of `RankBridge.Transport.Supervisor`, and not linked to its maker. With `:owner` it ends with that
+  # process.
 
-  Callers find the current connection in a table and bypass this process. Without one they send it
-  `{:open, ref, request}` as they would to a connection. A call that may not wait (see `wait_for_ready`)
-  fails as soon as the last attempt to connect has failed, and until one succeeds; before that it waits.
+  use GenServer
 
-  The process is not linked to its maker. With `:owner` it ends with that process.
-  """
-
-  use GenServer, restart: :temporary
-
-  alias RankBridge.Transport.HTTP2.{Connection, Request}
+  alias RankBridge.{Hidden, Transport}
+  alias RankBridge.Transport.HTTP2.{Connection, Request, Writer}
   alias RankBridge.Transport.Target
 
   # Milliseconds after which a lost connection does not count as a failed attempt.
   @stable 1_000
   # Connections in a row that may be drained before they are ready.
   @patience 5
+  # That connections have to end.
+  @ending 1_000
   @growth 1.6
   @jitter 0.2
 
@@ -42,9 +45,14 @@ defmodule RankBridge.Transport.HTTP2.Channel do
   @doc "Starts a channel and its first attempt to connect. Options: see `RankBridge.Transport.connect/2`."
   @spec start(Target.t(), keyword()) :: {:ok, pid(), :ets.table()}
   def start(target, opts) do
-    {:ok, pid} = GenServer.start(__MODULE__, {target, opts, self()})
+    child = child_spec({target, opts, self()})
+    {:ok, pid} = Transport.Supervisor.start_channel(opts[:supervisor], child)
     {:ok, pid, GenServer.call(pid, :table)}
   end
+
+  @doc false
+  @spec start_link({Target.t(), keyword(), maker :: pid()}) :: GenServer.on_start()
+  def start_link(arguments), do: GenServer.start_link(__MODULE__, arguments)
 
   @doc "Waits for the first connection, or for the first failure, which is for people."
   @spec await_ready(pid()) :: :ok | {:error, String.t()}
@@ -72,6 +80,8 @@ defmodule RankBridge.Transport.HTTP2.Channel do
 
   @impl GenServer
   def init({target, opts, maker}) do
+    # Callers that wait are refused when the supervisor ends this process.
+    Process.flag(:trap_exit, true)
     # Public, so that a connection can take itself out before anyone else knows that it must.
     table = :ets.new(__MODULE__, [:set, :public, read_concurrency: true])
     # A caller that waits for the first connection may die before it has the channel to close.
@@ -168,17 +178,53 @@ defmodule RankBridge.Transport.HTTP2.Channel do
   def handle_info(_message, state), do: {:noreply, state}
 
   @impl GenServer
-  def terminate(_reason, state) do
-    # The connections see this process go, and end their calls themselves.
+  def terminate(reason, state) do
+    # The connections end their calls themselves.
+    for {_monitor, pid} <- state.connections, do: Process.exit(pid, :shutdown)
     for {ref, _} <- state.waiting, do: refuse(ref, {:shutdown, "the channel was closed"})
     for from <- state.asking, do: GenServer.reply(from, {:error, "the channel was closed"})
-    :ok
+    # Their supervisor ends next, and would log those that end by themselves meanwhile.
+    if reason == :shutdown, do: await_down(state.connections)
   end
 
+  defp await_down(connections) when connections == %{}, do: :ok
+
+  defp await_down(connections) do
+    receive do
+      {:DOWN, monitor, :process, _pid, _why} when is_map_key(connections, monitor) ->
+        await_down(Map.delete(connections, monitor))
+    after
+      @ending -> :ok
+    end
+  end
+
+  # Before Elixir 1.17 it is a callback of OTP alone.
+  if {:format_status, 1} in GenServer.behaviour_info(:callbacks), do: @impl(GenServer)
+  @doc false
+  @spec format_status(map()) :: map()
+  def format_status(status),
+    do: Hidden.format_status(status, &%{&1 | waiting: Map.keys(&1.waiting)})
+
   defp connect(state) do
-    {:ok, pid} = Connection.start(state.target, state.table, state.opts)
+    {:ok, writer} = start_child(Writer, state)
+    {:ok, pid} = start_child({Connection, connection(state, writer)}, state)
     connections = Map.put(state.connections, Process.monitor(pid), pid)
     %{state | connecting: pid, attempt: state.attempt + 1, connections: connections}
+  end
+
+  defp connection(state, writer) do
+    %{
+      channel: self(),
+      table: state.table,
+      target: state.target,
+      opts: state.opts,
+      writer: writer
+    }
+  end
+
+  defp start_child(child, state) do
+    child = Supervisor.child_spec(child, [])
+    Transport.Supervisor.start_connection(state.opts[:supervisor], child)
   end
 
   defp release_maker(%{opts: opts, owner: owner} = state) do

@@ -1,17 +1,17 @@
 defmodule RankBridge.Transport.HTTP2.Connection do
-  @moduledoc """
-  The process of one HTTP/2 connection. It owns the socket and runs a `Protocol`; it never blocks on the
-  peer and does none of the callers' work.
-
-  Callers send it `{:open, ref, request}`, `{:send, ref, data, bytes, fin?}`, `{:consume, ref, bytes}` and
-  `{:cancel, ref, code}`, and get `{ref, events}` through the alias `ref`, see `Protocol`; and
-  `{ref, [{:at, pid}]}` when the call has moved to another process. The channel is told `{:ready, pid}` and
-  `{:draining, pid}`. The exit reason is `{:shutdown, why}`, with `why` for people; every call that was
-  received has had its last event by then.
-  """
+  @moduledoc false
+  # The process of one HTTP/2 connection. It owns the socket and runs a `Protocol`; it never blocks on the
+  # peer and does none of the callers' work.
+  #
+  # Callers send it `{:open, ref, request}`, `{:send, ref, data, bytes, fin?}`, `{:consume, ref, bytes}` and
+  # `{:cancel, ref, code}`, and get `{ref, events}` through the alias `ref`, see `Protocol`; and
+  # `{ref, [{:at, pid}]}` when the call has moved to another process. The channel is told `{:ready, pid}` and
+  # `{:draining, pid}`. The exit reason is `{:shutdown, why}`, with `why` for people; every call that was
+  # received has had its last event by then.
 
   use GenServer, restart: :temporary
 
+  alias RankBridge.Hidden
   alias RankBridge.Transport.HTTP2.{Protocol, Writer}
   alias RankBridge.Transport.{Socket, Target}
 
@@ -41,19 +41,23 @@ defmodule RankBridge.Transport.HTTP2.Connection do
   ]
 
   @doc """
-  Starts connecting on behalf of the calling channel. `table` holds `{:current, pid}` while new calls may
-  go to a connection, which takes itself out. Options: those of `RankBridge.Transport.connect/2`.
+  Starts connecting on behalf of a channel. `table` holds `{:current, pid}` while new calls may go to a connection, which takes
+  itself out. Options: those of `RankBridge.Transport.connect/2`. `writer` ends with the connection.
   """
-  @spec start(Target.t(), :ets.table(), keyword()) :: {:ok, pid()}
-  def start(target, table, opts) do
-    {:ok, _pid} = GenServer.start(__MODULE__, {self(), table, target, opts})
-  end
+  @spec start_link(%{
+          channel: pid(),
+          table: :ets.table(),
+          target: Target.t(),
+          opts: keyword(),
+          writer: pid()
+        }) :: GenServer.on_start()
+  def start_link(arguments), do: GenServer.start_link(__MODULE__, arguments)
 
   @impl GenServer
-  def init({channel, table, target, opts}) do
-    Process.monitor(channel)
-    state = %__MODULE__{channel: channel, table: table, target: target, opts: opts}
-    {:ok, state, {:continue, :connect}}
+  def init(arguments) do
+    Process.link(arguments.writer)
+    Process.monitor(arguments.channel)
+    {:ok, struct!(__MODULE__, arguments), {:continue, :connect}}
   end
 
   @impl GenServer
@@ -61,16 +65,18 @@ defmodule RankBridge.Transport.HTTP2.Connection do
     timeout = opts[:connect_timeout]
     started = now()
 
-    with {:ok, socket} <- Socket.connect(state.target, opts[:tls], timeout),
+    with {:ok, socket} <- Socket.connect(state.target, Hidden.reveal(opts[:tls]), timeout),
          :ok <- Socket.activate(socket) do
+      # From here on callers have their last event, and the peer its last frame, when the supervisor ends this process; while it
+      # connects it ends at once.
+      Process.flag(:trap_exit, true)
       protocol = Protocol.new(opts)
-      writer = Writer.start_link(socket, min(65_536, div(protocol.write_cap, 4) + 1))
+      :ok = Writer.attach(state.writer, socket, min(65_536, div(protocol.write_cap, 4) + 1))
       handshake = :erlang.start_timer(max(timeout - (now() - started), 0), self(), :handshake)
 
       state = %{
         state
         | socket: socket,
-          writer: writer,
           handshake: handshake,
           keepalive: opts[:keepalive]
       }
@@ -103,7 +109,9 @@ defmodule RankBridge.Transport.HTTP2.Connection do
   def handle_info({:cancel, ref, code}, state), do: cancel(state, ref, code)
 
   def handle_info({:DOWN, _monitor, :process, channel, _why}, %{channel: channel} = state),
-    do: step(state, Protocol.terminate(state.protocol, {:shutdown, "the channel was closed"}))
+    do: channel_closed(state)
+
+  def handle_info({:EXIT, channel, _why}, %{channel: channel} = state), do: channel_closed(state)
 
   def handle_info({:DOWN, monitor, :process, _pid, _why}, state) do
     case state.callers do
@@ -134,6 +142,9 @@ defmodule RankBridge.Transport.HTTP2.Connection do
   def handle_info({:timeout, _timer, :keepalive}, state), do: keepalive(state)
   def handle_info({:timeout, _timer, {:broken, why}}, state), do: lost(state, why)
 
+  def handle_info({:EXIT, writer, why}, %{writer: writer} = state),
+    do: lost(state, "the writer has ended: #{inspect(why)}")
+
   # The peer may have said why, which is still to be read. Nothing new is sent on this connection.
   def handle_info({:write_failed, reason}, state) do
     _ = :erlang.start_timer(@last_words, self(), {:broken, "writing failed: #{inspect(reason)}"})
@@ -154,16 +165,42 @@ defmodule RankBridge.Transport.HTTP2.Connection do
 
   @impl GenServer
   def terminate(_reason, state) do
+    state = closed(state)
     withdraw(state.table)
     for {ref, request} <- state.refused, do: forward(state.channel, ref, request)
     forward_late_calls(state.channel)
 
     if state.socket do
       flushed? = Writer.flush(state.writer, @last_write)
-      Process.unlink(state.writer)
-      Process.exit(state.writer, :kill)
+      monitor = Process.monitor(state.writer)
+      Process.exit(state.writer, :shutdown)
+      receive do: ({:DOWN, ^monitor, :process, _pid, _why} -> :ok)
       Socket.close(state.socket, not flushed?)
     end
+  end
+
+  # Its supervisor may end it while calls are running.
+  defp closed(%{socket: nil} = state), do: state
+  defp closed(%{protocol: %{status: :closed}} = state), do: state
+
+  defp closed(state) do
+    {:stop, _reason, state} = channel_closed(state)
+    state
+  end
+
+  defp channel_closed(state),
+    do: step(state, Protocol.terminate(state.protocol, {:shutdown, "the channel was closed"}))
+
+  # Before Elixir 1.17 it is a callback of OTP alone.
+  if {:format_status, 1} in GenServer.behaviour_info(:callbacks), do: @impl(GenServer)
+  @doc false
+  @spec format_status(map()) :: map()
+  def format_status(status), do: Hidden.format_status(status, &shown/1)
+
+  # What calls send and receive is in the protocol.
+  defp shown(%__MODULE__{} = state) do
+    streams = if state.protocol, do: Protocol.stream_count(state.protocol), else: 0
+    %{state | protocol: "#{streams} streams", refused: Map.keys(state.refused)}
   end
 
   defp reactivate(state) do

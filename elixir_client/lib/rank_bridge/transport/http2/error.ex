@@ -1,5 +1,6 @@
 defmodule RankBridge.Transport.HTTP2.Error do
-  @moduledoc "The error codes of HTTP/2 (RFC 9113, section 7): numbers on the wire, atoms here."
+  @moduledoc false
+  # The error codes of HTTP/2 (RFC 9113, section 7): numbers on the wire, atoms here.
 
   @codes [
     :no_error,

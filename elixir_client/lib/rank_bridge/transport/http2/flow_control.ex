@@ -1,12 +1,11 @@
 defmodule RankBridge.Transport.HTTP2.FlowControl do
-  @moduledoc """
-  Window accounting of HTTP/2 (RFC 9113, section 5.2), for one stream or for the connection. Units: bytes.
-
-  A *receive window* is what the peer may still send. It shrinks on receipt and grows when the bytes are
-  `replenish/2`ed; small replenishments are gathered, so that one WINDOW_UPDATE stands for a quarter of
-  the window. A *send window* is a plain integer and may be negative, after the peer made its
-  INITIAL_WINDOW_SIZE smaller.
-  """
+  @moduledoc false
+  # Window accounting of HTTP/2 (RFC 9113, section 5.2), for one stream or for the connection. Units: bytes.
+  #
+  # A *receive window* is what the peer may still send. It shrinks on receipt and grows when the bytes are
+  # `replenish/2`ed; small replenishments are gathered, so that one WINDOW_UPDATE stands for a quarter of
+  # the window. A *send window* is a plain integer and may be negative, after the peer made its
+  # INITIAL_WINDOW_SIZE smaller.
 
   @max_window 2_147_483_647
 

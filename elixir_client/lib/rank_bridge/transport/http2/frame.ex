@@ -1,9 +1,8 @@
 defmodule RankBridge.Transport.HTTP2.Frame do
-  @moduledoc """
-  HTTP/2 frames (RFC 9113, section 4 and 6): bytes to tuples and back. No state, no processes.
-
-  Error codes are atoms (`code/1` lists them by number); unknown codes stay integers.
-  """
+  @moduledoc false
+  # HTTP/2 frames (RFC 9113, section 4 and 6): bytes to tuples and back. No state, no processes.
+  #
+  # Error codes are atoms (`code/1` lists them by number); unknown codes stay integers.
 
   import Bitwise
 
@@ -184,6 +183,9 @@ defmodule RankBridge.Transport.HTTP2.Frame do
       case payload do
         <<pad, rest::binary>> when pad <= byte_size(rest) ->
           {:ok, binary_part(rest, 0, byte_size(rest) - pad)}
+
+        "" ->
+          size_error("#{name} without the length of its padding")
 
         _ ->
           connection_error("#{name} with more padding than payload")

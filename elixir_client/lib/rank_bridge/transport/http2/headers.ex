@@ -1,5 +1,6 @@
 defmodule RankBridge.Transport.HTTP2.Headers do
-  @moduledoc "What RFC 9113, section 8.2 and 8.3, demands of the headers and trailers of a response."
+  @moduledoc false
+  # What RFC 9113, section 8.2 and 8.3, demands of the headers and trailers of a response.
 
   alias RankBridge.Transport.HTTP2.HPACK
 
@@ -8,9 +9,13 @@ defmodule RankBridge.Transport.HTTP2.Headers do
 
   @doc "The status of a response: the only pseudo-header, before all others."
   @spec check_response([HPACK.header()]) :: {:ok, String.t()} | {:error, String.t()}
-  def check_response([{":status", status} | headers]) do
+  def check_response([{":status", <<first, second, third>> = status} | headers])
+      when first in ?1..?9 and second in ?0..?9 and third in ?0..?9 do
     with :ok <- check_trailers(headers), do: {:ok, status}
   end
+
+  def check_response([{":status", status} | _headers]),
+    do: {:error, "no status of HTTP: #{inspect(status)}"}
 
   def check_response(_headers), do: {:error, "a response that does not begin with :status"}
 
@@ -24,9 +29,19 @@ defmodule RankBridge.Transport.HTTP2.Headers do
   end
 
   defp valid?({name, value}),
-    do:
-      name not in @of_connection and name?(name) and not (value =~ ~r/[\x00\r\n]|\A[ \t]|[ \t]\z/)
+    do: name not in @of_connection and name != "" and name?(name) and value?(value)
 
-  # Lower case, and not a pseudo-header.
-  defp name?(name), do: name =~ ~r/\A[!#$%&'*+.^_`|~0-9a-z-]+\z/
+  # Lower case, and not a pseudo-header. By hand, as a regular expression takes twenty times as long.
+  defp name?(<<byte, rest::binary>>)
+       when byte in ?a..?z or byte in ?0..?9 or byte in ~c"-_.!#$%&'*+^`|~",
+       do: name?(rest)
+
+  defp name?(rest), do: rest == ""
+
+  defp value?(""), do: true
+  defp value?(<<first, _rest::binary>>) when first in ~c" \t", do: false
+  defp value?(value), do: :binary.last(value) not in ~c" \t" and no_break?(value)
+
+  defp no_break?(<<byte, rest::binary>>) when byte not in [0, ?\r, ?\n], do: no_break?(rest)
+  defp no_break?(rest), do: rest == ""
 end

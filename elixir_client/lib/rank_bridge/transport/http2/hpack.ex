@@ -1,10 +1,9 @@
 defmodule RankBridge.Transport.HTTP2.HPACK do
-  @moduledoc """
-  Header compression of HTTP/2 (RFC 7541).
-
-  The encoder has no state: it uses the static table and literals, so that callers encode in their own
-  process. The decoder is complete, and must see every header block of a connection in order.
-  """
+  @moduledoc false
+  # Header compression of HTTP/2 (RFC 7541).
+  #
+  # The encoder has no state: it uses the static table and literals, so that callers encode in their own
+  # process. The decoder is complete, and must see every header block of a connection in order.
 
   alias RankBridge.Transport.HTTP2.{Huffman, HPACKTable}
 

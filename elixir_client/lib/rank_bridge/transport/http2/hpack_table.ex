@@ -1,9 +1,8 @@
 defmodule RankBridge.Transport.HTTP2.HPACKTable do
-  @moduledoc """
-  The index of HPACK (RFC 7541, section 2.3): the static table of appendix A, then the dynamic table.
-
-  Sizes are counted as RFC 7541 counts them: name, value, and 32 bytes for each entry.
-  """
+  @moduledoc false
+  # The index of HPACK (RFC 7541, section 2.3): the static table of appendix A, then the dynamic table.
+  #
+  # Sizes are counted as RFC 7541 counts them: name, value, and 32 bytes for each entry.
 
   @static [
     {":authority", ""},

@@ -1,11 +1,10 @@
 defmodule RankBridge.Transport.HTTP2.Huffman do
-  @moduledoc """
-  The Huffman code of HPACK (RFC 7541, section 5.2 and appendix B).
-
-  The code is canonical: the lengths of its 257 codes (bytes 0 to 255, then EOS) determine it. From them a
-  state machine is built at compile time that eats 4 bits at a time; as no code is shorter than 5 bits,
-  one step yields at most one byte.
-  """
+  @moduledoc false
+  # The Huffman code of HPACK (RFC 7541, section 5.2 and appendix B).
+  #
+  # The code is canonical: the lengths of its 257 codes (bytes 0 to 255, then EOS) determine it. From them a
+  # state machine is built at compile time that eats 4 bits at a time; as no code is shorter than 5 bits,
+  # one step yields at most one byte.
 
   import Bitwise
 

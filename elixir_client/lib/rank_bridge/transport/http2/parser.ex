@@ -1,9 +1,8 @@
 defmodule RankBridge.Transport.HTTP2.Parser do
-  @moduledoc """
-  Cuts a byte stream into frames, whatever the sizes in which the bytes arrive.
-
-  Whole frames are sub-binaries of what arrived. Only a frame that spans two reads is copied, once.
-  """
+  @moduledoc false
+  # Cuts a byte stream into frames, whatever the sizes in which the bytes arrive.
+  #
+  # Whole frames are sub-binaries of what arrived. Only a frame that spans two reads is copied, once.
 
   alias RankBridge.Transport.HTTP2.Frame
 

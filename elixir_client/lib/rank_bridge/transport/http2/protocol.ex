@@ -1,25 +1,24 @@
 defmodule RankBridge.Transport.HTTP2.Protocol do
-  @moduledoc """
-  The client's side of one HTTP/2 connection, as a value: no socket, no process, no clock.
-
-  Bytes that arrived go in by `receive_bytes/2`, wishes of callers by `open/3`, `send_data/5`,
-  `consume/3` and `cancel/3`. Whatever follows from them is collected and handed out by `take/1`: bytes
-  to write and events for callers. `written/2` reports what the socket has taken since; not more than
-  `write_cap` bytes of requests are handed out beyond that.
-
-  `status` goes from `:handshake` (no SETTINGS yet) to `:open`, `:draining` (running streams end, no new
-  ones) and `:closed`.
-
-  Events, by the reference that the caller chose:
-  * `{:headers, headers, end?}` - the response's headers, or its trailers
-  * `{:data, binary, end?}`
-  * `{:sent, bytes}` - so much of the stream's data was handed out, if its request asks for that
-  * `{:closed, reason, sent?}` - the stream is over without the peer's END_STREAM; `sent?` is false if the
-    peer certainly has not processed the request
-  * `{:moved, request}` - for the connection's owner: nothing was processed, another connection can take it
-  * `{:again, request}` - for the connection's owner: the peer has refused it more than once, so that it is to be opened
-    again after a pause
-  """
+  @moduledoc false
+  # The client's side of one HTTP/2 connection, as a value: no socket, no process, no clock.
+  #
+  # Bytes that arrived go in by `receive_bytes/2`, wishes of callers by `open/3`, `send_data/5`,
+  # `consume/3` and `cancel/3`. Whatever follows from them is collected and handed out by `take/1`: bytes
+  # to write and events for callers. `written/2` reports what the socket has taken since; not more than
+  # `write_cap` bytes of requests are handed out beyond that.
+  #
+  # `status` goes from `:handshake` (no SETTINGS yet) to `:open`, `:draining` (running streams end, no new
+  # ones) and `:closed`.
+  #
+  # Events, by the reference that the caller chose:
+  # * `{:headers, headers, end?}` - the response's headers, or its trailers
+  # * `{:data, binary, end?}`
+  # * `{:sent, bytes}` - so much of the stream's data was handed out, if its request asks for that
+  # * `{:closed, reason, sent?}` - the stream is over without the peer's END_STREAM; `sent?` is false if the
+  #   peer certainly has not processed the request
+  # * `{:moved, request}` - for the connection's owner: nothing was processed, another connection can take it
+  # * `{:again, request}` - for the connection's owner: the peer has refused it more than once, so that it is to be opened
+  #   again after a pause
 
   alias RankBridge.Transport.HTTP2.{
     Error,

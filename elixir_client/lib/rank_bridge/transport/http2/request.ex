@@ -1,16 +1,18 @@
 defmodule RankBridge.Transport.HTTP2.Request do
-  @moduledoc """
-  What a call asks of a connection: its header block, its data so far, and how its stream is to be run.
+  @moduledoc false
+  # What a call asks of a connection: its header block, its data so far, and how its stream is to be run.
+  #
+  # * `block` - the header block, hidden: it has the caller's metadata
+  # * `header_list` - size of the headers as RFC 9113 counts it: names, values, and 32 bytes for each
+  # * `data` - binaries, `bytes` of them together; `fin?` says that no more will follow
+  # * `replenish` - when the stream's receive window grows again: `:receipt`, for the one message of a
+  #   unary response, or `:consumption`, when the caller says so
+  # * `limit` - bytes of DATA that the stream may bring in all
+  # * `report_sent?` - whether the caller wants `{:sent, bytes}` events, to hold itself back
+  # * `refusals` - how often a server has refused the request
+  # * `deadline` - in milliseconds of the monotonic clock
 
-  * `header_list` - size of the headers as RFC 9113 counts it: names, values, and 32 bytes for each
-  * `data` - binaries, `bytes` of them together; `fin?` says that no more will follow
-  * `replenish` - when the stream's receive window grows again: `:receipt`, for the one message of a
-    unary response, or `:consumption`, when the caller says so
-  * `limit` - bytes of DATA that the stream may bring in all
-  * `report_sent?` - whether the caller wants `{:sent, bytes}` events, to hold itself back
-  * `refusals` - how often a server has refused the request
-  * `deadline` - in milliseconds of the monotonic clock
-  """
+  alias RankBridge.Hidden
 
   # The block may show a token.
   @derive {Inspect, except: [:block, :data]}
@@ -31,7 +33,7 @@ defmodule RankBridge.Transport.HTTP2.Request do
   ]
 
   @type t :: %__MODULE__{
-          block: binary(),
+          block: Hidden.t(binary()),
           caller: pid(),
           header_list: non_neg_integer(),
           data: [binary()],

@@ -1,5 +1,6 @@
 defmodule RankBridge.Transport.HTTP2.Settings do
-  @moduledoc "The peer's SETTINGS (RFC 9113, section 6.5): defaults, and what its frames make of them."
+  @moduledoc false
+  # The peer's SETTINGS (RFC 9113, section 6.5): defaults, and what its frames make of them.
 
   alias RankBridge.Transport.HTTP2.FlowControl
 

@@ -1,11 +1,10 @@
 defmodule RankBridge.Transport.HTTP2.Stream do
-  @moduledoc """
-  One stream as the client sees it: what is still to be sent, its windows, and how far the response is.
-
-  A stream without an `id` is queued: nothing of it has been sent. `fin` is the state of our side:
-  `:open`, `:pending` (END_STREAM follows the data) or `:sent`. A stream that the peer has ended or that
-  was reset is forgotten, so there is no state for it.
-  """
+  @moduledoc false
+  # One stream as the client sees it: what is still to be sent, its windows, and how far the response is.
+  #
+  # A stream without an `id` is queued: nothing of it has been sent. `fin` is the state of our side:
+  # `:open`, `:pending` (END_STREAM follows the data) or `:sent`. A stream that the peer has ended or that
+  # was reset is forgotten, so there is no state for it.
 
   alias RankBridge.Transport.HTTP2.{FlowControl, Request}
 

@@ -1,19 +1,30 @@
 defmodule RankBridge.Transport.HTTP2.Writer do
-  @moduledoc """
-  The process that writes to a connection's socket. Sending blocks while the peer takes nothing, and the
-  connection must never block. Only the writer waits; `{:written, bytes}` reports to the owner how much is written.
-  """
+  @moduledoc false
+  # The process that writes to a connection's socket. Sending blocks while the peer takes nothing, and the
+  # connection must never block. Only the writer waits; `{:written, bytes}` reports to the owner how much is written.
+
+  use Task, restart: :temporary
 
   alias RankBridge.Transport.Socket
 
   # Writes that wait are joined up to about so many bytes.
   @join 262_144
 
-  @doc "Starts a writer for `socket`, linked to the caller, to which it reports every `grain` bytes."
-  @spec start_link(Socket.t(), pos_integer()) :: pid()
-  def start_link(socket, grain) do
-    owner = self()
-    spawn_link(fn -> loop(socket, owner, grain, 0) end)
+  @doc "Starts a writer, which waits for its socket."
+  @spec start_link(term()) :: {:ok, pid()}
+  def start_link(_opts), do: Task.start_link(__MODULE__, :run, [])
+
+  @doc "Gives the writer the calling process's socket; it reports to that process every `grain` bytes."
+  @spec attach(pid(), Socket.t(), pos_integer()) :: :ok
+  def attach(writer, socket, grain) do
+    send(writer, {:attach, self(), socket, grain})
+    :ok
+  end
+
+  @doc false
+  @spec run() :: no_return()
+  def run do
+    receive do: ({:attach, owner, socket, grain} -> loop(socket, owner, grain, 0))
   end
 
   @doc "Hands over bytes to write."

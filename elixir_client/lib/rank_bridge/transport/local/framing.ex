@@ -1,8 +1,7 @@
 defmodule RankBridge.Transport.Local.Framing do
-  @moduledoc """
-  Messages of a local stream as bytes: the length, 4 bytes in network order, and what is that long. A rank's last message is
-  of no bytes: the stream has ended in order.
-  """
+  @moduledoc false
+  # Messages of a local stream as bytes: the length, 4 bytes in network order, and what is that long. A rank's last message is
+  # of no bytes: the stream has ended in order.
 
   # What gRPC streams take, too.
   @longest 268_435_456

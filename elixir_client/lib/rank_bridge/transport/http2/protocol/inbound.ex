@@ -1,8 +1,7 @@
 defmodule RankBridge.Transport.HTTP2.Protocol.Inbound do
-  @moduledoc """
-  What a client does with the peer's frames. A fault of the peer ends the stream or the connection with
-  the code that RFC 9113 asks for, and every caller concerned gets an event.
-  """
+  @moduledoc false
+  # What a client does with the peer's frames. A fault of the peer ends the stream or the connection with
+  # the code that RFC 9113 asks for, and every caller concerned gets an event.
 
   alias RankBridge.Transport.HTTP2.{
     Error,
@@ -118,7 +117,9 @@ defmodule RankBridge.Transport.HTTP2.Protocol.Inbound do
   end
 
   defp frame(state, {:error, {:stream, id, code, message}}) do
-    on_stream(state, id, "a frame", &stream_error(state, &1, code, message))
+    if idle?(state, id),
+      do: State.fail(state, code, message),
+      else: on_stream(state, id, "a frame", &stream_error(state, &1, code, message))
   end
 
   defp settings(state, pairs) do
@@ -191,9 +192,20 @@ defmodule RankBridge.Transport.HTTP2.Protocol.Inbound do
 
   defp headers(state, %{phase: :headers} = stream, headers, end?) do
     case Headers.check_response(headers) do
-      {:ok, <<"1", _, _>>} when not end? -> state
-      {:ok, _status} -> deliver(state, Stream.begin_body(stream), {:headers, headers, end?}, end?)
-      {:error, message} -> stream_error(state, stream, :protocol_error, message)
+      {:ok, "101"} ->
+        stream_error(state, stream, :protocol_error, "a switch of protocols")
+
+      {:ok, "1" <> _} when end? ->
+        stream_error(state, stream, :protocol_error, "an interim response that ends the stream")
+
+      {:ok, "1" <> _} ->
+        state
+
+      {:ok, _status} ->
+        deliver(state, Stream.begin_body(stream), {:headers, headers, end?}, end?)
+
+      {:error, message} ->
+        stream_error(state, stream, :protocol_error, message)
     end
   end
 
@@ -276,11 +288,17 @@ defmodule RankBridge.Transport.HTTP2.Protocol.Inbound do
   # Frames for streams that are over may still come; frames for streams that never were may not.
   defp on_stream(state, id, name, fun) do
     case state.refs do
-      %{^id => ref} -> fun.(state.streams[ref])
-      _ when rem(id, 2) == 1 and id < state.next_id -> state
-      _ -> protocol_error(state, "#{name} for stream #{id}, which was never opened")
+      %{^id => ref} ->
+        fun.(state.streams[ref])
+
+      _ ->
+        if idle?(state, id),
+          do: protocol_error(state, "#{name} for stream #{id}, which was never opened"),
+          else: state
     end
   end
+
+  defp idle?(state, id), do: rem(id, 2) == 0 or id >= state.next_id
 
   defp stream_error(state, stream, code, message) do
     state

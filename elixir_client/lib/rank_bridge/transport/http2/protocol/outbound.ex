@@ -1,12 +1,12 @@
 defmodule RankBridge.Transport.HTTP2.Protocol.Outbound do
-  @moduledoc """
-  What a client sends: queued streams as MAX_CONCURRENT_STREAMS allows, then the data of all streams in
-  turns, within the windows of stream and connection and within the cap on unwritten bytes.
+  @moduledoc false
+  # What a client sends: queued streams as MAX_CONCURRENT_STREAMS allows, then the data of all streams in
+  # turns, within the windows of stream and connection and within the cap on unwritten bytes.
+  #
+  # Waiting streams get no bytes written at all, so that calls which come and go while the peer is stopped
+  # leave nothing behind.
 
-  Waiting streams get no bytes written at all, so that calls which come and go while the peer is stopped
-  leave nothing behind.
-  """
-
+  alias RankBridge.Hidden
   alias RankBridge.Transport.HTTP2.{Frame, HPACK, Stream}
   alias RankBridge.Transport.HTTP2.Protocol.State
 
@@ -64,7 +64,7 @@ defmodule RankBridge.Transport.HTTP2.Protocol.Outbound do
     end? = stream.fin == :pending and stream.pending_bytes == 0
     stream = if end?, do: %{stream | fin: :sent}, else: stream
     {prefix, state} = first_block(state)
-    block = prefix <> stream.request.block
+    block = prefix <> Hidden.reveal(stream.request.block)
 
     %{state | refs: Map.put(state.refs, id, stream.ref)}
     |> State.emit(Frame.headers(id, block, end?, state.peer.max_frame_size))

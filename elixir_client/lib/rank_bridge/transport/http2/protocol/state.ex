@@ -1,8 +1,7 @@
 defmodule RankBridge.Transport.HTTP2.Protocol.State do
-  @moduledoc """
-  The state of one connection, and the few ways in which all of it changes: output and events are added,
-  streams stored and forgotten, the connection drained or closed.
-  """
+  @moduledoc false
+  # The state of one connection, and the few ways in which all of it changes: output and events are added,
+  # streams stored and forgotten, the connection drained or closed.
 
   alias RankBridge.Transport.HTTP2.{
     Error,
@@ -159,7 +158,8 @@ defmodule RankBridge.Transport.HTTP2.Protocol.State do
   end
 
   def give_up(state, stream, reason) do
-    sent? = not match?({:refused, _}, reason)
+    # A server that has begun to answer cannot say that it has processed nothing.
+    sent? = stream.phase == :body or not match?({:refused, _}, reason)
     state |> event(stream.ref, {:closed, reason, sent?}) |> forget(stream)
   end
 

@@ -1,0 +1,141 @@
+defmodule RankBridge.Gang.TreeTest do
+  @moduledoc "The processes of a gang: which there are, who supervises them, and what the end of each means."
+
+  # It counts the processes of this VM.
+  use ExUnit.Case, async: false
+
+  alias RankBridge.Gang
+  alias RankBridge.Test.{GangChildren, LiveRanks, Logs, OsProcess, WatchedRanks}
+
+  @soon 60_000
+  @size 3
+
+  # What is logged of a child's end goes to the test.
+  setup do
+    on_exit(Logs.to_test())
+  end
+
+  # Each process under a supervisor, with its id.
+  defp tree(supervisor) do
+    for {id, pid, type, _modules} <- Supervisor.which_children(supervisor), is_pid(pid) do
+      [{id, pid} | if(type == :supervisor, do: tree(pid), else: [])]
+    end
+    |> List.flatten()
+  end
+
+  defp ancestors(pid) do
+    {:dictionary, dictionary} = Process.info(pid, :dictionary)
+    for ancestor <- dictionary[:"$ancestors"], do: GenServer.whereis(ancestor)
+  end
+
+  defp children(gang, role),
+    do: for({_id, pid, _type, _modules} <- which(gang, role), do: pid)
+
+  defp which(gang, role), do: DynamicSupervisor.which_children(GangChildren.pid(gang, role))
+
+  # It is there when the gang has answered: before, an end of the gang is that of no process.
+  defp monitor(gang) do
+    monitor = Process.monitor(gang)
+    _count = Supervisor.count_children(gang)
+    monitor
+  end
+
+  # Every rank is called by its stream, and watched.
+  defp work(gang) do
+    :ok = RankBridge.await_ready(gang, @soon)
+    :ok = Gang.subscribe(gang)
+    assert RankBridge.barrier!(gang, calls: :ranks) == :ok
+    # The server has begun the watches, and each of them has its stream.
+    _state = GangChildren.state(gang)
+    :ok
+  end
+
+  test "every process of a working gang is in its tree, and none is left when it ends" do
+    before = Process.list()
+    child = {Gang, size: @size, backend: :fake, command: OsProcess.rankbridge()}
+    {:ok, supervisor} = Supervisor.start_link([child], strategy: :one_for_one)
+    [{Gang, gang, :supervisor, _modules}] = Supervisor.which_children(supervisor)
+    work(gang)
+
+    pids = for {_id, pid} <- tree(gang), do: pid
+    others = Process.list() -- (before ++ [supervisor, gang | pids])
+    assert {others, for(pid <- others, do: Process.info(pid))} == {[], []}
+
+    for pid <- pids do
+      assert gang in ancestors(pid)
+      assert supervisor in ancestors(pid)
+    end
+
+    roles = [channels: @size, connections: 2 * @size, ranks: @size, watchers: @size, tasks: 0]
+
+    for {role, count} <- roles,
+        do: assert({role, length(children(gang, role))} == {role, count})
+
+    for role <- [:tables, :launcher, :server], do: assert(GangChildren.pid(gang, role) in pids)
+
+    :ok = Supervisor.stop(supervisor)
+    assert Process.list() -- before == []
+    refute_received {:logged, _event}
+  end
+
+  describe "what is made again when it crashes:" do
+    setup do
+      ranks = LiveRanks.start(@size, "fake")
+      on_exit(fn -> LiveRanks.stop(ranks) end)
+      gang = start_supervised!({Gang, endpoints_file: ranks.file}, restart: :temporary)
+      work(gang)
+      %{gang: gang}
+    end
+
+    test "connections, writers, streams and watchers; calls go on", %{gang: gang} do
+      for role <- [:connections, :ranks, :watchers] do
+        before = children(gang, role)
+        monitors = for pid <- before, do: {pid, Process.monitor(pid)}
+        for pid <- before, do: Process.exit(pid, :kill)
+        for {pid, ref} <- monitors, do: assert_receive({:DOWN, ^ref, :process, ^pid, _}, @soon)
+
+        await_ranks(gang)
+        assert RankBridge.barrier!(gang, calls: :ranks) == :ok
+        since = children(gang, role)
+        assert length(since) == length(before)
+        assert since -- before == since
+      end
+
+      assert Process.alive?(gang)
+    end
+
+    test "no channel: the gang ends", %{gang: gang} do
+      monitor = monitor(gang)
+      [channel | _others] = children(gang, :channels)
+      Process.exit(channel, :kill)
+      assert_receive {:DOWN, ^monitor, :process, ^gang, :shutdown}, @soon
+    end
+
+    # A call may meet a connection that has just ended.
+    defp await_ranks(gang) do
+      {:ok, statuses} = RankBridge.status(gang)
+      if Enum.any?(statuses, & &1.error), do: await_ranks(gang)
+    end
+  end
+
+  test "the gang ends with each of its own processes, and its supervisor starts another" do
+    ranks = start_supervised!({WatchedRanks, 2})
+    name = __MODULE__.Ended
+    child = {Gang, [name: name] ++ WatchedRanks.gang(ranks)}
+
+    start = {Supervisor, :start_link, [[child], [strategy: :one_for_one, max_restarts: 100]]}
+
+    start_supervised!(%{id: :supervisor, start: start, type: :supervisor})
+
+    for role <- [:tables, :tasks, :watchers, :ranks, :channels, :connections, :server] do
+      :ok = RankBridge.await_ready(name, @soon)
+      gang = Process.whereis(name)
+      monitor = monitor(gang)
+      name |> GangChildren.pid(role) |> Process.exit(:kill)
+      assert_receive {:DOWN, ^monitor, :process, ^gang, :shutdown}, @soon
+    end
+
+    :ok = RankBridge.await_ready(name, @soon)
+    assert RankBridge.barrier!(name) == :ok
+  end
+end

@@ -1,0 +1,35 @@
+defmodule RankBridge.Test.Hostile.VM do
+  @moduledoc "What a test must leave as it was: processes, ports, tables, and a log without crashes."
+
+  import ExUnit.Assertions
+  import RankBridge.Test.Soon
+
+  @doc """
+  Runs a function, and then waits until no process, port or table is left that was not there before. Fails if a process with
+  a name has ended, or an error was logged. Only for tests beside which no others run.
+  """
+  @spec unharmed((() -> result)) :: result when result: term()
+  def unharmed(fun) do
+    :ok = :logger.add_handler(__MODULE__, __MODULE__, %{level: :error, config: %{pid: self()}})
+    before = counts()
+    named = named()
+    result = fun.()
+    assert_soon([], fn -> Enum.map(counts() -- before, &describe/1) end)
+    assert named -- named() == []
+    :ok = :logger.remove_handler(__MODULE__)
+    refute_received {:logged, _event}
+    result
+  after
+    :logger.remove_handler(__MODULE__)
+  end
+
+  @doc "A handler of `:logger`, which passes errors on."
+  @spec log(:logger.log_event(), map()) :: term()
+  def log(event, %{config: %{pid: pid}}), do: send(pid, {:logged, event})
+
+  defp describe(pid) when is_pid(pid), do: {pid, Process.info(pid, [:initial_call, :dictionary])}
+  defp describe(other), do: other
+
+  defp counts, do: Process.list() ++ Port.list() ++ :ets.all()
+  defp named, do: for(name <- Process.registered(), do: {name, Process.whereis(name)})
+end
