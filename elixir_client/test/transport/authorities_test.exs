@@ -22,11 +22,11 @@ defmodule RankBridge.Transport.AuthoritiesTest do
     hidden = ["sh", "-c", ~s(mount -t tmpfs none /etc/ssl && exec "$@"), "sh"]
     vm = [elixir, "-pa", beams, "-e", @connecting]
 
-    assert {output, 0} =
-             System.cmd("unshare", ["--map-root-user", "--mount"] ++ hidden ++ vm,
-               stderr_to_stdout: true
-             )
-
+    {user, 0} = System.cmd("id", ["-u"])
+    # Others than root may mount in a namespace where they are root.
+    own = if user == "0\n", do: [], else: ["--map-root-user"]
+    arguments = own ++ ["--mount"] ++ hidden ++ vm
+    assert {output, 0} = System.cmd("unshare", arguments, stderr_to_stdout: true)
     assert [none, unverified] = String.split(output, "\n", trim: true)
 
     assert none ==
