@@ -32,7 +32,7 @@ defmodule RankBridge.HalfMadeTest do
   test "a queue is ended as far as it is there, but not where nobody can be asked", context do
     %{ranks: ranks, gang: gang} = context
     assert %Queue{ranks: [0, 1, 2, 3]} = queue = RankBridge.Queues.new_queue!(gang, "q")
-    assert RankBridge.Queues.shut_down_queue!(gang, queue, rank_in_group: 1) == nil
+    assert RankBridge.Queues.shut_down_queue!(gang, queue, rank_in_group: 1) == :ok
     ScriptedRanks.lose(ranks, 3)
 
     assert {:error, %Error{reason: :unavailable, rank: 3} = error} =

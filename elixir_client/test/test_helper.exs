@@ -1,3 +1,5 @@
 # The process of this file lives as long as the tests.
 RankBridge.Test.Telemetry.load_first()
-ExUnit.start()
+
+# Most tests keep processes of the ranks busy, too: twice as many at once, the default, take no less time.
+ExUnit.start(max_cases: System.schedulers_online())

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.gangs import RunningGang, up
-from tests.support.processes import watched
+from tests.support.processes import stop, watched
 
 import rankbridge
 from rankbridge import Gang, Pending, RankBridgeError, Ref
@@ -417,7 +417,7 @@ def test_a_rank_that_was_stopped_and_goes_on_joins_no_later_operation(
     ):
         refs = gang.put([np.full(4, rank + 1.0, np.float32) for rank in range(3)])
         begun = begin_all(gang, [Part("all_reduce", options={"in_place": True})] * 2, refs[:2])
-        os.kill(running.pids[2], signal.SIGSTOP)
+        stop(running.pids[2])
         for pending in begun:
             with pytest.raises(rankbridge.PeerLostError) as error:
                 pending.result(TIMEOUT_S)

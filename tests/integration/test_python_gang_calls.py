@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 from tests.support.gangs import RunningGang, up
+from tests.support.processes import stop
 from tests.support.waiting import until
 
 import rankbridge
@@ -147,7 +148,7 @@ def test_a_rank_that_is_lost_meanwhile_fails_the_call_and_the_gang_is_whole_agai
     survivors = [rank for rank in range(3) if rank != lost]
     with ThreadPoolExecutor(1) as threads:
         # Stopped first, so that its part never comes.
-        os.kill(pid, signal.SIGSTOP)
+        stop(pid)
         calling = threads.submit(mortal.all_reduce, refs, timeout=60)
         if how is signal.SIGKILL:
             if lost:

@@ -21,7 +21,8 @@ import numpy as np
 import pytest
 from tests.support.gangs import RunningGang, up
 from tests.support.interrupter import Interrupter
-from tests.support.proc import open_files, thread_states
+from tests.support.proc import open_files
+from tests.support.processes import stop
 from tests.support.waiting import until
 
 import rankbridge
@@ -70,12 +71,6 @@ def patient(tmp_path_factory: pytest.TempPathFactory, way: str) -> Iterator[Gang
         connected(running, way) as it,
     ):
         yield it
-
-
-def stop(pid: int) -> None:
-    """Stops a process, and returns when none of its threads runs."""
-    os.kill(pid, signal.SIGSTOP)
-    until(lambda: thread_states(pid) == {"T"})
 
 
 def ones(gang: Gang) -> list[Ref]:

@@ -20,7 +20,7 @@ import numpy.typing as npt
 import pytest
 from tests.support.gangs import RunningGang, up
 from tests.support.proc import open_files
-from tests.support.processes import watched
+from tests.support.processes import stop, watched
 from tests.support.waiting import until
 
 import rankbridge
@@ -309,7 +309,7 @@ def test_a_call_that_was_given_up_leaves_its_memory_to_the_rank(tmp_path: Path) 
         assert np.array_equal(gang[0].start("get", ref).result(), given)
         (pid,) = running.pids
         used = _held(gang)
-        os.kill(pid, signal.SIGSTOP)
+        stop(pid)
         try:
             with pytest.raises(rankbridge.DeadlineExceededError):
                 gang[0].get(ref, timeout=0.5)

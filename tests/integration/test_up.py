@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from tests.support.gangs import RANKBRIDGE, START_TIMEOUT_S, RunningGang, up
-from tests.support.processes import watched
+from tests.support.processes import stop, watched
 from tests.support.waiting import until
 
 import rankbridge
@@ -72,14 +72,14 @@ def test_every_rank_ends_with_the_agent(own: RunningGang, how: signal.Signals) -
 
 def test_a_stopped_rank_ends_with_a_killed_agent_too(own: RunningGang) -> None:
     with watched(own.pids) as ranks:
-        os.kill(own.pids[1], signal.SIGSTOP)
+        stop(own.pids[1])
         own.process.kill()
         assert ranks.alive_after(END_TIMEOUT_S) == []
 
 
 def test_a_stopped_rank_does_not_keep_the_agent_from_ending(own: RunningGang) -> None:
     with watched(own.pids) as ranks:
-        os.kill(own.pids[1], signal.SIGSTOP)
+        stop(own.pids[1])
         own.process.terminate()
         assert own.process.wait(END_TIMEOUT_S) == 0
         assert ranks.alive_after(0) == []

@@ -1,11 +1,15 @@
-"""Watching processes end."""
+"""Stopping processes, and watching them end."""
 
 from __future__ import annotations
 
 import os
 import select
+import signal
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+
+from tests.support.proc import thread_states
+from tests.support.waiting import until
 
 
 class Watched:
@@ -39,3 +43,9 @@ def watched(pids: Sequence[int]) -> Iterator[Watched]:
         for fd in pidfds.values():
             stack.callback(os.close, fd)
         yield Watched(pidfds)
+
+
+def stop(pid: int) -> None:
+    """Stops a process, and returns when none of its threads runs. One of them gets the signal, and stops the others."""
+    os.kill(pid, signal.SIGSTOP)
+    until(lambda: thread_states(pid) == {"T"})

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import re
-import select
 import signal
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import uuid
 from pathlib import Path
 
 import pytest
+from tests.support.processes import watched
 
 DEMO = Path(__file__).resolve().parents[2] / "scripts" / "demo.py"
 MARK = "RANKBRIDGE_TEST_MARK"
@@ -62,15 +62,14 @@ def test_a_demo_that_is_stopped_leaves_no_process(number: signal.Signals, moment
                 break
         else:
             pytest.fail(f"the demo never came to {moment!r}; it said: {''.join(said)}")
-        running = [os.pidfd_open(pid) for pid in marked(mark)]
-        assert running
-        os.killpg(demo.pid, number)  # as a terminal does: to the whole foreground group
-        assert demo.wait(DEADLINE_SECONDS) == -number
-        demo.stdout.read()
-    for pidfd in running:
-        if number is signal.SIGKILL:  # nobody is left to wait for them: they must find out by themselves
-            select.select([pidfd], [], [], DEADLINE_SECONDS)
-        os.close(pidfd)
+        pids = list(marked(mark))
+        assert pids
+        with watched(pids) as running:
+            os.killpg(demo.pid, number)  # as a terminal does: to the whole foreground group
+            assert demo.wait(DEADLINE_SECONDS) == -number
+            demo.stdout.read()
+            if number is signal.SIGKILL:  # nobody is left to wait for them: they must find out by themselves
+                assert running.alive_after(DEADLINE_SECONDS) == []
     assert marked(mark) == {}
 
 

@@ -1,7 +1,6 @@
 """No process outlives the program that started it: scripts/offspring.py and scripts/lib.sh."""
 
 import os
-import select
 import signal
 import subprocess
 import sys
@@ -9,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.support.processes import watched
 
 SCRIPTS = Path(__file__).resolve().parents[2] / "scripts"
 DEADLINE_SECONDS = 30.0
@@ -36,36 +36,28 @@ def programs(script: str, grace_seconds: int) -> dict[str, list[str]]:
     }
 
 
-def has_ended(pidfd: int) -> bool:
-    return bool(select.select([pidfd], [], [], DEADLINE_SECONDS)[0])
-
-
-def interrupt(command: list[str], number: signal.Signals) -> tuple[int, list[bool]]:
-    """Signals the program once its children run: its status, and whether each of them has ended."""
+def interrupt(command: list[str], number: signal.Signals) -> tuple[int, list[int]]:
+    """Signals the program once its children run: its status, and which of them have not ended."""
     environment = {**os.environ, "PYTHONPATH": str(SCRIPTS)}
     # A shell cannot act on what it was started to ignore, as under nohup.
     command = ["env", "--default-signal", *command]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment) as program:
         assert program.stdout is not None
-        pidfds = [os.pidfd_open(int(pid)) for pid in program.stdout.readline().split()]
-        assert len(pidfds) == 2
-        program.send_signal(number)
-        status = program.wait(DEADLINE_SECONDS)
-    ended = [has_ended(pidfd) for pidfd in pidfds]
-    for pidfd in pidfds:
-        os.close(pidfd)
-    return status, ended
+        pids = [int(pid) for pid in program.stdout.readline().split()]
+        assert len(pids) == 2
+        with watched(pids) as children:
+            program.send_signal(number)
+            return program.wait(DEADLINE_SECONDS), children.alive_after(DEADLINE_SECONDS)
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 @pytest.mark.parametrize("language", ["python", "shell"])
 def test_a_signal_ends_children_and_their_children(language: str, number: signal.Signals) -> None:
-    assert interrupt(programs(DOCILE, 2 * int(DEADLINE_SECONDS))[language], number) == (-number, [True, True])
+    assert interrupt(programs(DOCILE, 2 * int(DEADLINE_SECONDS))[language], number) == (-number, [])
 
 
 @pytest.mark.parametrize("language", ["python", "shell"])
 def test_children_that_ignore_the_request_are_killed(language: str) -> None:
     begun = time.monotonic()
-    status, ended = interrupt(programs(STUBBORN, 1)[language], signal.SIGTERM)
-    assert (status, ended) == (-signal.SIGTERM, [True, True])
+    assert interrupt(programs(STUBBORN, 1)[language], signal.SIGTERM) == (-signal.SIGTERM, [])
     assert time.monotonic() - begun >= 1

@@ -42,7 +42,7 @@ def test_the_tests_fail_if_either_suite_fails(
     assert done.returncode == expected
     projects = ("elixir_client", "elixir_client/compat")
     beside = (
-        "pytest tests/unit tests/model tests/conformance tests/cross_language tests/contract tests/tooling"
+        "pytest tests/conformance tests/contract tests/cross_language tests/model tests/tooling tests/unit"
     )
     suites = [
         *(f"{name}: {PYTEST}" for name in ("pytest of the others", beside)),

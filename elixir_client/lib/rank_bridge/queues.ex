@@ -230,10 +230,12 @@ defmodule RankBridge.Queues do
   Options: `:rank_in_group` - at which member (default: at all of them, as far as it has not ended there), `:timeout`.
   `:unknown_queue`: the member has no such queue.
   """
-  spec_with_bang shut_down_queue(Gang.gang(), Queue.t(), keyword()) :: nil
+  spec_with_bang shut_down_queue(Gang.gang(), Queue.t(), keyword()) :: :ok
 
   def shut_down_queue(gang, queue, opts \\ []) do
-    Entry.call(gang, :shut_down_queue, opts, fn view -> shut_down(view, queue, opts) end)
+    Entry.call_without_value(gang, :shut_down_queue, opts, fn view ->
+      shut_down(view, queue, opts)
+    end)
   end
 
   @doc "On the view of a gang: `shut_down_queue/3`."

@@ -4,6 +4,8 @@ defmodule RankBridge.Gang.TreeTest do
   # It counts the processes of this VM.
   use ExUnit.Case, async: false
 
+  import RankBridge.Test.Soon
+
   alias RankBridge.Gang
   alias RankBridge.Test.{GangChildren, LiveRanks, Logs, OsProcess, WatchedRanks}
 
@@ -96,9 +98,8 @@ defmodule RankBridge.Gang.TreeTest do
 
         await_ranks(gang)
         assert RankBridge.barrier!(gang, calls: :ranks) == :ok
-        since = children(gang, role)
-        assert length(since) == length(before)
-        assert since -- before == since
+        assert_soon(length(before), fn -> length(children(gang, role)) end)
+        assert children(gang, role) -- before == children(gang, role)
       end
 
       assert Process.alive?(gang)

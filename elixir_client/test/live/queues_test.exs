@@ -52,7 +52,7 @@ for {backend, arguments} <- [
 
       for value <- values, do: assert(RankBridge.Queues.enqueue!(gang, queue, value) == :ok)
       for place <- [2, 1], value <- values, do: assert(read(gang, queue, place) == value)
-      assert RankBridge.Queues.shut_down_queue!(gang, queue) == nil
+      assert RankBridge.Queues.shut_down_queue!(gang, queue) == :ok
     end
 
     test "a value that is larger than a chunk comes whole", %{gang: gang} do
@@ -157,7 +157,7 @@ for {backend, arguments} <- [
     test "what was written is read before the queue has ended", %{gang: gang} do
       queue = RankBridge.Queues.new_queue!(gang, name(), reader_ranks_in_group: [1])
       RankBridge.Queues.enqueue!(gang, queue, 1)
-      assert RankBridge.Queues.shut_down_queue!(gang, queue, rank_in_group: 0) == nil
+      assert RankBridge.Queues.shut_down_queue!(gang, queue, rank_in_group: 0) == :ok
       assert {:error, %Error{reason: :unknown_queue}} = RankBridge.Queues.enqueue(gang, queue, 2)
       assert RankBridge.Queues.dequeue!(gang, queue) == 1
       assert {:error, %Error{reason: :aborted}} = RankBridge.Queues.dequeue(gang, queue)
@@ -166,7 +166,7 @@ for {backend, arguments} <- [
                RankBridge.Queues.shut_down_queue(gang, queue, rank_in_group: 0)
 
       # Everywhere else, and then nowhere.
-      for _time <- 1..2, do: assert(RankBridge.Queues.shut_down_queue!(gang, queue) == nil)
+      for _time <- 1..2, do: assert(RankBridge.Queues.shut_down_queue!(gang, queue) == :ok)
       assert {:error, %Error{reason: :unknown_queue}} = RankBridge.Queues.dequeue(gang, queue)
       assert RankBridge.Queues.new_queue!(gang, queue.name).name == queue.name
       RankBridge.Queues.shut_down_queue!(gang, queue)

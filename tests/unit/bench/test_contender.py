@@ -11,8 +11,7 @@ from pathlib import Path
 
 import pytest
 from bench.contender import ROOT, Absent, Contender
-from tests.support.proc import thread_states
-from tests.support.waiting import until
+from tests.support.processes import stop
 
 STAND_INS = "tests.unit.bench.stand_ins"
 
@@ -86,8 +85,7 @@ def test_a_subject_lets_its_processes_go_on_when_who_stopped_them_has_gone() -> 
         assert subject.stdin is not None
         assert subject.stdout is not None
         (kept,) = json.loads(subject.stdout.readline())["restless"]
-        os.kill(kept, signal.SIGSTOP)
-        until(lambda: thread_states(kept) == {"T"})
+        stop(kept)
         subject.stdin.close()
         try:
             assert subject.wait(20) == 0

@@ -183,7 +183,8 @@ def test_an_error_that_nobody_asks_for_is_not_logged(
             gc.collect()
 
     asyncio.run(main())
-    assert not caplog.records
+    # gRPC's poller logs that it found nothing to read, where two loops wake for one event (its issue 25364).
+    assert [it for it in caplog.records if "_handle_events" not in it.getMessage()] == []
 
 
 def test_closing_a_gang_ends_its_calls(front: str, sidecars: SidecarGang, held: Held) -> None:

@@ -251,10 +251,8 @@ defmodule RankBridge.SnakeBridge.ApplicationTest do
 
   defp vllm(name, args, opts \\ []), do: Runtime.call("vllm.distributed", name, args, opts)
 
-  defp shut_down_writer(gang, queue) do
-    {:ok, nil} = RankBridge.Queues.shut_down_queue(gang, queue, rank_in_group: 0)
-    :ok
-  end
+  defp shut_down_writer(gang, queue),
+    do: RankBridge.Queues.shut_down_queue(gang, queue, rank_in_group: 0)
 
   # Asks again until it is so; each question waits for an answer of the ranks.
   defp until(question), do: if(question.(), do: :ok, else: until(question))

@@ -176,7 +176,8 @@ defmodule RankBridge.SnakeBridge.Methods do
 
   defp run(:shutdown, _id, {:queue, gang, rank, queue}, _given, run) do
     place = if rank, do: [rank_in_group: Enum.find_index(queue.ranks, &(&1 == rank))], else: []
-    RankBridge.Queues.shut_down_queue(gang, queue, place ++ [timeout: run.timeout])
+    opts = place ++ [timeout: run.timeout]
+    with :ok <- RankBridge.Queues.shut_down_queue(gang, queue, opts), do: {:ok, nil}
   end
 
   # --- groups ---
