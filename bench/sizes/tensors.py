@@ -33,8 +33,9 @@ EXPECTED = {
     "gRPC, put": Expected(rank=1, client=0),
     "gRPC, fetch": Expected(rank=0, client=1),
     # Client and rank show the same memory, which counts for both, with room for an eighth more.
-    "shared memory, put": Expected(rank=1.125, client=1.125),
-    "shared memory, fetch": Expected(rank=1.125, client=1.125),
+    # Memory counts when it is touched: a rank touches the tensor that was put when it is fetched.
+    "shared memory, put": Expected(rank=0.125, client=1.125),
+    "shared memory, fetch": Expected(rank=2.125, client=1.125),
     "create": Expected(rank=1, client=0),
     # The result, which is made beside the tensor and takes its place.
     "all_reduce in place": Expected(rank=1, client=0),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from bench.sizes import tensors
 from bench.sizes.memory import resident_bytes, watched
+from tests.conftest import PATIENT
 from tests.support.gangs import RunningGang, up
 
 import rankbridge
@@ -24,7 +25,8 @@ TIMEOUT_S = 60.0
 @pytest.fixture(scope="module")
 def two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
     """Two ranks on Gloo with room for the tensor."""
-    with up(tmp_path_factory.mktemp("sizes"), 2, "gloo", ["--max-shared-bytes", str(3 * TENSOR)]) as it:
+    options = [*PATIENT, "--max-shared-bytes", str(3 * TENSOR)]
+    with up(tmp_path_factory.mktemp("sizes"), 2, "gloo", options) as it:
         yield it
 
 

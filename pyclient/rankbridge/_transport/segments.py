@@ -18,7 +18,6 @@ than copying out of one that has been used before."""
 # All that arrays have shown, and one to copy out of.
 _MAX_FREE = MAX_VIEWS + 1
 _MAX_LENT = 4
-_POPULATE = getattr(mmap, "MAP_POPULATE", 0)
 
 # Grows with every fork: arrays that a child has as well must stay as they are when this process has forgotten them.
 _forks = 0
@@ -148,9 +147,7 @@ class Pool:
             try:
                 if not memory.nonce or os.pread(fd, len(memory.nonce) + 1, memory.bytes) != memory.nonce:
                     raise NotShared(f"{memory.path} is another file here")
-                return Segment(
-                    memory.id, memory.bytes, mmap.mmap(fd, memory.bytes, mmap.MAP_SHARED | _POPULATE)
-                )
+                return Segment(memory.id, memory.bytes, mmap.mmap(fd, memory.bytes, mmap.MAP_SHARED))
             finally:
                 os.close(fd)
         except (OSError, ValueError, OverflowError) as error:

@@ -18,7 +18,6 @@ _PREFIX = "rankbridge-tensors-"
 _LOCK = "lock"
 # The process of a directory without a lock has just made it, or has died before it could lock it.
 _FRESH_S = 60.0
-_POPULATE = getattr(mmap, "MAP_POPULATE", 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class SharedDirectory:
             # Allocates the memory: a write to mapped memory that cannot be allocated kills the process.
             os.posix_fallocate(fd, 0, size + NONCE_BYTES)
             os.pwrite(fd, nonce, size)
-            return SharedFile(path, size, nonce, mmap.mmap(fd, size, mmap.MAP_SHARED | _POPULATE))
+            return SharedFile(path, size, nonce, mmap.mmap(fd, size, mmap.MAP_SHARED))
         except (OSError, ValueError):
             path.unlink(missing_ok=True)
             raise
