@@ -189,6 +189,14 @@ class Generation:
         with self._lock:
             self._waiters.pop(key, None)
 
+    def pending_of(self, guest: str) -> int:
+        """The number of pending operations of a guest's sessions."""
+        return sum(task.session_id.startswith(guest) for task in list(self._pending))
+
+    def groups_of(self, guest: str) -> int:
+        """The number of groups that a guest has made."""
+        return sum(group.guest == guest for group in list(self._groups.values()))
+
     def cancel_session(self, session_id: str) -> None:
         """Withdraws the operations of a session that were not admitted yet."""
         for task in [task for task in list(self._pending) if task.session_id == session_id]:

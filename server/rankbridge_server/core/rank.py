@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import Enum, auto
+from functools import partial
 from typing import TypeVar
 
 from .alarms import Alarms
@@ -17,10 +19,11 @@ from .gang_calls.route import Route
 from .generation import Generation
 from .groups.group import WORLD, GroupView
 from .groups.preparation import Preparation, RankAddress
+from .guests import LEASE_S, SHARE, Guests, check_share, home_of
 from .limits import MAX_GENERATIONS_AHEAD, MAX_REASON, Limits
 from .links import Ended, LinkMaker
 from .operations.operation import Job, LocalPlan, Operation, Site, Transfer
-from .operations.outcomes import Outcomes
+from .operations.outcomes import KEPT_BYTES, REMEMBERED, Outcomes
 from .programs.graphs import GraphStore
 from .queues.host import host_id as this_host
 from .queues.view import QueueView
@@ -92,7 +95,8 @@ class Rank:
     ) -> None:
         self.identity = identity
         self.backend = backend
-        self.refs = RefStore(limits)
+        self.guests = Guests()
+        self.refs = RefStore(limits, self.guests)
         self.segments = Segments(
             limits.max_shared_bytes if share_memory else 0, self.refs.renew_session, SharedDirectory()
         )
@@ -107,7 +111,10 @@ class Rank:
         self._lost = lost
         self._host_id = this_host() if host_id is None else host_id
         self._lock = threading.Lock()
-        self._outcomes = Outcomes()
+        # Of the owner, and of each guest by its home: one cannot make another's be forgotten.
+        self._outcomes = defaultdict(
+            partial(Outcomes, REMEMBERED // SHARE, KEPT_BYTES // SHARE), {"": Outcomes()}
+        )
         self._leases = Alarms("leases")
         self._seen = 0
         self._preparation: Preparation | None = None
@@ -180,7 +187,7 @@ class Rank:
             if not call.operation_id:
                 return self._start(operation, args, call, place, part)
             request = (operation.name, args, call.group, call.session_id)
-            return self._outcomes.once(
+            return self._outcomes[home_of(call.operation_id)].once(
                 call.operation_id, request, lambda: self._start(operation, args, call, place, part)
             )
         except BridgeError as error:
@@ -188,14 +195,21 @@ class Rank:
 
     def find(self, operation_id: str) -> Task:
         """The task of an operation id, whoever submitted it. Raises UNKNOWN_OPERATION."""
-        return self._outcomes.find(operation_id)
+        return self._outcomes[home_of(operation_id)].find(operation_id)
 
     def open_session(self, session_id: str, lease: float) -> str:
         """Opens a session, or keeps it open. `lease`: seconds; 0: none. Returns the session's id."""
         opened = self.refs.open_session(session_id, lease)
-        if lease:
+        if lease or home_of(opened):
             self._leases.set("opened", 0.0, self._expire_sessions)
         return opened
+
+    def welcome(self, guest: str) -> None:
+        """Opens a guest's own session, or keeps it open."""
+        try:
+            self.refs.renew_session(guest)
+        except BridgeError:
+            self.open_session(guest, LEASE_S)
 
     def close_session(self, session_id: str) -> int:
         """Closes a session, frees its refs, withdraws its calls. Returns the number of its refs."""
@@ -275,6 +289,10 @@ class Rank:
 
     def _start(self, operation: Operation[Args], args: Args, call: Call, place: Place, part: bool) -> Task:
         generation = self._current(call.generation)
+        if guest := home_of(call.session_id):
+            self.welcome(guest)
+            held = generation.pending_of(guest)
+            check_share(guest, "pending operations", held, 1, self._limits.max_pending // SHARE)
         group = generation.find(call.group)
         if group.membership is None:
             raise invalid(

@@ -5,8 +5,10 @@ from __future__ import annotations
 import hmac
 import json
 import secrets
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from enum import IntEnum
+from typing import NamedTuple
 
 
 class Role(IntEnum):
@@ -19,30 +21,53 @@ class Role(IntEnum):
     PEER = 4
 
 
+def new_token() -> str:
+    """A token that nobody else has: 256 random bits."""
+    return secrets.token_urlsafe(32)
+
+
+GUEST_ROLES = {"observe": Role.OBSERVE, "drive": Role.DRIVE}
+
+
+class Caller(NamedTuple):
+    """Who calls. Callers of one name share what they keep on the ranks, those with the role OWN share all."""
+
+    name: str
+    role: Role
+
+
+NOBODY = Caller("", Role.ANYONE)
+
+
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """What callers show: 256 random bits for each role. `peer` is what the ranks of a gang show each other."""
+    """What callers show: 256 random bits for each role. `peer` is what the ranks of a gang show each other.
+
+    `guests`: by name, the tokens of more callers, each with a role of observe or drive.
+    """
 
     observe: str
     drive: str
     own: str
     peer: str
+    guests: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @classmethod
     def new(cls) -> Tokens:
         """Tokens that nobody else has."""
-        return cls(*(secrets.token_urlsafe(32) for _ in range(4)))
+        return cls(new_token(), new_token(), new_token(), new_token())
 
     @classmethod
     def of_json(cls, text: str) -> Tokens:
         """What `to_json` wrote. Raises ValueError."""
         try:
             tokens = cls(**json.loads(text))
-        except (TypeError, ValueError) as error:
+            callers = tokens._callers()
+        except (AttributeError, KeyError, TypeError, ValueError) as error:
             raise ValueError(
-                "these are no tokens: a JSON object with observe, drive, own and peer"
+                "these are no tokens: a JSON object with observe, drive, own and peer, and perhaps guests"
             ) from error
-        if min(len(token) for token in asdict(tokens).values()) < 32:
+        if min(map(len, callers)) < 32:
             raise ValueError("a token has 32 characters or more")
         return tokens
 
@@ -52,16 +77,28 @@ class Tokens:
 
     def for_controllers(self) -> dict[str, str]:
         """Those that go beside the endpoints: all but the ranks' own."""
-        return {role: token for role, token in asdict(self).items() if role != "peer"}
+        return {"observe": self.observe, "drive": self.drive, "own": self.own}
 
-    def role_of(self, shown: str) -> Role:
-        """The role of whoever shows this. Takes as long for every text of one length."""
-        found = Role.ANYONE
-        for role in (Role.OBSERVE, Role.DRIVE, Role.OWN, Role.PEER):
-            token: str = getattr(self, role.name.lower())
+    def with_guest(self, name: str, role: Role, token: str) -> Tokens:
+        """These tokens, and one of a guest; it replaces the guest's last."""
+        return replace(self, guests={**self.guests, name: {"role": role.name.lower(), "token": token}})
+
+    def caller_of(self, shown: str) -> Caller:
+        """Who shows this. Takes as long for every text of one length."""
+        found = NOBODY
+        for token, caller in self._callers().items():
             if hmac.compare_digest(token.encode(), shown.encode()):
-                found = role
+                found = caller
         return found
+
+    def _callers(self) -> dict[str, Caller]:
+        """Callers by their tokens."""
+        roles = (Role.OBSERVE, Role.DRIVE, Role.OWN, Role.PEER)
+        callers = {getattr(self, role.name.lower()): Caller(role.name.lower(), role) for role in roles}
+        for name, guest in self.guests.items():
+            role = GUEST_ROLES[guest["role"]]
+            callers[guest["token"]] = Caller(name, role)
+        return callers
 
     def seal(self, text: str, context: str) -> str:
         """Proves that a text is of a rank of this gang. `context`: what else it must be about."""

@@ -11,12 +11,15 @@ from grpc_reflection.v1alpha import reflection
 
 from rankbridge.v1 import options_pb2
 
-from ..core.tokens import Role, Tokens
+from ..core.rank import Rank
+from ..core.tokens import NOBODY, Caller, Role, Tokens
+from .guests import Handler, behaviour_of, serve_guest, with_behaviour, with_parser
 
+# The names in a client's certificate: those of SANs, among them SPIFFE ids, and the common name.
+_NAMES = ("x509_subject_alternative_name", "x509_common_name")
 _HEADER = "authorization"
 _SCHEME = "Bearer "
 
-Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
 Metadata: TypeAlias = "tuple[tuple[str, str], ...] | None"
 
 
@@ -28,12 +31,17 @@ def bearing(token: str) -> Metadata:
 class Gate(grpc.ServerInterceptor):
     """Lets a call in whose caller has the role that its method needs.
 
-    `needed`: the role by method, "/package.Service/Method". What is not there needs OWN.
+    Callers show a token. Where `certificates` says which names have which role, those without a token are who their
+    certificate says. `needed`: the role by method, "/package.Service/Method". What is not there needs OWN.
     """
 
-    def __init__(self, tokens: Tokens, needed: Mapping[str, Role]) -> None:
+    def __init__(
+        self, rank: Rank, tokens: Tokens, needed: Mapping[str, Role], certificates: Mapping[str, Role]
+    ) -> None:
+        self._rank = rank
         self._tokens = tokens
         self._needed = needed
+        self._certificates = certificates
 
     def intercept_service(
         self,
@@ -41,19 +49,53 @@ class Gate(grpc.ServerInterceptor):
         handler_call_details: grpc.HandlerCallDetails,
     ) -> Handler | None:
         """Gives the method's handler, or one that refuses without reading what was sent."""
-        needed = self._needed.get(handler_call_details.method, Role.OWN)
+        method = handler_call_details.method
+        needed = self._needed.get(method, Role.OWN)
         if needed is Role.ANYONE:
             return continuation(handler_call_details)
         shown = _shown(handler_call_details.invocation_metadata)
-        role = Role.ANYONE if shown is None else self._tokens.role_of(shown)
-        if role >= needed:
-            return continuation(handler_call_details)
-        if role is Role.ANYONE:
-            return _REFUSED_NO_TOKEN if shown is None else _REFUSED_WRONG_TOKEN
-        return _refusing(
-            grpc.StatusCode.PERMISSION_DENIED,
-            f"this token is for {role.name.lower()}; the call needs {needed.name.lower()}",
-        )
+        if shown is None:
+            handler = continuation(handler_call_details) if self._certificates else None
+            return _REFUSED_NO_TOKEN if handler is None else self._by_certificate(method, needed, handler)
+        caller = self._tokens.caller_of(shown)
+        if caller is NOBODY:
+            return _REFUSED_WRONG_TOKEN
+        if caller.role < needed:
+            return _refusing(grpc.StatusCode.PERMISSION_DENIED, _lacks("token", caller.role, needed))
+        handler = continuation(handler_call_details)
+        return handler if handler is None else self._served(caller, method, handler)
+
+    def _served(self, caller: Caller, method: str, handler: Handler) -> Handler:
+        return handler if caller.role >= Role.OWN else serve_guest(self._rank, caller.name, method, handler)
+
+    def _by_certificate(self, method: str, needed: Role, handler: Handler) -> Handler:
+        """A handler that knows its caller when the call has begun; until then it parses nothing."""
+        parse: Callable[[bytes], Any] = handler.request_deserializer or _as_it_is
+        unparsed = with_parser(handler, None)
+
+        def serve(request: Any, context: grpc.ServicerContext) -> Any:
+            caller = self._certified(context.auth_context())
+            if caller is NOBODY:
+                context.abort(grpc.StatusCode.UNAUTHENTICATED, _NO_TOKEN)
+            if caller.role < needed:
+                context.abort(grpc.StatusCode.PERMISSION_DENIED, _lacks("certificate", caller.role, needed))
+            sent = map(parse, request) if handler.request_streaming else parse(request)
+            return behaviour_of(self._served(caller, method, handler))(sent, context)
+
+        return with_behaviour(unparsed, serve)
+
+    def _certified(self, certificate: Mapping[str, Any]) -> Caller:
+        names = {name.decode(errors="replace") for key in _NAMES for name in certificate.get(key, ())}
+        found = [Caller(name, self._certificates[name]) for name in sorted(names & self._certificates.keys())]
+        return max(found, key=lambda it: it.role, default=NOBODY)
+
+
+def _lacks(what: str, role: Role, needed: Role) -> str:
+    return f"this {what} is for {role.name.lower()}; the call needs {needed.name.lower()}"
+
+
+def _as_it_is(request: bytes) -> bytes:
+    return request
 
 
 def _shown(metadata: Any) -> str | None:
@@ -71,10 +113,10 @@ def _refusing(code: grpc.StatusCode, why: str) -> Handler:
     return grpc.stream_stream_rpc_method_handler(refuse)
 
 
-_REFUSED_NO_TOKEN = _refusing(
-    grpc.StatusCode.UNAUTHENTICATED,
-    "no token: clients read it from the endpoints file, or from the file that RANKBRIDGE_TOKEN_FILE names",
+_NO_TOKEN = (
+    "no token: clients read it from the endpoints file, or from the file that RANKBRIDGE_TOKEN_FILE names"
 )
+_REFUSED_NO_TOKEN = _refusing(grpc.StatusCode.UNAUTHENTICATED, _NO_TOKEN)
 _REFUSED_WRONG_TOKEN = _refusing(
     grpc.StatusCode.UNAUTHENTICATED, "this token is none of the gang's: has the gang been started anew?"
 )

@@ -12,7 +12,7 @@ from google.protobuf.message_factory import GetMessageClass
 from .operations.typed import service_name
 from .refs.chunks import PARSERS, SERIALIZERS
 
-_KINDS = {
+KINDS = {
     (False, False): grpc.unary_unary_rpc_method_handler,
     (False, True): grpc.unary_stream_rpc_method_handler,
     (True, False): grpc.stream_unary_rpc_method_handler,
@@ -33,7 +33,7 @@ def register(servicer: Any, server: grpc.Server) -> str:
 
 
 def _handler(method: MethodDescriptor, servicer: Any) -> Any:
-    make: Any = _KINDS[method.client_streaming, method.server_streaming]
+    make: Any = KINDS[method.client_streaming, method.server_streaming]
     return make(
         getattr(servicer, method.name),
         PARSERS.get(method.full_name, GetMessageClass(method.input_type).FromString),

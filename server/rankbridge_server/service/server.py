@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -21,7 +21,7 @@ from rankbridge.v1 import (
 from ..core.address import Address
 from ..core.events import MAX_WATCHES
 from ..core.rank import Rank
-from ..core.tokens import Tokens
+from ..core.tokens import Role, Tokens
 from .gang import PLAINLY, Dialling, GangServicer
 from .gate import Gate, roles_of
 from .graphs import GraphServicer
@@ -41,10 +41,17 @@ MAX_MESSAGE_BYTES = 256 * 1024 * 1024
 # Every pending operation and every watcher holds a thread, made when it is needed. Above the operations that a rank
 # accepts there is room for those that must always be answered.
 SPARE_THREADS = 64
+MAX_CONNECTIONS = 4096
+"""Connections that each listener takes; it closes what comes beyond them."""
+_IDLE_MS = 300_000
+_HANDSHAKE_MS = 10_000
 
 _OPTIONS = [
     ("grpc.max_receive_message_length", MAX_MESSAGE_BYTES),
     ("grpc.max_send_message_length", MAX_MESSAGE_BYTES),
+    ("grpc.max_allowed_incoming_connections", MAX_CONNECTIONS),
+    ("grpc.max_connection_idle_ms", _IDLE_MS),
+    ("grpc.server_handshake_timeout_ms", _HANDSHAKE_MS),
     # A bit for each compression, of which the first is none: a small message that is large in memory is refused before
     # anybody looks at its token.
     ("grpc.compression_enabled_algorithms_bitset", 1),
@@ -77,8 +84,8 @@ class Server:
 
     Beside each unix socket that has a path is one for streams without gRPC. With `serving`, what listens on TCP speaks
     TLS, and nothing else; `dialling`: how other sidecars are reached, to form. With `tokens`, who calls over TCP or an
-    abstract unix socket shows one; other unix sockets are for this user alone. `endpoints` tells where, after
-    construction. Raises OSError when an address cannot be had.
+    abstract unix socket shows one, or has a client certificate of a name in `certificates`; other unix sockets are for
+    this user alone. `endpoints` tells where, after construction. Raises OSError when an address cannot be had.
     """
 
     def __init__(
@@ -90,6 +97,7 @@ class Server:
         serving: grpc.ServerCredentials | None = None,
         dialling: Dialling = PLAINLY,
         tokens: Tokens | None = None,
+        certificates: Mapping[str, Role] | None = None,
     ) -> None:
         self._pool = ThreadPoolExecutor(
             max_pending + MAX_WATCHES + MAX_STREAMS + SPARE_THREADS, thread_name_prefix="rpc"
@@ -100,7 +108,11 @@ class Server:
         self._gang = GangServicer(rank, dialling)
         self._services: list[str] = []
         self._by_unix = self._serving(rank, [])
-        self._by_tcp = self._by_unix if tokens is None else self._serving(rank, [Gate(tokens, ROLES)])
+        self._by_tcp = (
+            self._by_unix
+            if tokens is None
+            else self._serving(rank, [Gate(rank, tokens, ROLES, certificates or {})])
+        )
         self._servers = list(dict.fromkeys((self._by_unix, self._by_tcp)))
         for address in listen:
             self.endpoints.append(self._bind(address, serving))

@@ -48,10 +48,14 @@ class Membership:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """A group of a generation; `membership` is None on a rank that does not belong to it."""
+    """A group of a generation; `membership` is None on a rank that does not belong to it.
+
+    `guest`: home of the guest that has made it; empty: the owner has.
+    """
 
     description: GroupDescription
     membership: Membership | None
+    guest: str = ""
 
     @property
     def name(self) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from .. import guests
 from ..coordinator import Coordinator, GroupDescription, Joining
 from ..errors import BridgeError, ErrorCode, Phase, RankDetail, check_rank, failed_ranks, invalid
 from ..operations.operation import Entry, Plan, SimplePlan, Site, operation
@@ -57,6 +58,9 @@ def new_group(site: Site, args: NewGroup) -> Plan:
             expected=f"some of {list(site.group.description.ranks)}",
             got=str(outsiders),
         )
+    if guest := guests.home_of(site.session_id):
+        held = site.generation.groups_of(guest)
+        guests.check_share(guest, "groups", held, 1, guests.MAX_GROUPS)
     return _NewGroupPlan(site, description)
 
 
@@ -159,7 +163,7 @@ class _NewGroupPlan:
         if self._coordinator is not None:
             name, ranks = self._description.name, self._description.ranks
             membership = Membership(name, ranks.index(self._site.generation.rank), self._coordinator)
-        group = Group(self._description, membership)
+        group = Group(self._description, membership, guests.home_of(self._site.session_id))
         self._coordinator = None
         self._site.generation.install(group)
         self._linked = False

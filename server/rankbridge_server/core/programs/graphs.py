@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .. import guests
 from ..errors import BridgeError, ErrorCode, exhausted, invalid
 from ..operations.operation import Operation
 from ..operations.outcome import Outcome
@@ -50,6 +51,9 @@ class GraphStore:
             names = {other for (session, _), (other, _) in self._recordings.items() if session == session_id}
             if (session_id, name) in self._graphs or name in names:
                 raise BridgeError.of(ErrorCode.NAME_EXISTS, f"the session has a graph {name!r}")
+            if guest := guests.home_of(session_id):
+                held = sum(it.startswith(guest) for it, _ in (*self._graphs, *self._recordings))
+                guests.check_share(guest, "graphs", held, 1, guests.MAX_GRAPHS)
             self._recordings[(session_id, group)] = (name, [])
         return Graph(name, group, ())
 

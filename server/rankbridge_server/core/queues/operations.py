@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from .. import guests
 from ..errors import BridgeError, ErrorCode, Phase, Place, failed_ranks, invalid
 from ..operations.operation import Entry, Job, LocalPlan, Plan, Site, Transfer, operation
 from ..operations.outcome import Packed
@@ -60,6 +61,9 @@ def new_queue(site: Site, args: NewQueue) -> Plan:
         raise invalid("bad queue name", expected=f"1 to {MAX_ID_BYTES} bytes", got=got)
     if args.name in site.membership.queues:
         raise name_exists(args.name)
+    if guest := guests.home_of(args.name):
+        held = sum(it.name.startswith(guest) for it in site.membership.queues.views())
+        guests.check_share(guest, "queues in a group", held, 1, guests.MAX_QUEUES)
     writer = site.member("writer_rank_in_group", args.writer_rank_in_group)
     chunk_bytes, chunks = _sizes(args)
     view = QueueView(args.name, site.group.name, writer, _readers(site, args), (), chunk_bytes, chunks)

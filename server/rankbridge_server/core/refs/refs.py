@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from ..errors import BridgeError, ErrorCode, exhausted, invalid
+from ..guests import LEASE_S, SHARE, Guests, check_share, home_of
 from ..limits import MAX_SESSIONS, Limits
 from .tensors import TensorSpec
 
@@ -128,8 +129,9 @@ class Slot:
 class RefStore:
     """All refs of one rank. Safe to call from any thread."""
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: Limits, guests: Guests | None = None) -> None:
         self._limits = limits
+        self._guests = guests or Guests()
         self._lock = threading.Lock()
         self._sessions: dict[str, _Session] = {SHARED_SESSION: _Session(SHARED_SESSION)}
         self._owners: dict[str, _Session] = {}
@@ -149,9 +151,15 @@ class RefStore:
             raise invalid("the session id is too long", expected=f"at most {MAX_ID_BYTES} bytes")
         if session_id == SHARED_SESSION:
             session_id = secrets.token_hex(8)
+        guest = home_of(session_id)
+        if guest:
+            lease = min(lease or LEASE_S, LEASE_S)
         with self._lock:
-            if session_id not in self._sessions and len(self._sessions) > MAX_SESSIONS:
-                raise exhausted("too many sessions of this rank", most=str(MAX_SESSIONS), got="one more")
+            if session_id not in self._sessions:
+                if len(self._sessions) > MAX_SESSIONS:
+                    raise exhausted("too many sessions of this rank", most=str(MAX_SESSIONS), got="one more")
+                if guest:
+                    check_share(guest, "sessions", len(self._of(guest)), 1, MAX_SESSIONS // SHARE)
             session = self._sessions.setdefault(session_id, _Session(session_id))
             session.lease = lease
             session.renewed = time.monotonic()
@@ -177,6 +185,9 @@ class RefStore:
         """Closes sessions whose lease has ended. Returns them, and when the next lease ends, if there is one."""
         now = time.monotonic()
         with self._lock:
+            for session in self._sessions.values():
+                if guest := home_of(session.id):
+                    session.renewed = max(session.renewed, self._guests.last_seen(guest))
             over = [it for it in self._sessions.values() if it.due is not None and it.due <= now]
             freed = [self._close(session) for session in over]
             due = min((it.due for it in self._sessions.values() if it.due is not None), default=None)
@@ -194,6 +205,11 @@ class RefStore:
             _check_limit(
                 "bytes of tensors in this session", limits.max_session_bytes, session.bytes, spec.nbytes, spec
             )
+            if guest := home_of(session_id):
+                held = self._of(guest)
+                check_share(guest, "refs", sum(it.refs for it in held), 1, limits.max_refs // SHARE)
+                nbytes = sum(it.bytes for it in held)
+                check_share(guest, "bytes of tensors", nbytes, spec.nbytes, limits.max_bytes // SHARE)
             self._count(session, 1, spec.nbytes)
         return Slot(self, session, spec)
 
@@ -263,6 +279,9 @@ class RefStore:
         session.open = False
         del self._sessions[session.id]
         return cells
+
+    def _of(self, guest: str) -> Sequence[_Session]:
+        return [it for it in self._sessions.values() if it.id.startswith(guest)]
 
     def _session(self, session_id: str) -> _Session:
         session = self._sessions.get(session_id)
