@@ -52,6 +52,7 @@ class Sidecar:
             serving=tls.serving() if tls else None,
             dialling=self._dialling,
             tokens=tokens,
+            certificates=tls.roles if tls else None,
         )
         self._server.start()
 

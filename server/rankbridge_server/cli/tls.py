@@ -5,10 +5,12 @@ from __future__ import annotations
 import argparse
 import ssl
 import stat
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..core.tokens import GUEST_ROLES, Role
 from ..links.tls import LinkTls
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ class Tls:
     """A rank's certificate, key and authorities; PEM, as in the files when the rank was started.
 
     `ca` vouches for sidecars that this one dials. `client_ca`: if it is there, it must vouch for whoever dials.
+    `roles`: of names in clients' certificates.
     """
 
     certificate: bytes = field(repr=False)
@@ -44,6 +47,7 @@ class Tls:
     ca: bytes = field(repr=False)
     client_ca: bytes | None = field(repr=False)
     links: LinkTls = field(repr=False)
+    roles: Mapping[str, Role] = field(default_factory=dict)
 
     def serving(self) -> grpc.ServerCredentials:
         """For gRPC listeners on TCP. To be called where gRPC may be started: not before ranks are forked."""
@@ -68,11 +72,22 @@ def add_tls(parser: argparse.ArgumentParser) -> None:
     )
     for option, text in _OPTIONS.items():
         group.add_argument(option, type=Path, metavar="FILE", help=text)
+    group.add_argument(
+        "--tls-role",
+        type=_role,
+        action="append",
+        default=[],
+        metavar="NAME=ROLE",
+        help="a client whose certificate has this name (a DNS name, a URI such as a SPIFFE id, or the common name) may "
+        "observe, drive or own without a token; may be repeated; needs --tls-client-ca",
+    )
 
 
 def tls_of(options: argparse.Namespace, host: str | None = None) -> Tls | None:
     """The TLS of the options; None: plain text. `host`: must be in the certificate. Raises TlsError."""
     cert, key, client_ca, ca = (getattr(options, it[2:].replace("-", "_")) for it in _OPTIONS)
+    if options.tls_role and client_ca is None:
+        raise TlsError("--tls-role: no client shows a certificate without --tls-client-ca")
     if cert is None and key is None:
         for option, path in (("--tls-client-ca", client_ca), ("--tls-ca", ca)):
             if path is not None:
@@ -88,9 +103,18 @@ def tls_of(options: argparse.Namespace, host: str | None = None) -> Tls | None:
         ca=_certificates("--tls-cert", cert) if ca is None else _certificates("--tls-ca", ca),
         client_ca=None if client_ca is None else _certificates("--tls-client-ca", client_ca),
         links=_links(cert, key, ca, client_ca),
+        roles=dict(options.tls_role),
     )
     _try(_links(cert, key, ca, client_ca), host, cert, ca, client_ca)
     return tls
+
+
+def _role(text: str) -> tuple[str, Role]:
+    name, _, role = text.rpartition("=")
+    roles = {"own": Role.OWN, **GUEST_ROLES}
+    if not name or role not in roles:
+        raise argparse.ArgumentTypeError(f"must be NAME=ROLE, with one of {', '.join(roles)}: not {text!r}")
+    return name, roles[role]
 
 
 def _read(option: str, path: Path) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import ipaddress
 import os
+import re
 import socket
 import stat
 import sys
@@ -14,7 +15,7 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
-from ..core.tokens import Tokens
+from ..core.tokens import GUEST_ROLES, Role, Tokens, new_token
 
 VARIABLE = "RANKBRIDGE_TOKEN_FILE"
 
@@ -59,6 +60,13 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "and one that ranks show each other. Ranks on several hosts take the same file.",
     )
     parser.add_argument("file", type=Path, metavar="FILE", help="a file that is not there yet")
+    parser.add_argument(
+        "--guest",
+        type=_guest,
+        metavar="NAME=ROLE",
+        help="instead: give somebody who shall observe or drive, and not own the gang, a token of their own, in FILE and "
+        "in FILE.NAME, which you pass on; a guest's names and tensors are its own, and it may use a part of the limits",
+    )
     parser.add_argument("--keep", action="store_true", help="leave a file that is there as it is")
     parser.set_defaults(run=run)
 
@@ -66,7 +74,12 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 def run(options: argparse.Namespace) -> int:
     """Run the command; returns the exit status."""
     try:
+        if options.guest:
+            return _add_guest(options.file, *options.guest)
         write_new(options.file, Tokens.new().to_json() + "\n")
+    except TokenError as error:
+        print(f"rankbridge tokens: {error}", file=sys.stderr)
+        return 1
     except FileExistsError:
         if options.keep:
             return 0
@@ -75,6 +88,25 @@ def run(options: argparse.Namespace) -> int:
     except OSError as error:
         print(f"rankbridge tokens: {options.file}: {error.strerror}", file=sys.stderr)
         return 1
+    return 0
+
+
+def _guest(text: str) -> tuple[str, Role]:
+    name, _, role = text.rpartition("=")
+    if not re.fullmatch(r"[\w.@-]+", name) or name.upper() in Role.__members__ or role not in GUEST_ROLES:
+        raise argparse.ArgumentTypeError(f"must be NAME=observe or NAME=drive: not {text!r}")
+    return name, GUEST_ROLES[role]
+
+
+def _add_guest(path: Path, name: str, role: Role) -> int:
+    tokens, token = read(path), new_token()
+    guests = path.with_name(f"{path.name}.{name}")
+    guests.unlink(missing_ok=True)
+    write_new(guests, token + "\n")
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    write_new(scratch, tokens.with_guest(name, role, token).to_json() + "\n")
+    scratch.replace(path)
+    print(guests)
     return 0
 
 

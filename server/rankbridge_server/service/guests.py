@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 import grpc
 from google.protobuf.message import Message
 
-from rankbridge.v1 import call_pb2, gang_service_pb2, ref_service_pb2
+from rankbridge.v1 import call_pb2, gang_service_pb2, rank_service_pb2, ref_service_pb2
 
 from ..core.errors import BridgeError
 from ..core.guests import home
@@ -108,6 +108,10 @@ def _enter(message: Message, guest: str, *, whole: bool) -> None:
 
 
 def _leave(message: Message, guest: str) -> None:
+    if isinstance(message, rank_service_pb2.DescribeRankResponse):
+        others = [it for it in message.sessions if not it.session_id.startswith(guest)]
+        for it in others:
+            message.sessions.remove(it)
     for field, value in message.ListFields():
         if field.message_type is not None:
             for one in _messages(value) if field.is_repeated else (value,):

@@ -106,13 +106,19 @@ class _Session:
 
 
 class Slot:
-    """A reservation for one tensor. Fill it, or give it back."""
+    """A reservation for one tensor, of which `nbytes` bytes count so far. Fill it, or give it back."""
 
-    def __init__(self, store: RefStore, session: _Session, spec: TensorSpec) -> None:
+    def __init__(self, store: RefStore, session: _Session, spec: TensorSpec, nbytes: int) -> None:
         self._store = store
         self._session = session
         self._spec = spec
+        self._nbytes = nbytes
         self._open = True
+
+    def grow(self, nbytes: int) -> None:
+        """Reserves more, because so many bytes have come. Raises RESOURCE_EXHAUSTED."""
+        self._store._grow(self._session, self._spec, nbytes)
+        self._nbytes += nbytes
 
     def fill(self, tensor: object) -> Ref:
         """Keeps `tensor` and returns its ref. Raises UNKNOWN_SESSION if the session was closed meanwhile."""
@@ -123,7 +129,7 @@ class Slot:
         """Frees the reservation, unless it was filled."""
         if self._open:
             self._open = False
-            self._store._give_back(self._session, self._spec)
+            self._store._give_back(self._session, self._nbytes)
 
 
 class RefStore:
@@ -194,29 +200,22 @@ class RefStore:
         del freed
         return [session.id for session in over], due
 
-    def reserve(self, session_id: str, spec: TensorSpec) -> Slot:
-        """Reserves memory for one tensor. Raises UNKNOWN_SESSION or RESOURCE_EXHAUSTED."""
-        limits = self._limits
+    def reserve(self, session_id: str, spec: TensorSpec, nbytes: int | None = None) -> Slot:
+        """Reserves memory for one tensor. `nbytes`: bytes that count at once; None: all; the rest, as the slot grows.
+
+        Raises UNKNOWN_SESSION or RESOURCE_EXHAUSTED.
+        """
+        counted = spec.nbytes if nbytes is None else nbytes
         with self._lock:
             session = self._session(session_id)
-            _check_limit("refs on this rank", limits.max_refs, self._refs, 1, spec)
-            _check_limit("bytes of tensors on this rank", limits.max_bytes, self._bytes, spec.nbytes, spec)
-            _check_limit("refs in this session", limits.max_session_refs, session.refs, 1, spec)
-            _check_limit(
-                "bytes of tensors in this session", limits.max_session_bytes, session.bytes, spec.nbytes, spec
-            )
-            if guest := home_of(session_id):
-                held = self._of(guest)
-                check_share(guest, "refs", sum(it.refs for it in held), 1, limits.max_refs // SHARE)
-                nbytes = sum(it.bytes for it in held)
-                check_share(guest, "bytes of tensors", nbytes, spec.nbytes, limits.max_bytes // SHARE)
-            self._count(session, 1, spec.nbytes)
-        return Slot(self, session, spec)
+            self._check(session, spec, 1, spec.nbytes)
+            self._count(session, 1, counted)
+        return Slot(self, session, spec, counted)
 
     @contextmanager
-    def reserved(self, session_id: str, spec: TensorSpec) -> Iterator[Slot]:
-        """A slot that is given back at the end unless it was filled."""
-        slot = self.reserve(session_id, spec)
+    def reserved(self, session_id: str, spec: TensorSpec, nbytes: int | None = None) -> Iterator[Slot]:
+        """A slot that is given back at the end unless it was filled. See `reserve`."""
+        slot = self.reserve(session_id, spec, nbytes)
         try:
             yield slot
         finally:
@@ -259,10 +258,30 @@ class RefStore:
             self._owners[ref.id] = session
             return ref
 
-    def _give_back(self, session: _Session, spec: TensorSpec) -> None:
+    def _give_back(self, session: _Session, nbytes: int) -> None:
         with self._lock:
             if session.open:
-                self._count(session, -1, -spec.nbytes)
+                self._count(session, -1, -nbytes)
+
+    def _grow(self, session: _Session, spec: TensorSpec, nbytes: int) -> None:
+        with self._lock:
+            if session.open:
+                self._check(session, spec, 0, nbytes)
+                self._count(session, 0, nbytes)
+
+    def _check(self, session: _Session, spec: TensorSpec, refs: int, nbytes: int) -> None:
+        limits = self._limits
+        _check_limit("refs on this rank", limits.max_refs, self._refs, refs, spec)
+        _check_limit("bytes of tensors on this rank", limits.max_bytes, self._bytes, nbytes, spec)
+        _check_limit("refs in this session", limits.max_session_refs, session.refs, refs, spec)
+        _check_limit(
+            "bytes of tensors in this session", limits.max_session_bytes, session.bytes, nbytes, spec
+        )
+        if guest := home_of(session.id):
+            held = self._of(guest)
+            check_share(guest, "refs", sum(it.refs for it in held), refs, limits.max_refs // SHARE)
+            most = limits.max_bytes // SHARE
+            check_share(guest, "bytes of tensors", sum(it.bytes for it in held), nbytes, most)
 
     def _count(self, session: _Session, refs: int, nbytes: int) -> None:
         session.refs += refs

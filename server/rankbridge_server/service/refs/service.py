@@ -51,13 +51,15 @@ class RefServicer(SharedMemoryServicer):
                 "a put begins with its header", expected="header", got="chunk" if first else "nothing"
             )
         spec = wire.tensor_spec(first.header.tensor, self._tensors.device)
-        with self._refs.reserved(first.header.session_id, spec) as slot:
+        # What is declared and does not come takes nothing from others.
+        with self._refs.reserved(first.header.session_id, spec, nbytes=0) as slot:
             tensor = self._tensors.empty(spec)
             memory, at = self._tensors.write(tensor), 0
             for part in request_iterator:
                 chunk = _chunk(part)
                 if at + len(chunk) > spec.nbytes:
                     raise _wrong_length(spec.nbytes, f"{at + len(chunk)} bytes or more")
+                slot.grow(len(chunk))
                 memory[at : at + len(chunk)] = chunk
                 at += len(chunk)
             if at != spec.nbytes:
