@@ -64,7 +64,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "--guest",
         type=_guest,
         metavar="NAME=ROLE",
-        help="instead: give somebody who shall observe or drive, and not own the gang, a token of their own, in FILE and "
+        help="instead: give somebody who may observe or drive, but not own the gang, a token of their own, in FILE and "
         "in FILE.NAME, which you pass on; a guest's names and tensors are its own, and it may use a part of the limits",
     )
     parser.add_argument("--keep", action="store_true", help="leave a file that is there as it is")
