@@ -33,7 +33,7 @@ ELSEWHERE = {"replay", "enqueue", "dequeue", "ping"}
 SAMPLE = list({kind_of(case): case for case in reversed(CASES)}.values())
 
 # All on one gang, and on each other those of each kind and some more.
-WAYS = [("fake4", "ranks"), ("fake4", "gang"), ("gloo4", "ranks"), ("mpi4", "ranks")]
+WAYS = [("fake4", "ranks"), ("fake4", "gang"), ("fake4", "guest"), ("gloo4", "ranks"), ("mpi4", "ranks")]
 DRAWN = 200
 
 
@@ -56,10 +56,14 @@ CASES_OF_WAYS = [
     ids="-".join,
 )
 def gang(request: pytest.FixtureRequest) -> Iterator[Gang]:
-    """A gang on each backend, called rank by rank; on the fake one also by gang calls, and those over TCP."""
-    name, calls = request.param
+    """A gang on each backend, called rank by rank; on the fake one also by gang calls, and those over TCP.
+
+    Those of a guest, too, whose ids are others on the ranks.
+    """
+    name, way = request.param
     running: RunningGang = request.getfixturevalue(name)
-    with rankbridge.connect(running.tcp if calls == "gang" else running.description, calls=calls) as it:
+    target = {"ranks": running.description, "gang": running.tcp, "guest": running.guest}[way]
+    with rankbridge.connect(target, calls="ranks" if way == "ranks" else "gang") as it:
         yield it
 
 

@@ -199,7 +199,7 @@ def test_a_stranger_does_not_make_a_rank_keep_more_than_a_hello(gang: LocalGang)
             stranger.sendall(bytes(wire.MAX_FRAME // 2))
     assert works(gang)
     # A rank's own frames may be as long as ever.
-    assert {link.frames.longest for link in links_of(gang, 0)._group_links("world").links} == {wire.MAX_FRAME}
+    assert {link.frames.longest for link in links_of(gang, 0).group("world").links} == {wire.MAX_FRAME}
 
 
 def _rest(sock: socket.socket) -> bytes:

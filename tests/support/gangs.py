@@ -47,6 +47,11 @@ class RunningGang:
         return {**self.description, "ranks": ranks}
 
     @property
+    def guest(self) -> dict[str, Any]:
+        """The gang as somebody reaches it who may drive and does not own it."""
+        return {**self.tcp, "tokens": {"drive": self.description["tokens"]["drive"]}}
+
+    @property
     def token(self) -> str:
         """What its owner shows."""
         return str(self.description["tokens"]["own"])

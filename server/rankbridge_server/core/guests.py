@@ -13,7 +13,7 @@ from .errors import exhausted
 
 SHARE = 4
 """A guest may use one part in so many of what a rank has: pending operations, sessions, refs, bytes."""
-LEASE_S = 9.0
+LEASE_S = 6.0
 """A guest's sessions are closed when it has had no call under way for so long, or for their lease if it is shorter."""
 MAX_CALLS = 256
 """Calls of one guest that may be under way on a rank."""

@@ -18,6 +18,13 @@ from ..core.rank import Rank
 from .registration import KINDS
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
+_QUEUES = {
+    f"rankbridge.v1.{it}"
+    for it in (
+        *("Queue.name", "NewQueueRequest.name", "EnqueueRequest.queue", "DequeueRequest.queue"),
+        "ShutDownQueueRequest.queue",
+    )
+}
 Behaviour = Callable[[Any, grpc.ServicerContext], Any]
 
 
@@ -101,7 +108,7 @@ def _enter(message: Message, guest: str, *, whole: bool) -> None:
                 _enter(value, guest, whole=whole)
         elif name.endswith("session_id"):
             setattr(message, name, guest + (value or _new_session(message)))
-        elif _is_id(name) and value:
+        elif _is_id(field) and value:
             setattr(message, name, guest + value)
     if whole and isinstance(message, gang_service_pb2.CallRequest) and not message.call.operation_id:
         message.call.operation_id = guest + uuid.uuid4().hex
@@ -116,12 +123,12 @@ def _leave(message: Message, guest: str) -> None:
         if field.message_type is not None:
             for one in _messages(value) if field.is_repeated else (value,):
                 _leave(one, guest)
-        elif (_is_id(field.name) or field.full_name == "rankbridge.v1.Queue.name") and not field.is_repeated:
+        elif _is_id(field):
             setattr(message, field.name, value.removeprefix(guest))
 
 
-def _is_id(name: str) -> bool:
-    return name.endswith(("session_id", "operation_id")) or name == "queue"
+def _is_id(field: Any) -> bool:
+    return field.name.endswith(("session_id", "operation_id")) or field.full_name in _QUEUES
 
 
 def _new_session(message: Message) -> str:
