@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import grpc
 import numpy as np
@@ -226,3 +227,57 @@ def test_a_certificate_of_the_authority_is_no_token(
             else:
                 with pytest.raises(rankbridge.RankBridgeError, match="needs drive"):
                     gang.barrier()
+
+
+def test_a_name_in_a_certificate_has_the_role_that_it_was_given(
+    tmp_path: Path, certificates: Certificates
+) -> None:
+    ca = certificates.ca
+    spiffe = "spiffe://example.org/ns/jobs/sa/trainer"
+    roles = {"dashboard.example.org": "observe", spiffe: "drive", "captain": "own"}
+    given = [argument for name, role in roles.items() for argument in ("--tls-role", f"{name}={role}")]
+    options = [
+        *PATIENT,
+        *certificates.rank.options,
+        "--tls-ca",
+        str(ca.cert),
+        "--tls-client-ca",
+        str(ca.cert),
+    ]
+
+    def shown(name: str, *names: str) -> grpc.ChannelCredentials:
+        return ca.channel(shown=signed(tmp_path, name, ca, names or ("DNS:elsewhere",)))
+
+    with up(tmp_path, 2, "fake", [*options, *given]) as running:
+
+        def connect(tls: grpc.ChannelCredentials, **options: Any) -> Gang:
+            return rankbridge.connect(running.tcp_targets, tls=tls, timeout=TIMEOUT_S, **options)
+
+        with connect(shown("dashboard", "DNS:dashboard.example.org"), session=False) as gang:
+            assert [it.generation_state for it in gang.status()] == ["formed"] * 2
+            with pytest.raises(rankbridge.RankBridgeError, match="this certificate is for observe"):
+                gang.barrier()
+        with connect(shown("trainer", f"URI:{spiffe}")) as trainer:
+            assert works(trainer)
+            ref = trainer[0].create("float32", ())
+            with pytest.raises(rankbridge.RankBridgeError, match="the call needs own"):
+                trainer.form()
+            # Another with the same role by the common name, and the owner.
+            with connect(shown("captain")) as captain:
+                assert works(captain)
+                sessions = {it.session_id for it in captain[0].status().sessions}
+                assert any(it.startswith("~") and it.endswith(f"/{ref.session_id}") for it in sessions)
+                assert captain.form().generation == 2
+        with pytest.raises(rankbridge.RankBridgeError, match="no token"):
+            connect(shown("nobody")).close()
+
+
+@pytest.mark.parametrize("role", ["dashboard", "dashboard=king", "=own"])
+def test_a_role_that_is_none_ends_the_command(role: str) -> None:
+    ended = cli("up", "--tls-role", role)
+    assert (ended.returncode, "must be NAME=ROLE" in ended.stderr) == (2, True)
+
+
+def test_roles_of_certificates_that_nobody_shows_end_the_command() -> None:
+    ended = cli("up", "--tls-role", "dashboard=observe")
+    assert (ended.returncode, "without --tls-client-ca" in ended.stderr) == (2, True)
