@@ -131,7 +131,7 @@ def ref_of(ref: rankbridge.Ref, home: str) -> rankbridge.Ref:
 def test_who_observes_sees_and_does_nothing(guest: Guest) -> None:
     carol = guest("carol", session=False)
     assert [it.generation_state for it in carol.status()] == ["formed", "formed"]
-    with pytest.raises(rankbridge.RankBridgeError, match="this token is for observe; the call needs drive"):
+    with pytest.raises(rankbridge.RankBridgeError, match="the caller may observe; the call needs drive"):
         carol.barrier()
 
 

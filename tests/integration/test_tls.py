@@ -255,7 +255,7 @@ def test_a_name_in_a_certificate_has_the_role_that_it_was_given(
 
         with connect(shown("dashboard", "DNS:dashboard.example.org"), session=False) as gang:
             assert [it.generation_state for it in gang.status()] == ["formed"] * 2
-            with pytest.raises(rankbridge.RankBridgeError, match="this certificate is for observe"):
+            with pytest.raises(rankbridge.RankBridgeError, match="the caller may observe"):
                 gang.barrier()
         with connect(shown("trainer", f"URI:{spiffe}")) as trainer:
             assert works(trainer)

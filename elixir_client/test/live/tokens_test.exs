@@ -73,7 +73,7 @@ defmodule RankBridge.TokensTest do
       case form do
         :refused ->
           assert {:error, %Error{reason: :not_allowed, message: why}} = RankBridge.form(gang)
-          assert why =~ "permission_denied: this token is for drive; the call needs own"
+          assert why =~ "permission_denied: the caller may drive; the call needs own"
 
         :formed ->
           assert {:ok, %{generation: _}} = RankBridge.form(gang)

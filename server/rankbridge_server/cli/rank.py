@@ -142,6 +142,7 @@ def _serve(
         data_timeout=options.data_timeout,
         share_memory=options.share_memory,
         straggler_after=options.straggler_after,
+        audit=options.audit,
     )
     identity = Identity(
         rank=launched.rank,

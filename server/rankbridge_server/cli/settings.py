@@ -6,6 +6,7 @@ import argparse
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, fields
+from pathlib import Path
 
 from ..core.limits import Limits
 from ..core.tokens import Tokens
@@ -21,7 +22,7 @@ class RankSettings:
     name that other hosts reach this one by; empty on one host. `tls`: spoken on TCP; None: plain text there too.
     `tokens`: what callers show over TCP; None: nothing.
     `share_memory`: queues pass values, and callers tensors, in shared memory where they can. `straggler_after`: when
-    members of a group have kept others waiting for so long, watchers get an event; infinite: never.
+    members of a group have kept others waiting for so long, watchers get an event; infinite: never. `audit`: the file.
     Timeouts in seconds.
     """
 
@@ -36,6 +37,7 @@ class RankSettings:
     data_timeout: float = 30.0
     share_memory: bool = True
     straggler_after: float = 1.0
+    audit: Path | None = None
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:
@@ -48,6 +50,13 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
         help="message queues pass every value by the backend, on one host too, and tensors come and go over gRPC alone",
     )
     _add(parser.add_argument_group("control links"), _LINKS)
+    parser.add_argument(
+        "--audit",
+        type=Path,
+        metavar="FILE",
+        help="append a line of JSON to FILE for each caller let in or refused, and each generation that begins or "
+        "ends",
+    )
 
 
 _SHOWN = "(default: %(default)s)"

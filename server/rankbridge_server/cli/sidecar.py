@@ -6,6 +6,7 @@ import resource
 from collections.abc import Callable, Sequence
 
 from ..agent.messages import Failed, Form, Formed, Line, Ping, Pong, Ready
+from ..core.audit import Audit
 from ..core.coordinator import Backend
 from ..core.errors import BridgeError
 from ..core.groups import forming
@@ -43,6 +44,9 @@ class Sidecar:
         )
         sweep()
         tls = settings.tls
+        audit = Audit(settings.audit, identity.rank) if settings.audit else None
+        if audit is not None:
+            self._rank.events.note = audit.happened
         tokens = settings.tokens
         self._dialling = Dialling(tls.dialling() if tls else None, tokens.peer if tokens else None)
         self._server = Server(
@@ -53,6 +57,7 @@ class Sidecar:
             dialling=self._dialling,
             tokens=tokens,
             certificates=tls.roles if tls else None,
+            audit=audit,
         )
         self._server.start()
 

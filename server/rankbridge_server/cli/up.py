@@ -165,6 +165,7 @@ def _up(
             data_timeout=options.data_timeout,
             share_memory=options.share_memory,
             straggler_after=options.straggler_after,
+            audit=options.audit,
         )
 
     fake = options.backend == "fake"

@@ -6,7 +6,7 @@ import secrets
 import threading
 import time
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from enum import Enum, auto
 from typing import NamedTuple
@@ -88,6 +88,8 @@ class EventLog:
         self._state: Event | None = None
         self._watches = 0
         self._closed = False
+        self.note: Callable[[Event], object] = lambda event: None
+        """Called with each event, by the thread that adds it."""
 
     def __len__(self) -> int:
         """The number of events in the log."""
@@ -107,6 +109,7 @@ class EventLog:
             if kind in (Kind.FORMED, Kind.OVER):
                 self._state = event
             self._changed.notify_all()
+        self.note(event)
 
     def watch(self, kinds: Collection[Kind] = (), after: int | None = None, log: int = 0) -> Watch:
         """Watches events of these kinds, or of all kinds, after the event number `after`; None: from now on.

@@ -16,5 +16,10 @@ def is_trusted(sock: socket.socket) -> bool:
     """
     if sock.family != socket.AF_UNIX:
         return True
-    _, uid, _ = _PEER.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
-    return uid in (0, os.geteuid())
+    return peer_of(sock)[1] in (0, os.geteuid())
+
+
+def peer_of(sock: socket.socket) -> tuple[int, int]:
+    """The process at the other end of a unix socket, and its user."""
+    pid, uid, _ = _PEER.unpack(sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _PEER.size))
+    return pid, uid

@@ -11,14 +11,20 @@ from grpc_reflection.v1alpha import reflection
 
 from rankbridge.v1 import options_pb2
 
+from ..core.audit import Audit
 from ..core.rank import Rank
 from ..core.tokens import NOBODY, Caller, Role, Tokens
+from .audited import audited
 from .guests import Handler, behaviour_of, serve_guest, with_behaviour, with_parser
 
 # The names in a client's certificate: those of SANs, among them SPIFFE ids, and the common name.
 _NAMES = ("x509_subject_alternative_name", "x509_common_name")
 _HEADER = "authorization"
 _SCHEME = "Bearer "
+_NO_TOKEN = (
+    "no token: clients read it from the endpoints file, or from the file that RANKBRIDGE_TOKEN_FILE names"
+)
+_WRONG_TOKEN = "this token is none of the gang's: has the gang been started anew?"
 
 Metadata: TypeAlias = "tuple[tuple[str, str], ...] | None"
 
@@ -36,12 +42,18 @@ class Gate(grpc.ServerInterceptor):
     """
 
     def __init__(
-        self, rank: Rank, tokens: Tokens, needed: Mapping[str, Role], certificates: Mapping[str, Role]
+        self,
+        rank: Rank,
+        tokens: Tokens,
+        needed: Mapping[str, Role],
+        certificates: Mapping[str, Role],
+        audit: Audit | None,
     ) -> None:
         self._rank = rank
         self._tokens = tokens
         self._needed = needed
         self._certificates = certificates
+        self._audit = audit
 
     def intercept_service(
         self,
@@ -51,51 +63,59 @@ class Gate(grpc.ServerInterceptor):
         """Gives the method's handler, or one that refuses without reading what was sent."""
         method = handler_call_details.method
         needed = self._needed.get(method, Role.OWN)
-        if needed is Role.ANYONE:
-            return continuation(handler_call_details)
         shown = _shown(handler_call_details.invocation_metadata)
-        if shown is None:
-            handler = continuation(handler_call_details) if self._certificates else None
-            return _REFUSED_NO_TOKEN if handler is None else self._by_certificate(method, needed, handler)
-        caller = self._tokens.caller_of(shown)
-        if caller is NOBODY:
-            return _REFUSED_WRONG_TOKEN
-        if caller.role < needed:
-            return _refusing(grpc.StatusCode.PERMISSION_DENIED, _lacks("token", caller.role, needed))
-        handler = continuation(handler_call_details)
-        return handler if handler is None else self._served(caller, method, handler)
+        caller = NOBODY if shown is None else self._tokens.caller_of(shown)
+        by_certificate = shown is None and bool(self._certificates)
+        if caller.role >= needed or by_certificate:
+            handler = continuation(handler_call_details)
+            if handler is None or needed is Role.ANYONE:
+                return handler
+            if by_certificate:
+                return self._by_certificate(method, needed, handler)
+            return self._served(caller, method, handler)
+        return self._refusing(method, needed, caller, _NO_TOKEN if shown is None else _WRONG_TOKEN)
 
     def _served(self, caller: Caller, method: str, handler: Handler) -> Handler:
-        return handler if caller.role >= Role.OWN else serve_guest(self._rank, caller.name, method, handler)
+        if caller.role < Role.OWN:
+            handler = serve_guest(self._rank, caller.name, method, handler)
+        return handler if self._audit is None else audited(self._audit, caller, handler)
 
     def _by_certificate(self, method: str, needed: Role, handler: Handler) -> Handler:
         """A handler that knows its caller when the call has begun; until then it parses nothing."""
         parse: Callable[[bytes], Any] = handler.request_deserializer or _as_it_is
-        unparsed = with_parser(handler, None)
 
         def serve(request: Any, context: grpc.ServicerContext) -> Any:
             caller = self._certified(context.auth_context())
-            if caller is NOBODY:
-                context.abort(grpc.StatusCode.UNAUTHENTICATED, _NO_TOKEN)
             if caller.role < needed:
-                context.abort(grpc.StatusCode.PERMISSION_DENIED, _lacks("certificate", caller.role, needed))
+                self._refuse(context, method, needed, caller, _NO_TOKEN)
             sent = map(parse, request) if handler.request_streaming else parse(request)
             return behaviour_of(self._served(caller, method, handler))(sent, context)
 
-        return with_behaviour(unparsed, serve)
+        return with_behaviour(with_parser(handler, None), serve)
 
     def _certified(self, certificate: Mapping[str, Any]) -> Caller:
         names = {name.decode(errors="replace") for key in _NAMES for name in certificate.get(key, ())}
         found = [Caller(name, self._certificates[name]) for name in sorted(names & self._certificates.keys())]
         return max(found, key=lambda it: it.role, default=NOBODY)
 
+    def _refusing(self, method: str, needed: Role, caller: Caller, unknown: str) -> Handler:
+        def refuse(requests: Iterator[Any], context: grpc.ServicerContext) -> NoReturn:
+            self._refuse(context, method, needed, caller, unknown)
 
-def _lacks(what: str, role: Role, needed: Role) -> str:
-    return f"this {what} is for {role.name.lower()}; the call needs {needed.name.lower()}"
+        # A handler of streams is called before anything is read.
+        return grpc.stream_stream_rpc_method_handler(refuse)
 
-
-def _as_it_is(request: bytes) -> bytes:
-    return request
+    def _refuse(
+        self, context: grpc.ServicerContext, method: str, needed: Role, caller: Caller, unknown: str
+    ) -> NoReturn:
+        """Ends a call. `unknown`: what to tell a caller of whom nothing is known."""
+        code, why = grpc.StatusCode.UNAUTHENTICATED, unknown
+        if caller is not NOBODY:
+            code = grpc.StatusCode.PERMISSION_DENIED
+            why = f"the caller may {caller.role.name.lower()}; the call needs {needed.name.lower()}"
+        if self._audit is not None:
+            self._audit.refused(context.peer(), method, why)
+        context.abort(code, why)
 
 
 def _shown(metadata: Any) -> str | None:
@@ -105,21 +125,8 @@ def _shown(metadata: Any) -> str | None:
     return None
 
 
-def _refusing(code: grpc.StatusCode, why: str) -> Handler:
-    def refuse(requests: Iterator[Any], context: grpc.ServicerContext) -> NoReturn:
-        context.abort(code, why)
-
-    # A handler of streams is called before anything is read.
-    return grpc.stream_stream_rpc_method_handler(refuse)
-
-
-_NO_TOKEN = (
-    "no token: clients read it from the endpoints file, or from the file that RANKBRIDGE_TOKEN_FILE names"
-)
-_REFUSED_NO_TOKEN = _refusing(grpc.StatusCode.UNAUTHENTICATED, _NO_TOKEN)
-_REFUSED_WRONG_TOKEN = _refusing(
-    grpc.StatusCode.UNAUTHENTICATED, "this token is none of the gang's: has the gang been started anew?"
-)
+def _as_it_is(request: bytes) -> bytes:
+    return request
 
 
 def roles_of(services: Any) -> dict[str, Role]:

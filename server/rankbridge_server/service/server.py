@@ -19,9 +19,11 @@ from rankbridge.v1 import (
 )
 
 from ..core.address import Address
+from ..core.audit import Audit
 from ..core.events import MAX_WATCHES
 from ..core.rank import Rank
 from ..core.tokens import Role, Tokens
+from .audited import Audited
 from .gang import PLAINLY, Dialling, GangServicer
 from .gate import Gate, roles_of
 from .graphs import GraphServicer
@@ -98,6 +100,7 @@ class Server:
         dialling: Dialling = PLAINLY,
         tokens: Tokens | None = None,
         certificates: Mapping[str, Role] | None = None,
+        audit: Audit | None = None,
     ) -> None:
         self._pool = ThreadPoolExecutor(
             max_pending + MAX_WATCHES + MAX_STREAMS + SPARE_THREADS, thread_name_prefix="rpc"
@@ -107,11 +110,12 @@ class Server:
         self._health = health.HealthServicer()
         self._gang = GangServicer(rank, dialling)
         self._services: list[str] = []
-        self._by_unix = self._serving(rank, [])
+        self._audit = audit
+        self._by_unix = self._serving(rank, [] if audit is None else [Audited(audit)])
         self._by_tcp = (
             self._by_unix
             if tokens is None
-            else self._serving(rank, [Gate(rank, tokens, ROLES, certificates or {})])
+            else self._serving(rank, [Gate(rank, tokens, ROLES, certificates or {}, audit)])
         )
         self._servers = list(dict.fromkeys((self._by_unix, self._by_tcp)))
         for address in listen:
@@ -180,7 +184,7 @@ class Server:
         if path:
             # Where its path is too long, gRPC serves streams as well.
             with suppress(OSError):
-                self._local.append(LocalStreams(self._gang.streams, path + SUFFIX))
+                self._local.append(LocalStreams(self._gang.streams, path + SUFFIX, self._audit))
         if is_unix(address):
             return address
         return str(Address.parse(address)._replace(port=port))

@@ -8,7 +8,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from ...core.peer_user import is_trusted
+from ...core.audit import Audit
+from ...core.peer_user import is_trusted, peer_of
 from .executing import Streams
 from .local_stream import LocalStream
 
@@ -21,9 +22,10 @@ _PAUSE_S = 0.1
 class LocalStreams:
     """Listens at a path for this user and root, and replaces a stale socket there. Raises OSError."""
 
-    def __init__(self, streams: Streams, path: str) -> None:
+    def __init__(self, streams: Streams, path: str, audit: Audit | None = None) -> None:
         self._streams = streams
         self._path = Path(path)
+        self._audit = audit
         self._lock = threading.Lock()
         self._open: set[LocalStream] = set()
         self._stopped = False
@@ -63,7 +65,14 @@ class LocalStreams:
                 if not self._stopped:
                     time.sleep(_PAUSE_S)
                 continue
-            if is_trusted(sock):
+            trusted = is_trusted(sock)
+            if self._audit is not None:
+                peer = "unix:pid {}, user {}".format(*peer_of(sock))
+                if trusted:
+                    self._audit.admitted(peer, "user of the ranks", "own")
+                else:
+                    self._audit.refused(peer, "stream", "another user")
+            if trusted:
                 self._begin(LocalStream(sock))
             else:
                 sock.close()
