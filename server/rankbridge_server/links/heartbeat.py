@@ -16,3 +16,8 @@ class Heartbeat:
     def patience(self) -> float:
         """Seconds of silence after which a rank counts as lost."""
         return self.interval * self.misses
+
+    @property
+    def doubt(self) -> float:
+        """Seconds after that for which a process of this host is only late, unless it is stopped: it may be starved."""
+        return 4 * self.patience

@@ -10,8 +10,10 @@ import struct
 import threading
 import time
 from collections.abc import Sequence
+from pathlib import Path
 
 from ..core.address import Address
+from ..core.peer_user import peer_of
 from . import wire
 from .wire import Frames
 
@@ -69,6 +71,17 @@ class Link:
         self.last_heard = time.monotonic()
         return self.frames.feed(data)
 
+    def other_side_runs(self) -> bool:
+        """Whether the other side is a process of this host that neither is stopped nor has ended."""
+        if self.socket.family != socket.AF_UNIX:
+            return False
+        pid, _ = peer_of(self.socket)
+        try:
+            state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+        except OSError:
+            return False
+        return state in "RSD"
+
     def shut(self) -> None:
         """Shuts both directions, which wakes the threads that wait for the link."""
         # It may be disconnected already.
@@ -80,6 +93,12 @@ class Link:
         with contextlib.suppress(OSError):
             self.send(wire.GOODBYE)
             self.socket.shutdown(socket.SHUT_WR)
+
+    def reset(self) -> None:
+        """Closes the socket at once, whatever is sent or unread: a stranger that goes on sending is told."""
+        with contextlib.suppress(OSError):
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        self.socket.close()
 
     def close(self) -> None:
         """Closes the socket. No thread may be using it.

@@ -262,6 +262,8 @@ class SocketLinks:
             until = link.last_heard + self._heartbeat.patience
             if now < until:
                 self._next_silence = min(self._next_silence, until)
+            elif not late and now < until + self._heartbeat.doubt and link.other_side_runs():
+                self._next_silence = min(self._next_silence, now + self._heartbeat.interval)
             elif not late:
                 silent = now - link.last_heard
                 self.generation_ended(
@@ -343,7 +345,7 @@ class SocketLinks:
         with self._lock:
             self._strangers.pop(link.fileno(), None)
             self._unwatch(link)
-        link.close()
+        link.reset()
 
     def _close(self) -> None:
         self._listener.close()

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+import os
+import signal
 import socket
 from collections.abc import Sequence
 
@@ -89,6 +92,19 @@ def lost(links: SocketLinks, peer: Peer, clock: Clock, monkeypatch: pytest.Monke
     return it
 
 
+class Process:
+    """Rank 7's, which runs until `stopped`, in seconds after the beginning."""
+
+    stopped = 0.0
+
+
+@pytest.fixture(autouse=True)
+def process(monkeypatch: pytest.MonkeyPatch, clock: Clock) -> Process:
+    it, begun = Process(), clock.now
+    monkeypatch.setattr(Link, "other_side_runs", lambda link: clock.now - begun < it.stopped)
+    return it
+
+
 @pytest.mark.parametrize("last", [0.0, 0.05, 0.19, 0.21, 1.01])
 def test_a_rank_that_stops_is_lost_as_soon_as_its_time_is_over(
     clock: Clock, links: SocketLinks, monkeypatch: pytest.MonkeyPatch, last: float
@@ -107,3 +123,50 @@ def test_a_rank_that_did_not_get_to_run_itself_blames_nobody(
     at, _ = lost(links, peer, clock, monkeypatch)
     # The peer spoke last when the stall was over, five seconds after the first beat was due.
     assert at > 5.0 + BEATS.patience - 0.01
+
+
+def test_a_rank_that_runs_and_says_nothing_is_lost_later(
+    clock: Clock, links: SocketLinks, monkeypatch: pytest.MonkeyPatch, process: Process
+) -> None:
+    process.stopped = math.inf
+    at, reason = lost(links, Peer(links, []), clock, monkeypatch)
+    assert at == pytest.approx(BEATS.patience + BEATS.doubt)
+    assert reason == "it gave no sign of life for 3.0 s"
+
+
+def test_a_rank_that_ran_and_is_stopped_is_lost_as_soon_as_it_is_seen(
+    clock: Clock, links: SocketLinks, monkeypatch: pytest.MonkeyPatch, process: Process
+) -> None:
+    process.stopped = 0.9
+    at, _ = lost(links, Peer(links, []), clock, monkeypatch)
+    assert 0.9 <= at <= 0.9 + BEATS.interval
+
+
+def test_a_rank_that_was_starved_is_not_lost(
+    clock: Clock, links: SocketLinks, monkeypatch: pytest.MonkeyPatch, process: Process
+) -> None:
+    starved = process.stopped = BEATS.patience + 0.1
+    at, _ = lost(links, Peer(links, [starved]), clock, monkeypatch)
+    assert at == pytest.approx(starved + BEATS.patience)
+
+
+def test_the_state_of_the_other_side_is_that_of_its_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.undo()
+    mine, theirs = socket.socketpair()
+    child = os.fork()
+    if child == 0:
+        signal.pause()
+    with theirs, socket.socket() as tcp:
+        assert Link(mine).other_side_runs()
+        assert not Link(tcp).other_side_runs()
+        monkeypatch.setattr(links_link, "peer_of", lambda sock: (child, os.geteuid()))
+        assert Link(mine).other_side_runs()
+        os.kill(child, signal.SIGSTOP)
+        os.waitid(os.P_PID, child, os.WSTOPPED)
+        assert not Link(mine).other_side_runs()
+        os.kill(child, signal.SIGKILL)
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+        assert not Link(mine).other_side_runs()
+        os.waitpid(child, 0)
+        assert not Link(mine).other_side_runs()
+    mine.close()
