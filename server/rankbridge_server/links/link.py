@@ -94,12 +94,6 @@ class Link:
             self.send(wire.GOODBYE)
             self.socket.shutdown(socket.SHUT_WR)
 
-    def reset(self) -> None:
-        """Closes the socket at once, whatever is sent or unread: a stranger that goes on sending is told."""
-        with contextlib.suppress(OSError):
-            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        self.socket.close()
-
     def close(self) -> None:
         """Closes the socket. No thread may be using it.
 

@@ -345,7 +345,7 @@ class SocketLinks:
         with self._lock:
             self._strangers.pop(link.fileno(), None)
             self._unwatch(link)
-        link.reset()
+        link.close()
 
     def _close(self) -> None:
         self._listener.close()
