@@ -18,11 +18,11 @@ from ..core.rank import Rank
 from .registration import KINDS
 
 Handler: TypeAlias = "grpc.RpcMethodHandler[Any, Any]"
-_QUEUES = {
+_OTHER_IDS = {
     f"rankbridge.v1.{it}"
     for it in (
         *("Queue.name", "NewQueueRequest.name", "EnqueueRequest.queue", "DequeueRequest.queue"),
-        "ShutDownQueueRequest.queue",
+        *("ShutDownQueueRequest.queue", "ExecuteRequest.withdraw"),
     )
 }
 Behaviour = Callable[[Any, grpc.ServicerContext], Any]
@@ -128,7 +128,7 @@ def _leave(message: Message, guest: str) -> None:
 
 
 def _is_id(field: Any) -> bool:
-    return field.name.endswith(("session_id", "operation_id")) or field.full_name in _QUEUES
+    return field.name.endswith(("session_id", "operation_id")) or field.full_name in _OTHER_IDS
 
 
 def _new_session(message: Message) -> str:

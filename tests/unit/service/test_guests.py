@@ -45,7 +45,8 @@ def test_every_text_that_names_a_session_an_operation_or_a_queue_is_known() -> N
     looks_like = {
         it.full_name
         for it in fields_of_package()
-        if re.search("session|operation_id|queue", it.name) or (it.name == "name" and "Queue" in it.full_name)
+        if re.search("session|operation_id|queue|withdraw", it.name)
+        or (it.name == "name" and "Queue" in it.full_name)
     }
     assert looks_like == {it.full_name for it in fields_of_package() if guests._is_id(it)}
     assert not [it.full_name for it in fields_of_package() if guests._is_id(it) and it.is_repeated]
