@@ -77,8 +77,23 @@ def test_numbers_and_ids_that_differ_stand_with_their_sides() -> None:
     members = (Member(0, str(mine)), Member(1, "barrier #2 id=x2"), Member(2, "barrier #1"))
     failure = disagreement(Verdict(Ruling.MISMATCH, members), mine, "tp", [0, 1, 2]).failure
     assert failure.message == (
-        "MISMATCH in barrier on tp\n  rank 0: #1 (x1)\n  rank 1: #2 (x2)\n  rank 2: #1"
+        "MISMATCH in barrier on tp\n  rank 0: #1 (x1)\n  rank 1: #2 (x2)\n  rank 2: #1\n"
+        "  calls that began apart have met: gang calls have one order, whoever makes them"
     )
+
+
+@pytest.mark.parametrize(
+    ("contracts", "helps"),
+    [
+        (["all_gather dtype=float32 shape=[3] dim=0", "all_gather dtype=float32 shape=[4] dim=0"], True),
+        (["all_gather dtype=float32 shape=[3] dim=0", "all_gather dtype=int32 shape=[3] dim=0"], False),
+        (["all_gather dtype=float32 shape=[3] dim=0", "all_gather dtype=float32 shape=[4] dim=1"], False),
+        (["all_reduce dtype=float32 shape=[3] op=sum", "all_reduce dtype=float32 shape=[4] op=sum"], False),
+    ],
+)
+def test_unequal_sizes_are_helped_where_something_helps(contracts: list[str | None], helps: bool) -> None:
+    message = failure_at_the_first(Ruling.MISMATCH, contracts, [0, 1]).message
+    assert ("\n  tensors of unequal sizes need `sizes`, or `ragged`" in message) is helps
 
 
 def test_a_thousand_ranks_stay_readable() -> None:

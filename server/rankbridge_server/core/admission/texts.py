@@ -18,6 +18,8 @@ MOST_CHARACTERS = 200
 _ARRIVAL = re.compile(r"(?P<contract>.*?) #(?P<sequence>\d+)(?: id=(?P<id>.*))?", re.DOTALL)
 _TENSOR = re.compile(r"\bdtype=(\w+) (?:shape|part)=(\[[^\]]*\])")
 _OP = re.compile(r"\bop=(\w+)")
+_UNEQUAL = frozenset({"gather", "all_gather"})
+"""Operations that take tensors of unequal sizes, if they are told."""
 
 
 class _Call(NamedTuple):
@@ -57,7 +59,19 @@ def disagreement_text(code: str, group: str, arrivals: Mapping[int, str | None],
         sides.setdefault(side(calls[rank]) if rank in calls else "has not come", []).append(rank)
     where = " ".join(filter(None, common.values()))
     headline = f"{code} in {where} on {group}" if where else f"{code} on {group}"
-    return with_sides(f"{headline}: {summary}" if summary else headline, sides)
+    text = with_sides(f"{headline}: {summary}" if summary else headline, sides)
+    remedy = _remedy(list(calls.values())) if code == "MISMATCH" else ""
+    return f"{text}\n  {remedy}" if remedy else text
+
+
+def _remedy(calls: Sequence[_Call]) -> str:
+    """What may help against a mismatch; empty: nothing is known."""
+    if len({call.operation_id for call in calls} - {""}) > 1:
+        return "calls that began apart have met: gang calls have one order, whoever makes them"
+    besides_shapes = {(call.operation, re.sub(r"\[[^\]]*\]", "", call.terms, count=1)) for call in calls}
+    if len(besides_shapes) == 1 and calls[0].operation in _UNEQUAL:
+        return "tensors of unequal sizes need `sizes`, or `ragged`"
+    return ""
 
 
 def with_sides(headline: str, sides: Mapping[str, Sequence[int]]) -> str:
