@@ -27,7 +27,7 @@ from rankbridge.errors import (
     UnknownQueueError,
     UnknownSessionError,
 )
-from rankbridge.v1 import dtype_pb2, ref_service_pb2
+from rankbridge.v1 import dtype_pb2, operation_service_pb2, ref_service_pb2
 from rankbridge_server.cli.main import main
 from rankbridge_server.core import guests
 from rankbridge_server.core.limits import MAX_SESSIONS
@@ -38,6 +38,10 @@ MAX_PENDING = 64
 MAX_REFS = 400
 GIVEN_BACK_S = 10.0
 MIB = 1 << 20
+OPTIONS = [
+    *("--max-pending", str(MAX_PENDING), "--max-refs", str(MAX_REFS)),
+    *("--max-bytes", str(512 * MIB), "--max-shared-bytes", str(64 * MIB)),
+]
 MEMORY_MIB = 64
 
 
@@ -53,8 +57,7 @@ def tokens(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def running(tokens: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGang]:
-    options = [*PATIENT, "--token-file", str(tokens)]
-    options += ["--max-pending", str(MAX_PENDING), "--max-refs", str(MAX_REFS)]
+    options = [*PATIENT, "--token-file", str(tokens), *OPTIONS]
     with up(tmp_path_factory.mktemp("guests"), 2, "gloo", options) as gang:
         yield gang
 
@@ -188,6 +191,64 @@ def test_each_limit_of_a_guest_is_its_own(guest: Guest, owner: Gang) -> None:
         for rank in gang:
             rank.shut_down_queue("of-others")
         gang.destroy_group(gang.new_group("of-others", [0, 1]))
+
+
+def test_a_tensor_that_nobody_reads_counts_although_it_is_released(
+    running: RunningGang, tokens: Path, guest: Guest, owner: Gang
+) -> None:
+    dave = guest("dave")
+    limit = int(limit_of(running, "--max-bytes")) // guests.SHARE
+    ref = dave[0].create("uint8", (limit // 2 - 1,))
+    get = ref_service_pb2.GetTensorRequest(session_id=ref.session_id, ref_id=ref.id).SerializeToString()
+    with stubs(running, tokens, "dave") as begin:
+        reading = begin("RefService/GetTensor", get)
+        assert ref_service_pb2.GetTensorResponse.FromString(next(reading)).HasField("tensor")
+        assert dave[0].release(ref) == 1
+        more = dave[0].create("uint8", (limit // 2 - 1,))
+        with pytest.raises(ResourceExhaustedError, match="bytes of tensors of guest 'dave'"):
+            dave[0].create("uint8", (limit // 2 - 1,))
+        owner[0].release(owner[0].create("uint8", (limit // 2 - 1,)))
+    until(lambda: not [it for it in owner[0].status().sessions if it.bytes > more.shape[0]])
+    dave[0].release(more)
+
+
+def limit_of(running: RunningGang, option: str) -> str:
+    """What the gang of these tests was given for an option."""
+    return OPTIONS[OPTIONS.index(option) + 1]
+
+
+def test_shared_memory_of_a_guest_is_limited(
+    running: RunningGang, tokens: Path, guest: Guest, owner: Gang
+) -> None:
+    eve = guest("eve")
+    assert eve[0].open_session("hers") == "hers"
+    share = int(limit_of(running, "--max-shared-bytes")) // guests.SHARE
+    ask = ref_service_pb2.OpenSharedMemoryRequest(session_id="hers", bytes=share // 2).SerializeToString()
+    with stubs(running, tokens, "eve") as begin:
+        answers = [
+            ref_service_pb2.OpenSharedMemoryResponse.FromString(
+                next(begin("RefService/OpenSharedMemory", ask))
+            )
+            for _ in range(3)
+        ]
+    assert [it.WhichOneof("outcome") == "error" for it in answers] == [False, False, True]
+    assert "bytes of shared memory of guest 'eve'" in answers[-1].error.message
+    eve[0].close_session("hers")
+
+
+def test_operations_that_a_guest_leaves_behind_are_withdrawn(
+    running: RunningGang, tokens: Path, owner: Gang
+) -> None:
+    submit = operation_service_pb2.SubmitRequest()
+    submit.operation.recv.call.operation_id = "left"
+    with stubs(running, tokens, "eve") as begin:
+        answer = operation_service_pb2.SubmitResponse.FromString(
+            next(begin("OperationService/Submit", submit.SerializeToString()))
+        )
+    assert answer.WhichOneof("outcome") == "operation_id"
+    until(lambda: owner[0].poll("~eve/left").state == "done")
+    with pytest.raises(rankbridge.errors.CallCancelledError, match="was closed"):
+        owner[0].await_operation("~eve/left")
 
 
 def test_sessions_of_a_guest_are_limited_and_closed_when_it_has_left(

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .terminal import lines
+from ..core.printable import lines
 
 if TYPE_CHECKING:
     import grpc

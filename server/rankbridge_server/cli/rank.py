@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from ..core.address import Address
 from ..core.errors import BridgeError
+from ..core.printable import lines
 from ..core.rank import Identity
 from ..core.tokens import Tokens
 from . import endpoints, mpi, nccl
@@ -21,7 +22,6 @@ from .environment import Launched, LaunchError
 from .extras import NoServer, server_extra
 from .progress import progress
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
-from .terminal import lines
 from .tls import Tls, TlsError, add_tls, tls_of
 from .tokens import JobTokens, TokenError, add_tokens, of_ranks
 

@@ -6,9 +6,9 @@ import argparse
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from ..core.printable import printable
 from .gangs import NoGang, add_endpoints, complain, connected
 from .progress import progress
-from .terminal import printable
 
 if TYPE_CHECKING:
     from rankbridge import RankStatus

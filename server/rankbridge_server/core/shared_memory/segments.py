@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from enum import Enum, auto
 
 from ..errors import BridgeError, ErrorCode, exhausted, invalid
+from ..guests import SHARE, check_share, home_of
 from .directory import SharedDirectory, SharedFile
 
 MAX_SEGMENTS = 256
@@ -130,6 +131,7 @@ class Segments:
             if segment is not None:
                 segment.holder = Holder.CALLER
                 return segment
+            self._check_share(home_of(session_id), nbytes)
             self._evict(nbytes)
             self._bytes += nbytes
             self._count += 1
@@ -214,6 +216,13 @@ class Segments:
             if it.holder is Holder.RANK and it.session_id == session_id and nbytes <= it.nbytes <= 2 * nbytes
         )
         return min(fit, key=lambda it: it.nbytes, default=None)
+
+    def _check_share(self, guest: str, nbytes: int) -> None:
+        if guest:
+            held = [it for it in self._segments.values() if it.session_id.startswith(guest)]
+            check_share(guest, "pieces of shared memory", len(held), 1, MAX_SEGMENTS // SHARE)
+            held_bytes = sum(it.nbytes for it in held)
+            check_share(guest, "bytes of shared memory", held_bytes, nbytes, self._max_bytes // SHARE)
 
     def _evict(self, nbytes: int) -> None:
         for segment in [it for it in self._segments.values() if it.holder is Holder.RANK]:

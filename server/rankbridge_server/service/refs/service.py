@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import ExitStack
 
 import grpc
 
 from rankbridge.v1 import ref_pb2, ref_service_pb2 as pb
 
 from ...core.errors import BridgeError, invalid
+from ...core.guests import home_of
 from ..answering import answers, packed_error
 from ..wire import wire
 from .chunks import encoded_chunks
@@ -71,13 +73,17 @@ class RefServicer(SharedMemoryServicer):
         self, request: pb.GetTensorRequest, context: grpc.ServicerContext
     ) -> Iterator[pb.GetTensorResponse | bytes]:
         """Sends a tensor; chunks are encoded already."""
-        try:
-            cell = self._refs.find(request.session_id, request.ref_id)
-        except BridgeError as error:
-            yield pb.GetTensorResponse(error=packed_error(self._rank, "get", error))
-            return
-        yield pb.GetTensorResponse(tensor=wire.pack_tensor_spec(cell.ref.spec))
-        yield from encoded_chunks(self._tensors.read(cell.tensor))
+        with ExitStack() as reading:
+            try:
+                cell = self._refs.find(request.session_id, request.ref_id)
+                if home_of(request.session_id):
+                    # A tensor that is released while it is read stays as long as that takes.
+                    reading.enter_context(self._refs.reserved(request.session_id, cell.ref.spec))
+            except BridgeError as error:
+                yield pb.GetTensorResponse(error=packed_error(self._rank, "get", error))
+                return
+            yield pb.GetTensorResponse(tensor=wire.pack_tensor_spec(cell.ref.spec))
+            yield from encoded_chunks(self._tensors.read(cell.tensor))
 
     @answers(pb.DescribeRefResponse, "describe")
     def DescribeRef(self, request: pb.DescribeRefRequest) -> ref_pb2.Ref:

@@ -26,6 +26,7 @@ from ...core.errors import ErrorCode, Failure, Phase, Place, RankDetail, RankSta
 from ...core.groups.group import GroupView
 from ...core.groups.preparation import RankAddress
 from ...core.groups.regrouping import PeerState
+from ...core.printable import lines
 from ...core.queues.view import QueueView
 from ...core.refs.refs import Ref
 from ...core.refs.tensors import Arange, Full, Init, Normal, TensorSpec, Uniform
@@ -186,18 +187,18 @@ def pack_error(failure: Failure) -> error_pb2.Error:
     place = failure.place or Place()
     return error_pb2.Error(
         code=error_pb2.ErrorCode.Value(f"ERROR_CODE_{failure.code.name}"),
-        message=str(failure),
+        message=lines(str(failure)),
         indefinite=failure.indefinite,
         phase=error_pb2.Phase.Value(f"PHASE_{failure.phase.name}"),
         **asdict(place),
-        expected=failure.expected,
-        got=failure.got,
+        expected=lines(failure.expected),
+        got=lines(failure.got),
         ranks=[
             error_pb2.RankDetail(
                 rank=it.rank,
                 rank_in_group=it.rank_in_group,
                 state=error_pb2.RankState.Value(f"RANK_STATE_{it.state.name}"),
-                detail=it.detail,
+                detail=lines(it.detail),
             )
             for it in failure.ranks
         ],

@@ -1,4 +1,4 @@
-"""Text that others have written, for a terminal."""
+"""Text that others have written, for terminals, logs and pages."""
 
 from __future__ import annotations
 
