@@ -247,7 +247,7 @@ def test_operations_that_a_guest_leaves_behind_are_withdrawn(
         )
     assert answer.WhichOneof("outcome") == "operation_id"
     until(lambda: owner[0].poll("~eve/left").state == "done")
-    with pytest.raises(rankbridge.errors.CallCancelledError, match="was closed"):
+    with pytest.raises(rankbridge.errors.CallCancelledError):
         owner[0].await_operation("~eve/left")
 
 
