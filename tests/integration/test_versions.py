@@ -30,7 +30,7 @@ class LastRelease:
     def begin(self, channel: grpc.Channel, service: str, method: str, request: Any) -> Any:
         """Begins a unary call."""
         declared = self._pool.FindServiceByName(f"rankbridge.v1.{service}").methods_by_name[method]
-        call = channel.unary_unary(
+        call: Any = channel.unary_unary(
             f"/rankbridge.v1.{service}/{method}",
             request_serializer=lambda request: request.SerializeToString(),
             response_deserializer=GetMessageClass(declared.output_type).FromString,
@@ -73,7 +73,7 @@ def test_a_client_of_the_last_release_drives_the_ranks(gloo4: RunningGang, way: 
         else:
             pairs = zip(channels, reduces, strict=True)
             calls = [known.begin(channel, "CollectiveService", "AllReduce", it) for channel, it in pairs]
-            sums = [value(it) for it in calls]
+            sums = [value(it).ref for it in calls]
         assert [(ref.rank, list(ref.tensor.shape)) for ref in sums] == [(rank, [2]) for rank in range(4)]
         for channel, ref, result in zip(channels, refs, sums, strict=True):
             assert known.ask(channel, "RefService", "DescribeRef", ref_id=result.id) == result
