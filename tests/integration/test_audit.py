@@ -79,4 +79,5 @@ def test_a_flood_of_refusals_does_not_fill_the_disk(tmp_path: Path) -> None:
     found = lines(file)
     assert len(found) + sum(it.get("left_out", 0) for it in found) <= sent
     seconds = {it["time"][:19] for it in found}
-    assert all(sum(it["time"][:19] == second for it in found) <= MAX_LINES_PER_S for second in seconds)
+    # A second of the clock may have parts of two of the limit's.
+    assert all(sum(it["time"][:19] == second for it in found) <= 2 * MAX_LINES_PER_S for second in seconds)

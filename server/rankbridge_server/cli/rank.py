@@ -20,6 +20,7 @@ from ..core.tokens import Tokens
 from . import endpoints, mpi, nccl
 from .environment import Launched, LaunchError
 from .extras import NoServer, server_extra
+from .logs import add_logs, begin as begin_logs, logs_of
 from .progress import progress
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
 from .tls import Tls, TlsError, add_tls, tls_of
@@ -72,6 +73,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         help="rank 0 writes where the ranks serve to FILE, as JSON",
     )
     add_limits(parser)
+    add_logs(parser, "info")
     add_tls(parser)
     add_tokens(parser).add_argument(
         "--insecure-token",
@@ -129,6 +131,7 @@ def _serve(
         from .sidecar import Sidecar
     from ..links.sockets import SocketLinkMaker
 
+    begin_logs(logs_of(options))
     listen: Address = options.listen or Address(host)
     settings = RankSettings(
         listen=(str(listen._replace(port=listen.port or 0)),),
@@ -143,6 +146,7 @@ def _serve(
         share_memory=options.share_memory,
         straggler_after=options.straggler_after,
         audit=options.audit,
+        logs=logs_of(options),
     )
     identity = Identity(
         rank=launched.rank,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable
 from dataclasses import replace
@@ -15,6 +16,7 @@ from ..core.limits import Limits
 from ..core.rank import Identity
 from ..links.pairs import PairLinkMaker
 from ..links.sockets import SocketLinkMaker
+from .logs import OfRank, begin as begin_logs
 from .nccl import limits_on
 from .settings import RankSettings
 from .sidecar import Sidecar, obey
@@ -56,6 +58,8 @@ def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line
 
     hub, links = FakeHub(), PairLinkMaker(settings(0).straggler_after)
 
+    begin_logs(settings(0).logs)
+
     def sidecar(rank: int) -> Sidecar:
         identity = Identity(rank, size, local_rank=rank, fs_local_rank=rank, local_world_size=size)
         return Sidecar(identity, FakeBackend(hub), links, settings(rank))
@@ -68,6 +72,9 @@ def _run_rank(
 ) -> None:
     links = SocketLinkMaker(settings.links, heartbeat=settings.heartbeat, patience=settings.straggler_after)
     links.sweep()
+    begin_logs(settings.logs)
+    sys.stdout = OfRank(sys.stdout, identity.rank)
+    sys.stderr = OfRank(sys.stderr, identity.rank)
 
     def sidecar() -> Sidecar:
         backend, limits = make()

@@ -5,12 +5,13 @@ from __future__ import annotations
 import argparse
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 
 from ..core.limits import Limits
 from ..core.tokens import Tokens
 from ..links.heartbeat import Heartbeat
+from .logs import Logs
 from .tls import Tls
 
 
@@ -38,6 +39,7 @@ class RankSettings:
     share_memory: bool = True
     straggler_after: float = 1.0
     audit: Path | None = None
+    logs: Logs = field(default_factory=Logs)
 
 
 def add_limits(parser: argparse.ArgumentParser) -> None:

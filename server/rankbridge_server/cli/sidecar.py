@@ -11,11 +11,13 @@ from ..core.coordinator import Backend
 from ..core.errors import BridgeError
 from ..core.groups import forming
 from ..core.links import LinkMaker
+from ..core.logger import LOGGER
 from ..core.queues import host
 from ..core.rank import Identity, Rank
 from ..core.shared_memory.directory import sweep
 from ..service.gang import Dialling, form_gang
 from ..service.server import Server
+from . import logs
 from .settings import RankSettings
 
 
@@ -46,7 +48,7 @@ class Sidecar:
         tls = settings.tls
         audit = Audit(settings.audit, identity.rank) if settings.audit else None
         if audit is not None:
-            self._rank.events.note = audit.happened
+            self._rank.events.notes.append(audit.happened)
         tokens = settings.tokens
         self._dialling = Dialling(tls.dialling() if tls else None, tokens.peer if tokens else None)
         self._server = Server(
@@ -59,7 +61,9 @@ class Sidecar:
             certificates=tls.roles if tls else None,
             audit=audit,
         )
+        self._rank.events.notes.append(logs.log_event)
         self._server.start()
+        LOGGER.info("it serves, and waits to be formed", extra={"rank": identity.rank, "event": "serving"})
 
     @property
     def endpoints(self) -> list[str]:

@@ -19,6 +19,7 @@ from ..core.shared_memory.directory import sweep
 from ..core.tokens import Tokens
 from . import endpoints
 from .extras import NoServer, server_extra
+from .logs import add_logs, logs_of
 from .mpi import NoMpi, import_mpi
 from .nccl import NoNccl, import_nccl
 from .reports import JsonReport, Report, TextReport, WithEndpointsFile
@@ -73,6 +74,7 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
         "there; docs/up.md has the events (default: %(default)s)",
     )
     add_limits(parser)
+    add_logs(parser, "warning")
     add_tls(parser)
     add_tokens(parser)
     parser.set_defaults(run=run)
@@ -166,6 +168,7 @@ def _up(
             share_memory=options.share_memory,
             straggler_after=options.straggler_after,
             audit=options.audit,
+            logs=logs_of(options),
         )
 
     fake = options.backend == "fake"

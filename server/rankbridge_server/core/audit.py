@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import os
 import threading
-import time
 from collections import OrderedDict
 from datetime import UTC, datetime
 from pathlib import Path
 
 from .events import Event, Kind
+from .rate import Rate
 
 MAX_LINES_PER_S = 100
 """Lines that a rank writes in a second: a stranger must not fill the disk. The next line says how many are left out."""
@@ -26,9 +26,7 @@ class Audit:
         self._rank = rank
         self._lock = threading.Lock()
         self._admitted: OrderedDict[tuple[str, str], None] = OrderedDict()
-        self._second = 0
-        self._lines = 0
-        self._left_out = 0
+        self._rate = Rate(MAX_LINES_PER_S)
         self._append("")
 
     def admitted(self, peer: str, caller: str, role: str) -> None:
@@ -53,16 +51,10 @@ class Audit:
             self._write(event.kind.name.lower(), generation=event.generation, reason=reason)
 
     def _write(self, what: str, **more: str | int) -> None:
-        now = time.time()
-        with self._lock:
-            if int(now) != self._second:
-                self._second, self._lines = int(now), 0
-            self._lines += 1
-            if self._lines > MAX_LINES_PER_S:
-                self._left_out += 1
-                return
-            left_out, self._left_out = self._left_out, 0
-        line = {"time": datetime.fromtimestamp(now, UTC).isoformat(), "rank": self._rank, "event": what}
+        left_out = self._rate.lets_through()
+        if left_out is None:
+            return
+        line = {"time": datetime.now(UTC).isoformat(), "rank": self._rank, "event": what}
         self._append(json.dumps({**line, **more, **({"left_out": left_out} if left_out else {})}) + "\n")
 
     def _append(self, line: str) -> None:

@@ -88,8 +88,8 @@ class EventLog:
         self._state: Event | None = None
         self._watches = 0
         self._closed = False
-        self.note: Callable[[Event], object] = lambda event: None
-        """Called with each event, by the thread that adds it."""
+        self.notes: list[Callable[[Event], object]] = []
+        """Called with each event, by the thread that adds it. They must be quick."""
 
     def __len__(self) -> int:
         """The number of events in the log."""
@@ -109,7 +109,8 @@ class EventLog:
             if kind in (Kind.FORMED, Kind.OVER):
                 self._state = event
             self._changed.notify_all()
-        self.note(event)
+        for note in self.notes:
+            note(event)
 
     def watch(self, kinds: Collection[Kind] = (), after: int | None = None, log: int = 0) -> Watch:
         """Watches events of these kinds, or of all kinds, after the event number `after`; None: from now on.

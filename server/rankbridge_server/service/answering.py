@@ -10,7 +10,8 @@ from google.protobuf.message import Message
 
 from rankbridge.v1 import error_pb2
 
-from ..core.errors import BridgeError, Place
+from ..core.errors import BridgeError, ErrorCode, Place
+from ..core.logger import LOGGER
 from ..core.rank import Rank
 from ..core.task import failure_of
 from .wire import wire
@@ -78,4 +79,6 @@ def packed_error(rank: Rank, operation: str, error: Exception) -> error_pb2.Erro
     """The error of a response. `operation`: where it happened, for an error without a place."""
     place = Place(rank=rank.describe().rank, operation=operation)
     known = error if isinstance(error, BridgeError) else BridgeError(failure_of(error))
+    if known.failure.code is ErrorCode.RESOURCE_EXHAUSTED:
+        LOGGER.warning("%s: %s", operation, known, extra={"rank": place.rank, "event": "limit"})
     return wire.pack_error(known.at(place).failure)

@@ -12,6 +12,7 @@ from grpc_reflection.v1alpha import reflection
 from rankbridge.v1 import options_pb2
 
 from ..core.audit import Audit
+from ..core.logger import LOGGER
 from ..core.rank import Rank
 from ..core.tokens import NOBODY, Caller, Role, Tokens
 from .audited import audited
@@ -113,8 +114,11 @@ class Gate(grpc.ServerInterceptor):
         if caller is not NOBODY:
             code = grpc.StatusCode.PERMISSION_DENIED
             why = f"the caller may {caller.role.name.lower()}; the call needs {needed.name.lower()}"
+        peer = context.peer()
         if self._audit is not None:
-            self._audit.refused(context.peer(), method, why)
+            self._audit.refused(peer, method, why)
+        extra = {"rank": self._rank.identity.rank, "event": "refused"}
+        LOGGER.warning("%s from %s is refused: %s", method, peer, why, extra=extra)
         context.abort(code, why)
 
 
