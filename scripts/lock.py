@@ -41,46 +41,32 @@ def read_pins(path: Path) -> list[str]:
     return [_normal(line) for line in path.read_text().splitlines() if line[:1] != "#"]
 
 
-def read_torch_cpu(root: Path, torch: str) -> set[str]:
-    """Hashes of the CPU files of a torch, as they are kept by hand. Raises LockError unless all listed files are its."""
-    lines = (root / "locks" / "torch-cpu.sha256").read_text().splitlines()
-    files = dict(reversed(line.split("  ")) for line in lines)
-    start = f"{torch.replace('==', '-')}+cpu-"
-    others = [name for name in files if not name.startswith(start)]
-    if others or not files:
-        raise LockError(f"torch-cpu.sha256 lists {others or 'nothing'}: list the files {start}*.whl")
-    return set(files.values())
-
-
 def check(root: Path) -> None:
     """Raises LockError unless the locks have hashes for exactly what the constraints pin."""
     for constraints in _constraints(root):
         lock, pins = read_lock(root / "locks" / constraints.name), read_pins(constraints)
-        if wrong := lock.keys() ^ set(pins):
+        if wrong := lock.keys() ^ (set(pins) - {_torch(root)}):
             raise LockError(
                 f"{constraints.name} and locks/{constraints.name} differ in {sorted(wrong)}: run `make lock`"
             )
-    torch = _torch(root)
-    if not read_torch_cpu(root, torch) <= read_lock(root / "locks" / "constraints.txt")[torch]:
-        raise LockError("locks/constraints.txt lacks hashes of torch-cpu.sha256: run `make lock`")
-    cuda = root / "locks" / "cuda.txt"
-    if not read_lock(cuda) or not cuda.read_text().startswith(_HEADER.format(torch)):
-        raise LockError(f"locks/cuda.txt is not of {torch}: run `make lock`")
+    if list(read_lock(root / "locks" / "torch-cpu.txt")) != [_torch(root)]:
+        raise LockError(f"locks/torch-cpu.txt has not the hashes of {_torch(root)} alone: write them there")
+    if _torch(root) not in read_lock(root / "locks" / "torch-cuda.txt"):
+        raise LockError(f"locks/torch-cuda.txt is not of {_torch(root)}: run `make lock`")
 
 
 def write(root: Path) -> None:
-    """Writes all locks anew."""
-    torch = _torch(root)
+    """Writes all locks anew but torch-cpu.txt, whose files are on another index."""
     for constraints in _constraints(root):
-        lock = _published(root / "locks" / constraints.name, "--no-deps", str(constraints))
-        if torch in lock:
-            lock[torch] |= read_torch_cpu(root, torch)
-        _write_lock(root / "locks" / constraints.name, constraints.name, lock)
-    # What torch's published file needs and its CPU file does not: in ranges, of which what is locked is kept.
-    cuda = root / "locks" / "cuda.txt"
-    lock = _published(cuda, "--constraints", str(root / "constraints.txt"), "-", text=torch)
+        path = root / "locks" / constraints.name
+        lock = _published(path, "--no-deps", str(constraints))
+        lock.pop(_torch(root), None)
+        _write_lock(path, constraints.name, lock)
+    # torch wants ranges of some CUDA packages. What is locked already stays, where it fits.
+    path = root / "locks" / "torch-cuda.txt"
+    lock = _published(path, "--constraints", str(root / "constraints.txt"), "-", text=_torch(root))
     others = read_lock(root / "locks" / "constraints.txt")
-    _write_lock(cuda, torch, {pin: hashes for pin, hashes in lock.items() if pin not in others})
+    _write_lock(path, _torch(root), {pin: hashes for pin, hashes in lock.items() if pin not in others})
 
 
 def _published(output: Path, *arguments: str, text: str = "") -> Lock:
