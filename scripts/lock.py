@@ -7,6 +7,8 @@ Usage: lock.py           asks the package index, by uv (`scripts/tools` has it),
 import re
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from packaging.requirements import Requirement
@@ -57,22 +59,27 @@ def check(root: Path) -> None:
 
 def write(root: Path) -> None:
     """Writes all locks anew but torch-cpu.txt, whose files are on another index."""
+    torch = _torch(root)
     for constraints in _constraints(root):
-        path = root / "locks" / constraints.name
-        lock = _published(path, "--no-deps", str(constraints))
-        lock.pop(_torch(root), None)
-        _write_lock(path, constraints.name, lock)
+        lock = _published("--no-deps", str(constraints))
+        lock.pop(torch, None)
+        _write_lock(root / "locks" / constraints.name, constraints.name, lock)
     # torch wants ranges of some CUDA packages. What is locked already stays, where it fits.
-    path = root / "locks" / "torch-cuda.txt"
-    lock = _published(path, "--constraints", str(root / "constraints.txt"), "-", text=_torch(root))
+    cuda = root / "locks" / "torch-cuda.txt"
+    locked = read_lock(cuda) if cuda.exists() else {}
+    lock = _published("--constraints", str(root / "constraints.txt"), "-", text=torch, locked=list(locked))
     others = read_lock(root / "locks" / "constraints.txt")
-    _write_lock(path, _torch(root), {pin: hashes for pin, hashes in lock.items() if pin not in others})
+    _write_lock(cuda, torch, {pin: hashes for pin, hashes in lock.items() if pin not in others})
 
 
-def _published(output: Path, *arguments: str, text: str = "") -> Lock:
-    command = [*_UV, "--output-file", str(output), *arguments]
-    subprocess.run(command, input=text, text=True, check=True, stdout=subprocess.DEVNULL)
-    return read_lock(output)
+def _published(*arguments: str, text: str = "", locked: Sequence[str] = ()) -> Lock:
+    with tempfile.NamedTemporaryFile("w") as file:
+        # uv keeps what is in its output file: the versions, without the hashes, which are asked for again.
+        file.write("".join(f"{pin}\n" for pin in locked))
+        file.flush()
+        command = [*_UV, "--output-file", file.name, *arguments]
+        subprocess.run(command, input=text, text=True, check=True, stdout=subprocess.DEVNULL)
+        return read_lock(Path(file.name))
 
 
 def _write_lock(path: Path, source: str, lock: Lock) -> None:
