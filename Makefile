@@ -1,6 +1,6 @@
 # rankbridge. `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo example test contract conformance chaos recovery soak bench sizes lint proto proto-check clean
+.PHONY: help setup demo example test contract conformance chaos recovery soak bench sizes lint proto proto-check lock sbom audit clean
 # Each recipe is one plain command: make starts it without a shell between, and passes signals on to it.
 
 help: ## List the targets
@@ -63,6 +63,15 @@ proto: setup ## Write the Python and Elixir stubs anew from proto/
 proto-check: setup ## Fail if the committed stubs are not those of proto/
 	@scripts/proto --check
 
+lock: setup ## Write locks/ anew: the hashes of every file of what constraints*.txt pin
+	@scripts/tools .venv/bin/python scripts/lock.py
+
+sbom: setup ## Write rankbridge.cdx.json: what .venv has, with licences, as a CycloneDX bill of materials
+	@scripts/tools .venv-tools/bin/python scripts/sbom.py
+
+audit: setup ## Ask a database for known vulnerabilities of every pin (status 1: there are; 3: it cannot be asked)
+	@scripts/tools .venv/bin/python scripts/audit.py
+
 clean: ## Remove everything that was built or installed here
-	@rm -rf .venv .venv-gen .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
+	@rm -rf .venv .venv-gen .venv-tools .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache \
 	  elixir_client/_build elixir_client/deps elixir_client/compat/_build elixir_client/examples/trainer/_build

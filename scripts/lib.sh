@@ -27,6 +27,30 @@ run() {
   wait $!
 }
 
+# install_locked PIP LOCK...: installs exactly what the locks pin, and refuses a file whose hash is not there. Takes no
+# sources: to build them, pip would fetch more, without hashes.
+install_locked() {
+  local pip=$1
+  shift
+  run "$pip" install -qq --no-deps --require-hashes --only-binary :all: "${@/#/--requirement=}"
+}
+
+# environment FOLDER LOCK: makes a virtual environment with what the lock pins, unless it is there.
+environment() {
+  local folder=$1 lock=$2 stamp=$1/.set-up wanted
+  wanted=$({ printf '%s\n' "$ROOT"; cat "$lock"; } | sha256sum)
+  [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ] || return 0
+  exec 8>"$CACHE/${folder##*/}.lock"
+  run flock 8
+  if [ "$(cat "$stamp" 2>/dev/null)" != "$wanted" ]; then
+    say "making ${folder##*/}"
+    run "$VENV/bin/python" -m venv --clear "$folder" || fail "no virtual environment could be made"
+    install_locked "$folder/bin/pip" "$lock" || fail "what ${lock##*/} pins could not be installed"
+    printf '%s\n' "$wanted" >"$stamp"
+  fi
+  exec 8>&-
+}
+
 any_alive() {
   local group
   for group in "$@"; do

@@ -1,13 +1,15 @@
 """The Dockerfile and docker-compose.yml, as far as they can be checked without a container engine.
 
-Checked: their syntax (the Compose specification's schema, a Dockerfile parser), that what they name exists,
-and that they agree with each other. Not checked: that the images build and run.
+Checked: their syntax (the Compose specification's schema, a Dockerfile parser), that what they name exists, that
+they agree with each other, and that their commands work in their confinement. Not checked: that the images build
+and run.
 """
 
 import contextlib
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -16,6 +18,9 @@ from typing import Any
 
 import pytest
 from tests import node_project
+from tests.support.confined import confined, needs_namespaces
+
+from rankbridge_server.core.limits import Limits
 
 ROOT = Path(__file__).resolve().parents[2]
 BIN = Path(sys.executable).parent
@@ -95,6 +100,31 @@ def test_no_service_has_or_gets_a_right_beyond_its_user(said: Json) -> None:
     assert users == [["rankbridge"]] * keywords.count("FROM")
 
 
+def test_every_service_has_limits_and_writes_to_its_tmpfs_alone(said: Json) -> None:
+    for name, service in said["compose"]["value"]["services"].items():
+        assert service["read_only"], name
+        assert service["tmpfs"] == ["/tmp:mode=1777,size=64m,noexec,nosuid,nodev"], name
+        assert service["mem_limit"] == ("2g" if name in RANKS else "1g"), name
+        # A rank may have a thread for each pending call.
+        assert service["pids_limit"] > (Limits().max_pending if name in RANKS else 0), name
+
+
+def test_images_are_of_digests_and_packages_of_hashes(said: Json) -> None:
+    instructions = said["dockerfile"]["instructions"]
+    images = dict(it["arguments"][0].split("=", 1) for it in instructions if it["keyword"] == "ARG")
+    bases = [it["arguments"][0] for it in instructions if it["keyword"] == "FROM"]
+    for base in bases:
+        assert re.fullmatch(r"[a-z]+:[\w.-]+@sha256:[0-9a-f]{64}", images[base.strip("${}")]), base
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    installs = re.findall(r"pip install [^&\n]*", text)
+    locked, own = (install.split() for install in installs)
+    assert {"--no-deps", "--require-hashes", "--only-binary", ":all:"} <= set(locked)
+    locks = {"locks/constraints.txt", '"locks/torch-${torch:-cuda}.txt"'}
+    assert locks == {it for it in locked if "locks/" in it}
+    # What is built here needs nothing from elsewhere.
+    assert {"--no-index", "--no-deps", "--no-build-isolation"} <= set(own)
+
+
 def test_every_copied_path_exists_and_is_sent_to_the_engine(said: Json) -> None:
     sent = {
         line.removeprefix("!")
@@ -132,49 +162,64 @@ def test_the_controller_waits_until_every_rank_is_healthy(said: Json) -> None:
     assert all("test" in services[name]["healthcheck"] for name in RANKS)
 
 
+def test_a_confined_command_writes_to_its_tmpfs_alone_and_gets_no_right(said: Json, tmp_path: Path) -> None:
+    needs_namespaces()
+    services = said["compose"]["value"]["services"]
+    tried = ["/tmp/made", "/run/rankbridge/made", "/made", "/run/made", f"{Path.home()}/made", f"{ROOT}/made"]
+    script = 'for it; do if (: >"$it") 2>&-; then echo "$it"; fi; done; grep -E "Cap|NoNew" /proc/self/status'
+    can_write = {"tokens": tried[:2], "rank0": tried[:1], "controller": tried[:1]}
+    for name, written in can_write.items():
+        command = confined(services[name], tmp_path, "sh", "-c", script, "sh", *tried)
+        words = subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout.split()
+        assert words[:-12] == written, name
+        rights = dict(zip(words[-12::2], words[-11::2], strict=True))
+        assert rights.pop("NoNewPrivs:") == "1"
+        assert {int(value, 16) for value in rights.values()} == {0}
+
+
 @pytest.mark.slow
 @pytest.mark.elixir
-def test_the_same_commands_form_a_gang_without_containers(said: Json, tmp_path: Path) -> None:
+def test_the_same_commands_form_a_gang_in_the_same_confinement(said: Json, tmp_path: Path) -> None:
+    needs_namespaces()
     services = said["compose"]["value"]["services"]
-    make, *_, file = services["tokens"]["command"]
-    assert all(
-        services[name]["environment"] == {"RANKBRIDGE_TOKEN_FILE": file} for name in [*RANKS, "controller"]
-    )
-    tokens = tmp_path / "tokens"
-    subprocess.run([BIN / "rankbridge", make, tokens], check=True, timeout=60)
-    environ = {**os.environ, "RANKBRIDGE_TOKEN_FILE": str(tokens)}
+    rankbridge = BIN / "rankbridge"
+    make = confined(services["tokens"], tmp_path, rankbridge, *services["tokens"]["command"])
+    subprocess.run(make, check=True, timeout=60)
     with contextlib.ExitStack() as stack:
-        targets = []
+        ranks: list[Json] = []
         for name in RANKS:
-            options = options_of(services[name]["command"]) | {
+            service = services[name]
+            environ = {**os.environ, **service["environment"]}
+            options = options_of(service["command"]) | {
                 "--listen": "127.0.0.1:0",
                 "--advertise": "127.0.0.1",
             }
-            command = [str(BIN / "rankbridge"), "rank", *itertools.chain.from_iterable(options.items())]
+            command = confined(service, tmp_path, rankbridge, "rank", *itertools.chain(*options.items()))
             rank = stack.enter_context(
                 subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environ)
             )
             stack.callback(rank.terminate)
             assert rank.stdout is not None
-            targets.append(rank.stdout.readline().split()[-1])
-            check = [
-                part.replace("127.0.0.1:50051", targets[-1]) for part in services[name]["healthcheck"]["test"]
-            ]
-            assert check[0] == "CMD"
-            subprocess.run(
-                [BIN / check[1], *check[2:]], check=True, capture_output=True, timeout=60, env=environ
+            target = rank.stdout.readline().split()[-1]
+            ranks.append({"rank": len(ranks), "endpoints": [target]})
+            first, program, *rest = service["healthcheck"]["test"]
+            assert (first, program) == ("CMD", "rankbridge")
+            check = confined(
+                service, tmp_path, rankbridge, *(it.replace("127.0.0.1:50051", target) for it in rest)
             )
-        endpoints = tmp_path / "endpoints.json"
-        ranks = [{"rank": rank, "endpoints": [target]} for rank, target in enumerate(targets)]
-        endpoints.write_text(json.dumps({"ranks": ranks}))
-        program = services["controller"]["command"][0]
-        done = subprocess.run(
-            ["mix", "run", program, endpoints],
-            cwd=ROOT / "elixir_client",
-            env={**environ, "MIX_ENV": "prod"},
-            capture_output=True,
-            text=True,
-            timeout=300,
-        )
+            subprocess.run(check, check=True, capture_output=True, timeout=60, env=environ)
+        (tmp_path / "endpoints.json").write_text(json.dumps({"ranks": ranks}))
+        done = control(services["controller"], tmp_path)
         assert done.returncode == 0, done.stderr
         assert done.stdout.splitlines()[-1] == "all values are right"
+
+
+def control(service: Json, volume: Path) -> "subprocess.CompletedProcess[str]":
+    """Runs the controller's program, compiled before as in its image, with the endpoints file of the volume."""
+    project = ROOT / "elixir_client"
+    environ = {**os.environ, "MIX_ENV": "prod", **service["environment"]}
+    subprocess.run(["mix", "compile"], cwd=project, env=environ, check=True, timeout=300)
+    entry = ["mix", "run", "--no-compile"]
+    assert f"ENTRYPOINT {json.dumps(entry)}" in (ROOT / "Dockerfile").read_text()
+    command = confined(service, volume, *entry, service["command"][0], "/run/rankbridge/endpoints.json")
+    return subprocess.run(command, cwd=project, env=environ, capture_output=True, text=True, timeout=300)

@@ -19,11 +19,10 @@ pytestmark = pytest.mark.slow
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy of all that the check reads."""
     tree = tmp_path_factory.mktemp("tree")
-    for folder in ("proto", "scripts", "elixir_client/codegen", "elixir_client/scripts"):
+    for folder in ("proto", "scripts", "locks", "elixir_client/codegen", "elixir_client/scripts"):
         shutil.copytree(ROOT / folder, tree / folder)
     shutil.copytree(ROOT / "pyclient", tree / "pyclient", ignore=shutil.ignore_patterns("__pycache__"))
     shutil.copytree(ROOT / ELIXIR, tree / ELIXIR)
-    shutil.copy(ROOT / "constraints-codegen.txt", tree)
     (tree / ".venv").symlink_to(ROOT / ".venv")
     borrow_generators(tree)
     return tree
@@ -43,8 +42,8 @@ def borrow_generators(tree: Path) -> None:
 
 
 def stamp_of(root: Path) -> str:
-    """What scripts/proto notes down when it has installed the generators."""
-    pinned = f"{root}\n".encode() + (ROOT / "constraints-codegen.txt").read_bytes()
+    """What `environment` of scripts/lib.sh notes down when it has installed the generators."""
+    pinned = f"{root}\n".encode() + (ROOT / "locks" / "constraints-codegen.txt").read_bytes()
     return f"{hashlib.sha256(pinned).hexdigest()}  -\n"
 
 
