@@ -63,7 +63,7 @@ def gang(request: pytest.FixtureRequest, sides: Sides) -> Iterator[LocalGang]:
 
 
 def maker(tls: LinkTls | None) -> LinkMaker:
-    return SocketLinkMaker("127.0.0.1:0", heartbeat=PATIENT, tls=tls)
+    return SocketLinkMaker("127.0.0.1:0", heartbeat=PATIENT, tls=tls and (lambda: tls))
 
 
 def close(gang: LocalGang) -> None:
@@ -174,7 +174,7 @@ def test_strangers_that_leave_the_handshake_halfway_hold_nobody_up(gang: LocalGa
 
 
 def test_strangers_that_leave_the_handshake_halfway_are_shown_out(sides: Sides) -> None:
-    links = SocketLinkMaker("127.0.0.1:0", heartbeat=Heartbeat(0.05, 2), tls=sides.showing)(1, 0)
+    links = SocketLinkMaker("127.0.0.1:0", heartbeat=Heartbeat(0.05, 2), tls=lambda: sides.showing)(1, 0)
     links.start({0: links.address}, b"secret", ignored, ignored, ignored)
     with ExitStack() as stack:
         for stranger, greeting in halfway(links.address, sides, stack):
@@ -281,7 +281,10 @@ def test_a_member_without_the_right_tls_is_told_and_the_leader_goes_on(
 
 def test_unix_links_stay_plain(sides: Sides, tmp_path: Path) -> None:
     gang = LocalGang(
-        2, links=lambda rank: SocketLinkMaker(f"unix:{tmp_path}/{rank}", "", PATIENT, tls=sides.demanding)
+        2,
+        links=lambda rank: SocketLinkMaker(
+            f"unix:{tmp_path}/{rank}", "", PATIENT, tls=lambda: sides.demanding
+        ),
     )
     assert works(gang)
     links = [link for rank in range(2) for link in links_of(gang, rank)._groups["world"].links]

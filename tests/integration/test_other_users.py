@@ -159,7 +159,7 @@ def test_a_reader_of_a_queue_tells_another_users_listener_nothing() -> None:
 def test_an_abstract_socket_of_grpc_is_no_way_around_the_token() -> None:
     tokens = Tokens.new()
     address = f"unix-abstract:rankbridge-{secrets.token_hex(16)}"
-    server = Server(LocalGang(1).ranks[0], [address], 16, tokens=tokens)
+    server = Server(LocalGang(1).ranks[0], [address], 16, tokens=lambda: tokens)
     server.start()
     try:
         assert stranger(CALL_IMPORTS, CALL, address) == ["UNAUTHENTICATED"]

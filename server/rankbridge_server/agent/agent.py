@@ -20,6 +20,7 @@ from .pmi import Pmi
 _STOP_GRACE_S = 3.0
 # How long a rank may take to answer a ping; on a busy host that is seconds.
 _PING_TIMEOUT_S = 5.0
+_LOOK_S = 1.0
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -134,13 +135,17 @@ class Agent:
             self._watch_child(child)
         return Started([child.pid for child in self._children], self._endpoints, formed.generation)
 
-    def watch(self, watcher: Watcher) -> str:
-        """Waits until there is a reason to end, and returns it.
+    def watch(self, watcher: Watcher, look: Callable[[], None] | None = None) -> str:
+        """Waits until there is a reason to end, and returns it. Calls `look` every second or so, if it is given.
 
         Raises Interrupted on a signal.
         """
         while any(not child.exit for child in self._children):
-            events = self._selector.select(self._until_next_ping())
+            patience = self._until_next_ping()
+            if look is not None:
+                look()
+                patience = min(_LOOK_S, patience or _LOOK_S) if patience != 0.0 else 0.0
+            events = self._selector.select(patience)
             if not events:
                 # Every message that came in time has been read.
                 self._kill_silent(watcher)

@@ -16,6 +16,7 @@ from ..core.address import Address
 from ..core.errors import BridgeError
 from ..core.printable import lines
 from ..core.rank import Identity
+from ..core.reread import Reread
 from ..core.tokens import Tokens
 from . import endpoints, mpi, nccl
 from .environment import Launched, LaunchError
@@ -23,7 +24,7 @@ from .extras import NoServer, server_extra
 from .logs import add_logs, begin as begin_logs, logs_of
 from .progress import progress
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
-from .tls import Tls, TlsError, add_tls, tls_of
+from .tls import Tls, TlsError, add_tls, reread_tls
 from .tokens import JobTokens, TokenError, add_tokens, of_ranks
 
 if TYPE_CHECKING:
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from .sidecar import Sidecar
 
 MEET_TIMEOUT_S = 60.0
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -91,11 +93,11 @@ def run(options: argparse.Namespace) -> int:
             with progress("beginning MPI"):
                 world, launched, host = mpi.begin(options.rank, options.size, MEET_TIMEOUT_S)
             host = _host(launched, options, host)
-            tls = tls_of(options, host)
+            tls = reread_tls(options, host)
         else:
             world, launched = None, Launched.read(os.environ, options.rank, options.size)
             host = _host(launched, options)
-            tls = tls_of(options, host)
+            tls = reread_tls(options, host)
             _block_signals()
         listen: Address = options.listen or Address(host)
         tokens = of_ranks(options, launched.master, listen.host, secure=tls is not None)
@@ -110,14 +112,14 @@ def run(options: argparse.Namespace) -> int:
 
 def _block_signals() -> None:
     # Before any thread starts, so that all threads inherit it, and `sigwait` at the end gets the signals.
-    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
+    signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
 
 
 def _serve(
     launched: Launched,
     world: MpiWorld | None,
     host: str,
-    tls: Tls | None,
+    tls: Reread[Tls] | None,
     tokens: JobTokens,
     options: argparse.Namespace,
 ) -> int:
@@ -159,7 +161,7 @@ def _serve(
         settings.links,
         settings.advertise,
         settings.heartbeat,
-        tls.links if tls else None,
+        (lambda: tls().links) if tls else None,
         settings.straggler_after,
     )
     sidecar = Sidecar(identity, backend, links, settings)
@@ -171,8 +173,17 @@ def _serve(
     if world is not None:
         _form(launched, world.exchange(mine, MEET_TIMEOUT_S), sidecar, tokens, options)
     elif launched.master is not None:
-        _form(launched, _meet(launched, launched.master, mine, tokens.tokens), sidecar, tokens, options)
-    signum = signal.sigwait((signal.SIGTERM, signal.SIGINT))
+        _form(
+            launched,
+            _meet(launched, launched.master, mine, tokens.now()),
+            sidecar,
+            tokens,
+            options,
+        )
+    while (signum := signal.sigwait(_SIGNALS)) == signal.SIGHUP:
+        for files in (tls, tokens.tokens):
+            if files is not None:
+                files.look()
     sidecar.stop()
     if options.endpoints_file and launched.rank == 0:
         options.endpoints_file.unlink(missing_ok=True)
@@ -246,7 +257,7 @@ def _form(
             formed.generation,
             list(pids),
             [[one] for one in targets],
-            tokens.tokens,
+            tokens.now(),
         )
         endpoints.write(options.endpoints_file, gang)
     print(

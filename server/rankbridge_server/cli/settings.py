@@ -30,8 +30,8 @@ class RankSettings:
     listen: tuple[str, ...]
     links: str
     advertise: str = ""
-    tls: Tls | None = None
-    tokens: Tokens | None = None
+    tls: Callable[[], Tls] | None = None
+    tokens: Callable[[], Tokens] | None = None
     limits: Limits
     heartbeat: Heartbeat
     default_timeout: float = 30.0

@@ -19,6 +19,7 @@ from ..service.gang import Dialling, form_gang
 from ..service.server import Server
 from . import logs
 from .settings import RankSettings
+from .tls import serving
 
 
 class Sidecar:
@@ -33,6 +34,7 @@ class Sidecar:
         lost: Callable[[], object] = lambda: None,
     ) -> None:
         _open_many_files()
+        tls, tokens = settings.tls, settings.tokens
         self._rank = Rank(
             identity,
             backend,
@@ -43,22 +45,23 @@ class Sidecar:
             lost=lost,
             host_id=None if settings.share_memory else host.alone(),
             share_memory=settings.share_memory,
+            secret_of=(lambda nonce: tokens().secret_of(nonce)) if tokens else None,
         )
         sweep()
-        tls = settings.tls
         audit = Audit(settings.audit, identity.rank) if settings.audit else None
         if audit is not None:
             self._rank.events.notes.append(audit.happened)
-        tokens = settings.tokens
-        self._dialling = Dialling(tls.dialling() if tls else None, tokens.peer if tokens else None)
+        self._dialling = Dialling(
+            (lambda: tls().dialling()) if tls else None, (lambda: tokens().peer) if tokens else None
+        )
         self._server = Server(
             self._rank,
             settings.listen,
             settings.limits.max_pending,
-            serving=tls.serving() if tls else None,
+            serving=serving(tls) if tls else None,
             dialling=self._dialling,
             tokens=tokens,
-            certificates=tls.roles if tls else None,
+            certificates=tls().roles if tls else None,
             audit=audit,
         )
         self._rank.events.notes.append(logs.log_event)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import ssl
 import stat
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from ..core.reread import Reread
 from ..core.tokens import GUEST_ROLES, Role
 from ..links.tls import LinkTls
 
@@ -49,15 +50,11 @@ class Tls:
     links: LinkTls = field(repr=False)
     roles: Mapping[str, Role] = field(default_factory=dict)
 
-    def serving(self) -> grpc.ServerCredentials:
-        """For gRPC listeners on TCP. To be called where gRPC may be started: not before ranks are forked."""
-        import grpc
-
-        demanded = self.client_ca is not None
-        return grpc.ssl_server_credentials([(self.key, self.certificate)], self.client_ca, demanded)
-
     def dialling(self) -> grpc.ChannelCredentials:
-        """For channels to other sidecars, which are shown this one's certificate if they ask. As `serving`."""
+        """For channels to other sidecars, which are shown this one's certificate if they ask.
+
+        To be called where gRPC may be started: not before ranks are forked.
+        """
         import grpc
 
         return grpc.ssl_channel_credentials(self.ca, self.key, self.certificate)
@@ -81,6 +78,40 @@ def add_tls(parser: argparse.ArgumentParser) -> None:
         help="a client whose certificate has this name (a DNS name, a URI such as a SPIFFE id, or the common name) may "
         "observe, drive or own without a token; may be repeated; needs --tls-client-ca",
     )
+
+
+def serving(current: Callable[[], Tls]) -> grpc.ServerCredentials:
+    """For gRPC listeners on TCP: each connection gets the current certificate. Not before ranks are forked."""
+    import grpc
+
+    shown = current()
+
+    def configured(tls: Tls) -> grpc.ServerCertificateConfiguration:
+        return grpc.ssl_server_certificate_configuration([(tls.key, tls.certificate)], tls.client_ca)
+
+    def changed() -> Any:
+        nonlocal shown
+        if (tls := current()) is shown:
+            # What gRPC has stays.
+            return None
+        shown = tls
+        return configured(tls)
+
+    return grpc.dynamic_ssl_server_credentials(configured(shown), changed, shown.client_ca is not None)
+
+
+def reread_tls(options: argparse.Namespace, host: str | None = None) -> Reread[Tls] | None:
+    """What `tls_of` gives, read again when its files change. Raises TlsError."""
+    if tls_of(options, host) is None:
+        return None
+    paths = [getattr(options, it[2:].replace("-", "_")) for it in _OPTIONS]
+
+    def load() -> Tls:
+        tls = tls_of(options, host)
+        assert tls is not None
+        return tls
+
+    return Reread([path for path in paths if path is not None], load)
 
 
 def tls_of(options: argparse.Namespace, host: str | None = None) -> Tls | None:

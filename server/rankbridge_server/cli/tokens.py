@@ -15,12 +15,13 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+from ..core.reread import Reread
 from ..core.tokens import GUEST_ROLES, Role, Tokens, new_token
 
 VARIABLE = "RANKBRIDGE_TOKEN_FILE"
 
 
-class TokenError(Exception):
+class TokenError(ValueError):
     """The tokens cannot be had; says why."""
 
 
@@ -28,8 +29,12 @@ class TokenError(Exception):
 class JobTokens:
     """The tokens of a job's ranks, and the file that has them. None: whoever reaches them may call them."""
 
-    tokens: Tokens | None
+    tokens: Reread[Tokens] | None
     file: Path | None
+
+    def now(self) -> Tokens | None:
+        """The tokens that the file has now."""
+        return None if self.tokens is None else self.tokens()
 
 
 def add_tokens(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
@@ -110,11 +115,15 @@ def _add_guest(path: Path, name: str, role: Role) -> int:
     return 0
 
 
-def given(options: argparse.Namespace) -> Tokens | None:
+def given(options: argparse.Namespace) -> Reread[Tokens] | None:
     """The tokens of the file that was asked for. None: none was. Raises TokenError."""
     if options.no_tokens or options.token_file is None:
         return None
-    return read(options.token_file)
+    return _reread(options.token_file)
+
+
+def _reread(path: Path) -> Reread[Tokens]:
+    return Reread([path], lambda: read(path))
 
 
 def of_ranks(
@@ -134,7 +143,7 @@ def of_ranks(
             "if you trust everybody on that network"
         )
     if options.token_file is not None:
-        return JobTokens(read(options.token_file), options.token_file)
+        return JobTokens(_reread(options.token_file), options.token_file)
     if beyond:
         raise TokenError(
             f"who may call a rank on {listen}? Give --token-file FILE, the same to all ranks (`rankbridge tokens FILE` "
@@ -150,7 +159,7 @@ def of_ranks(
             os.link(scratch, path)
     finally:
         scratch.unlink()
-    return JobTokens(read(path), path)
+    return JobTokens(_reread(path), path)
 
 
 def _is_loopback(host: str) -> bool:

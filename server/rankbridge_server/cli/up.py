@@ -7,6 +7,7 @@ import gc
 import os
 import select
 import signal
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -26,7 +27,7 @@ from .reports import JsonReport, Report, TextReport, WithEndpointsFile
 from .runtime_dir import UntrustedDirectory, runtime_dir
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
 from .sweeping import Sweeping
-from .tls import Tls, TlsError, add_tls, tls_of
+from .tls import Tls, TlsError, add_tls, reread_tls
 from .tokens import TokenError, add_tokens, given, write_new
 
 START_TIMEOUT_S = 60.0
@@ -84,8 +85,11 @@ def run(options: argparse.Namespace) -> int:
     """Runs the command; returns the exit status."""
     report: Report = JsonReport() if options.report == "json" else TextReport()
     try:
-        tls = tls_of(options)
-        tokens = None if options.no_tokens else given(options) or Tokens.new()
+        tls = reread_tls(options)
+        tokens: Callable[[], Tokens] | None = given(options)
+        if tokens is None and not options.no_tokens:
+            new = Tokens.new()
+            tokens = lambda: new  # noqa: E731
         _check(options)
     except (TlsError, TokenError, ValueError) as error:
         report.failed(str(error))
@@ -150,7 +154,11 @@ def _can_close(fd: int) -> bool:
 
 
 def _up(
-    options: argparse.Namespace, report: Report, tls: Tls | None, tokens: Tokens | None, directory: Path
+    options: argparse.Namespace,
+    report: Report,
+    tls: Callable[[], Tls] | None,
+    tokens: Callable[[], Tokens] | None,
+    directory: Path,
 ) -> str:
     """Start the gang, and stay; returns why it ended. Raises StartError or Interrupted."""
     limits = limits_of(options)
@@ -208,18 +216,31 @@ def _up(
             # One process serves all ranks; it has sent the endpoints of all of them, two for each.
             targets = [targets[0][2 * rank : 2 * rank + 2] for rank in range(options.size)]
             pids = pids * options.size
-        gang = endpoints.describe(options.name, options.backend, started.generation, pids, targets, tokens)
-        if tokens:
+        shown = tokens and tokens()
+        gang = endpoints.describe(options.name, options.backend, started.generation, pids, targets, shown)
+        if shown:
             # For shells: who has the directory has the token.
             gang["token_file"] = str(directory / "token")
-            write_new(directory / "token", tokens.own + "\n")
+            write_new(directory / "token", shown.own + "\n")
+
+        def show_tokens() -> None:
+            nonlocal shown
+            if tokens is None or (current := tokens()) is shown:
+                return
+            shown = current
+            gang["tokens"] = shown.for_controllers()
+            (directory / "token").unlink()
+            write_new(directory / "token", shown.own + "\n")
+            if options.endpoints_file:
+                endpoints.write(options.endpoints_file, gang)
+
         watcher: Watcher = report
         if options.endpoints_file:
             _write(options.endpoints_file, gang)
             watcher = WithEndpointsFile(report, gang, options.endpoints_file)
         report.ready(gang)
         try:
-            return agent.watch(Sweeping(watcher))
+            return agent.watch(Sweeping(watcher), show_tokens if options.token_file else None)
         finally:
             if options.endpoints_file:
                 options.endpoints_file.unlink(missing_ok=True)

@@ -100,6 +100,10 @@ class Tokens:
             callers[guest["token"]] = Caller(name, role)
         return callers
 
+    def secret_of(self, nonce: bytes) -> bytes:
+        """The secret of a generation's links, from what its ranks are given with the commit, which others may read."""
+        return hmac.digest(self.peer.encode(), b"links " + nonce, "sha256")
+
     def seal(self, text: str, context: str) -> str:
         """Proves that a text is of a rank of this gang. `context`: what else it must be about."""
         return f"{self._proof(text, context)} {text}"

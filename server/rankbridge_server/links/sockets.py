@@ -38,7 +38,7 @@ class SocketLinkMaker:
         address: str,
         advertise: str = "",
         heartbeat: Heartbeat | None = None,
-        tls: LinkTls | None = None,
+        tls: Callable[[], LinkTls] | None = None,
         patience: float = math.inf,
     ) -> None:
         self._address = address
@@ -50,7 +50,7 @@ class SocketLinkMaker:
     def __call__(self, generation: int, rank: int) -> Links:
         """Makes the links of one generation, with a listener of their own. Raises OSError."""
         address = f"{self._address}.{generation}" if self._address.startswith("unix:") else self._address
-        listener = SocketListener(address, self._advertise, self._tls)
+        listener = SocketListener(address, self._advertise, self._tls and self._tls())
         return SocketLinks(generation, rank, listener, self._heartbeat, self._patience)
 
     def sweep(self) -> None:

@@ -42,20 +42,23 @@ _LAST_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Dialling:
-    """How a sidecar reaches the others over TCP: with TLS if it has `credentials`, showing `token` if it has one."""
+    """How a sidecar reaches the others over TCP: with TLS if it has `credentials`, showing `token` if it has one.
 
-    credentials: grpc.ChannelCredentials | None = None
-    token: str | None = None
+    Both are asked for anew each time, because their files may have changed.
+    """
+
+    credentials: Callable[[], grpc.ChannelCredentials] | None = None
+    token: Callable[[], str] | None = None
 
     def channel(self, target: str) -> grpc.Channel:
         """A channel to a rank."""
         if self.credentials is None or is_unix(target):
             return grpc.insecure_channel(target, _RECONNECT)
-        return grpc.secure_channel(target, self.credentials, _RECONNECT)
+        return grpc.secure_channel(target, self.credentials(), _RECONNECT)
 
     def metadata(self, target: str) -> Metadata:
         """What goes along with each call of it."""
-        return None if self.token is None or socket_path(target) else bearing(self.token)
+        return None if self.token is None or socket_path(target) else bearing(self.token())
 
 
 PLAINLY = Dialling()

@@ -45,7 +45,7 @@ class Gate(grpc.ServerInterceptor):
     def __init__(
         self,
         rank: Rank,
-        tokens: Tokens,
+        tokens: Callable[[], Tokens],
         needed: Mapping[str, Role],
         certificates: Mapping[str, Role],
         audit: Audit | None,
@@ -65,7 +65,7 @@ class Gate(grpc.ServerInterceptor):
         method = handler_call_details.method
         needed = self._needed.get(method, Role.OWN)
         shown = _shown(handler_call_details.invocation_metadata)
-        caller = NOBODY if shown is None else self._tokens.caller_of(shown)
+        caller = NOBODY if shown is None else self._tokens().caller_of(shown)
         by_certificate = shown is None and bool(self._certificates)
         if caller.role >= needed or by_certificate:
             handler = continuation(handler_call_details)

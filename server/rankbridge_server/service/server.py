@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 
@@ -98,7 +98,7 @@ class Server:
         *,
         serving: grpc.ServerCredentials | None = None,
         dialling: Dialling = PLAINLY,
-        tokens: Tokens | None = None,
+        tokens: Callable[[], Tokens] | None = None,
         certificates: Mapping[str, Role] | None = None,
         audit: Audit | None = None,
     ) -> None:

@@ -26,7 +26,7 @@ GUARDED = sorted(method for method, role in ROLES.items() if role is not Role.AN
 def endpoints(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[str]]:
     """A unix socket and a TCP port of a rank that wants tokens."""
     path = tmp_path_factory.mktemp("gate") / "rank"
-    server = Server(LocalGang(1).ranks[0], [f"unix:{path}", "127.0.0.1:0"], 16, tokens=TOKENS)
+    server = Server(LocalGang(1).ranks[0], [f"unix:{path}", "127.0.0.1:0"], 16, tokens=lambda: TOKENS)
     server.start()
     yield server.endpoints
     server.stop(0)
