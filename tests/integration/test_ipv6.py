@@ -32,7 +32,16 @@ def _has_ipv6() -> bool:
     "options",
     [
         ["--listen", "[::1]:0"],
-        ["--listen", "[::]:0", "--advertise", "::1", "--token-file", "tokens", "--insecure-token"],
+        [
+            "--listen",
+            "[::]:0",
+            "--advertise",
+            "::1",
+            "--token-file",
+            "tokens",
+            "--insecure-token",
+            "--trusted-network",
+        ],
     ],
     ids=["listen", "both"],
 )

@@ -6,12 +6,16 @@ import json
 import os
 import socket
 import subprocess
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from tests.integration.test_tls_ranks import line, rank
 from tests.support.gangs import RANKBRIDGE
+from tests.support.proc import open_files
 from torch._C._distributed_c10d import TCPStore
 
+import rankbridge
 from rankbridge_server.cli.tokens import write_new
 from rankbridge_server.core.tokens import Tokens
 
@@ -66,9 +70,62 @@ def test_no_rank_serves_beyond_its_host_in_plain_text_or_without_tokens_unless_a
         (("--token-file", str(tokens)), "in plain text"),
         (("--insecure-token",), "who may call a rank on 0.0.0.0? Give --token-file FILE"),
     ):
-        ended = run("--size", "1", "--listen", "0.0.0.0:0", *options)
+        ended = run("--size", "1", "--listen", "0.0.0.0:0", "--trusted-network", *options)
         assert (ended.returncode, ended.stdout) == (2, "")
         assert why in ended.stderr
+
+
+@pytest.mark.parametrize("everywhere", ["0.0.0.0:0", "[::]:0"])
+def test_no_rank_serves_on_every_network_unless_it_is_told_that_all_are_trusted(everywhere: str) -> None:
+    ended = run("--size", "1", "--listen", everywhere, "--no-tokens")
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "serves on every network that this host is in" in ended.stderr
+    assert "--trusted-network if you trust all of them" in ended.stderr
+
+
+def listening(pid: int) -> set[str]:
+    """The addresses at which a process listens. gRPC's sockets take IPv4 by IPv6."""
+    inodes = {name.removeprefix("socket:[").rstrip("]") for name in open_files(pid)}
+    found = set()
+    for family in ("tcp", "tcp6"):
+        for text in Path(f"/proc/{pid}/net/{family}").read_text().splitlines()[1:]:
+            row = text.split()
+            if row[3] == "0A" and row[9] in inodes:
+                # In words of four bytes, of which the last is that of an IPv4 address.
+                word = bytes.fromhex(row[1].partition(":")[0])[-4:]
+                found.add(socket.inet_ntoa(word[::-1]))
+    return found
+
+
+@pytest.mark.parametrize(
+    ("options", "addresses", "advertised"),
+    [
+        (["--listen", "127.0.0.2:0"], {"127.0.0.2"}, "127.0.0.2"),
+        (["--listen", "0.0.0.0:0", "--advertise", "127.0.0.3"], {"0.0.0.0", "127.0.0.3"}, "127.0.0.3"),
+        (["--listen", "0.0.0.0:0"], {"0.0.0.0", "127.0.0.1"}, "127.0.0.1"),
+    ],
+    ids=["one", "all", "all, and the others are here"],
+)
+def test_a_rank_listens_where_it_is_told_to_and_gloo_at_what_it_advertises(
+    tmp_path: Path, options: list[str], addresses: set[str], advertised: str
+) -> None:
+    file = tmp_path / "endpoints.json"
+    common = ["--no-tokens", "--trusted-network", "--endpoints-file", str(file)]
+    with ExitStack() as stack:
+        store = TCPStore("127.0.0.1", 0, None, True, wait_for_workers=False)
+        launcher = {
+            "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": str(store.port),
+            "TORCHELASTIC_USE_AGENT_STORE": "True",
+        }
+        ranks = [stack.enter_context(rank(it, 2, [*options, *common], launcher)) for it in range(2)]
+        line(ranks[0], "ready: 2 ranks")
+        targets = [it["endpoints"][0] for it in json.loads(file.read_text())["ranks"]]
+        assert all(target.startswith(f"{advertised}:") for target in targets)
+        # gRPC, links, and Gloo.
+        assert [listening(it.pid) for it in ranks] == [addresses] * 2
+        with rankbridge.connect(file) as gang:
+            gang.barrier()
 
 
 @pytest.mark.parametrize(

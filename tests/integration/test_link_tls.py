@@ -63,7 +63,7 @@ def gang(request: pytest.FixtureRequest, sides: Sides) -> Iterator[LocalGang]:
 
 
 def maker(tls: LinkTls | None) -> LinkMaker:
-    return SocketLinkMaker("127.0.0.1:0", heartbeat=PATIENT, tls=tls and (lambda: tls))
+    return SocketLinkMaker("127.0.0.1:0", heartbeat=PATIENT, tls=None if tls is None else lambda: tls)
 
 
 def close(gang: LocalGang) -> None:

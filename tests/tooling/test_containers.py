@@ -51,9 +51,10 @@ def inspect_changed(inspector: Path, folder: Path, file: str, old: str, new: str
 
 
 def options_of(command: list[str]) -> dict[str, str]:
-    """Options of a rank's command, but for the last, which has no value."""
-    first, *pairs, last = command
-    assert (first, last) == ("rank", "--insecure-token")
+    """Options of a rank's command, but for the last, which have no value."""
+    first, *pairs = command
+    assert [first, *pairs[-2:]] == ["rank", "--insecure-token", "--trusted-network"]
+    pairs = pairs[:-2]
     return dict(zip(pairs[::2], pairs[1::2], strict=True))
 
 

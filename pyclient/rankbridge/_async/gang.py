@@ -59,7 +59,7 @@ from rankbridge._transport.aio.channels import AsyncChannels
 from rankbridge._transport.aio.renewing import AsyncRenewing
 from rankbridge._transport.shared_memory import SharedMemory
 from rankbridge._transport.targets import Target, resolve
-from rankbridge._transport.tokens import find_token
+from rankbridge._transport.tokens import check_near, find_token
 from rankbridge.errors import (
     GroupExistsError,
     InvalidArgumentError,
@@ -83,6 +83,7 @@ async def aconnect(
     *,
     tls: grpc.ChannelCredentials | None = None,
     token: str | None = None,
+    insecure_token: bool = False,
     session: bool = True,
     lease: float | None = LEASE,
     timeout: float = 30.0,
@@ -97,6 +98,8 @@ async def aconnect(
         tls: Credentials for TLS, from ``grpc.ssl_channel_credentials``. None: no TLS.
         token: What shows ranks at TCP endpoints what this program may do. None: the endpoints file's, or that of the
             file which ``RANKBRIDGE_TOKEN_FILE`` names, if there is one.
+        insecure_token: True: shows the token to other hosts without TLS, too, where whoever hears the network has it.
+            So does ``RANKBRIDGE_INSECURE_TOKEN=1`` in the environment.
         session: True: opens a session on every rank, which owns the refs made through this gang and is closed
             with it. False: refs belong to the ranks' shared sessions and live until they are released.
         lease: How long the ranks keep the gang's sessions when nothing is heard of this process, in seconds. They
@@ -113,15 +116,18 @@ async def aconnect(
         The gang; use it in an ``async with`` statement, or close it.
 
     Raises:
-        InvalidArgumentError: The target is malformed.
+        InvalidArgumentError: The target is malformed, or another host would be shown a token without TLS.
         OSError: The file cannot be read.
         GangError: A session could not be opened on every rank (``UnavailableError``: a rank is not there).
     """
     targets = resolve(target, secure=tls is not None)
+    shown = find_token(target, token)
+    if shown is not None and tls is None and not insecure_token:
+        check_near(targets)
     session_id = new_id() if session else ""
     shared = SharedMemory(targets, session_id) if session and shared_memory else None
     gang = AsyncGang(
-        AsyncChannels(targets, tls, shared, find_token(target, token)),
+        AsyncChannels(targets, tls, shared, shown),
         targets,
         session_id=session_id,
         lease=lease,

@@ -44,6 +44,11 @@ def add_endpoints(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--tls-key", type=Path, metavar="FILE", help="its private key, PEM")
     parser.add_argument(
+        "--insecure-token",
+        action="store_true",
+        help="show the gang's token to other hosts without TLS, too: whoever hears the network has it",
+    )
+    parser.add_argument(
         "--timeout",
         type=float,
         default=30.0,
@@ -63,7 +68,13 @@ def connected(options: argparse.Namespace) -> Iterator[Gang]:
     is_file = Path(options.endpoints).exists()
     target = options.endpoints if is_file else options.endpoints.split(",")
     try:
-        gang = rankbridge.connect(target, session=False, timeout=options.timeout, tls=_credentials(options))
+        gang = rankbridge.connect(
+            target,
+            session=False,
+            timeout=options.timeout,
+            tls=_credentials(options),
+            insecure_token=options.insecure_token,
+        )
     except (OSError, ValueError) as error:
         raise NoGang(f"{options.endpoints}: {error}") from error
     with gang:

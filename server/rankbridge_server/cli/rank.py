@@ -77,10 +77,17 @@ def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) ->
     add_limits(parser)
     add_logs(parser, "info")
     add_tls(parser)
-    add_tokens(parser).add_argument(
+    trust = add_tokens(parser)
+    trust.add_argument(
         "--insecure-token",
         action="store_true",
-        help="show tokens, and the gang's secret, in plain text beyond this host: whoever hears the network has them",
+        help="show tokens in plain text beyond this host: whoever hears the network has them",
+    )
+    trust.add_argument(
+        "--trusted-network",
+        action="store_true",
+        help="serve on all networks of this host (--listen 0.0.0.0 or [::]), all of which you trust: the data between "
+        "ranks is plain, and while a group is formed, whoever reaches the backend's port can take part",
     )
     parser.set_defaults(run=run)
 
@@ -100,6 +107,12 @@ def run(options: argparse.Namespace) -> int:
             tls = reread_tls(options, host)
             _block_signals()
         listen: Address = options.listen or Address(host)
+        if _is_everywhere(listen.host) and not options.trusted_network:
+            raise TokenError(
+                f"--listen {listen.host} serves on every network that this host is in. Give the address of one that is "
+                "yours, or --trusted-network if you trust all of them: the data between ranks is neither encrypted nor "
+                "authenticated"
+            )
         tokens = of_ranks(options, launched.master, listen.host, secure=tls is not None)
         return _serve(launched, world, host, tls, tokens, options)
     except (TlsError, TokenError) as error:
@@ -165,7 +178,7 @@ def _serve(
         settings.straggler_after,
     )
     sidecar = Sidecar(identity, backend, links, settings)
-    target = _advertised(options.advertise, sidecar.endpoints[0])
+    target = _advertised(options.advertise, host, sidecar.endpoints[0])
     print(f"rank {launched.rank}  pid {os.getpid()}  {target}", flush=True)
     if tokens.file is not None:
         print(f"tokens  {tokens.file}", flush=True)
@@ -268,10 +281,10 @@ def _form(
 def _host(launched: Launched, options: argparse.Namespace, default: str = "127.0.0.1") -> str:
     """Host name or address of this rank, as the other ranks reach it."""
     given: Address | None = options.advertise or options.listen
-    if given is not None:
+    if given is not None and not _is_everywhere(given.host):
         return given.host
     if launched.master is None:
-        return default
+        return default if given is None else socket.gethostname()
     # Sends no packet: the system only chooses the interface.
     family, kind, *_, address = socket.getaddrinfo(*launched.master, type=socket.SOCK_DGRAM)[0]
     with socket.socket(family, kind) as probe:
@@ -279,10 +292,16 @@ def _host(launched: Launched, options: argparse.Namespace, default: str = "127.0
         return str(probe.getsockname()[0])
 
 
-def _advertised(advertise: Address | None, bound: str) -> str:
-    if advertise is None:
-        return bound
-    return str(advertise if advertise.port else Address(advertise.host, Address.parse(bound).port))
+def _is_everywhere(host: str) -> bool:
+    """Whether it is the address of all interfaces, at which nobody can be reached."""
+    return host in ("0.0.0.0", "::")
+
+
+def _advertised(advertise: Address | None, host: str, bound: str) -> str:
+    if advertise is not None and advertise.port:
+        return str(advertise)
+    at = Address.parse(bound)
+    return str(Address(host, at.port)) if advertise or _is_everywhere(at.host) else bound
 
 
 def _address(text: str) -> Address:
