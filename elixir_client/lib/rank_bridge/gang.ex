@@ -99,6 +99,8 @@ defmodule RankBridge.Gang do
     * `:token` - what shows ranks at TCP endpoints that this program may call them: a text, or a function that gives it,
       which no report of a supervisor prints. Default: that of the endpoints file, or of the file that
       `RANKBRIDGE_TOKEN_FILE` names
+    * `:insecure_token` - true: show it to other hosts without TLS, too, where whoever hears the network has it. So does
+      `RANKBRIDGE_INSECURE_TOKEN=1` in the environment. Default false
     * `:tls` - options of `:ssl` for connections with TLS, or a function that returns them, see `RankBridge.Transport`
     * `:keepalive` - milliseconds without a byte from a rank, while a call or a watch is running, after which it is pinged, and
       after as many more given up; 300,000, which every gRPC server permits by default. Ranks permit 1,000; lower it where a
@@ -146,6 +148,7 @@ defmodule RankBridge.Gang do
           | {:tls, keyword() | (() -> keyword()) | nil}
           | {:keepalive, pos_integer() | :infinity}
           | {:token, String.t() | Token.t() | nil}
+          | {:insecure_token, boolean()}
           | {:transport, module()}
 
   @doc "A child of a supervisor: known by the gang's name."

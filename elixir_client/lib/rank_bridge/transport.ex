@@ -31,6 +31,7 @@ defmodule RankBridge.Transport do
   * `:max_receive_message_bytes` - largest message, also after decompression; default 256 MiB
   * `:max_frame_size`, `:max_header_list` - largest frame and header list that the server may send, in bytes
   * `:token` - a text, or a function that gives it: every request shows it, as `authorization: Bearer TOKEN`; default none
+  * `:insecure_token` - true: show it to other hosts in plain text, too; default false
   * `:authority` - the requests' header `:authority`; default from the target
 
   ## Options of calls

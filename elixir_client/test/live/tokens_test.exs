@@ -41,8 +41,11 @@ defmodule RankBridge.TokensTest do
   end
 
   defp refused(opts) do
-    assert {:error, %Error{reason: :not_allowed, indefinite: false} = error} =
-             Gang.start_link(opts)
+    {:ok, gang} = Gang.start_link(opts)
+
+    assert_receive {:EXIT, ^gang,
+                    {:shutdown, %Error{reason: :not_allowed, indefinite: false} = error}},
+                   10_000
 
     error.message
   end
@@ -172,15 +175,18 @@ defmodule RankBridge.TokensTest do
     assert RankBridge.await_ready(gang, 60_000) == :ok
     # With TLS they are reached by TCP.
     {:ok, view} = Gang.View.fetch(gang)
-    refute Enum.any?(view.targets, fn {_rank, target} -> unix?(target) end)
+
+    refute Enum.any?(Gang.Channels.rows(view.channels), fn {_channel, target} -> unix?(target) end)
+
     assert sums(gang) == [[3.0], [3.0]]
   end
 
   test "no process shows the token: not its state, nor the report of its crash", context do
     %{targets: targets, description: %{"tokens" => %{"own" => token}}} = context
     {:ok, gang} = Gang.start_link(endpoints: targets, token: token)
+    assert RankBridge.await_ready(gang, 60_000) == :ok
     {:ok, view} = Gang.View.fetch(gang)
-    channels = Map.values(view.ranks)
+    channels = for {channel, _target} <- Gang.Channels.rows(view.channels), do: channel
     connections = for channel <- channels, do: :sys.get_state(channel.pid).current
     pids = [gang | Enum.map(channels, & &1.pid)] ++ connections
 
@@ -197,20 +203,20 @@ defmodule RankBridge.TokensTest do
       assert_receive {:DOWN, ^monitor, :process, ^pid, _why}, 10_000
       # A process logs before it is gone.
       assert_received {:logged, ^pid, text}
-      assert text =~ "nothing_that_it_knows"
+      assert text =~ "handle_cast"
       refute_shown(text, token)
     end
   end
 
   # What is logged comes here, as OTP prints it, and is not printed.
   defp hear_log do
-    {:ok, %{level: level}} = :logger.get_handler_config(:default)
-    :ok = :logger.set_handler_config(:default, :level, :none)
+    levels = for %{id: id, level: level} <- :logger.get_handler_config(), do: {id, level}
+    for {id, _level} <- levels, do: :ok = :logger.set_handler_config(id, :level, :none)
     :ok = :logger.add_handler(__MODULE__, __MODULE__, %{config: %{to: self()}})
 
     on_exit(fn ->
       :ok = :logger.remove_handler(__MODULE__)
-      :ok = :logger.set_handler_config(:default, :level, level)
+      for {id, level} <- levels, do: :ok = :logger.set_handler_config(id, :level, level)
     end)
   end
 

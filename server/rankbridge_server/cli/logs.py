@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
-from ..core.errors import Failure
+from ..core.errors import ErrorCode, Failure
 from ..core.events import Event, Formed, Kind, Straggler
 from ..core.logger import LOGGER
 from ..core.printable import lines
@@ -82,7 +82,9 @@ def _told(kind: Kind, detail: Formed | Failure | Straggler) -> tuple[int, str]:
         return logging.WARNING, (
             f"{detail.operation} on {detail.group} has waited {detail.waited:.1f} s; missing: {missing}"
         )
-    return logging.WARNING, ("the generation is over: " if kind is Kind.OVER else "") + str(detail)
+    # What was ended on purpose is no reason to worry.
+    level = logging.INFO if detail.code is ErrorCode.ABORTED else logging.WARNING
+    return level, ("the generation is over: " if kind is Kind.OVER else "") + str(detail)
 
 
 class _Text(logging.Formatter):

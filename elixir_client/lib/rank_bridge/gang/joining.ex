@@ -53,6 +53,7 @@ defmodule RankBridge.Gang.Joining do
   def join(view, endpoints, settings, failed) do
     # A transport that is not ours need not know of tokens.
     shown = if settings.token, do: [token: settings.token], else: []
+    shown = if settings.insecure_token, do: [insecure_token: true] ++ shown, else: shown
 
     opts =
       [

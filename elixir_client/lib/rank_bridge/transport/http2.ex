@@ -16,7 +16,7 @@ defmodule RankBridge.Transport.HTTP2 do
   alias RankBridge.{Hidden, Token}
   alias RankBridge.Transport.GRPC.{Message, Metadata}
   alias RankBridge.Transport.HTTP2.{Call, Channel, HPACK, Request}
-  alias RankBridge.Transport.{Status, Target}
+  alias RankBridge.Transport.{Nearness, Status, Target}
 
   @enforce_keys [:pid, :table, :head, :tail, :header_list, :limit, :stream_window, :write_cap]
   defstruct [
@@ -53,6 +53,7 @@ defmodule RankBridge.Transport.HTTP2 do
   @connect_options [
     tls: nil,
     token: nil,
+    insecure_token: false,
     connect_timeout: 5_000,
     lazy: false,
     owner: nil,
@@ -83,7 +84,10 @@ defmodule RankBridge.Transport.HTTP2 do
     opts = Keyword.update!(opts, :tls, &Map.get(%{true => [], false => nil}, &1, &1))
     opts = Keyword.update!(opts, :tls, &(&1 && Hidden.hide(&1)))
 
+    {insecure, opts} = Keyword.pop!(opts, :insecure_token)
+
     with {:ok, target} <- parse(target),
+         :ok <- heard_by_nobody(target, token, insecure or opts[:tls] != nil),
          {:ok, pid, table} <- Channel.start(target, opts),
          :ok <- ready(pid, opts) do
       # A unix socket knows its caller by itself.
@@ -105,6 +109,13 @@ defmodule RankBridge.Transport.HTTP2 do
        }}
     end
   end
+
+  defp heard_by_nobody(%{address: {:tcp, host, _port}}, token, false) when token != nil do
+    with {:error, why} <- Nearness.check_hearers(host),
+         do: {:error, Status.new(:invalid_argument, why, false)}
+  end
+
+  defp heard_by_nobody(_target, _token, _either), do: :ok
 
   defp parse(target) do
     with {:error, why} <- Target.parse(target),

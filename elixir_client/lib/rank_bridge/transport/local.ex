@@ -13,7 +13,7 @@ defmodule RankBridge.Transport.Local do
   alias RankBridge.Transport
   alias RankBridge.Transport.GRPC.Outcome
   alias RankBridge.Transport.Local.Framing
-  alias RankBridge.Transport.Status
+  alias RankBridge.Transport.{Nearness, Status}
 
   @suffix ".stream"
   # Bytes of a read: of several answers, if they are there.
@@ -62,6 +62,7 @@ defmodule RankBridge.Transport.Local do
   def open(channel) do
     with {:ok, path, pid} <- Transport.unix_socket(channel),
          true <- Process.alive?(pid),
+         :ok <- Nearness.check_owner(path <> @suffix),
          {:ok, socket} <- connect(path <> @suffix) do
       {:ok, %__MODULE__{socket: socket, monitor: Process.monitor(pid)}}
     else

@@ -3,7 +3,7 @@ defmodule RankBridge.Transport.Socket do
   # A connected byte stream: TCP or a unix socket, with or without TLS. The process that connects owns it;
   # any process may send. Data arrives at the owner as messages, which `message/2` reads.
 
-  alias RankBridge.Transport.Target
+  alias RankBridge.Transport.{Nearness, Target}
 
   # OTP's default of 1,460 bytes per read is ten times slower for large messages.
   @buffer 262_144
@@ -30,13 +30,18 @@ defmodule RankBridge.Transport.Socket do
   end
 
   defp connect_plain({:unix, path}, deadline) do
-    explain(:gen_tcp.connect({:local, path}, 0, options(), remaining(deadline)), "unix:#{path}")
+    with :ok <- Nearness.check_owner(path),
+         do:
+           explain(
+             :gen_tcp.connect({:local, path}, 0, options(), remaining(deadline)),
+             "unix:#{path}"
+           )
   end
 
   defp connect_plain({:tcp, host, port}, deadline) do
     options = [{:nodelay, true} | options()]
 
-    case addresses(host) do
+    case Nearness.addresses(host) do
       [] -> {:error, "no address for #{host}"}
       addresses -> connect_any(addresses, host, port, options, deadline)
     end
@@ -58,21 +63,6 @@ defmodule RankBridge.Transport.Socket do
   # What an operating system takes for itself may be minutes.
   defp share(:infinity, _addresses), do: 10_000
   defp share(milliseconds, addresses), do: div(milliseconds, addresses)
-
-  defp addresses(host) do
-    name = String.to_charlist(host)
-
-    case :inet.parse_address(name) do
-      {:ok, address} ->
-        [address]
-
-      {:error, _} ->
-        for family <- [:inet, :inet6],
-            {:ok, found} <- [:inet.getaddrs(name, family)],
-            address <- found,
-            do: address
-    end
-  end
 
   defp options, do: [:binary, active: false, packet: :raw, buffer: @buffer]
 
