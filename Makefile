@@ -1,6 +1,6 @@
 # rankbridge. `make` alone lists what there is.
 .DEFAULT_GOAL := help
-.PHONY: help setup demo example test contract conformance chaos recovery soak bench sizes lint proto proto-check lock sbom audit clean
+.PHONY: help setup demo example test contract conformance chaos fuzz recovery soak bench sizes lint proto proto-check lock sbom audit clean
 # Each recipe is one plain command: make starts it without a shell between, and passes signals on to it.
 
 help: ## List the targets
@@ -35,6 +35,9 @@ SEED ?=
 
 chaos: setup ## Random operations under ROUNDS=100 random faults, checked; SEED=n repeats a run
 	@.venv/bin/python -m tests.chaos --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
+
+fuzz: setup ## Random calls, frames and lines, ROUNDS=100 times as many as the tests of every day; SEED=n repeats a run
+	@.venv/bin/python -m pytest tests/fuzz --rounds $(ROUNDS) $(if $(SEED),--seed $(SEED))
 
 KILLS ?= 30
 

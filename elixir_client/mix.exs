@@ -102,7 +102,8 @@ defmodule RankBridge.MixProject do
         RankBridge.Gang.Overview,
         RankBridge.Error,
         RankBridge.Generations,
-        RankBridge.RankStatus
+        RankBridge.RankStatus,
+        RankBridge.Token
       ],
       Collectives: [
         RankBridge.Averaging,

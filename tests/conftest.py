@@ -16,8 +16,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Adds `--whole`."""
+    """Adds `--whole`, `--rounds`, `--seed`."""
     parser.addoption("--whole", action="store_true", help="run all cases of matrices that are drawn from")
+    parser.addoption("--rounds", default=1, type=int, help="of the fuzzing: how many times as much as usual")
+    parser.addoption("--seed", default=None, type=int, help="of the fuzzing: repeat a run")
 
 
 def pytest_configure(config: pytest.Config) -> None:

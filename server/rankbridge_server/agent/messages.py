@@ -58,8 +58,11 @@ Message = Ready | Form | Formed | Suspect | Ping | Pong | Failed
 _KINDS: dict[str, type[Message]] = {kind.__name__: kind for kind in get_args(Message)}
 
 
+MAX_LINE = 1 << 20
+
+
 class Line:
-    """One end of the socket pair. Any thread may send; one receives."""
+    """One end of the socket pair. Any thread may send; one receives. Who sends nonsense counts as gone."""
 
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
@@ -89,15 +92,21 @@ class Line:
         while b"\n" not in self._buffer:
             if not self._read():
                 return None
-        return self._take()
+        try:
+            return self._take()
+        except _Nonsense:
+            return None
 
     def receive_all(self) -> list[Message] | None:
         """All messages that have come, of a line that is readable; None when the other side is gone."""
         if not self._read():
             return None
         messages: list[Message] = []
-        while b"\n" in self._buffer:
-            messages.append(self._take())
+        try:
+            while b"\n" in self._buffer:
+                messages.append(self._take())
+        except _Nonsense:
+            return None
         return messages
 
     def _read(self) -> bool:
@@ -106,16 +115,23 @@ class Line:
         except ConnectionError:
             data = b""
         self._buffer += data
-        return bool(data)
+        return bool(data) and len(self._buffer) <= MAX_LINE
 
     def _take(self) -> Message:
         line, self._buffer = self._buffer.split(b"\n", 1)
-        kind, fields = json.loads(line)
-        return _KINDS[kind](**fields)
+        try:
+            kind, fields = json.loads(line)
+            return _KINDS[kind](**fields)
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise _Nonsense from error
 
     def close(self) -> None:
         """Close this end."""
         self._socket.close()
+
+
+class _Nonsense(Exception):
+    """A line is no message."""
 
 
 def _encoded(message: Message) -> bytes:
