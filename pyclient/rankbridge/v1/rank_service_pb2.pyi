@@ -398,7 +398,9 @@ class CommitGenerationRequest(google.protobuf.message.Message):
     generation: builtins.int
     """Number that was prepared."""
     secret: builtins.bytes
-    """Secret that control links of this generation show each other, 16 bytes or more, fresh for each generation."""
+    """Random bytes, 16 or more, fresh for each generation. With tokens, the secret that control links of this generation
+    show each other is an HMAC of them, by the ranks' own token; without, it is these bytes.
+    """
     timeout_ms: builtins.int
     """Longest time for connecting and verifying, in milliseconds. 0: 10,000."""
     @property

@@ -138,3 +138,11 @@ def test_one_that_is_refused_leaves_its_id_to_who_waits_for_it() -> None:
 
 def _never() -> Task:
     raise AssertionError("it runs twice")
+
+
+def test_an_id_that_is_used_again_for_a_number_too_long_to_be_written_is_refused_as_any_other() -> None:
+    outcomes = Outcomes()
+    outcomes.once("id", ("all_reduce_value", 1), pending)
+    with pytest.raises(BridgeError, match="was used for another operation") as caught:
+        outcomes.once("id", ("all_reduce_value", 10**5000), _never)
+    assert caught.value.failure.code is ErrorCode.INVALID_ARGUMENT

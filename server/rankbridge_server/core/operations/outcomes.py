@@ -65,8 +65,8 @@ class Outcomes:
         if known.request is not FORGOTTEN and known.request != request:
             raise invalid(
                 f"operation id {operation_id!r} was used for another operation",
-                expected=shown(str(known.request)),
-                got=shown(str(request)),
+                expected=shown(_text(known.request)),
+                got=shown(_text(request)),
             )
         assert known.task is not None
         return known.task
@@ -113,6 +113,14 @@ class Outcomes:
         task = self._known[operation_id].task
         assert task is not None
         self._known[operation_id] = _Known(FORGOTTEN, _without_outcome(task))
+
+
+def _text(request: object) -> str:
+    try:
+        return str(request)
+    except ValueError:
+        # Python writes no int of more than 4,300 digits.
+        return "a number with thousands of digits"
 
 
 def _without_outcome(task: Task) -> Task:

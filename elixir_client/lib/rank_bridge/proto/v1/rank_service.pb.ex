@@ -1095,7 +1095,8 @@ defmodule RankBridge.Proto.V1.CommitGenerationRequest do
 
     * `generation` - Number that was prepared.
     * `addresses` - Addresses of all ranks, this one included, by rank.
-    * `secret` - Secret that control links of this generation show each other, 16 bytes or more, fresh for each generation.
+    * `secret` - Random bytes, 16 or more, fresh for each generation. With tokens, the secret that control links of this generation
+      show each other is an HMAC of them, by the ranks' own token; without, it is these bytes.
     * `timeout_ms` - Longest time for connecting and verifying, in milliseconds. 0: 10,000.
   """
 
