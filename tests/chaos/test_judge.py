@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from random import Random
-from typing import cast
+from typing import IO, cast
 
 import numpy as np
 import pytest
@@ -25,15 +25,20 @@ from tests.chaos.usage import Usage, usage
 from tests.support.gangs import RunningGang
 
 from rankbridge import Gang
+from rankbridge_server.core.shared_memory.memory import make_shared_memory
 
 SIZE = 2
 
 
 @contextmanager
-def idle(*holding: Path) -> Iterator[int]:
-    """The pid of a process that has files open, and holds the same all the time."""
+def idle(*holding: Path, segments: int = 0) -> Iterator[int]:
+    """The pid of a process that has files and segments open, and holds the same all the time."""
     with ExitStack() as stack:
-        files = [stack.enter_context(path.open("wb")) for path in holding]
+        files: list[IO[bytes]] = [stack.enter_context(path.open("wb")) for path in holding]
+        for _ in range(segments):
+            made = make_shared_memory(1)
+            stack.callback(made.close)
+            files.append(stack.enter_context(made.path.open("rb")))
         process = stack.enter_context(
             subprocess.Popen(
                 ["cat"],
@@ -82,21 +87,16 @@ def test_tensors_are_judged_when_it_is_known_how_long_the_gang_was_not_whole(
 
 
 def test_segments_are_counted_apart_from_other_descriptors(tmp_path: Path) -> None:
-    shared = tmp_path / "rankbridge-tensors-1"
-    shared.mkdir()
     with idle() as pid:
         without = usage(pid)
-    with idle(shared / "lock", shared / "1", shared / "2", tmp_path / "other") as pid:
-        (shared / "2").unlink()
+    with idle(tmp_path / "other", segments=2) as pid:
         now = usage(pid)
-    assert (now.fds, now.segments) == (without.fds + 2, 2)
+    assert (now.fds, now.segments) == (without.fds + 1, 2)
 
 
-def test_more_segments_than_are_of_use_are_found(tmp_path: Path) -> None:
-    shared = tmp_path / "rankbridge-tensors-1"
-    shared.mkdir()
+def test_more_segments_than_are_of_use_are_found() -> None:
     findings = Findings()
-    with idle(shared / "1") as pid:
+    with idle(segments=1) as pid:
         it = Scene(cast(Gang, [None]), cast(RunningGang, None), findings, pids=[pid])
         it.baseline[pid] = usage(pid)
         count_leaks(it, seconds=0.0)

@@ -14,8 +14,8 @@ _ELASTIC = frozenset({"event_engine"})
 # Longer than `--data-timeout`: a thread that was in the backend when its generation ended is let go by then.
 SETTLE_S = 40.0
 _LOOK_EVERY_S = 0.05
-# Of the directories in which ranks have segments.
-_SHARED = "rankbridge-tensors-"
+# How the kernel names what ranks share with callers.
+_SHARED = "/memfd:rankbridge-tensor"
 
 
 @dataclass(frozen=True)
@@ -43,14 +43,15 @@ def usage(pid: int) -> Usage:
         # It may end while it is looked at.
         with suppress(OSError):
             names.append((task / "comm").read_text().strip())
-    files = [_target(fd) for fd in (process / "fd").iterdir()]
-    segments = sum(it.parent.name.startswith(_SHARED) and it.name != "lock" for it in files)
+    fds = list((process / "fd").iterdir())
+    # Each is open once more, by its mapping.
+    shared = [inode for fd in fds if _target(fd).startswith(_SHARED) and (inode := _inode(fd))]
     pages = int((process / "statm").read_text().split()[1])
     return Usage(
         threads=sum(name not in _ELASTIC for name in names),
-        fds=len(files) - segments,
+        fds=len(fds) - len(shared),
         rss_kb=pages * os.sysconf("SC_PAGE_SIZE") // 1024,
-        segments=segments,
+        segments=len(set(shared)),
     )
 
 
@@ -70,10 +71,16 @@ def settled(pid: int, at_most: Usage, seconds: float = SETTLE_S) -> Usage:
     return now
 
 
-def _target(fd: Path) -> Path:
+def _target(fd: Path) -> str:
     with suppress(OSError):
-        return fd.readlink()
-    return Path()
+        return str(fd.readlink())
+    return ""
+
+
+def _inode(fd: Path) -> int:
+    with suppress(OSError):
+        return fd.stat().st_ino
+    return 0
 
 
 def until(true: Callable[[], bool], seconds: float) -> bool:

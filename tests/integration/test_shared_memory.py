@@ -8,8 +8,9 @@ import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,6 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from tests.support.gangs import RunningGang, up
-from tests.support.proc import open_files
 from tests.support.processes import stop, watched
 from tests.support.waiting import until
 
@@ -57,15 +57,18 @@ def fetched(rank: rankbridge.Rank, ref: rankbridge.Ref) -> npt.NDArray[Any]:
     return array
 
 
-def directories(pid: int) -> set[Path]:
-    """Where a process has files that it shares."""
-    locks = (path for path in map(Path, open_files(pid)) if path.name == "lock")
-    return {path.parent for path in locks if path.parent.name.startswith("rankbridge-tensors-")}
+_NAME = "/memfd:rankbridge-tensor"
 
 
-def files(pid: int) -> list[Path]:
-    """What a process shares."""
-    return [path for each in directories(pid) for path in each.iterdir() if path.name != "lock"]
+def memory(pid: int) -> dict[int, int]:
+    """What a process shares, by inode: bytes."""
+    found = {}
+    for fd in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            if str(fd.readlink()).startswith(_NAME):
+                state = fd.stat()
+                found[state.st_ino] = state.st_size
+    return found
 
 
 @pytest.mark.parametrize("dtype", sorted(DTYPES))
@@ -133,21 +136,21 @@ def test_an_array_outlives_its_session_and_its_gang(running: RunningGang) -> Non
         array, other = fetched(gang[0], ref), fetched(gang[0], ref)
         del other
         pid = gang[0].status().pid
-        paths = files(pid)
-        assert mapped(paths) == set(paths)
-    assert len(paths) == 3
-    assert not any(path.exists() for path in paths)
+        inodes = memory(pid)
+        assert mapped(inodes) == set(inodes)
+    assert len(inodes) == 3
+    assert not memory(pid)
     assert np.array_equal(array, given)
     array[0] ^= 1
-    assert len(mapped(paths)) == 1
+    assert len(mapped(inodes)) == 1
     del array
-    assert not mapped(paths)
+    assert not mapped(inodes)
 
 
-def mapped(paths: list[Path]) -> set[Path]:
+def mapped(inodes: Iterable[int]) -> set[int]:
     """Those that this process has mapped."""
-    maps = Path("/proc/self/maps").read_text()
-    return {path for path in paths if str(path) in maps}
+    lines = Path("/proc/self/maps").read_text().splitlines()
+    return {int(line.split()[4]) for line in lines if _NAME in line} & set(inodes)
 
 
 def test_many_threads(gang: Gang) -> None:
@@ -191,7 +194,7 @@ def test_released_refs_make_room_for_others(gang: Gang) -> None:
     for _ in range(12):
         gang.release(gang[0].put(given))
     # One that is a tensor's while the next is written.
-    assert len(files(pid)) <= 2
+    assert len(memory(pid)) <= 2
 
 
 def test_errors_are_those_of_a_stream(gang: Gang) -> None:
@@ -260,7 +263,7 @@ def test_where_the_files_cannot_be_seen_tensors_are_streamed(
     running: RunningGang, gang: Gang, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def hidden(path: Any, flags: int, *more: Any, **options: Any) -> int:
-        if "rankbridge-tensors" in str(path):
+        if str(path).startswith("/proc/"):
             raise PermissionError(13, "Permission denied")
         return opened(path, flags, *more, **options)
 
@@ -324,7 +327,7 @@ def test_a_call_that_was_given_up_leaves_its_memory_to_the_rank(tmp_path: Path) 
         assert len(used) == 1
         assert not used & _held(gang)
         # One is the tensor's.
-        assert len(files(pid)) == 2
+        assert len(memory(pid)) == 2
 
 
 def _held(gang: Gang) -> set[str]:
@@ -392,7 +395,7 @@ def test_a_session_that_is_closed_while_tensors_come_and_go(running: RunningGang
             assert begun.wait(DEADLINE_S)
             gang[0].close_session(gang.session_id)
             assert all(thread.result(DEADLINE_S) for thread in threads)
-        assert files(pid) == []
+        assert not memory(pid)
 
 
 CLIENT = """
@@ -409,20 +412,19 @@ sys.stdin.read()
 
 def test_what_a_killed_client_had_is_gone_after_its_lease(running: RunningGang, gang: Gang) -> None:
     pid = gang[0].status().pid
-    assert files(pid) == []
+    assert not memory(pid)
     command = [sys.executable, "-c", CLIENT, str(running.endpoints_file), "2"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as client:
         assert client.stdout is not None
         assert client.stdout.readline() == "holding\n"
-        paths = files(pid)
-        assert len(paths) == 6
+        assert len(memory(pid)) == 6
         client.kill()
         client.wait(DEADLINE_S)
-    until(lambda: not any(path.exists() for path in paths))
+    until(lambda: not memory(pid))
 
 
 @pytest.mark.parametrize("exits", ["replace", "leave"])
-def test_what_a_killed_rank_had_is_removed_by_its_agent(tmp_path: Path, exits: str) -> None:
+def test_what_was_fetched_outlives_its_rank(tmp_path: Path, exits: str) -> None:
     with (
         up(tmp_path, 2, "gloo", ["--on-rank-exit", exits]) as running,
         rankbridge.connect(running.endpoints_file, timeout=DEADLINE_S) as gang,
@@ -431,13 +433,9 @@ def test_what_a_killed_rank_had_is_removed_by_its_agent(tmp_path: Path, exits: s
         array = fetched(gang[0], gang[0].put(given))
         kept = fetched(gang[1], gang[1].put(given))
         pid = gang[0].status().pid
-        (directory,) = directories(pid)
-        (other,) = directories(gang[1].status().pid)
         with watched([pid]) as processes:
             os.kill(pid, signal.SIGKILL)
             assert processes.alive_after(DEADLINE_S) == []
-        until(lambda: not directory.exists())
-        assert other.exists()
         # What was fetched is the caller's, whatever becomes of the rank.
         assert np.array_equal(array, given)
         if exits == "replace":
@@ -446,28 +444,6 @@ def test_what_a_killed_rank_had_is_removed_by_its_agent(tmp_path: Path, exits: s
             assert np.array_equal(fetched(gang[0], gang[0].put(given)), given)
             assert gang[0].transfers.shared >= 4
             assert np.array_equal(fetched(gang[1], gang[1].put(given)), kept)
-    assert not other.exists()
-
-
-def test_what_was_killed_with_its_agent_is_removed_by_the_next_that_starts(tmp_path: Path) -> None:
-    with (
-        up(tmp_path, 2, "gloo") as running,
-        rankbridge.connect(running.endpoints_file, timeout=DEADLINE_S, lease=None) as gang,
-    ):
-        gang.put([random(2 * MIB)] * 2)
-        pids = [rank.status().pid for rank in gang]
-        left = [directory for pid in pids for directory in directories(pid)]
-        assert len(left) == 2
-        # It sees nothing of the deaths of its ranks.
-        running.process.send_signal(signal.SIGSTOP)
-        with watched(pids) as processes:
-            for pid in pids:
-                os.kill(pid, signal.SIGKILL)
-            assert processes.alive_after(DEADLINE_S) == []
-        running.process.kill()
-        running.process.wait(DEADLINE_S)
-    with up(tmp_path, 1, "fake"):
-        assert not any(directory.exists() for directory in left)
 
 
 def test_of_sizes_that_grow_a_rank_keeps_few(tmp_path: Path) -> None:
@@ -480,7 +456,7 @@ def test_of_sizes_that_grow_a_rank_keeps_few(tmp_path: Path) -> None:
         for mib in range(1, 25):
             ref = other[0].put(np.full(mib * MIB, mib, np.uint8))
             assert fetched(gang[0], ref)[-1] == mib
-            kept = [path.stat().st_size for path in files(pid)]
+            kept = memory(pid).values()
             # Free ones, and the one that came last.
             assert len(kept) <= 6
             assert sum(kept) < 6 * (mib + 1) * MIB
@@ -506,7 +482,7 @@ def test_wrong_and_closed_sessions_cost_no_memory_on_the_rank(tmp_path: Path, gi
             assert np.array_equal(fetched(gang[0], ref), array)
             assert (gang[0].transfers.shared, gang[0].transfers.streamed) == (1 + 3 * turn, 2 * turn)
         (pid,) = running.pids
-        assert len(files(pid)) <= 6
+        assert len(memory(pid)) <= 6
 
 
 def test_a_session_that_is_closed_and_opened_again_shares_memory_again(tmp_path: Path) -> None:

@@ -234,8 +234,17 @@ defmodule RankBridge.SharedMemoryTest do
     LiveRanks.stop(ranks)
   end
 
-  defp files(gang),
-    do: gang |> directory(0) |> Elixir.File.ls!() |> List.delete("lock")
+  # What rank 0 shares, by inode: each piece is open more than once.
+  defp files(gang) do
+    directory = directory(gang, 0)
+
+    for name <- Elixir.File.ls!(directory),
+        path = Path.join(directory, name),
+        {:ok, "/memfd:rankbridge-tensor" <> _rest} <- [Elixir.File.read_link(path)],
+        {:ok, %{inode: inode}} <- [Elixir.File.stat(path)],
+        uniq: true,
+        do: inode
+  end
 
   defp directory(gang, rank) do
     {:ok, view} = View.fetch(gang)

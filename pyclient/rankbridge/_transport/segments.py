@@ -143,7 +143,7 @@ class Pool:
         if lent is not None:
             return lent
         try:
-            fd = os.open(memory.path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW)
+            fd = os.open(memory.path, os.O_RDWR | os.O_CLOEXEC)
             try:
                 if not memory.nonce or os.pread(fd, len(memory.nonce) + 1, memory.bytes) != memory.nonce:
                     raise NotShared(f"{memory.path} is another file here")

@@ -90,11 +90,7 @@ def _serve(make: Callable[[], list[Sidecar]], line: Line) -> None:
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM,))
     sidecars = make()
     threading.Thread(target=_end_on_sigterm, args=(sidecars,), name="ending", daemon=True).start()
-    try:
-        obey(sidecars, line)
-    finally:
-        for sidecar in sidecars:
-            sidecar.leave()
+    obey(sidecars, line)
 
 
 def _end_on_sigterm(sidecars: list[Sidecar]) -> None:

@@ -75,7 +75,7 @@ _LIMITS: dict[str, tuple[str, float, str]] = {
     "--max-shared-bytes": (
         "N",
         0,
-        "bytes of memory shared with callers on this host (default: a quarter of /dev/shm, at most 1 GiB)",
+        "bytes of memory shared with callers on this host (default: an eighth of its memory, at most 1 GiB)",
     ),
     "--default-timeout": ("S", 30.0, f"seconds that a call waits which names no timeout {_SHOWN}"),
     "--data-timeout": ("S", 30.0, f"seconds that the backend may take for one operation {_SHOWN}"),

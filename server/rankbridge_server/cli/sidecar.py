@@ -14,7 +14,6 @@ from ..core.links import LinkMaker
 from ..core.logger import LOGGER
 from ..core.queues import host
 from ..core.rank import Identity, Rank
-from ..core.shared_memory.directory import sweep
 from ..service.gang import Dialling, form_gang
 from ..service.server import Server
 from . import logs
@@ -47,7 +46,6 @@ class Sidecar:
             share_memory=settings.share_memory,
             secret_of=(lambda nonce: tokens().secret_of(nonce)) if tokens else None,
         )
-        sweep()
         audit = Audit(settings.audit, identity.rank) if settings.audit else None
         if audit is not None:
             self._rank.events.notes.append(audit.happened)
@@ -76,10 +74,6 @@ class Sidecar:
     def form(self, targets: Sequence[str], timeout: float) -> forming.Formed:
         """Form the next generation of the ranks behind `targets`, in `timeout` seconds. Raises BridgeError."""
         return form_gang(targets, (), timeout, dialling=self._dialling)
-
-    def leave(self) -> None:
-        """Removes files that would outlive this process, which ends."""
-        self._rank.segments.close_all()
 
     def stop(self) -> None:
         """Ends the generation, answers pending operations, and stops serving."""

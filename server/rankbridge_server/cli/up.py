@@ -16,7 +16,6 @@ from ..agent.agent import Agent, Interrupted, StartError, Watcher
 from ..agent.messages import Line
 from ..agent.pmi import Pmi
 from ..core.rank import Identity
-from ..core.shared_memory.directory import sweep
 from ..core.tokens import Tokens
 from . import endpoints
 from .extras import NoServer, server_extra
@@ -26,7 +25,6 @@ from .nccl import NoNccl, import_nccl
 from .reports import JsonReport, Report, TextReport, WithEndpointsFile
 from .runtime_dir import UntrustedDirectory, runtime_dir
 from .settings import RankSettings, add_limits, heartbeat_of, limits_of
-from .sweeping import Sweeping
 from .tls import Tls, TlsError, add_tls, reread_tls
 from .tokens import TokenError, add_tokens, given, write_new
 
@@ -110,10 +108,7 @@ def run(options: argparse.Namespace) -> int:
         with report.progress(what), server_extra():
             _import_for_ranks(options.backend)
         with runtime_dir() as directory:
-            try:
-                reason = _up(options, report, tls, tokens, directory)
-            finally:
-                sweep()
+            reason = _up(options, report, tls, tokens, directory)
     except (NoMpi, NoNccl, NoServer, StartError, UntrustedDirectory) as error:
         report.failed(str(error))
         return 1
@@ -240,7 +235,7 @@ def _up(
             watcher = WithEndpointsFile(report, gang, options.endpoints_file)
         report.ready(gang)
         try:
-            return agent.watch(Sweeping(watcher), show_tokens if options.token_file else None)
+            return agent.watch(watcher, show_tokens if options.token_file else None)
         finally:
             if options.endpoints_file:
                 options.endpoints_file.unlink(missing_ok=True)

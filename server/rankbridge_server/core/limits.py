@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 
-from .shared_memory.directory import ROOT
-
 MAX_WORLD_SIZE = 65_536
 MAX_GROUPS = 4_096
 """Groups of one generation."""
@@ -18,12 +16,8 @@ MAX_REASON = 4_096
 """Characters of a text that another rank or a controller gives as a reason. What is more is cut off."""
 
 
-def _part_of_shared_memory() -> int:
-    try:
-        host = os.statvfs(ROOT)
-    except OSError:
-        return 0
-    return min(host.f_blocks * host.f_frsize // 4, 1 << 30)
+def _part_of_memory(parts: int) -> int:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // parts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +26,7 @@ class Limits:
 
     `max_bytes`: bytes of all tensors; 0: half of the host's memory. `max_refs`: refs of all sessions. `max_pending`:
     operations accepted and not answered yet. `max_session_bytes`, `max_session_refs`: of one session; 0: no limit.
-    `max_shared_bytes`: bytes of memory shared with callers on the host; 0: a quarter of its shared memory, at most
+    `max_shared_bytes`: bytes of memory shared with callers on the host; 0: an eighth of its memory, at most
     1 GiB.
     """
 
@@ -45,10 +39,9 @@ class Limits:
 
     def __post_init__(self) -> None:
         if not self.max_bytes:
-            half = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
-            object.__setattr__(self, "max_bytes", half)
+            object.__setattr__(self, "max_bytes", _part_of_memory(2))
         if not self.max_shared_bytes:
-            object.__setattr__(self, "max_shared_bytes", _part_of_shared_memory())
+            object.__setattr__(self, "max_shared_bytes", min(_part_of_memory(8), 1 << 30))
         session = min(self.max_session_bytes, self.max_session_refs, self.max_shared_bytes)
         if min(self.max_bytes, self.max_refs, self.max_pending) < 1 or session < 0:
             raise ValueError(f"limits must be positive: {self}")

@@ -28,7 +28,6 @@ from .programs.graphs import GraphStore
 from .queues.host import host_id as this_host
 from .queues.view import QueueView
 from .refs.refs import MAX_ID_BYTES, RefStore
-from .shared_memory.directory import SharedDirectory
 from .shared_memory.segments import Segments
 from .task import Call, Task
 
@@ -99,9 +98,7 @@ class Rank:
         self.backend = backend
         self.guests = Guests()
         self.refs = RefStore(limits, self.guests)
-        self.segments = Segments(
-            limits.max_shared_bytes if share_memory else 0, self.refs.renew_session, SharedDirectory()
-        )
+        self.segments = Segments(limits.max_shared_bytes if share_memory else 0, self.refs.renew_session)
         self.graphs = GraphStore()
         self.events = EventLog()
         self.gang_calls = GangCalls()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import random
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -143,7 +144,7 @@ def message(peer: Connection) -> Any:
 def shared_memory() -> list[str]:
     """What this process has open of it, or mapped."""
     with open("/proc/self/maps") as maps:
-        return [it for it in [*open_files(), *maps] if "memfd:rankbridge-" in it]
+        return [it for it in [*open_files(), *maps] if re.search("memfd:rankbridge-(queue|value)", it)]
 
 
 def name_of(it: SharedMemorySetup) -> str:
@@ -160,9 +161,7 @@ def named(name: str, *, open_only: bool = False) -> list[str]:
     with open("/proc/net/unix") as sockets:
         connections = [connection.split() for connection in sockets if name in connection]
     seen = [connection[-1] for connection in connections if not open_only or int(connection[3], 16) & ACCEPTS]
-    # Ranks of other tests that run have a directory each, for tensors.
-    files = [it for it in os.listdir("/dev/shm") if not it.startswith("rankbridge-tensors-")]
-    return seen + [it for it in files if "rankbridge" in it]
+    return seen + [it for it in os.listdir("/dev/shm") if "rankbridge" in it]
 
 
 def test_all_values_go_through_at_full_speed() -> None:

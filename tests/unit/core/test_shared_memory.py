@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+import errno
 import os
-import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -16,7 +14,7 @@ from rankbridge_server.core.errors import BridgeError, ErrorCode
 from rankbridge_server.core.limits import Limits
 from rankbridge_server.core.refs.refs import RefStore
 from rankbridge_server.core.shared_memory.copying import copy
-from rankbridge_server.core.shared_memory.directory import SharedDirectory, sweep
+from rankbridge_server.core.shared_memory.memory import SharedMemory, make_shared_memory
 from rankbridge_server.core.shared_memory.segments import MAX_ADOPTED, MAX_SEGMENTS, Segments
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
@@ -26,25 +24,30 @@ SESSION = "a"
 class Store:
     """Segments of open sessions "a" and "b"."""
 
-    def __init__(self, root: Path, max_bytes: int = 100 * PAGE) -> None:
+    def __init__(self, max_bytes: int = 100 * PAGE) -> None:
         self.refs = RefStore(Limits())
-        self.root = root
+        self._made: list[tuple[Path, int]] = []
         for session in "ab":
             self.refs.open_session(session)
-        self.segments = Segments(max_bytes, self.refs.renew_session, SharedDirectory(root))
+        self.segments = Segments(max_bytes, self.refs.renew_session, self.make)
+
+    def make(self, nbytes: int) -> SharedMemory:
+        made = make_shared_memory(nbytes)
+        self._made.append((made.path, made.path.stat().st_ino))
+        return made
 
     @property
     def files(self) -> list[Path]:
-        """Those of all segments."""
-        return [path for path in self.root.glob("*/*") if path.name != "lock"]
+        """The paths of what is not closed."""
+        return [path for path, inode in self._made if path.exists() and path.stat().st_ino == inode]
 
 
 @pytest.fixture
-def store(tmp_path: Path) -> Iterator[Store]:
-    it = Store(tmp_path)
+def store() -> Iterator[Store]:
+    it = Store()
     yield it
     it.segments.close_all()
-    assert not list(tmp_path.iterdir())
+    assert it.files == []
 
 
 def refused(code: ErrorCode, call: Callable[[], object]) -> BridgeError:
@@ -63,63 +66,29 @@ def adopt(store: Store, segment_id: str, nbytes: int = PAGE) -> memoryview:
     return memory
 
 
-def test_a_file_is_its_owners_alone_and_ends_with_its_nonce(tmp_path: Path) -> None:
-    directory = SharedDirectory(tmp_path)
-    file = directory.make(PAGE + 1)
-    assert file.nbytes == 2 * PAGE
-    assert file.path.stat().st_mode & 0o777 == 0o600
-    assert file.path.parent.stat().st_mode & 0o777 == 0o700
-    assert file.path.stat().st_blocks * 512 >= 2 * PAGE
-    assert file.path.read_bytes()[2 * PAGE :] == file.nonce
-    assert len(set(file.nonce)) > 1
-    with file.path.open("r+b") as opened:
+def test_memory_is_opened_by_its_path_and_ends_with_its_nonce() -> None:
+    made = make_shared_memory(PAGE + 1)
+    assert made.nbytes == 2 * PAGE
+    assert made.path.stat().st_uid == os.geteuid()
+    assert made.path.stat().st_blocks * 512 >= 2 * PAGE
+    assert made.path.read_bytes()[2 * PAGE :] == made.nonce
+    assert len(set(made.nonce)) > 1
+    with made.path.open("r+b") as opened:
         opened.write(b"seen")
-    assert file.map[:4] == b"seen"
-    directory.close()
-    assert not list(tmp_path.iterdir())
-    with pytest.raises(OSError, match="stops"):
-        directory.make(1)
+    assert made.map[:4] == b"seen"
+    inode = made.path.stat().st_ino
+    made.close()
+    assert not made.path.exists() or made.path.stat().st_ino != inode
 
 
-def test_what_a_living_process_has_is_not_swept(tmp_path: Path) -> None:
-    directory = SharedDirectory(tmp_path)
-    path = directory.make(1).path
-    sweep(tmp_path)
-    assert path.exists()
-    directory.close()
-
-
-HOLDER = """
-import sys, pathlib
-from rankbridge_server.core.shared_memory.directory import SharedDirectory
-print(SharedDirectory(pathlib.Path(sys.argv[1])).make(1).path, flush=True)
-sys.stdin.read()
-"""
-
-
-def test_what_a_killed_process_had_is_swept(tmp_path: Path) -> None:
-    command = [sys.executable, "-c", HOLDER, str(tmp_path)]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        path = Path(process.stdout.readline().strip())
-        sweep(tmp_path)
-        assert path.exists()
-        process.send_signal(signal.SIGKILL)
-        process.wait(60)
-    assert path.exists()
-    sweep(tmp_path)
-    assert not list(tmp_path.iterdir())
-
-
-def test_what_was_killed_before_it_had_a_lock_is_swept_later(tmp_path: Path) -> None:
-    young, old = tmp_path / "rankbridge-tensors-1", tmp_path / "rankbridge-tensors-2"
-    other = tmp_path / "others"
-    for path in (young, old, other):
-        path.mkdir()
-        if path is not young:
-            os.utime(path, (1, 1))
-    sweep(tmp_path)
-    assert sorted(tmp_path.iterdir()) == [other, young]
+def test_nobody_makes_memory_smaller_under_its_reader() -> None:
+    made = make_shared_memory(2 * PAGE)
+    with made.path.open("r+b") as opened:
+        for size in (0, PAGE, 100 * PAGE):
+            with pytest.raises(PermissionError):
+                opened.truncate(size)
+    assert made.map[-1:] == b"\0"
+    made.close()
 
 
 @pytest.mark.parametrize("nbytes", [0, 1, 3 * PAGE, 9 << 20])
@@ -132,8 +101,8 @@ def test_copying(nbytes: int) -> None:
     assert target[1:] == source
 
 
-def test_segments_are_counted_and_limited(tmp_path: Path) -> None:
-    store = Store(tmp_path, 4 * PAGE)
+def test_segments_are_counted_and_limited() -> None:
+    store = Store(4 * PAGE)
     first = store.segments.open(SESSION, PAGE + 1)
     assert (first.nbytes, store.segments.nbytes) == (2 * PAGE, 2 * PAGE)
     error = refused(ErrorCode.RESOURCE_EXHAUSTED, lambda: store.segments.open("b", 2 * PAGE + 1))
@@ -148,25 +117,28 @@ def test_segments_are_counted_and_limited(tmp_path: Path) -> None:
     store.segments.close_all()
 
 
-def test_there_are_so_many_segments_and_no_more(tmp_path: Path) -> None:
-    store = Store(tmp_path, 2 * MAX_SEGMENTS * PAGE)
+def test_there_are_so_many_segments_and_no_more() -> None:
+    store = Store(2 * MAX_SEGMENTS * PAGE)
     for _ in range(MAX_SEGMENTS):
         store.segments.open(SESSION, 1)
     refused(ErrorCode.RESOURCE_EXHAUSTED, lambda: store.segments.open(SESSION, 1))
     store.segments.close_all()
 
 
-def test_a_full_file_system_is_no_room(tmp_path: Path) -> None:
-    store = Store(tmp_path / "gone")
-    refused(ErrorCode.RESOURCE_EXHAUSTED, lambda: store.segments.open(SESSION, 1))
-    assert store.segments.nbytes == 0
+def test_where_the_host_has_no_memory_there_is_no_room(store: Store) -> None:
+    def full(nbytes: int) -> SharedMemory:
+        raise OSError(errno.ENOSPC, "no space")
+
+    segments = Segments(10 * PAGE, store.refs.renew_session, full)
+    refused(ErrorCode.RESOURCE_EXHAUSTED, lambda: segments.open(SESSION, 1))
+    assert segments.nbytes == 0
 
 
-def test_who_gets_none(store: Store, tmp_path: Path) -> None:
+def test_who_gets_none(store: Store) -> None:
     refused(ErrorCode.INVALID_ARGUMENT, lambda: store.segments.open("", 1))
     refused(ErrorCode.INVALID_ARGUMENT, lambda: store.segments.open(SESSION, 0))
     refused(ErrorCode.UNKNOWN_SESSION, lambda: store.segments.open("c", 1))
-    refused(ErrorCode.UNSUPPORTED_OPERATION, lambda: Store(tmp_path, 0).segments.open(SESSION, 1))
+    refused(ErrorCode.UNSUPPORTED_OPERATION, lambda: Store(0).segments.open(SESSION, 1))
     assert store.files == []
 
 
@@ -252,8 +224,8 @@ def test_of_what_is_the_ranks_a_few_are_kept(store: Store) -> None:
     assert len(store.files) == MAX_ADOPTED
 
 
-def test_what_is_the_ranks_makes_room(tmp_path: Path) -> None:
-    store = Store(tmp_path, 4 * PAGE)
+def test_what_is_the_ranks_makes_room() -> None:
+    store = Store(4 * PAGE)
     for _ in range(2):
         adopt(store, store.segments.open(SESSION, 2 * PAGE).id, 2 * PAGE)
     kept = store.segments.open(SESSION, 2 * PAGE)
@@ -282,18 +254,16 @@ def test_a_closed_sessions_segments_go_and_count_while_they_are_used(store: Stor
 
 
 def test_a_session_that_is_closed_while_its_file_is_made_keeps_none(store: Store) -> None:
-    class Slow(SharedDirectory):
-        def make(self, nbytes: int):  # type: ignore[no-untyped-def]
-            file = super().make(nbytes)
-            store.refs.close_session(SESSION)
-            store.segments.forget(SESSION)
-            return file
+    def slow(nbytes: int) -> SharedMemory:
+        made = store.make(nbytes)
+        store.refs.close_session(SESSION)
+        store.segments.forget(SESSION)
+        return made
 
-    segments = Segments(10 * PAGE, store.refs.renew_session, slow := Slow(store.root))
+    segments = Segments(10 * PAGE, store.refs.renew_session, slow)
     refused(ErrorCode.UNKNOWN_SESSION, lambda: segments.open(SESSION, PAGE))
     assert segments.nbytes == 0
     assert store.files == []
-    slow.close()
 
 
 def test_many_threads_take_and_return(store: Store) -> None:

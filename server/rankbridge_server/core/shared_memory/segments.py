@@ -13,7 +13,7 @@ from enum import Enum, auto
 
 from ..errors import BridgeError, ErrorCode, exhausted, invalid
 from ..guests import SHARE, check_share, home_of
-from .directory import SharedDirectory, SharedFile
+from .memory import SharedMemory, make_shared_memory
 
 MAX_SEGMENTS = 256
 """Segments of one rank; each takes a file descriptor."""
@@ -38,7 +38,7 @@ class Segment:
 
     id: str
     session_id: str
-    file: SharedFile
+    file: SharedMemory
     holder: Holder = Holder.CALLER
     open: bool = True
     lent: int = 0
@@ -96,10 +96,15 @@ class Segments:
     UNKNOWN_SESSION.
     """
 
-    def __init__(self, max_bytes: int, renew: Callable[[str], object], directory: SharedDirectory) -> None:
+    def __init__(
+        self,
+        max_bytes: int,
+        renew: Callable[[str], object],
+        make: Callable[[int], SharedMemory] = make_shared_memory,
+    ) -> None:
         self._max_bytes = max_bytes
         self._renew = renew
-        self._directory = directory
+        self._make = make
         self._lock = threading.Lock()
         self._segments: dict[str, Segment] = {}
         self._returned: deque[_Loan] = deque()
@@ -136,13 +141,13 @@ class Segments:
             self._bytes += nbytes
             self._count += 1
         try:
-            file = self._directory.make(nbytes)
+            file = self._make(nbytes)
         except (OSError, ValueError) as error:
             with self._lock:
                 self._bytes -= nbytes
                 self._count -= 1
             raise BridgeError.of(
-                ErrorCode.RESOURCE_EXHAUSTED, f"no room in {self._directory.root}: {error}"
+                ErrorCode.RESOURCE_EXHAUSTED, f"no room for shared memory: {error}"
             ) from error
         with self._lock:
             self._bytes += file.nbytes - nbytes
@@ -150,7 +155,7 @@ class Segments:
             segment = Segment(secrets.token_hex(16), session_id, file)
             self._segments[segment.id] = segment
         try:
-            # The session may have been closed while its file was made.
+            # The session may have been closed meanwhile.
             self._renew(session_id)
         except BridgeError:
             self.forget(session_id)
@@ -205,8 +210,9 @@ class Segments:
         """Closes all segments, because the rank stops."""
         with self._lock:
             self._max_bytes = 0
+            for segment in self._segments.values():
+                segment.file.close()
             self._segments.clear()
-        self._directory.close()
 
     def _find_idle(self, session_id: str, nbytes: int) -> Segment | None:
         """The smallest idle segment of the session that fits."""
@@ -288,7 +294,7 @@ class Segments:
     def _drop(self, segment: Segment) -> None:
         del self._segments[segment.id]
         segment.open = False
-        segment.file.remove()
+        segment.file.close()
         if segment.holder in (Holder.CALLER, Holder.RANK):
             self._forget_bytes(segment)
 
