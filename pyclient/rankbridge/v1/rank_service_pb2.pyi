@@ -395,14 +395,19 @@ class CommitGenerationRequest(google.protobuf.message.Message):
     ADDRESSES_FIELD_NUMBER: builtins.int
     SECRET_FIELD_NUMBER: builtins.int
     TIMEOUT_MS_FIELD_NUMBER: builtins.int
+    DERIVED_FIELD_NUMBER: builtins.int
     generation: builtins.int
     """Number that was prepared."""
     secret: builtins.bytes
-    """Random bytes, 16 or more, fresh for each generation. With tokens, the secret that control links of this generation
-    show each other is an HMAC of them, by the ranks' own token; without, it is these bytes.
+    """Random bytes, 16 or more, fresh for each generation: the secret that its control links show each other, or what that is
+    derived from.
     """
     timeout_ms: builtins.int
     """Longest time for connecting and verifying, in milliseconds. 0: 10,000."""
+    derived: builtins.bool
+    """True: the secret is an HMAC of `secret` by the token that the ranks of a gang show each other, because others may read
+    this message.
+    """
     @property
     def addresses(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___RankAddress]:
         """Addresses of all ranks, this one included, by rank."""
@@ -414,8 +419,9 @@ class CommitGenerationRequest(google.protobuf.message.Message):
         addresses: collections.abc.Iterable[Global___RankAddress] | None = ...,
         secret: builtins.bytes = ...,
         timeout_ms: builtins.int = ...,
+        derived: builtins.bool = ...,
     ) -> None: ...
-    def ClearField(self, field_name: typing.Literal["addresses", b"addresses", "generation", b"generation", "secret", b"secret", "timeout_ms", b"timeout_ms"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["addresses", b"addresses", "derived", b"derived", "generation", b"generation", "secret", b"secret", "timeout_ms", b"timeout_ms"]) -> None: ...
 
 Global___CommitGenerationRequest: typing_extensions.TypeAlias = CommitGenerationRequest
 

@@ -44,7 +44,6 @@ class Sidecar:
             lost=lost,
             host_id=None if settings.share_memory else host.alone(),
             share_memory=settings.share_memory,
-            secret_of=(lambda nonce: tokens().secret_of(nonce)) if tokens else None,
         )
         audit = Audit(settings.audit, identity.rank) if settings.audit else None
         if audit is not None:

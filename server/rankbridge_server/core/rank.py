@@ -77,7 +77,6 @@ class Rank:
     `default_timeout`: seconds, for calls that name no timeout. `data_timeout`: seconds, for the backend. `lost`:
     called when a generation ends because a rank was lost; it must not block. `host_id`: equal for ranks that can share
     memory; None: the rank finds it out. `share_memory`: callers on the host may pass tensors in shared memory.
-    `secret_of`: makes the secret of a generation's links from what a commit gives; None: it is that.
     """
 
     def __init__(
@@ -92,7 +91,6 @@ class Rank:
         lost: Callable[[], object] = lambda: None,
         host_id: str | None = None,
         share_memory: bool = True,
-        secret_of: Callable[[bytes], bytes] | None = None,
     ) -> None:
         self.identity = identity
         self.backend = backend
@@ -108,7 +106,6 @@ class Rank:
         self._make_links = make_links
         self._data_timeout = data_timeout
         self._lost = lost
-        self._secret_of = secret_of or (lambda given: given)
         self._host_id = this_host() if host_id is None else host_id
         self._lock = threading.Lock()
         # Of the owner, and of each guest by its home: one cannot make another's be forgotten.
@@ -251,7 +248,7 @@ class Rank:
             self._preparation = None
         generation = preparation.connect(
             addresses,
-            self._secret_of(secret),
+            secret,
             timeout,
             data_timeout=self._data_timeout,
             lost=self._lost,

@@ -67,8 +67,10 @@ PLAINLY = Dialling()
 class GrpcPeer:
     """A rank behind a gRPC target. Implements `core.forming.Peer`."""
 
-    def __init__(self, target: str, channel: grpc.Channel, metadata: Metadata) -> None:
+    def __init__(self, target: str, channel: grpc.Channel, metadata: Metadata, *, derived: bool) -> None:
+        """`derived`: the ranks derive their links' secret from what a commit gives them."""
         self._target = target
+        self._derived = derived
         self._rank = RankServiceStub(channel)
         self._metadata = metadata
 
@@ -103,6 +105,7 @@ class GrpcPeer:
             generation=number,
             addresses=[wire.pack_address(address) for address in addresses],
             secret=secret,
+            derived=self._derived,
             timeout_ms=max(1, round(timeout * 1000)),
         )
         # The rank keeps to the timeout itself; a little more lets its own error be heard.
@@ -146,9 +149,11 @@ def _told(error: grpc.RpcError) -> str:
 def peers(targets: Sequence[str], dialling: Dialling) -> Iterator[list[GrpcPeer]]:
     """The ranks behind these targets."""
     channels = [dialling.channel(target) for target in targets]
+    # Nobody listens in a unix socket; and ranks that are reached so may be of several gangs, which have other tokens.
+    derived = dialling.token is not None and not all(socket_path(target) for target in targets)
     try:
         yield [
-            GrpcPeer(target, channel, dialling.metadata(target))
+            GrpcPeer(target, channel, dialling.metadata(target), derived=derived)
             for target, channel in zip(targets, channels, strict=True)
         ]
     finally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 
@@ -12,7 +12,9 @@ import grpc
 
 from rankbridge.v1 import rank_service_pb2 as pb, rank_service_pb2_grpc as stub
 
+from ..core.errors import invalid
 from ..core.rank import Rank
+from ..core.tokens import Tokens
 from . import events
 from .answering import OfRank, answers
 from .operations.table import OPERATIONS
@@ -22,11 +24,14 @@ DEFAULT_FORMING_TIMEOUT_MS = 10_000
 
 
 class RankServicer(OfRank, stub.RankServiceServicer):
-    """One rank. `endpoints`: its gRPC targets; filled in when they are known."""
+    """One rank. `endpoints`: its gRPC targets; filled in when they are known. `tokens`: None: the rank has none."""
 
-    def __init__(self, rank: Rank, endpoints: Sequence[str]) -> None:
+    def __init__(
+        self, rank: Rank, endpoints: Sequence[str], tokens: Callable[[], Tokens] | None = None
+    ) -> None:
         super().__init__(rank)
         self._endpoints = endpoints
+        self._tokens = tokens
         self._host = socket.gethostname()
         self._version = version("rankbridge")
         self._abilities = wire.pack_abilities(OPERATIONS, rank.backend)
@@ -72,7 +77,12 @@ class RankServicer(OfRank, stub.RankServiceServicer):
         """Second phase of forming."""
         timeout = (request.timeout_ms or DEFAULT_FORMING_TIMEOUT_MS) / 1000
         addresses = [wire.address(it) for it in request.addresses]
-        self._rank.commit(request.generation, addresses, request.secret, timeout)
+        secret = request.secret
+        if request.derived:
+            if self._tokens is None:
+                raise invalid("this rank has no token to derive a secret from", expected="--token-file")
+            secret = self._tokens().secret_of(secret)
+        self._rank.commit(request.generation, addresses, secret, timeout)
         return request.generation
 
     @answers(pb.AbortGenerationResponse, "abort")

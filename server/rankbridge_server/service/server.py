@@ -111,6 +111,7 @@ class Server:
         self._gang = GangServicer(rank, dialling)
         self._services: list[str] = []
         self._audit = audit
+        self._tokens = tokens
         self._by_unix = self._serving(rank, [] if audit is None else [Audited(audit)])
         self._by_tcp = (
             self._by_unix
@@ -156,7 +157,7 @@ class Server:
             GroupServicer(rank),
             OperationServicer(rank),
             QueueServicer(rank),
-            RankServicer(rank, self.endpoints),
+            RankServicer(rank, self.endpoints, self._tokens),
             RefServicer(rank),
         )
         self._services = [register(it, server) for it in servicers]

@@ -111,4 +111,4 @@ def test_a_rank_that_stops_answers_what_has_a_number_and_ends_the_stream(stage: 
     # The second is led already, and its own part may be about to be submitted.
     assert codes[8] == "ABORTED"
     assert codes[9] in ("ABORTED", "STALE_GENERATION")
-    assert not stage.streams()
+    until(lambda: not stage.streams())

@@ -1095,9 +1095,11 @@ defmodule RankBridge.Proto.V1.CommitGenerationRequest do
 
     * `generation` - Number that was prepared.
     * `addresses` - Addresses of all ranks, this one included, by rank.
-    * `secret` - Random bytes, 16 or more, fresh for each generation. With tokens, the secret that control links of this generation
-      show each other is an HMAC of them, by the ranks' own token; without, it is these bytes.
+    * `secret` - Random bytes, 16 or more, fresh for each generation: the secret that its control links show each other, or what that is
+      derived from.
     * `timeout_ms` - Longest time for connecting and verifying, in milliseconds. 0: 10,000.
+    * `derived` - True: the secret is an HMAC of `secret` by the token that the ranks of a gang show each other, because others may read
+      this message.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -1110,6 +1112,7 @@ defmodule RankBridge.Proto.V1.CommitGenerationRequest do
           addresses: [V1.RankAddress.t()],
           secret: iodata(),
           timeout_ms: non_neg_integer(),
+          derived: boolean(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -1117,6 +1120,7 @@ defmodule RankBridge.Proto.V1.CommitGenerationRequest do
             addresses: [],
             secret: "",
             timeout_ms: 0,
+            derived: false,
             __unknown_fields__: []
 
   @impl true
@@ -1133,6 +1137,7 @@ defmodule RankBridge.Proto.V1.CommitGenerationRequest do
       Encode.repeated(0x12, {:message, V1.RankAddress}, message.addresses),
       Encode.implicit(0x1A, :bytes, message.secret),
       Encode.implicit(0x20, :uint32, message.timeout_ms),
+      Encode.implicit(0x28, :bool, message.derived),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -1162,6 +1167,10 @@ defmodule RankBridge.Proto.V1.CommitGenerationRequest do
     %{message | timeout_ms: Decode.value(:uint32, raw)}
   end
 
+  def __put__(message, 5, 0, raw, _depth) do
+    %{message | derived: Decode.value(:bool, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -1185,7 +1194,8 @@ defmodule RankBridge.Proto.V1.CommitGenerationRequest do
       {1, :generation, :uint64, :implicit},
       {2, :addresses, {:message, V1.RankAddress}, :repeated},
       {3, :secret, :bytes, :implicit},
-      {4, :timeout_ms, :uint32, :implicit}
+      {4, :timeout_ms, :uint32, :implicit},
+      {5, :derived, :bool, :implicit}
     ]
   end
 end
