@@ -54,6 +54,11 @@ from rankbridge._plan.operations import (
     MemberOptions as MemberOptions,
     ReduceOp as ReduceOp,
 )
+from rankbridge._plan.pending import (
+    PendingAdmission as PendingAdmission,
+    PendingOperation as PendingOperation,
+    RankPending as RankPending,
+)
 from rankbridge._plan.program import Program as Program
 from rankbridge._plan.program_steps import Named as Named
 from rankbridge._plan.queue import NamedQueue as NamedQueue, QueueDescription as QueueDescription

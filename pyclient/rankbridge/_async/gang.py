@@ -40,6 +40,7 @@ from rankbridge._plan.operations import (
     MemberOptions,
     ReduceOp,
 )
+from rankbridge._plan.pending import RankPending
 from rankbridge._plan.procedures import (
     Procedure,
     anything,
@@ -819,6 +820,16 @@ class AsyncGang(GangCore[AsyncRank]):
             GangError: Some ranks could not be reached; its `outcomes` have the others.
         """
         return await self._channels.run_all(self._on(self._all(), ops.status))
+
+    async def pending(self) -> list[RankPending]:
+        """Lists what every rank has accepted and not answered yet, and for whom the groups that it leads wait.
+
+        Ranks are asked one by one: what they say is not of one moment.
+
+        Raises:
+            GangError: Some ranks could not be reached; its `outcomes` have the others.
+        """
+        return await self._channels.run_all(self._on(self._all(), ops.pending))
 
     async def form(
         self,

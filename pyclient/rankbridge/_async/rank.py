@@ -26,6 +26,7 @@ from rankbridge._plan.operations import (
     MemberOptions,
     ReduceOp,
 )
+from rankbridge._plan.pending import RankPending
 from rankbridge._plan.program import Program
 from rankbridge._plan.program_steps import Named
 from rankbridge._plan.queue import NamedQueue, QueueDescription
@@ -168,6 +169,10 @@ class AsyncRank:
     async def status(self) -> RankStatus:
         """Describes this rank; answers whatever the gang is doing."""
         return await self._run(ops.status(self._scope))
+
+    async def pending(self) -> RankPending:
+        """Lists what this rank has accepted and not answered yet, and for whom the groups that it leads wait."""
+        return await self._run(ops.pending(self._scope))
 
     async def default_device(self) -> str:
         """Asks where the rank makes tensors of which nothing else is said, as optimus-dl's ``default_device``.

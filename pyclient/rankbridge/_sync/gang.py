@@ -36,6 +36,7 @@ from rankbridge._plan.operations import (
     MemberOptions,
     ReduceOp,
 )
+from rankbridge._plan.pending import RankPending
 from rankbridge._plan.procedures import (
     Procedure,
     anything,
@@ -818,6 +819,16 @@ class Gang(GangCore[Rank]):
             GangError: Some ranks could not be reached; its `outcomes` have the others.
         """
         return self._channels.run_all(self._on(self._all(), ops.status))
+
+    def pending(self) -> list[RankPending]:
+        """Lists what every rank has accepted and not answered yet, and for whom the groups that it leads wait.
+
+        Ranks are asked one by one: what they say is not of one moment.
+
+        Raises:
+            GangError: Some ranks could not be reached; its `outcomes` have the others.
+        """
+        return self._channels.run_all(self._on(self._all(), ops.pending))
 
     def form(
         self,

@@ -196,6 +196,90 @@ class DescribeRankResponse(google.protobuf.message.Message):
 Global___DescribeRankResponse: typing_extensions.TypeAlias = DescribeRankResponse
 
 @typing.final
+class ListPendingRequest(google.protobuf.message.Message):
+    """Lists pending operations."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    def __init__(
+        self,
+    ) -> None: ...
+
+Global___ListPendingRequest: typing_extensions.TypeAlias = ListPendingRequest
+
+@typing.final
+class ListPendingResponse(google.protobuf.message.Message):
+    """Pending operations."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OPERATIONS_FIELD_NUMBER: builtins.int
+    ADMISSIONS_FIELD_NUMBER: builtins.int
+    @property
+    def operations(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[Global___PendingOperation]:
+        """Operations accepted and not yet answered, the oldest first."""
+
+    @property
+    def admissions(self) -> google.protobuf.internal.containers.RepeatedCompositeFieldContainer[rankbridge.v1.event_pb2.StragglerEvent]:
+        """Admissions that some members keep waiting, of the groups of which this rank is the first member: who has come, and
+        who is missing. At most one for each group. Only the group's first rank knows.
+        """
+
+    def __init__(
+        self,
+        *,
+        operations: collections.abc.Iterable[Global___PendingOperation] | None = ...,
+        admissions: collections.abc.Iterable[rankbridge.v1.event_pb2.StragglerEvent] | None = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["admissions", b"admissions", "operations", b"operations"]) -> None: ...
+
+Global___ListPendingResponse: typing_extensions.TypeAlias = ListPendingResponse
+
+@typing.final
+class PendingOperation(google.protobuf.message.Message):
+    """An operation that a rank has accepted and not answered yet."""
+
+    DESCRIPTOR: google.protobuf.descriptor.Descriptor
+
+    OPERATION_FIELD_NUMBER: builtins.int
+    GROUP_FIELD_NUMBER: builtins.int
+    OPERATION_ID_FIELD_NUMBER: builtins.int
+    SESSION_ID_FIELD_NUMBER: builtins.int
+    PHASE_FIELD_NUMBER: builtins.int
+    WAITED_US_FIELD_NUMBER: builtins.int
+    REMAINING_US_FIELD_NUMBER: builtins.int
+    operation: builtins.str
+    """Its kind: "all_reduce"."""
+    group: builtins.str
+    """Name of its group."""
+    operation_id: builtins.str
+    """Its operation id. Empty: its caller gave none."""
+    session_id: builtins.str
+    """Session of its caller. Empty: the shared one."""
+    phase: rankbridge.v1.error_pb2.Phase.ValueType
+    """PHASE_CHECK: it is queued behind others of its group. PHASE_ADMISSION: it waits for the other members.
+    PHASE_DATA: it is in the backend.
+    """
+    waited_us: builtins.int
+    """How long ago the rank accepted it, in microseconds."""
+    remaining_us: builtins.int
+    """Until its deadline, in microseconds. 0: the deadline has passed."""
+    def __init__(
+        self,
+        *,
+        operation: builtins.str = ...,
+        group: builtins.str = ...,
+        operation_id: builtins.str = ...,
+        session_id: builtins.str = ...,
+        phase: rankbridge.v1.error_pb2.Phase.ValueType = ...,
+        waited_us: builtins.int = ...,
+        remaining_us: builtins.int = ...,
+    ) -> None: ...
+    def ClearField(self, field_name: typing.Literal["group", b"group", "operation", b"operation", "operation_id", b"operation_id", "phase", b"phase", "remaining_us", b"remaining_us", "session_id", b"session_id", "waited_us", b"waited_us"]) -> None: ...
+
+Global___PendingOperation: typing_extensions.TypeAlias = PendingOperation
+
+@typing.final
 class Abilities(google.protobuf.message.Message):
     """What a backend can do."""
 

@@ -40,6 +40,11 @@ class RankServiceStub(object):
                 request_serializer=rankbridge_dot_v1_dot_rank__service__pb2.DescribeRankRequest.SerializeToString,
                 response_deserializer=rankbridge_dot_v1_dot_rank__service__pb2.DescribeRankResponse.FromString,
                 _registered_method=True)
+        self.ListPending = channel.unary_unary(
+                '/rankbridge.v1.RankService/ListPending',
+                request_serializer=rankbridge_dot_v1_dot_rank__service__pb2.ListPendingRequest.SerializeToString,
+                response_deserializer=rankbridge_dot_v1_dot_rank__service__pb2.ListPendingResponse.FromString,
+                _registered_method=True)
         self.PrepareGeneration = channel.unary_unary(
                 '/rankbridge.v1.RankService/PrepareGeneration',
                 request_serializer=rankbridge_dot_v1_dot_rank__service__pb2.PrepareGenerationRequest.SerializeToString,
@@ -68,6 +73,14 @@ class RankServiceServicer(object):
 
     def DescribeRank(self, request, context):
         """Describes this rank. Always answers, whatever the gang is doing.
+        """
+        context.set_code(grpc.StatusCode.UNIMPLEMENTED)
+        context.set_details('Method not implemented!')
+        raise NotImplementedError('Method not implemented!')
+
+    def ListPending(self, request, context):
+        """Lists the operations that this rank has accepted and not answered yet, and the members for which the groups that it
+        leads wait. Always answers, whatever the gang is doing.
         """
         context.set_code(grpc.StatusCode.UNIMPLEMENTED)
         context.set_details('Method not implemented!')
@@ -110,6 +123,11 @@ def add_RankServiceServicer_to_server(servicer, server):
                     servicer.DescribeRank,
                     request_deserializer=rankbridge_dot_v1_dot_rank__service__pb2.DescribeRankRequest.FromString,
                     response_serializer=rankbridge_dot_v1_dot_rank__service__pb2.DescribeRankResponse.SerializeToString,
+            ),
+            'ListPending': grpc.unary_unary_rpc_method_handler(
+                    servicer.ListPending,
+                    request_deserializer=rankbridge_dot_v1_dot_rank__service__pb2.ListPendingRequest.FromString,
+                    response_serializer=rankbridge_dot_v1_dot_rank__service__pb2.ListPendingResponse.SerializeToString,
             ),
             'PrepareGeneration': grpc.unary_unary_rpc_method_handler(
                     servicer.PrepareGeneration,
@@ -160,6 +178,33 @@ class RankService(object):
             '/rankbridge.v1.RankService/DescribeRank',
             rankbridge_dot_v1_dot_rank__service__pb2.DescribeRankRequest.SerializeToString,
             rankbridge_dot_v1_dot_rank__service__pb2.DescribeRankResponse.FromString,
+            options,
+            channel_credentials,
+            insecure,
+            call_credentials,
+            compression,
+            wait_for_ready,
+            timeout,
+            metadata,
+            _registered_method=True)
+
+    @staticmethod
+    def ListPending(request,
+            target,
+            options=(),
+            channel_credentials=None,
+            call_credentials=None,
+            insecure=False,
+            compression=None,
+            wait_for_ready=None,
+            timeout=None,
+            metadata=None):
+        return grpc.experimental.unary_unary(
+            request,
+            target,
+            '/rankbridge.v1.RankService/ListPending',
+            rankbridge_dot_v1_dot_rank__service__pb2.ListPendingRequest.SerializeToString,
+            rankbridge_dot_v1_dot_rank__service__pb2.ListPendingResponse.FromString,
             options,
             channel_credentials,
             insecure,

@@ -41,6 +41,22 @@ _RankServiceDescribeRankType = typing_extensions.TypeVar(
     ],
 )
 
+_RankServiceListPendingType = typing_extensions.TypeVar(
+    '_RankServiceListPendingType',
+    grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.rank_service_pb2.ListPendingRequest,
+        rankbridge.v1.rank_service_pb2.ListPendingResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.rank_service_pb2.ListPendingRequest,
+        rankbridge.v1.rank_service_pb2.ListPendingResponse,
+    ],
+    default=grpc.UnaryUnaryMultiCallable[
+        rankbridge.v1.rank_service_pb2.ListPendingRequest,
+        rankbridge.v1.rank_service_pb2.ListPendingResponse,
+    ],
+)
+
 _RankServicePrepareGenerationType = typing_extensions.TypeVar(
     '_RankServicePrepareGenerationType',
     grpc.UnaryUnaryMultiCallable[
@@ -105,7 +121,7 @@ _RankServiceWatchEventsType = typing_extensions.TypeVar(
     ],
 )
 
-class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServicePrepareGenerationType, _RankServiceCommitGenerationType, _RankServiceAbortGenerationType, _RankServiceWatchEventsType]):
+class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceListPendingType, _RankServicePrepareGenerationType, _RankServiceCommitGenerationType, _RankServiceAbortGenerationType, _RankServiceWatchEventsType]):
     """One rank: its description, its events, and its part in forming a generation."""
 
     @typing.overload
@@ -113,6 +129,10 @@ class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceP
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.rank_service_pb2.DescribeRankRequest,
             rankbridge.v1.rank_service_pb2.DescribeRankResponse,
+        ],
+        grpc.UnaryUnaryMultiCallable[
+            rankbridge.v1.rank_service_pb2.ListPendingRequest,
+            rankbridge.v1.rank_service_pb2.ListPendingResponse,
         ],
         grpc.UnaryUnaryMultiCallable[
             rankbridge.v1.rank_service_pb2.PrepareGenerationRequest,
@@ -139,6 +159,10 @@ class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceP
             rankbridge.v1.rank_service_pb2.DescribeRankResponse,
         ],
         grpc.aio.UnaryUnaryMultiCallable[
+            rankbridge.v1.rank_service_pb2.ListPendingRequest,
+            rankbridge.v1.rank_service_pb2.ListPendingResponse,
+        ],
+        grpc.aio.UnaryUnaryMultiCallable[
             rankbridge.v1.rank_service_pb2.PrepareGenerationRequest,
             rankbridge.v1.rank_service_pb2.PrepareGenerationResponse,
         ],
@@ -158,6 +182,11 @@ class RankServiceStub(typing.Generic[_RankServiceDescribeRankType, _RankServiceP
 
     DescribeRank: _RankServiceDescribeRankType
     """Describes this rank. Always answers, whatever the gang is doing."""
+
+    ListPending: _RankServiceListPendingType
+    """Lists the operations that this rank has accepted and not answered yet, and the members for which the groups that it
+    leads wait. Always answers, whatever the gang is doing.
+    """
 
     PrepareGeneration: _RankServicePrepareGenerationType
     """First phase of forming: ends the running generation, and makes the addresses for the other ranks. Meant for
@@ -179,6 +208,10 @@ RankServiceAsyncStub: typing_extensions.TypeAlias = RankServiceStub[
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.rank_service_pb2.DescribeRankRequest,
         rankbridge.v1.rank_service_pb2.DescribeRankResponse,
+    ],
+    grpc.aio.UnaryUnaryMultiCallable[
+        rankbridge.v1.rank_service_pb2.ListPendingRequest,
+        rankbridge.v1.rank_service_pb2.ListPendingResponse,
     ],
     grpc.aio.UnaryUnaryMultiCallable[
         rankbridge.v1.rank_service_pb2.PrepareGenerationRequest,
@@ -208,6 +241,16 @@ class RankServiceServicer(metaclass=abc.ABCMeta):
         context: _ServicerContext,
     ) -> typing.Union[rankbridge.v1.rank_service_pb2.DescribeRankResponse, collections.abc.Awaitable[rankbridge.v1.rank_service_pb2.DescribeRankResponse]]:
         """Describes this rank. Always answers, whatever the gang is doing."""
+
+    @abc.abstractmethod
+    def ListPending(
+        self,
+        request: rankbridge.v1.rank_service_pb2.ListPendingRequest,
+        context: _ServicerContext,
+    ) -> typing.Union[rankbridge.v1.rank_service_pb2.ListPendingResponse, collections.abc.Awaitable[rankbridge.v1.rank_service_pb2.ListPendingResponse]]:
+        """Lists the operations that this rank has accepted and not answered yet, and the members for which the groups that it
+        leads wait. Always answers, whatever the gang is doing.
+        """
 
     @abc.abstractmethod
     def PrepareGeneration(

@@ -8,10 +8,10 @@ from contextlib import suppress
 
 from .admission.admission import Arrival, Notice, Ruling, Verdict
 from .admission.matching import Match, Post
-from .admission.verdicts import disagreement, event_of, unmatched
+from .admission.verdicts import disagreement, event_of, straggler_of, unmatched
 from .coordinator import Backend
 from .errors import BridgeError, ErrorCode, Failure, Phase, Place, RankDetail, RankState, unknown_group
-from .events import EventLog, Formed, Kind
+from .events import EventLog, Formed, Kind, Straggler
 from .gang_calls.messages import Report
 from .groups.group import WORLD, Group, GroupView, Membership, close_groups
 from .links import Ended, Links
@@ -188,6 +188,19 @@ class Generation:
         """Cancels `await_end` for a key."""
         with self._lock:
             self._waiters.pop(key, None)
+
+    def pending_tasks(self) -> list[Task]:
+        """The operations that were accepted and not answered yet, the oldest first."""
+        return sorted(self._pending.copy(), key=lambda task: task.began)
+
+    def waiting(self) -> list[Straggler]:
+        """The admissions that members keep waiting, of the groups that this rank leads."""
+        found = []
+        for group in list(self._groups.values()):
+            with suppress(ConnectionError):
+                if (notice := self.links.group(group.name).waiting()) is not None:
+                    found.append(straggler_of(notice, group.name, group.description.ranks))
+        return found
 
     def pending_of(self, guest: str) -> int:
         """The number of pending operations of a guest's sessions."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from .admission.admission import Arrival, Notice, Verdict
+from .admission.admission import Arrival, Notice, Straggling, Verdict
 from .admission.matching import Match, Post
 from .gang_calls.messages import GangMessage, Relay, Report
 
@@ -38,6 +38,9 @@ class GroupLinks(Protocol):
         One thread at a time. Raises TimeoutError after `patience` seconds without a verdict, and ConnectionError when
         the links are closed.
         """
+
+    def waiting(self) -> Straggling | None:
+        """As leader, the members for which the current admission waits; None: for nobody, or it does not lead."""
 
     def withdraw(self, arrival: Arrival) -> None:
         """Asks the leader to withdraw an arrival; `admit` returns the verdict, WITHDRAWN or another."""

@@ -13,7 +13,7 @@ from typing import TypeVar
 from .alarms import Alarms
 from .coordinator import Backend, GroupDescription
 from .errors import BridgeError, ErrorCode, Phase, Place, exhausted, invalid
-from .events import EventLog
+from .events import EventLog, Straggler
 from .gang_calls.gang_calls import GangCalls
 from .gang_calls.route import Route
 from .generation import Generation
@@ -130,6 +130,11 @@ class Rank:
         error, groups = described.error, described.views()
         state = State.OVER if error else State.FORMED
         return Description(rank, world, number, state, self._seen, error, groups, described.pending)
+
+    def pending(self) -> tuple[list[Task], list[Straggler]]:
+        """The operations that are not answered yet, and the admissions of this rank's groups that wait for members."""
+        generation = self._generation
+        return (generation.pending_tasks(), generation.waiting()) if generation else ([], [])
 
     def group(self, name: str) -> GroupView:
         """One group. Raises NOT_FORMED or UNKNOWN_GROUP."""

@@ -50,6 +50,7 @@ class Task:
         "_outcome",
         "_phase",
         "agreement",
+        "began",
         "deadline",
         "done",
         "place",
@@ -60,7 +61,8 @@ class Task:
         self.place = place
         self.session_id = session_id
         self.agreement = agreement
-        self.deadline = time.monotonic() + timeout
+        self.began = time.monotonic()
+        self.deadline = self.began + timeout
         self.done = False
         self._outcome: Outcome = None
         self._error: BridgeError | None = None

@@ -18,6 +18,9 @@ from .link import Link
 class Follower(GroupLinks):
     """Has one link, to the leader."""
 
+    def waiting(self) -> None:
+        """None: this rank does not lead."""
+
     def withdraw(self, arrival: Arrival) -> None:
         """Asks the leader to withdraw an arrival."""
         self._ask(wire.pack_withdrawal(self.group, arrival))

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from rankbridge.link.v1 import link_pb2 as pb
 
-from ..core.admission.admission import GO, Admission, Arrival, Notice, Reply, Verdict
+from ..core.admission.admission import GO, Admission, Arrival, Notice, Reply, Straggling, Verdict
 from ..core.admission.matching import Answer, Matching, Post
 from ..core.gang_calls.messages import Relay, Report
 from . import wire
@@ -61,6 +61,10 @@ class Leader(GroupLinks):
         """When the current round or a post is overdue."""
         round_, post = self._admission.deadline, self._matching.deadline
         return post if round_ is None else round_ if post is None else min(round_, post)
+
+    def waiting(self) -> Straggling | None:
+        """The members for which the current round waits."""
+        return self._admission.waiting(time.monotonic())
 
     def recall(self, number: int) -> None:
         """Withdraws this rank's own post."""

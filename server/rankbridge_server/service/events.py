@@ -53,11 +53,12 @@ def pack(event: Event) -> event_pb2.Event:
         groups = [wire.pack_group(group) for group in detail.groups]
         message.formed.CopyFrom(event_pb2.FormedEvent(world_size=detail.world_size, groups=groups))
     else:
-        message.straggler.CopyFrom(_straggler(detail))
+        message.straggler.CopyFrom(pack_straggler(detail))
     return message
 
 
-def _straggler(straggler: Straggler) -> event_pb2.StragglerEvent:
+def pack_straggler(straggler: Straggler) -> event_pb2.StragglerEvent:
+    """Packs an admission that members keep waiting."""
     return event_pb2.StragglerEvent(
         group=straggler.group,
         operation=straggler.operation,

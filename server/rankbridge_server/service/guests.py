@@ -119,6 +119,9 @@ def _leave(message: Message, guest: str) -> None:
         others = [it for it in message.sessions if not it.session_id.startswith(guest)]
         for it in others:
             message.sessions.remove(it)
+    elif isinstance(message, rank_service_pb2.ListPendingResponse):
+        for each in [it for it in message.operations if not it.session_id.startswith(guest)]:
+            message.operations.remove(each)
     for field, value in message.ListFields():
         if field.message_type is not None:
             for one in _messages(value) if field.is_repeated else (value,):

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import socket
+import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
 from importlib.metadata import version
 
 import grpc
 
-from rankbridge.v1 import rank_service_pb2 as pb, rank_service_pb2_grpc as stub
+from rankbridge.v1 import error_pb2, rank_service_pb2 as pb, rank_service_pb2_grpc as stub
 
 from ..core.errors import invalid
 from ..core.rank import Rank
@@ -61,6 +62,28 @@ class RankServicer(OfRank, stub.RankServiceServicer):
             fs_local_rank=self._rank.identity.fs_local_rank,
             local_world_size=self._rank.identity.local_world_size,
             highest_generation=description.seen,
+        )
+
+    def ListPending(
+        self, request: pb.ListPendingRequest, context: grpc.ServicerContext
+    ) -> pb.ListPendingResponse:
+        """Lists pending operations."""
+        tasks, admissions = self._rank.pending()
+        now = time.monotonic()
+        return pb.ListPendingResponse(
+            operations=[
+                pb.PendingOperation(
+                    operation=task.place.operation,
+                    group=task.place.group,
+                    operation_id=task.place.operation_id,
+                    session_id=task.session_id,
+                    phase=error_pb2.Phase.Value(f"PHASE_{task.phase.name}"),
+                    waited_us=round((now - task.began) * 1e6),
+                    remaining_us=max(0, round((task.deadline - now) * 1e6)),
+                )
+                for task in tasks
+            ],
+            admissions=[events.pack_straggler(it) for it in admissions],
         )
 
     @answers(pb.PrepareGenerationResponse, "prepare")

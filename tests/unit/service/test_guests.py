@@ -99,3 +99,11 @@ def test_a_guest_knows_its_ids_as_it_gave_them_and_sees_no_other_sessions() -> N
     response.generation_error.operation_id = "~alice/7"
     assert [it.session_id for it in guests.leave(response, HOME).sessions] == ["", "mine"]
     assert response.generation_error.operation_id == "7"
+
+
+def test_a_guest_sees_no_pending_operations_of_others() -> None:
+    response = rank_service_pb2.ListPendingResponse()
+    for session in ("", "owners", "~alice/", "~alice/mine", "~bob/his"):
+        response.operations.add(session_id=session, operation_id=f"{session}7")
+    left = [(it.session_id, it.operation_id) for it in guests.leave(response, HOME).operations]
+    assert left == [("", "7"), ("mine", "mine7")]

@@ -14,6 +14,7 @@ from rankbridge._plan.operations.declare import (
     plain_call,
     timeout_of,
 )
+from rankbridge._plan.pending import RankPending, pending_from_wire
 from rankbridge._plan.status import Formed, RankStatus, formed_from_wire, status_from_wire
 from rankbridge.v1 import gang_service_pb2, rank_service_pb2
 
@@ -22,6 +23,12 @@ from rankbridge.v1 import gang_service_pb2, rank_service_pb2
 def status(scope: Scope) -> Call[RankStatus]:
     """Describes one rank."""
     return plain_call(scope, "status", rank_service_pb2.DescribeRankRequest(), status_from_wire)
+
+
+@operation
+def pending(scope: Scope) -> Call[RankPending]:
+    """Lists what one rank has accepted and not answered yet."""
+    return plain_call(scope, "pending", rank_service_pb2.ListPendingRequest(), pending_from_wire)
 
 
 @operation

@@ -236,6 +236,13 @@ class Admission:
             self._on_notice(self._straggling(now))
         return []
 
+    def waiting(self, now: float) -> Straggling | None:
+        """The members for which the current round waits; None: no member has come. Any thread may ask."""
+        due = self._due.copy()
+        # A member whose arrival was withdrawn meanwhile has not come.
+        arrivals = {rank: it for rank, it in self._arrivals.copy().items() if rank in due}
+        return _straggling(arrivals, due, self._size, now) if arrivals else None
+
     def _look_again(self) -> None:
         """Updates the deadlines after members have left the round."""
         self._deadline = min(self._due.values(), default=math.inf)
@@ -247,11 +254,7 @@ class Admission:
         return self._due[rank_in_group] - self._arrivals[rank_in_group].timeout
 
     def _straggling(self, now: float) -> Straggling:
-        came = {rank: self._came(rank) for rank in self._due}
-        first = min(came, key=lambda rank: came[rank])
-        after = tuple(came[rank] - came[first] if rank in came else None for rank in range(self._size))
-        named = _named(self._arrivals.values())
-        return Straggling(self._arrivals[first], named, after, now - came[first])
+        return _straggling(self._arrivals, self._due, self._size, now)
 
     def _rule(self) -> list[Reply]:
         arrivals, self._arrivals, self._due, self._deadline = self._arrivals, {}, {}, math.inf
@@ -285,6 +288,13 @@ class Admission:
                 self._refused.pop(operation_id, None)
         while len(self._failed) > REMEMBERED_FAILURES:
             self._failed.popitem(last=False)
+
+
+def _straggling(arrivals: dict[int, Arrival], due: dict[int, float], size: int, now: float) -> Straggling:
+    came = {rank: due[rank] - it.timeout for rank, it in arrivals.items()}
+    first = min(came, key=lambda rank: came[rank])
+    after = tuple(came[rank] - came[first] if rank in came else None for rank in range(size))
+    return Straggling(arrivals[first], _named(arrivals.values()), after, now - came[first])
 
 
 def _named(arrivals: Iterable[Arrival]) -> str:

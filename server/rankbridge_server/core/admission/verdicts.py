@@ -20,12 +20,7 @@ def event_of(
     """The event for a notice about a group's admissions. `ranks`: of the group, in the gang."""
     operation = notice.arrival.contract.partition(" ")[0]
     if isinstance(notice, Straggling):
-        after = list(enumerate(zip(ranks, notice.after, strict=True)))
-        arrived = tuple((rank, place, at) for place, (rank, at) in after if at is not None)
-        missing = tuple((rank, place) for place, (rank, at) in after if at is None)
-        return Kind.STRAGGLER, Straggler(
-            group, operation, notice.operation_id, arrived, missing, notice.waited
-        )
+        return Kind.STRAGGLER, straggler_of(notice, group, ranks)
     place = Place(
         rank=ranks[notice.rank_in_group],
         group=group,
@@ -36,6 +31,15 @@ def event_of(
     error = disagreement(notice.verdict, notice.arrival, group, ranks).at(place, Phase.ADMISSION)
     kind = Kind.MISMATCH if notice.verdict.ruling is Ruling.MISMATCH else Kind.PEER_MISSING
     return kind, error.failure
+
+
+def straggler_of(notice: Straggling, group: str, ranks: Sequence[int]) -> Straggler:
+    """An admission that members keep waiting, by ranks in the gang."""
+    after = list(enumerate(zip(ranks, notice.after, strict=True)))
+    arrived = tuple((rank, place, at) for place, (rank, at) in after if at is not None)
+    missing = tuple((rank, place) for place, (rank, at) in after if at is None)
+    operation = notice.arrival.contract.partition(" ")[0]
+    return Straggler(group, operation, notice.operation_id, arrived, missing, notice.waited)
 
 
 def disagreement(verdict: Verdict, arrival: Arrival, group: str, ranks: Sequence[int]) -> BridgeError:

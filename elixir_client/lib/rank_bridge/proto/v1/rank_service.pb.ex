@@ -442,6 +442,285 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
   end
 end
 
+defmodule RankBridge.Proto.V1.ListPendingRequest do
+  @moduledoc """
+  Lists pending operations.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__, do: []
+end
+
+defmodule RankBridge.Proto.V1.ListPendingResponse do
+  @moduledoc """
+  Pending operations.
+
+  ## Fields
+
+    * `operations` - Operations accepted and not yet answered, the oldest first.
+    * `admissions` - Admissions that some members keep waiting, of the groups of which this rank is the first member: who has come, and
+      who is missing. At most one for each group. Only the group's first rank knows.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          operations: [V1.PendingOperation.t()],
+          admissions: [V1.StragglerEvent.t()],
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct operations: [],
+            admissions: [],
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.repeated(0x0A, {:message, V1.PendingOperation}, message.operations),
+      Encode.repeated(0x12, {:message, V1.StragglerEvent}, message.admissions),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, depth) do
+    %{
+      message
+      | operations: [Decode.message(V1.PendingOperation, nil, raw, depth) | message.operations]
+    }
+  end
+
+  def __put__(message, 2, 2, raw, depth) do
+    %{
+      message
+      | admissions: [Decode.message(V1.StragglerEvent, nil, raw, depth) | message.admissions]
+    }
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | operations: Enum.reverse(message.operations),
+        admissions: Enum.reverse(message.admissions),
+        __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :operations, {:message, V1.PendingOperation}, :repeated},
+      {2, :admissions, {:message, V1.StragglerEvent}, :repeated}
+    ]
+  end
+end
+
+defmodule RankBridge.Proto.V1.PendingOperation do
+  @moduledoc """
+  An operation that a rank has accepted and not answered yet.
+
+  ## Fields
+
+    * `operation` - Its kind: "all_reduce".
+    * `group` - Name of its group.
+    * `operation_id` - Its operation id. Empty: its caller gave none.
+    * `session_id` - Session of its caller. Empty: the shared one.
+    * `phase` - PHASE_CHECK: it is queued behind others of its group. PHASE_ADMISSION: it waits for the other members.
+      PHASE_DATA: it is in the backend.
+    * `waited_us` - How long ago the rank accepted it, in microseconds.
+    * `remaining_us` - Until its deadline, in microseconds. 0: the deadline has passed.
+  """
+
+  @behaviour RankBridge.Protobuf.Message
+
+  alias RankBridge.Proto.V1
+  alias RankBridge.Protobuf.{Decode, Encode}
+
+  @type t :: %__MODULE__{
+          operation: String.t(),
+          group: String.t(),
+          operation_id: String.t(),
+          session_id: String.t(),
+          phase: V1.Phase.t(),
+          waited_us: non_neg_integer(),
+          remaining_us: non_neg_integer(),
+          __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
+        }
+
+  defstruct operation: "",
+            group: "",
+            operation_id: "",
+            session_id: "",
+            phase: :PHASE_UNSPECIFIED,
+            waited_us: 0,
+            remaining_us: 0,
+            __unknown_fields__: []
+
+  @impl true
+  @spec encode(t()) :: binary()
+  def encode(%__MODULE__{} = message) do
+    IO.iodata_to_binary(encode_to_iodata(message))
+  end
+
+  @impl true
+  @spec encode_to_iodata(t()) :: iodata()
+  def encode_to_iodata(%__MODULE__{} = message) do
+    [
+      Encode.implicit(0x0A, :string, message.operation),
+      Encode.implicit(0x12, :string, message.group),
+      Encode.implicit(0x1A, :string, message.operation_id),
+      Encode.implicit(0x22, :string, message.session_id),
+      Encode.implicit(0x28, {:enum, V1.Phase}, message.phase),
+      Encode.implicit(0x30, :uint64, message.waited_us),
+      Encode.implicit(0x38, :uint64, message.remaining_us),
+      Encode.unknown(message.__unknown_fields__)
+    ]
+  end
+
+  @impl true
+  @spec decode(binary()) :: t()
+  def decode(binary) when is_binary(binary) do
+    Decode.message(__MODULE__, nil, binary, -1)
+  end
+
+  @doc false
+  @impl true
+  @spec __put__(t(), pos_integer(), 0..5, term(), integer()) :: t()
+  def __put__(message, 1, 2, raw, _depth) do
+    %{message | operation: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 2, 2, raw, _depth) do
+    %{message | group: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 3, 2, raw, _depth) do
+    %{message | operation_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 4, 2, raw, _depth) do
+    %{message | session_id: Decode.value(:string, raw)}
+  end
+
+  def __put__(message, 5, 0, raw, _depth) do
+    %{message | phase: Decode.value({:enum, V1.Phase}, raw)}
+  end
+
+  def __put__(message, 6, 0, raw, _depth) do
+    %{message | waited_us: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, 7, 0, raw, _depth) do
+    %{message | remaining_us: Decode.value(:uint64, raw)}
+  end
+
+  def __put__(message, number, wire_type, raw, _depth) do
+    %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
+  end
+
+  @doc false
+  @impl true
+  @spec __flip__(t()) :: t()
+  def __flip__(message) do
+    %{
+      message
+      | __unknown_fields__: Enum.reverse(message.__unknown_fields__)
+    }
+  end
+
+  @doc false
+  @impl true
+  @spec __fields__() :: [RankBridge.Protobuf.Message.field()]
+  def __fields__ do
+    [
+      {1, :operation, :string, :implicit},
+      {2, :group, :string, :implicit},
+      {3, :operation_id, :string, :implicit},
+      {4, :session_id, :string, :implicit},
+      {5, :phase, {:enum, V1.Phase}, :implicit},
+      {6, :waited_us, :uint64, :implicit},
+      {7, :remaining_us, :uint64, :implicit}
+    ]
+  end
+end
+
 defmodule RankBridge.Proto.V1.Abilities do
   @moduledoc """
   What a backend can do.
@@ -1796,6 +2075,7 @@ defmodule RankBridge.Proto.V1.RankService do
   def methods do
     [
       describe_rank(),
+      list_pending(),
       prepare_generation(),
       commit_generation(),
       abort_generation(),
@@ -1812,6 +2092,21 @@ defmodule RankBridge.Proto.V1.RankService do
       path: "/rankbridge.v1.RankService/DescribeRank",
       request: V1.DescribeRankRequest,
       response: V1.DescribeRankResponse,
+      client_stream?: false,
+      server_stream?: false
+    }
+  end
+
+  @doc """
+  Lists the operations that this rank has accepted and not answered yet, and the members for which the groups that it
+  leads wait. Always answers, whatever the gang is doing.
+  """
+  @spec list_pending() :: Rpc.t()
+  def list_pending do
+    %Rpc{
+      path: "/rankbridge.v1.RankService/ListPending",
+      request: V1.ListPendingRequest,
+      response: V1.ListPendingResponse,
       client_stream?: false,
       server_stream?: false
     }
