@@ -5,7 +5,8 @@ defmodule RankBridge.RankStatus do
   If the rank cannot be reached, `error` says why, and the other fields are empty. `generation_error` says why the
   generation is over. `device` is the default device of tensors: "cpu", "cuda:0". `fs_local_rank` is the rank among those
   that share its file system, and `local_world_size` the number of ranks on its host (0: not said), as its launcher says.
-  `sessions` are `{session_id, refs, bytes}`, the shared one (an empty id) first.
+  `generation_since_us` is when the generation was formed, or was over if it is, by the clock of the rank's host: microseconds
+  since 1970 in UTC (0: neither). `sessions` are `{session_id, refs, bytes}`, the shared one (an empty id) first.
 
   `abilities` are what the rank's backend can do, as far as this client knows it; nil where the rank's version does not report
   them: `collectives`, the names of its operations; `dtypes` of the tensors that it can hold, all of which every collective moves
@@ -28,6 +29,7 @@ defmodule RankBridge.RankStatus do
           generation: non_neg_integer(),
           generation_state: :none | :prepared | :formed | :over | :unspecified,
           generation_error: Error.t() | nil,
+          generation_since_us: non_neg_integer(),
           groups: [Group.t()],
           sessions: [{String.t(), non_neg_integer(), non_neg_integer()}],
           pending_operations: non_neg_integer(),
@@ -54,6 +56,7 @@ defmodule RankBridge.RankStatus do
     generation: 0,
     generation_state: :unspecified,
     generation_error: nil,
+    generation_since_us: 0,
     groups: [],
     sessions: [],
     pending_operations: 0,
@@ -72,7 +75,7 @@ defmodule RankBridge.RankStatus do
 
   @copied [:rank, :world_size, :local_rank, :pid, :host, :backend, :generation] ++
             [:local_world_size, :fs_local_rank, :device] ++
-            [:pending_operations, :endpoints, :version]
+            [:pending_operations, :endpoints, :version, :generation_since_us]
 
   @doc "The status that a rank sent."
   @spec from_proto(V1.DescribeRankResponse.t()) :: t()

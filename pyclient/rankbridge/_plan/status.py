@@ -72,6 +72,8 @@ class RankStatus:
         fs_local_rank: Rank among those that share its file system, as its launcher says: the one of 0 downloads for
             the others.
         local_world_size: Ranks on its host, as its launcher says. 0: not said.
+        generation_since: When the generation was formed, or was over if it is, by the clock of its host: seconds since
+            1970 in UTC. 0: neither, or its version does not report it.
     """
 
     rank: int
@@ -92,6 +94,7 @@ class RankStatus:
     device: str = ""
     fs_local_rank: int = 0
     local_world_size: int = 0
+    generation_since: float = 0.0
 
     @property
     def backend_supports_cuda(self) -> bool:
@@ -149,6 +152,7 @@ def status_from_wire(status: rank_service_pb2.DescribeRankResponse) -> RankStatu
         **fields_of(RankStatus, status),
         generation_state=short_name(rank_service_pb2.GenerationState.items(), status.generation_state),
         generation_error=over,
+        generation_since=status.generation_since_us / 1e6,
         groups=tuple(group_from_wire(group) for group in status.groups),
         sessions=tuple(SessionUsage(**fields_of(SessionUsage, usage)) for usage in status.sessions),
         abilities=abilities_from_wire(status.abilities) if status.HasField("abilities") else None,

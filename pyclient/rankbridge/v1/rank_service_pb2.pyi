@@ -119,6 +119,7 @@ class DescribeRankResponse(google.protobuf.message.Message):
     FS_LOCAL_RANK_FIELD_NUMBER: builtins.int
     LOCAL_WORLD_SIZE_FIELD_NUMBER: builtins.int
     HIGHEST_GENERATION_FIELD_NUMBER: builtins.int
+    GENERATION_SINCE_US_FIELD_NUMBER: builtins.int
     rank: builtins.int
     """Rank in the gang. Before the first forming: what its launcher said."""
     world_size: builtins.int
@@ -147,6 +148,10 @@ class DescribeRankResponse(google.protobuf.message.Message):
     """Ranks on its host, as its launcher says. 0: not said."""
     highest_generation: builtins.int
     """Highest generation that the rank was ever asked to prepare: `generation`, or later ones whose forming failed."""
+    generation_since_us: builtins.int
+    """When the generation was formed, or when it was over if it is, by the clock of the rank's host: microseconds since
+    1970 in UTC. 0: neither.
+    """
     @property
     def generation_error(self) -> rankbridge.v1.error_pb2.Error:
         """Why the generation is over. Absent: it is not."""
@@ -189,9 +194,10 @@ class DescribeRankResponse(google.protobuf.message.Message):
         fs_local_rank: builtins.int = ...,
         local_world_size: builtins.int = ...,
         highest_generation: builtins.int = ...,
+        generation_since_us: builtins.int = ...,
     ) -> None: ...
     def HasField(self, field_name: typing.Literal["abilities", b"abilities", "generation_error", b"generation_error"]) -> builtins.bool: ...
-    def ClearField(self, field_name: typing.Literal["abilities", b"abilities", "backend", b"backend", "device", b"device", "endpoints", b"endpoints", "fs_local_rank", b"fs_local_rank", "generation", b"generation", "generation_error", b"generation_error", "generation_state", b"generation_state", "groups", b"groups", "highest_generation", b"highest_generation", "host", b"host", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "pending_operations", b"pending_operations", "pid", b"pid", "rank", b"rank", "sessions", b"sessions", "version", b"version", "world_size", b"world_size"]) -> None: ...
+    def ClearField(self, field_name: typing.Literal["abilities", b"abilities", "backend", b"backend", "device", b"device", "endpoints", b"endpoints", "fs_local_rank", b"fs_local_rank", "generation", b"generation", "generation_error", b"generation_error", "generation_since_us", b"generation_since_us", "generation_state", b"generation_state", "groups", b"groups", "highest_generation", b"highest_generation", "host", b"host", "local_rank", b"local_rank", "local_world_size", b"local_world_size", "pending_operations", b"pending_operations", "pid", b"pid", "rank", b"rank", "sessions", b"sessions", "version", b"version", "world_size", b"world_size"]) -> None: ...
 
 Global___DescribeRankResponse: typing_extensions.TypeAlias = DescribeRankResponse
 

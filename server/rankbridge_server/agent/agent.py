@@ -13,7 +13,7 @@ from functools import partial
 from typing import Protocol
 
 from .child import Child, fork
-from .messages import Failed, Form, Formed, Line, Message, Ping, Pong, Ready, Suspect
+from .messages import Began, Failed, Form, Formed, Line, Message, Ping, Pong, Ready, Suspect
 from .pmi import Pmi
 
 # How long a rank may take to end after SIGTERM, before the agent kills it.
@@ -60,6 +60,9 @@ class Watcher(Protocol):
 
     def exited(self, rank: int, pid: int, how: str, replaced: bool) -> None:
         """A rank's process has ended. `replaced`: the agent has forked another in its place."""
+
+    def formed(self, generation: int) -> None:
+        """A generation was formed. Each of its ranks reports it."""
 
     def replaced(self, rank: int, pid: int, endpoints: list[str]) -> None:
         """The new process serves. It belongs to no generation until a controller forms one with it."""
@@ -188,6 +191,8 @@ class Agent:
             self._pinged.pop(child.rank, None)
         elif isinstance(message, Suspect):
             self._ping_all()
+        elif isinstance(message, Began):
+            watcher.formed(message.generation)
         elif isinstance(message, Ready):
             child.serves = True
             self._endpoints[child.rank] = message.endpoints
@@ -251,7 +256,9 @@ class Agent:
                         f"rank {gone[0]} (pid {self._children[gone[0]].pid}) ended before it served"
                     )
                 if child.line in ready:
-                    message = child.line.receive()
+                    # Others may have come with it; of the first generation, the answer says all.
+                    while isinstance(message := child.line.receive(), Began):
+                        """The next one is on its way."""
                     if isinstance(message, Failed):
                         raise StartError(f"rank {child.rank}: {message.error}")
                     if message is None:

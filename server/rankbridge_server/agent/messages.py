@@ -33,6 +33,13 @@ class Formed:
 
 
 @dataclass(frozen=True, slots=True)
+class Began:
+    """From a rank: it is in a new generation, whoever has formed it."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
 class Suspect:
     """From a rank: it has lost another, and its generation is over. The lost rank may be stopped, not dead."""
 
@@ -54,7 +61,7 @@ class Failed:
     error: str
 
 
-Message = Ready | Form | Formed | Suspect | Ping | Pong | Failed
+Message = Ready | Form | Formed | Began | Suspect | Ping | Pong | Failed
 _KINDS: dict[str, type[Message]] = {kind.__name__: kind for kind in get_args(Message)}
 
 

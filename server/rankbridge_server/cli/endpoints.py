@@ -1,9 +1,11 @@
-"""The file with the ranks' endpoints, for controllers."""
+"""The files with the ranks' endpoints, for controllers."""
 
 from __future__ import annotations
 
 import json
 import secrets
+import threading
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,3 +44,43 @@ def describe(
         ],
         **({"tokens": tokens.for_controllers()} if tokens else {}),
     }
+
+
+class Published:
+    """What controllers are to know of a gang, in files that are gone when the gang is. Thread-safe."""
+
+    def __init__(self, gang: dict[str, Any], paths: Sequence[Path]) -> None:
+        """Writes the files. Raises OSError."""
+        self._gang = gang
+        self._paths = paths
+        self._lock = threading.Lock()
+        self._write()
+
+    def formed(self, generation: int) -> None:
+        """A generation was formed."""
+        with self._lock:
+            if generation > self._gang["generation"]:
+                self._gang["generation"] = generation
+                self._write()
+
+    def replaced(self, rank: int, pid: int, targets: list[str]) -> None:
+        """Another process is this rank."""
+        with self._lock:
+            self._gang["ranks"][rank].update(pid=pid, endpoints=targets)
+            self._write()
+
+    def show(self, tokens: Tokens) -> None:
+        """The tokens are others."""
+        with self._lock:
+            self._gang["tokens"] = tokens.for_controllers()
+            self._write()
+
+    def remove(self) -> None:
+        """Removes the files."""
+        with self._lock:
+            for path in self._paths:
+                path.unlink(missing_ok=True)
+
+    def _write(self) -> None:
+        for path in self._paths:
+            write(path, self._gang)

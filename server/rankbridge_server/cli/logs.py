@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import io
 import json
 import logging
@@ -12,11 +11,14 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+import click
+
 from ..core.errors import ErrorCode, Failure
 from ..core.events import Event, Formed, Kind, Straggler
 from ..core.logger import LOGGER
 from ..core.printable import lines
 from ..core.rate import Rate
+from .options import Option, Options
 
 MAX_LINES_PER_S = 100
 LEVELS = ("debug", "info", "warning", "error")
@@ -30,22 +32,24 @@ class Logs:
     level: str = "warning"
 
 
-def add_logs(parser: argparse.ArgumentParser, level: str) -> None:
-    """Adds the options that `up` and `rank` share. `level`: the default."""
-    group = parser.add_argument_group("logs", "On standard error. Nothing is logged for a single operation.")
-    group.add_argument(
-        "--log-format", choices=["text", "json"], default="text", help="(default: %(default)s)"
-    )
-    group.add_argument(
-        "--log-level",
-        choices=LEVELS,
-        default=level,
-        help="info: generations as well; warning: lost ranks, verdicts, stragglers, refused callers, limits "
-        "(default: %(default)s)",
-    )
+LOGS_NOTE = {"Logs": "On standard error. Nothing is logged for a single operation."}
 
 
-def logs_of(options: argparse.Namespace) -> Logs:
+def logs_options(level: str) -> list[Option]:
+    """The options that `up` and `rank` share. `level`: the default."""
+    return [
+        Option("--log-format", section="Logs", type=click.Choice(["text", "json"]), default="text"),
+        Option(
+            "--log-level",
+            section="Logs",
+            type=click.Choice(LEVELS),
+            default=level,
+            help="info: generations as well; warning: lost ranks, verdicts, stragglers, refused callers, limits",
+        ),
+    ]
+
+
+def logs_of(options: Options) -> Logs:
     """The logs of the options."""
     return Logs(options.log_format, options.log_level)
 

@@ -2,34 +2,84 @@
 
 from __future__ import annotations
 
-import argparse
+import os
 import signal
+import sys
 from collections.abc import Sequence
-from importlib.metadata import version
+from importlib import import_module
 
-from . import call, rank, status, tokens, up
+import click
+
+COMMANDS = {
+    "up": "Start a gang of ranks on this host and form it.",
+    "rank": "Be one rank, started by torchrun, mpirun or in a container.",
+    "ls": "List the gangs that run on this host.",
+    "status": "Show a gang's ranks, groups, refs and pending operations.",
+    "events": "Follow what happens on the ranks of a gang.",
+    "call": "Run an operation on the ranks of a gang.",
+    "tokens": "Make a gang's tokens.",
+    "completion": "Print what makes a shell complete the commands.",
+}
+"""Each is in the module of its name, which is imported when it is asked for: no command waits for another's imports."""
 
 
-def parser() -> argparse.ArgumentParser:
-    """The command line."""
-    command_line = argparse.ArgumentParser(
-        prog="rankbridge", description="Drive the collectives of a torch.distributed job from any language."
-    )
-    command_line.add_argument("--version", action="version", version=f"rankbridge {version('rankbridge')}")
-    commands = command_line.add_subparsers(title="commands", metavar="COMMAND", required=True)
-    up.add_parser(commands)
-    rank.add_parser(commands)
-    status.add_parser(commands)
-    call.add_parser(commands)
-    tokens.add_parser(commands)
-    return command_line
+class Commands(click.Group):
+    """The commands, each imported when it is run."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Names of the commands."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """The command of that name."""
+        if cmd_name not in COMMANDS:
+            return None
+        command: click.Command = import_module(f".{cmd_name}", __package__).COMMAND
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Writes all commands, without their modules."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(COMMANDS.items()))
+
+
+def _print_version(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted:
+        from importlib.metadata import version
+
+        click.echo(f"rankbridge {version('rankbridge')}")
+        ctx.exit()
+
+
+COMMAND_LINE = Commands(
+    "rankbridge",
+    help="Drive the collectives of a torch.distributed job from any language.",
+    params=[
+        click.Option(
+            ["--version"],
+            is_flag=True,
+            is_eager=True,
+            expose_value=False,
+            callback=_print_version,
+            help="Show the version and exit.",
+        )
+    ],
+    context_settings={"max_content_width": 120},
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status."""
-    options = parser().parse_args(arguments)
+    """Runs one command; returns the exit status."""
     try:
-        status: int = options.run(options)
-    except KeyboardInterrupt:
+        status: int | None = COMMAND_LINE.main(arguments, prog_name="rankbridge", standalone_mode=False)
+        sys.stdout.flush()
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
         return 128 + signal.SIGINT
-    return status
+    except BrokenPipeError:
+        # The reader has enough; what is still buffered must not be complained of at the end either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 128 + signal.SIGPIPE
+    return status or 0

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 import os
 import signal
 import socket
 import sys
 from collections.abc import Sequence
-from pathlib import Path
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING
+
+import click
 
 from ..core.address import Address
 from ..core.errors import BridgeError
@@ -21,11 +22,13 @@ from ..core.tokens import Tokens
 from . import endpoints, mpi, nccl
 from .environment import Launched, LaunchError
 from .extras import NoServer, server_extra
-from .logs import add_logs, begin as begin_logs, logs_of
+from .logs import LOGS_NOTE, begin as begin_logs, logs_of, logs_options
+from .options import FILE, Command, Option, Options
 from .progress import progress
-from .settings import RankSettings, add_limits, heartbeat_of, limits_of
-from .tls import Tls, TlsError, add_tls, reread_tls
-from .tokens import JobTokens, TokenError, add_tokens, of_ranks
+from .runtime_dir import GANG, UntrustedDirectory, runtime_dir
+from .settings import RankSettings, heartbeat_of, limits_of, limits_options
+from .tls import TLS_NOTE, Tls, TlsError, reread_tls, tls_options
+from .tokens import WHO, JobTokens, TokenError, of_ranks, tokens_options
 
 if TYPE_CHECKING:
     from ..backends.mpi import MpiWorld
@@ -36,63 +39,7 @@ MEET_TIMEOUT_S = 60.0
 _SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command."""
-    parser = commands.add_parser(
-        "rank",
-        help="be one rank, started by torchrun, mpirun or in a container",
-        description="Be one rank. With MASTER_ADDR and MASTER_PORT in the environment, as torchrun sets them, all "
-        "ranks meet there and rank 0 forms the first generation; without them the rank waits for a controller to "
-        "form one (GangService.Form). On the backend mpi, ranks meet by MPI, which also says who is which rank.",
-    )
-    parser.add_argument(
-        "--backend",
-        choices=["gloo", "nccl", "mpi"],
-        default="gloo",
-        help="what moves the data; nccl: between CUDA devices, of which the rank takes the one of its place on its "
-        "host; mpi: the rank was started by mpirun (default: %(default)s)",
-    )
-    parser.add_argument("--rank", type=int, metavar="N", help="rank in the gang (default: $RANK)")
-    parser.add_argument("--size", type=int, metavar="N", help="ranks in the gang (default: $WORLD_SIZE)")
-    parser.add_argument(
-        "--listen",
-        type=_address,
-        metavar="HOST:PORT",
-        help="where gRPC is served; port 0 or none for any; an IPv6 address stands in brackets (default: the interface "
-        "that reaches the other ranks, any port)",
-    )
-    parser.add_argument(
-        "--advertise",
-        type=_address,
-        metavar="HOST[:PORT]",
-        help="how others reach this rank; an IPv6 address stands in brackets (default: what it listens on)",
-    )
-    parser.add_argument("--name", default="gang", help="name of the gang, for people (default: %(default)s)")
-    parser.add_argument(
-        "--endpoints-file",
-        type=Path,
-        metavar="FILE",
-        help="rank 0 writes where the ranks serve to FILE, as JSON",
-    )
-    add_limits(parser)
-    add_logs(parser, "info")
-    add_tls(parser)
-    trust = add_tokens(parser)
-    trust.add_argument(
-        "--insecure-token",
-        action="store_true",
-        help="show tokens in plain text beyond this host: whoever hears the network has them",
-    )
-    trust.add_argument(
-        "--trusted-network",
-        action="store_true",
-        help="serve on all networks of this host (--listen 0.0.0.0 or [::]), all of which you trust: the data between "
-        "ranks is plain, and while a group is formed, whoever reaches the backend's port can take part",
-    )
-    parser.set_defaults(run=run)
-
-
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Runs the command; returns the exit status."""
     try:
         if options.backend == "mpi":
@@ -134,7 +81,7 @@ def _serve(
     host: str,
     tls: Reread[Tls] | None,
     tokens: JobTokens,
-    options: argparse.Namespace,
+    options: Options,
 ) -> int:
     limits = limits_of(options)
     with progress("importing torch"), server_extra():
@@ -158,7 +105,7 @@ def _serve(
         heartbeat=heartbeat_of(options),
         default_timeout=options.default_timeout,
         data_timeout=options.data_timeout,
-        share_memory=options.share_memory,
+        share_memory=not options.no_shared_memory,
         straggler_after=options.straggler_after,
         audit=options.audit,
         logs=logs_of(options),
@@ -177,29 +124,29 @@ def _serve(
         (lambda: tls().links) if tls else None,
         settings.straggler_after,
     )
-    sidecar = Sidecar(identity, backend, links, settings)
+    gang = _Gang(options)
+    sidecar = Sidecar(identity, backend, links, settings, formed=gang.formed)
     target = _advertised(options.advertise, host, sidecar.endpoints[0])
     print(f"rank {launched.rank}  pid {os.getpid()}  {target}", flush=True)
     if tokens.file is not None:
         print(f"tokens  {tokens.file}", flush=True)
     mine = json.dumps([os.getpid(), target])
     if world is not None:
-        _form(launched, world.exchange(mine, MEET_TIMEOUT_S), sidecar, tokens, options)
+        _form(launched, world.exchange(mine, MEET_TIMEOUT_S), sidecar, tokens, gang)
     elif launched.master is not None:
         _form(
             launched,
             _meet(launched, launched.master, mine, tokens.now()),
             sidecar,
             tokens,
-            options,
+            gang,
         )
     while (signum := signal.sigwait(_SIGNALS)) == signal.SIGHUP:
         for files in (tls, tokens.tokens):
             if files is not None:
                 files.look()
     sidecar.stop()
-    if options.endpoints_file and launched.rank == 0:
-        options.endpoints_file.unlink(missing_ok=True)
+    gang.remove()
     # Engines may have threads that never end, and nothing here needs an orderly exit.
     sys.stdout.flush()
     os._exit(0 if signum == signal.SIGTERM else 128 + signum)
@@ -251,11 +198,7 @@ def _meet(launched: Launched, master: tuple[str, int], mine: str, tokens: Tokens
 
 
 def _form(
-    launched: Launched,
-    given: Sequence[str],
-    sidecar: Sidecar,
-    tokens: JobTokens,
-    options: argparse.Namespace,
+    launched: Launched, given: Sequence[str], sidecar: Sidecar, tokens: JobTokens, gang: _Gang
 ) -> None:
     """As rank 0, form the first generation of all; `given`: pid and target of each."""
     if launched.rank != 0:
@@ -263,22 +206,46 @@ def _form(
     pids, targets = zip(*map(json.loads, given), strict=True)
     with progress("forming the first generation"):
         formed = sidecar.form(list(targets), MEET_TIMEOUT_S)
-    if options.endpoints_file:
-        gang = endpoints.describe(
-            options.name,
-            options.backend,
-            formed.generation,
-            list(pids),
-            [[one] for one in targets],
-            tokens.now(),
-        )
-        endpoints.write(options.endpoints_file, gang)
+    gang.publish(formed.generation, list(pids), [[one] for one in targets], tokens.now())
     print(
-        f"ready: {launched.world_size} ranks on {options.backend}, generation {formed.generation}", flush=True
+        f"ready: {launched.world_size} ranks on {gang.backend}, generation {formed.generation}", flush=True
     )
 
 
-def _host(launched: Launched, options: argparse.Namespace, default: str = "127.0.0.1") -> str:
+class _Gang:
+    """What rank 0 lets controllers know of the gang."""
+
+    def __init__(self, options: Options) -> None:
+        self.backend = options.backend
+        self._name = options.name
+        self._path: Path | None = options.endpoints_file
+        self._published: endpoints.Published | None = None
+        self._directory = ExitStack()
+
+    def publish(
+        self, generation: int, pids: list[int], targets: list[list[str]], tokens: Tokens | None
+    ) -> None:
+        """Writes the files. Raises OSError."""
+        paths = [] if self._path is None else [self._path]
+        # Where others could change it, `rankbridge ls` does not find the gang.
+        with suppress(UntrustedDirectory, OSError):
+            paths.append(self._directory.enter_context(runtime_dir()) / GANG)
+        gang = endpoints.describe(self._name, self.backend, generation, pids, targets, tokens)
+        self._published = endpoints.Published(gang, paths)
+
+    def formed(self, generation: int) -> None:
+        """A generation was formed."""
+        if self._published is not None:
+            self._published.formed(generation)
+
+    def remove(self) -> None:
+        """Removes what was written."""
+        if self._published is not None:
+            self._published.remove()
+        self._directory.close()
+
+
+def _host(launched: Launched, options: Options, default: str = "127.0.0.1") -> str:
     """Host name or address of this rank, as the other ranks reach it."""
     given: Address | None = options.advertise or options.listen
     if given is not None and not _is_everywhere(given.host):
@@ -308,6 +275,62 @@ def _address(text: str) -> Address:
     try:
         return Address.parse(text)
     except ValueError:
-        raise argparse.ArgumentTypeError(
-            f"must be HOST:PORT, an IPv6 address in brackets: not {text!r}"
-        ) from None
+        raise click.BadParameter(f"must be HOST:PORT, an IPv6 address in brackets: not {text!r}") from None
+
+
+COMMAND = Command(
+    "rank",
+    run,
+    [
+        Option(
+            "--backend",
+            type=click.Choice(["gloo", "nccl", "mpi"]),
+            default="gloo",
+            help="what moves the data; nccl: between CUDA devices, of which the rank takes the one of its place on its "
+            "host; mpi: the rank was started by mpirun",
+        ),
+        Option("--rank", type=int, metavar="N", help="rank in the gang (default: $RANK)"),
+        Option("--size", type=int, metavar="N", help="ranks in the gang (default: $WORLD_SIZE)"),
+        Option(
+            "--listen",
+            type=_address,
+            metavar="HOST:PORT",
+            help="where gRPC is served; port 0 or none for any; an IPv6 address stands in brackets (default: the "
+            "interface that reaches the other ranks, any port)",
+        ),
+        Option(
+            "--advertise",
+            type=_address,
+            metavar="HOST[:PORT]",
+            help="how others reach this rank; an IPv6 address stands in brackets (default: what it listens on)",
+        ),
+        Option("--name", default="gang", help="name of the gang, for people"),
+        Option(
+            "--endpoints-file",
+            type=FILE,
+            metavar="FILE",
+            help="rank 0 writes where the ranks serve to FILE, as JSON",
+        ),
+        *limits_options(),
+        *logs_options("info"),
+        *tls_options(),
+        *tokens_options(),
+        Option(
+            "--insecure-token",
+            section=WHO,
+            is_flag=True,
+            help="show tokens in plain text beyond this host: whoever hears the network has them",
+        ),
+        Option(
+            "--trusted-network",
+            section=WHO,
+            is_flag=True,
+            help="serve on all networks of this host (--listen 0.0.0.0 or [::]), all of which you trust: the data "
+            "between ranks is plain, and while a group is formed, whoever reaches the backend's port can take part",
+        ),
+    ],
+    help="Be one rank. With MASTER_ADDR and MASTER_PORT in the environment, as torchrun sets them, all ranks meet "
+    "there and rank 0 forms the first generation; without them the rank waits for a controller to form one "
+    "(GangService.Form). On the backend mpi, ranks meet by MPI, which also says who is which rank.",
+    notes=LOGS_NOTE | TLS_NOTE,
+)

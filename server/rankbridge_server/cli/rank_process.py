@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
-from ..agent.messages import Line, Suspect
+from ..agent.messages import Began, Line, Suspect
 from ..core.coordinator import Backend
 from ..core.limits import Limits
 from ..core.rank import Identity
@@ -62,7 +62,7 @@ def run_fake_gang(size: int, settings: Callable[[int], RankSettings], line: Line
 
     def sidecar(rank: int) -> Sidecar:
         identity = Identity(rank, size, local_rank=rank, fs_local_rank=rank, local_world_size=size)
-        return Sidecar(identity, FakeBackend(hub), links, settings(rank))
+        return Sidecar(identity, FakeBackend(hub), links, settings(rank), formed=_report(line))
 
     _serve(lambda: [sidecar(rank) for rank in range(size)], line)
 
@@ -79,9 +79,13 @@ def _run_rank(
     def sidecar() -> Sidecar:
         backend, limits = make()
         lost = partial(line.try_send, Suspect())
-        return Sidecar(identity, backend, links, replace(settings, limits=limits), lost)
+        return Sidecar(identity, backend, links, replace(settings, limits=limits), lost, _report(line))
 
     _serve(lambda: [sidecar()], line)
+
+
+def _report(line: Line) -> Callable[[int], object]:
+    return lambda generation: line.try_send(Began(generation))
 
 
 def _serve(make: Callable[[], list[Sidecar]], line: Line) -> None:

@@ -7,7 +7,6 @@ import os
 import select
 import sys
 from contextlib import AbstractContextManager, nullcontext
-from pathlib import Path
 from typing import Any, Protocol
 
 from ..agent.agent import Watcher
@@ -66,6 +65,9 @@ class TextReport:
         """One line."""
         print(f"rank {rank} (pid {pid}) {how}", file=sys.stderr, flush=True)
 
+    def formed(self, generation: int) -> None:
+        """Does nothing: the ranks' logs say it."""
+
     def replaced(self, rank: int, pid: int, endpoints: list[str]) -> None:
         """One line."""
         print(f"rank {rank} is replaced by pid {pid}  {'  '.join(endpoints)}", file=sys.stderr, flush=True)
@@ -119,6 +121,9 @@ class JsonReport:
         for each in self._ranks.pop(pid, [rank]):
             self._write("exited", rank=each, pid=pid, how=how, replaced=replaced)
 
+    def formed(self, generation: int) -> None:
+        """Does nothing: who forms a generation knows it, and others watch the ranks' events."""
+
     def replaced(self, rank: int, pid: int, endpoints: list[str]) -> None:
         """It serves."""
         self._write("replaced", rank=rank, pid=pid, endpoints=endpoints)
@@ -146,13 +151,12 @@ class JsonReport:
             self._open = False
 
 
-class WithEndpointsFile:
-    """A watcher that keeps the endpoints file up to date, and passes events on to another."""
+class WithEndpointsFiles:
+    """A watcher that keeps files with the endpoints up to date, and passes events on to another."""
 
-    def __init__(self, watcher: Watcher, gang: dict[str, Any], path: Path) -> None:
+    def __init__(self, watcher: Watcher, published: endpoints.Published) -> None:
         self._watcher = watcher
-        self._gang = gang
-        self._path = path
+        self._published = published
 
     def suspected(self, rank: int, pid: int) -> None:
         """Nothing changes."""
@@ -162,10 +166,14 @@ class WithEndpointsFile:
         """Its endpoints stay, for its replacement."""
         self._watcher.exited(rank, pid, how, replaced)
 
+    def formed(self, generation: int) -> None:
+        """Writes the files before it reports."""
+        self._published.formed(generation)
+        self._watcher.formed(generation)
+
     def replaced(self, rank: int, pid: int, targets: list[str]) -> None:
-        """Writes the endpoints file before it reports."""
-        self._gang["ranks"][rank].update(pid=pid, endpoints=targets)
-        endpoints.write(self._path, self._gang)
+        """Writes the files before it reports."""
+        self._published.replaced(rank, pid, targets)
         self._watcher.replaced(rank, pid, targets)
 
 

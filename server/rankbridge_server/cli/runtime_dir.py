@@ -1,4 +1,4 @@
-"""A directory for a gang's sockets, short enough for their paths, gone when the gang is."""
+"""A directory for a gang's sockets and its endpoints file, short enough for their paths, gone when the gang is."""
 
 from __future__ import annotations
 
@@ -15,6 +15,8 @@ from pathlib import Path
 
 _PREFIX = "rankbridge-"
 _LOCK = "lock"
+GANG = "gang.json"
+"""Name of the endpoints file there."""
 
 
 class UntrustedDirectory(Exception):
@@ -81,7 +83,19 @@ def _locked() -> tuple[Path, int]:
         os.close(lock)
 
 
+def running_gangs() -> list[Path]:
+    """Endpoints files of this user's gangs that run on this host; of those that have the same TMPDIR."""
+    return sorted(path / GANG for path, held in _of_this_user(fcntl.LOCK_SH) if held and (path / GANG).exists())
+
+
 def _sweep() -> None:
+    for path, held in _of_this_user(fcntl.LOCK_EX):
+        if not held:
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def _of_this_user(kind: int) -> Iterator[tuple[Path, bool]]:
+    """This user's directories, and whether a process holds each. `kind`: of lock on one that nobody does, meanwhile."""
     for path in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
         try:
             if path.stat().st_uid != os.getuid():
@@ -91,10 +105,11 @@ def _sweep() -> None:
             # Not ours, gone meanwhile, or not locked yet by the process that makes it.
             continue
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            shutil.rmtree(path, ignore_errors=True)
+            fcntl.flock(lock, kind | fcntl.LOCK_NB)
+            held = False
         except OSError:
-            # Its gang lives: somebody holds the lock.
-            continue
+            held = True
+        try:
+            yield path, held
         finally:
             os.close(lock)

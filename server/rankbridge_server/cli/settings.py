@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import argparse
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 
+import click
+
 from ..core.limits import Limits
 from ..core.tokens import Tokens
 from ..links.heartbeat import Heartbeat
 from .logs import Logs
+from .options import FILE, Option, Options
 from .tls import Tls
 
 
@@ -42,78 +44,94 @@ class RankSettings:
     logs: Logs = field(default_factory=Logs)
 
 
-def add_limits(parser: argparse.ArgumentParser) -> None:
-    """Options that `up` and `rank` share."""
-    _add(parser.add_argument_group("limits of each rank"), _LIMITS)
-    parser.add_argument(
-        "--no-shared-memory",
-        dest="share_memory",
-        action="store_false",
-        help="message queues pass every value by the backend, on one host too, and tensors come and go over gRPC alone",
-    )
-    _add(parser.add_argument_group("control links"), _LINKS)
-    parser.add_argument(
-        "--audit",
-        type=Path,
-        metavar="FILE",
-        help="append a line of JSON to FILE for each caller let in or refused, and each generation that begins or "
-        "ends",
-    )
+OF_RANK = "Limits of each rank"
+LINKS = "Control links"
 
 
-_SHOWN = "(default: %(default)s)"
-_LIMITS: dict[str, tuple[str, float, str]] = {
+def limits_options() -> list[Option]:
+    """The options that `up` and `rank` share."""
+    return [
+        *_options(OF_RANK, _LIMITS),
+        Option(
+            "--no-shared-memory",
+            section=OF_RANK,
+            is_flag=True,
+            help="message queues pass every value by the backend, on one host too, and tensors come and go over gRPC "
+            "alone",
+        ),
+        *_options(LINKS, _LINKS),
+        Option(
+            "--audit",
+            type=FILE,
+            metavar="FILE",
+            help="append a line of JSON to FILE for each caller let in or refused, and each generation that begins or "
+            "ends",
+        ),
+    ]
+
+
+_LIMITS: dict[str, tuple[str, float | None, str]] = {
     "--max-bytes": (
         "N",
-        0,
+        None,
         "bytes of tensors (default: half of the memory, on the backend nccl half of the device's)",
     ),
-    "--max-refs": ("N", 1_000_000, f"refs {_SHOWN}"),
-    "--max-pending": ("N", 4096, f"pending operations {_SHOWN}"),
-    "--max-session-bytes": ("N", 0, "bytes of one session (default: no limit)"),
-    "--max-session-refs": ("N", 0, "refs of one session (default: no limit)"),
+    "--max-refs": ("N", 1_000_000, "refs"),
+    "--max-pending": ("N", 4096, "pending operations"),
+    "--max-session-bytes": ("N", None, "bytes of one session (default: no limit)"),
+    "--max-session-refs": ("N", None, "refs of one session (default: no limit)"),
     "--max-shared-bytes": (
         "N",
-        0,
+        None,
         "bytes of memory shared with callers on this host (default: an eighth of its memory, at most 1 GiB)",
     ),
-    "--default-timeout": ("S", 30.0, f"seconds that a call waits which names no timeout {_SHOWN}"),
-    "--data-timeout": ("S", 30.0, f"seconds that the backend may take for one operation {_SHOWN}"),
+    "--default-timeout": ("S", 30.0, "seconds that a call waits which names no timeout"),
+    "--data-timeout": ("S", 30.0, "seconds that the backend may take for one operation"),
 }
-_LINKS: dict[str, tuple[str, float, str]] = {
-    "--heartbeat-interval": ("S", 0.2, f"seconds between signs of life {_SHOWN}"),
-    "--heartbeat-misses": ("N", 3, f"missed signs of life after which a rank is lost {_SHOWN}"),
+_LINKS: dict[str, tuple[str, float | None, str]] = {
+    "--heartbeat-interval": ("S", 0.2, "seconds between signs of life"),
+    "--heartbeat-misses": ("N", 3, "missed signs of life after which a rank is lost"),
     "--straggler-after": (
         "0 or S",
         1.0,
         "seconds that members of a group may keep others waiting before an event names them "
-        f"(RankService.WatchEvents); 0: never {_SHOWN}",
+        "(RankService.WatchEvents); 0: never",
     ),
 }
-"""By option: what it takes, a number or seconds; its default; its help."""
+"""By option: what it takes, a number or seconds; its default, None for 0, which its help explains; its help."""
 
 
-def _add(group: argparse._ArgumentGroup, options: dict[str, tuple[str, float, str]]) -> None:
+def _options(section: str, options: dict[str, tuple[str, float | None, str]]) -> list[Option]:
     kinds: dict[str, Callable[[str], float]] = {"N": int, "S": float, "0 or S": _patience}
-    for option, (kind, default, text) in options.items():
-        group.add_argument(option, type=kinds[kind], default=default, metavar=kind[-1], help=text)
+    return [
+        Option(
+            option,
+            section=section,
+            type=kinds[kind],
+            default=default or 0,
+            show_default=default is not None,
+            metavar=kind[-1],
+            help=text,
+        )
+        for option, (kind, default, text) in options.items()
+    ]
 
 
-def _patience(text: str) -> float:
+def _patience(value: str | float) -> float:
     try:
-        seconds = float(text)
+        seconds = float(value)
     except ValueError:
         seconds = -1.0
     if not seconds >= 0:
-        raise argparse.ArgumentTypeError(f"must be seconds, 0 or more, not {text!r}")
+        raise click.BadParameter(f"must be seconds, 0 or more, not {value!r}")
     return seconds or math.inf
 
 
-def heartbeat_of(options: argparse.Namespace) -> Heartbeat:
+def heartbeat_of(options: Options) -> Heartbeat:
     """The heartbeat of the options."""
     return Heartbeat(options.heartbeat_interval, options.heartbeat_misses)
 
 
-def limits_of(options: argparse.Namespace) -> Limits:
+def limits_of(options: Options) -> Limits:
     """The limits of the options. Raises ValueError."""
     return Limits(**{it.name: getattr(options, it.name) for it in fields(Limits)})

@@ -9,6 +9,7 @@ from ..agent.messages import Failed, Form, Formed, Line, Ping, Pong, Ready
 from ..core.audit import Audit
 from ..core.coordinator import Backend
 from ..core.errors import BridgeError
+from ..core.events import Kind
 from ..core.groups import forming
 from ..core.links import LinkMaker
 from ..core.logger import LOGGER
@@ -31,7 +32,9 @@ class Sidecar:
         make_links: LinkMaker,
         settings: RankSettings,
         lost: Callable[[], object] = lambda: None,
+        formed: Callable[[int], object] = lambda generation: None,
     ) -> None:
+        """`lost`: called when a generation ends because a rank was lost. `formed`: with each new one's number."""
         _open_many_files()
         tls, tokens = settings.tls, settings.tokens
         self._rank = Rank(
@@ -62,6 +65,7 @@ class Sidecar:
             audit=audit,
         )
         self._rank.events.notes.append(logs.log_event)
+        self._rank.events.notes.append(lambda it: formed(it.generation) if it.kind is Kind.FORMED else None)
         self._server.start()
         LOGGER.info("it serves, and waits to be formed", extra={"rank": identity.rank, "event": "serving"})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import ssl
 import stat
 from collections.abc import Callable, Mapping
@@ -10,9 +9,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from ..core.reread import Reread
 from ..core.tokens import GUEST_ROLES, Role
 from ..links.tls import LinkTls
+from .options import FILE, Option, Options
 
 if TYPE_CHECKING:
     import grpc
@@ -60,24 +62,26 @@ class Tls:
         return grpc.ssl_channel_credentials(self.ca, self.key, self.certificate)
 
 
-def add_tls(parser: argparse.ArgumentParser) -> None:
-    """Options that `up` and `rank` share."""
-    group = parser.add_argument_group(
-        "TLS",
-        "For gRPC and control links over TCP, which then speak nothing else. Unix sockets are guarded by their "
-        "permissions. The data between ranks is the backend's own, and stays plain.",
-    )
-    for option, text in _OPTIONS.items():
-        group.add_argument(option, type=Path, metavar="FILE", help=text)
-    group.add_argument(
-        "--tls-role",
-        type=_role,
-        action="append",
-        default=[],
-        metavar="NAME=ROLE",
-        help="a client whose certificate has this name (a DNS name, a URI such as a SPIFFE id, or the common name) may "
-        "observe, drive or own without a token; may be repeated; needs --tls-client-ca",
-    )
+TLS_NOTE = {
+    "TLS": "For gRPC and control links over TCP, which then speak nothing else. Unix sockets are guarded by their "
+    "permissions. The data between ranks is the backend's own, and stays plain."
+}
+
+
+def tls_options() -> list[Option]:
+    """The options that `up` and `rank` share."""
+    return [
+        *(Option(it, section="TLS", type=FILE, metavar="FILE", help=text) for it, text in _OPTIONS.items()),
+        Option(
+            "--tls-role",
+            section="TLS",
+            type=_role,
+            multiple=True,
+            metavar="NAME=ROLE",
+            help="a client whose certificate has this name (a DNS name, a URI such as a SPIFFE id, or the common name) "
+            "may observe, drive or own without a token; may be repeated; needs --tls-client-ca",
+        ),
+    ]
 
 
 def serving(current: Callable[[], Tls]) -> grpc.ServerCredentials:
@@ -100,7 +104,7 @@ def serving(current: Callable[[], Tls]) -> grpc.ServerCredentials:
     return grpc.dynamic_ssl_server_credentials(configured(shown), changed, shown.client_ca is not None)
 
 
-def reread_tls(options: argparse.Namespace, host: str | None = None) -> Reread[Tls] | None:
+def reread_tls(options: Options, host: str | None = None) -> Reread[Tls] | None:
     """What `tls_of` gives, read again when its files change. Raises TlsError."""
     if tls_of(options, host) is None:
         return None
@@ -114,7 +118,7 @@ def reread_tls(options: argparse.Namespace, host: str | None = None) -> Reread[T
     return Reread([path for path in paths if path is not None], load)
 
 
-def tls_of(options: argparse.Namespace, host: str | None = None) -> Tls | None:
+def tls_of(options: Options, host: str | None = None) -> Tls | None:
     """The TLS of the options; None: plain text. `host`: must be in the certificate. Raises TlsError."""
     cert, key, client_ca, ca = (getattr(options, it[2:].replace("-", "_")) for it in _OPTIONS)
     if options.tls_role and client_ca is None:
@@ -144,7 +148,7 @@ def _role(text: str) -> tuple[str, Role]:
     name, _, role = text.rpartition("=")
     roles = {"own": Role.OWN, **GUEST_ROLES}
     if not name or role not in roles:
-        raise argparse.ArgumentTypeError(f"must be NAME=ROLE, with one of {', '.join(roles)}: not {text!r}")
+        raise click.BadParameter(f"must be NAME=ROLE, with one of {', '.join(roles)}: not {text!r}")
     return name, roles[role]
 
 

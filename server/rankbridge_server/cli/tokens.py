@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import ipaddress
 import os
 import re
@@ -15,8 +14,12 @@ from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 
+import click
+from click.core import ParameterSource
+
 from ..core.reread import Reread
 from ..core.tokens import GUEST_ROLES, Role, Tokens, new_token
+from .options import FILE, Command, Option, Options
 
 VARIABLE = "RANKBRIDGE_TOKEN_FILE"
 
@@ -37,46 +40,39 @@ class JobTokens:
         return None if self.tokens is None else self.tokens()
 
 
-def add_tokens(parser: argparse.ArgumentParser) -> argparse._ArgumentGroup:
-    """Adds the options that `up` and `rank` share; returns their group."""
-    group = parser.add_argument_group("who may call over TCP")
-    which = group.add_mutually_exclusive_group()
-    which.add_argument(
-        "--token-file",
-        type=Path,
-        metavar="FILE",
-        default=os.environ.get(VARIABLE) and Path(os.environ[VARIABLE]),
-        help=f"the gang's tokens, as `rankbridge tokens` writes them (default: ${VARIABLE}, else new ones)",
-    )
-    which.add_argument(
-        "--no-tokens",
-        action="store_true",
-        help="whoever reaches a rank over TCP may do everything with it, and with the user that it runs as",
-    )
-    return group
+WHO = "Who may call over TCP"
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Declare the command."""
-    parser = commands.add_parser(
-        "tokens",
-        help="make a gang's tokens",
-        description="Write new tokens into a file that you alone can read: one for each role (observe, drive, own), "
-        "and one that ranks show each other. Ranks on several hosts take the same file.",
-    )
-    parser.add_argument("file", type=Path, metavar="FILE", help="a file that is not there yet")
-    parser.add_argument(
-        "--guest",
-        type=_guest,
-        metavar="NAME=ROLE",
-        help="instead: give somebody who may observe or drive, but not own the gang, a token of their own, in FILE and "
-        "in FILE.NAME, which you pass on; a guest's names and tensors are its own, and it may use a part of the limits",
-    )
-    parser.add_argument("--keep", action="store_true", help="leave a file that is there as it is")
-    parser.set_defaults(run=run)
+def tokens_options() -> list[Option]:
+    """The options that `up` and `rank` share."""
+    return [
+        Option(
+            "--token-file",
+            section=WHO,
+            type=FILE,
+            metavar="FILE",
+            envvar=VARIABLE,
+            # Before --no-tokens, which looks whether it was given.
+            is_eager=True,
+            help=f"the gang's tokens, as `rankbridge tokens` writes them (default: ${VARIABLE}, else new ones)",
+        ),
+        Option(
+            "--no-tokens",
+            section=WHO,
+            is_flag=True,
+            callback=_no_tokens,
+            help="whoever reaches a rank over TCP may do everything with it, and with the user that it runs as",
+        ),
+    ]
 
 
-def run(options: argparse.Namespace) -> int:
+def _no_tokens(ctx: click.Context, parameter: click.Parameter, wanted: bool) -> bool:
+    if wanted and ctx.get_parameter_source("token_file") is ParameterSource.COMMANDLINE:
+        raise click.UsageError("--no-tokens is not allowed with --token-file", ctx)
+    return wanted
+
+
+def run(options: Options) -> int:
     """Run the command; returns the exit status."""
     try:
         if options.guest:
@@ -99,7 +95,7 @@ def run(options: argparse.Namespace) -> int:
 def _guest(text: str) -> tuple[str, Role]:
     name, _, role = text.rpartition("=")
     if not re.fullmatch(r"[\w.@-]+", name) or name.upper() in Role.__members__ or role not in GUEST_ROLES:
-        raise argparse.ArgumentTypeError(f"must be NAME=observe or NAME=drive: not {text!r}")
+        raise click.BadParameter(f"must be NAME=observe or NAME=drive: not {text!r}")
     return name, GUEST_ROLES[role]
 
 
@@ -115,7 +111,7 @@ def _add_guest(path: Path, name: str, role: Role) -> int:
     return 0
 
 
-def given(options: argparse.Namespace) -> Reread[Tokens] | None:
+def given(options: Options) -> Reread[Tokens] | None:
     """The tokens of the file that was asked for. None: none was. Raises TokenError."""
     if options.no_tokens or options.token_file is None:
         return None
@@ -126,9 +122,7 @@ def _reread(path: Path) -> Reread[Tokens]:
     return Reread([path], lambda: read(path))
 
 
-def of_ranks(
-    options: argparse.Namespace, master: tuple[str, int] | None, listen: str, *, secure: bool
-) -> JobTokens:
+def of_ranks(options: Options, master: tuple[str, int] | None, listen: str, *, secure: bool) -> JobTokens:
     """The tokens of ranks that something else starts, and the file that has them. Raises TokenError.
 
     Ranks of one user and one job that only their own host reaches find each other's in a file; others are given one.
@@ -200,3 +194,23 @@ def write_new(path: Path, text: str) -> None:
     fd = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(fd, "w", encoding="utf-8") as file:
         file.write(text)
+
+
+COMMAND = Command(
+    "tokens",
+    run,
+    [
+        click.Argument(["file"], type=FILE),
+        Option(
+            "--guest",
+            type=_guest,
+            metavar="NAME=ROLE",
+            help="instead: give somebody who may observe or drive, but not own the gang, a token of their own, in FILE "
+            "and in FILE.NAME, which you pass on; a guest's names and tensors are its own, and it may use a part of "
+            "the limits",
+        ),
+        Option("--keep", is_flag=True, help="leave a file that is there as it is"),
+    ],
+    help="Write new tokens into FILE, which must not be there yet and which you alone can read: one for each role "
+    "(observe, drive, own), and one that ranks show each other. Ranks on several hosts take the same file.",
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import argparse
 import gc
 import os
 import select
@@ -12,74 +11,29 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ..agent.agent import Agent, Interrupted, StartError, Watcher
+import click
+
+from ..agent.agent import Agent, Interrupted, StartError
 from ..agent.messages import Line
 from ..agent.pmi import Pmi
 from ..core.rank import Identity
 from ..core.tokens import Tokens
 from . import endpoints
 from .extras import NoServer, server_extra
-from .logs import add_logs, logs_of
+from .logs import LOGS_NOTE, logs_of, logs_options
 from .mpi import NoMpi, import_mpi
 from .nccl import NoNccl, import_nccl
-from .reports import JsonReport, Report, TextReport, WithEndpointsFile
-from .runtime_dir import UntrustedDirectory, runtime_dir
-from .settings import RankSettings, add_limits, heartbeat_of, limits_of
-from .tls import Tls, TlsError, add_tls, reread_tls
-from .tokens import TokenError, add_tokens, given, write_new
+from .options import FILE, Command, Option, Options
+from .reports import JsonReport, Report, TextReport, WithEndpointsFiles
+from .runtime_dir import GANG, UntrustedDirectory, runtime_dir
+from .settings import RankSettings, heartbeat_of, limits_of, limits_options
+from .tls import TLS_NOTE, Tls, TlsError, reread_tls, tls_options
+from .tokens import TokenError, given, tokens_options, write_new
 
 START_TIMEOUT_S = 60.0
 
 
-def add_parser(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
-    """Adds the command."""
-    parser = commands.add_parser(
-        "up",
-        help="start a gang of ranks on this host and form it",
-        description="Start ranks on this host, form their first generation, print where they serve, and stay. "
-        "Every rank ends with this process, however it ends.",
-    )
-    parser.add_argument(
-        "--size", type=int, default=4, metavar="N", help="ranks to start (default: %(default)s)"
-    )
-    parser.add_argument(
-        "--backend",
-        choices=["gloo", "nccl", "mpi", "fake"],
-        default="gloo",
-        help="what moves the data; nccl: between CUDA devices, one for each rank; mpi: MPICH, by mpi4py (the extra "
-        "rankbridge[mpi]); fake: all ranks in one process, for tests (default: %(default)s)",
-    )
-    parser.add_argument("--name", default="gang", help="name of the gang, for people (default: %(default)s)")
-    parser.add_argument(
-        "--endpoints-file", type=Path, metavar="FILE", help="write where the ranks serve to FILE, as JSON"
-    )
-    parser.add_argument(
-        "--on-rank-exit",
-        choices=["replace", "leave"],
-        help="replace: a new process serves at the endpoints of a rank that ended, or that was stopped when others "
-        "lost it, and waits to be formed into a generation; leave: its place stays empty, the others can form a "
-        "smaller gang (default: replace; leave on the backend mpi, which cannot take in new processes)",
-    )
-    parser.add_argument(
-        "--exit-on-stdin-close",
-        action="store_true",
-        help="end when standard input is closed: for programs that start a gang and may die",
-    )
-    parser.add_argument(
-        "--report",
-        choices=["text", "json"],
-        default="text",
-        help="json: for programs, report events as one JSON object a line on standard output, and nothing else "
-        "there; docs/up.md has the events (default: %(default)s)",
-    )
-    add_limits(parser)
-    add_logs(parser, "warning")
-    add_tls(parser)
-    add_tokens(parser)
-    parser.set_defaults(run=run)
-
-
-def run(options: argparse.Namespace) -> int:
+def run(options: Options) -> int:
     """Runs the command; returns the exit status."""
     report: Report = JsonReport() if options.report == "json" else TextReport()
     try:
@@ -122,7 +76,7 @@ def run(options: argparse.Namespace) -> int:
     return 1 if "exited" in reason else 0
 
 
-def _check(options: argparse.Namespace) -> None:
+def _check(options: Options) -> None:
     """Raises ValueError for settings that are not possible."""
     if options.size < 1:
         raise ValueError("--size must be 1 or more")
@@ -149,7 +103,7 @@ def _can_close(fd: int) -> bool:
 
 
 def _up(
-    options: argparse.Namespace,
+    options: Options,
     report: Report,
     tls: Callable[[], Tls] | None,
     tokens: Callable[[], Tokens] | None,
@@ -168,7 +122,7 @@ def _up(
             heartbeat=heartbeat_of(options),
             default_timeout=options.default_timeout,
             data_timeout=options.data_timeout,
-            share_memory=options.share_memory,
+            share_memory=not options.no_shared_memory,
             straggler_after=options.straggler_after,
             audit=options.audit,
             logs=logs_of(options),
@@ -218,34 +172,28 @@ def _up(
             gang["token_file"] = str(directory / "token")
             write_new(directory / "token", shown.own + "\n")
 
+        paths = [directory / GANG, *([options.endpoints_file] if options.endpoints_file else [])]
+        try:
+            published = endpoints.Published(gang, paths)
+        except OSError as error:
+            raise StartError(f"the endpoints file cannot be written: {error}") from error
+
         def show_tokens() -> None:
             nonlocal shown
             if tokens is None or (current := tokens()) is shown:
                 return
             shown = current
-            gang["tokens"] = shown.for_controllers()
             (directory / "token").unlink()
             write_new(directory / "token", shown.own + "\n")
-            if options.endpoints_file:
-                endpoints.write(options.endpoints_file, gang)
+            published.show(shown)
 
-        watcher: Watcher = report
-        if options.endpoints_file:
-            _write(options.endpoints_file, gang)
-            watcher = WithEndpointsFile(report, gang, options.endpoints_file)
         report.ready(gang)
         try:
-            return agent.watch(watcher, show_tokens if options.token_file else None)
+            return agent.watch(
+                WithEndpointsFiles(report, published), show_tokens if options.token_file else None
+            )
         finally:
-            if options.endpoints_file:
-                options.endpoints_file.unlink(missing_ok=True)
-
-
-def _write(path: Path, gang: dict[str, Any]) -> None:
-    try:
-        endpoints.write(path, gang)
-    except OSError as error:
-        raise StartError(f"the endpoints file cannot be written: {error}") from error
+            published.remove()
 
 
 def _import_for_ranks(backend: str) -> None:
@@ -262,3 +210,52 @@ def _import_for_ranks(backend: str) -> None:
     # The ranks' garbage collectors skip the objects of this process: visiting them would copy their pages.
     gc.collect()
     gc.freeze()
+
+
+COMMAND = Command(
+    "up",
+    run,
+    [
+        Option("--size", type=int, default=4, metavar="N", help="ranks to start"),
+        Option(
+            "--backend",
+            type=click.Choice(["gloo", "nccl", "mpi", "fake"]),
+            default="gloo",
+            help="what moves the data; nccl: between CUDA devices, one for each rank; mpi: MPICH, by mpi4py (the extra "
+            "rankbridge[mpi]); fake: all ranks in one process, for tests",
+        ),
+        Option("--name", default="gang", help="name of the gang, for people"),
+        Option(
+            "--endpoints-file",
+            type=FILE,
+            metavar="FILE",
+            help="write where the ranks serve to FILE, as JSON; `rankbridge ls` finds the gang without it, too",
+        ),
+        Option(
+            "--on-rank-exit",
+            type=click.Choice(["replace", "leave"]),
+            help="replace: a new process serves at the endpoints of a rank that ended, or that was stopped when others "
+            "lost it, and waits to be formed into a generation; leave: its place stays empty, the others can form a "
+            "smaller gang (default: replace; leave on the backend mpi, which cannot take in new processes)",
+        ),
+        Option(
+            "--exit-on-stdin-close",
+            is_flag=True,
+            help="end when standard input is closed: for programs that start a gang and may die",
+        ),
+        Option(
+            "--report",
+            type=click.Choice(["text", "json"]),
+            default="text",
+            help="json: for programs, report events as one JSON object a line on standard output, and nothing else "
+            "there; docs/up.md has the events",
+        ),
+        *limits_options(),
+        *logs_options("warning"),
+        *tls_options(),
+        *tokens_options(),
+    ],
+    help="Start ranks on this host, form their first generation, print where they serve, and stay. Every rank ends "
+    "with this process, however it ends.",
+    notes=LOGS_NOTE | TLS_NOTE,
+)

@@ -96,6 +96,11 @@ class EventLog:
         return len(self._events)
 
     @property
+    def state(self) -> Event | None:
+        """The newest FORMED or OVER event."""
+        return self._state
+
+    @property
     def watches(self) -> int:
         """The number of watchers."""
         return self._watches

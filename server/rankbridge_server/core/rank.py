@@ -59,7 +59,10 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Description:
-    """A rank's generation. `number`: 0: none yet. `seen`: the highest generation that the rank was asked to prepare."""
+    """A rank's generation. `number`: 0: none yet. `seen`: the highest generation that the rank was asked to prepare.
+
+    `since_us`: when it was formed, or was over, in microseconds since 1970; 0: neither.
+    """
 
     rank: int
     world_size: int
@@ -69,6 +72,7 @@ class Description:
     error: BridgeError | None = None
     groups: Sequence[GroupView] = ()
     pending: int = 0
+    since_us: int = 0
 
 
 class Rank:
@@ -128,8 +132,9 @@ class Rank:
         if isinstance(described, Preparation):
             return Description(rank, world, number, State.PREPARED, self._seen)
         error, groups = described.error, described.views()
-        state = State.OVER if error else State.FORMED
-        return Description(rank, world, number, state, self._seen, error, groups, described.pending)
+        state, event = State.OVER if error else State.FORMED, self.events.state
+        since_us = event.time_us if event is not None and event.generation == number else 0
+        return Description(rank, world, number, state, self._seen, error, groups, described.pending, since_us)
 
     def pending(self) -> tuple[list[Task], list[Straggler]]:
         """The operations that are not answered yet, and the admissions of this rank's groups that wait for members."""

@@ -62,6 +62,7 @@ class RankServicer(OfRank, stub.RankServiceServicer):
             fs_local_rank=self._rank.identity.fs_local_rank,
             local_world_size=self._rank.identity.local_world_size,
             highest_generation=description.seen,
+            generation_since_us=description.since_us,
         )
 
     def ListPending(

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from rankbridge_server.cli import endpoints
-from rankbridge_server.cli.reports import JsonReport, TextReport, WithEndpointsFile
+from rankbridge_server.cli.reports import JsonReport, TextReport, WithEndpointsFiles
 
 GANG = endpoints.describe("name", "gloo", 1, [11, 12], [["unix:/0"], ["unix:/1"]], None)
 SHARED = endpoints.describe("name", "fake", 1, [11, 11], [["unix:/0"], ["unix:/1"]], None)
@@ -159,9 +159,19 @@ def test_the_endpoints_file_is_true_when_a_replacement_is_told(tmp_path: Path) -
         def replaced(self, rank: int, pid: int, endpoints: list[str]) -> None:
             seen.append(json.loads(path.read_text())["ranks"][rank])
 
-    watcher = WithEndpointsFile(
-        Reader(), endpoints.describe("n", "gloo", 1, [11, 12], [["unix:/0"], ["unix:/1"]], None), path
-    )
+    gang = endpoints.describe("n", "gloo", 1, [11, 12], [["unix:/0"], ["unix:/1"]], None)
+    watcher = WithEndpointsFiles(Reader(), endpoints.Published(gang, [path]))
     watcher.exited(1, 12, "killed by SIGKILL", True)
     watcher.replaced(1, 13, ["unix:/2"])
     assert seen == [{"rank": 1, "pid": 13, "endpoints": ["unix:/2"]}]
+
+
+def test_the_endpoints_files_have_the_generation_as_it_is_now(tmp_path: Path) -> None:
+    paths = [tmp_path / "endpoints.json", tmp_path / "gang.json"]
+    published = endpoints.Published(endpoints.describe("n", "gloo", 1, [11], [["unix:/0"]], None), paths)
+    watcher = WithEndpointsFiles(TextReport(), published)
+    for generation in (1, 3, 2):
+        watcher.formed(generation)
+    assert [json.loads(path.read_text())["generation"] for path in paths] == [3, 3]
+    published.remove()
+    assert list(tmp_path.iterdir()) == []

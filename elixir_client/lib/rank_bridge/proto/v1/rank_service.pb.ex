@@ -228,6 +228,8 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
     * `fs_local_rank` - Rank among the ranks that share its file system, as its launcher says: rank 0 downloads for the others.
     * `local_world_size` - Ranks on its host, as its launcher says. 0: not said.
     * `highest_generation` - Highest generation that the rank was ever asked to prepare: `generation`, or later ones whose forming failed.
+    * `generation_since_us` - When the generation was formed, or when it was over if it is, by the clock of the rank's host: microseconds since
+      1970 in UTC. 0: neither.
   """
 
   @behaviour RankBridge.Protobuf.Message
@@ -255,6 +257,7 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
           fs_local_rank: non_neg_integer(),
           local_world_size: non_neg_integer(),
           highest_generation: non_neg_integer(),
+          generation_since_us: non_neg_integer(),
           __unknown_fields__: [RankBridge.Protobuf.unknown_field()]
         }
 
@@ -277,6 +280,7 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
             fs_local_rank: 0,
             local_world_size: 0,
             highest_generation: 0,
+            generation_since_us: 0,
             __unknown_fields__: []
 
   @impl true
@@ -308,6 +312,7 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
       Encode.implicit(0x88, :uint32, message.fs_local_rank),
       Encode.implicit(0x90, :uint32, message.local_world_size),
       Encode.implicit(0x98, :uint64, message.highest_generation),
+      Encode.implicit(0xA0, :uint64, message.generation_since_us),
       Encode.unknown(message.__unknown_fields__)
     ]
   end
@@ -397,6 +402,10 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
     %{message | highest_generation: Decode.value(:uint64, raw)}
   end
 
+  def __put__(message, 20, 0, raw, _depth) do
+    %{message | generation_since_us: Decode.value(:uint64, raw)}
+  end
+
   def __put__(message, number, wire_type, raw, _depth) do
     %{message | __unknown_fields__: [{number, wire_type, raw} | message.__unknown_fields__]}
   end
@@ -437,7 +446,8 @@ defmodule RankBridge.Proto.V1.DescribeRankResponse do
       {16, :device, :string, :implicit},
       {17, :fs_local_rank, :uint32, :implicit},
       {18, :local_world_size, :uint32, :implicit},
-      {19, :highest_generation, :uint64, :implicit}
+      {19, :highest_generation, :uint64, :implicit},
+      {20, :generation_since_us, :uint64, :implicit}
     ]
   end
 end
